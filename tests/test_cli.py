@@ -1,0 +1,341 @@
+"""The command line: exit codes, streams, and answers instead of tracebacks."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from conftest import CLEAN, NO_EFFECT, ROOT, Lint, Run, Write, codes, lines
+from deep import LONG, TOO_DEEP
+
+from torchmemlint import __version__
+from torchmemlint.rules import registry
+
+
+def test_exit_codes(write: Write, lint: Lint) -> None:
+    write({"bad.py": NO_EFFECT, "good.py": CLEAN})
+    assert lint("good.py").exit_code == 0
+    assert lint("bad.py").exit_code == 1
+    assert lint("good.py", "missing.py").exit_code == 2
+    assert lint("--no-such-option").exit_code == 2
+    assert lint("--exit-zero", "bad.py").exit_code == 0
+
+
+def test_check_is_the_default_command_and_here_the_default_path(write: Write, lint: Lint) -> None:
+    write({"src/bad.py": NO_EFFECT})
+    expected = [f"{os.path.join('src', 'bad.py')}:3:1 TML202"]
+    for args in ([], ["."], ["src"], ["check"], ["check", "src"], ["--isolated", "src"], ["--", "src"]):
+        assert codes(lint(*args)) == expected, args
+
+
+def test_a_folder_called_like_a_command_can_be_named(write: Write, lint: Lint) -> None:
+    write({"rules/bad.py": NO_EFFECT})
+    assert len(codes(lint("./rules"))) == len(codes(lint("check", "rules"))) == 1
+
+
+def test_missing_path_is_named_with_a_hint_at_the_command(lint: Lint) -> None:
+    result = lint("explian", "TML101")
+    assert result.exit_code == 2
+    assert "no such file or directory: explian; did you mean `explain`?" in result.stderr
+    assert "did you mean" not in lint("zzz.py").stderr
+
+
+def test_nothing_found_says_nothing(write: Write, lint: Lint) -> None:
+    write("good.py", CLEAN)
+    result = lint("good.py")
+    assert (result.stdout, result.stderr) == ("", "")
+    assert lint("--output-format", "json", "good.py").stdout == "[]\n"
+
+
+def test_folder_without_python(lint: Lint) -> None:
+    result = lint("--output-format", "json")
+    assert (result.exit_code, result.stdout) == (0, "[]\n")
+    assert "no Python files found" in result.stderr
+    assert lint("--quiet").stderr == ""
+
+
+def test_order_does_not_depend_on_the_order_of_arguments_or_on_jobs(write: Write, lint: Lint) -> None:
+    write({f"{name}.py": NO_EFFECT * repeat for name, repeat in [("b", 3), ("a", 1), ("c", 20)]})
+    expected = lint(".").stdout
+    assert len(expected.splitlines()) == 24
+    assert lint("c.py", "a.py", "b.py").stdout == expected
+    assert lint("--jobs", "3", ".").stdout == expected
+    assert lint("--jobs", "1", ".").stdout == expected
+
+
+def test_show_files(write: Write, lint: Lint) -> None:
+    root = write({"a.py": NO_EFFECT, "sub/b.pyi": "", "venv/c.py": ""})
+    result = lint("--show-files")
+    assert (result.exit_code, lines(result)) == (0, [str(root / "a.py"), str(root / "sub" / "b.pyi")])
+
+
+def test_show_settings(write: Write, lint: Lint) -> None:
+    root = write({"pyproject.toml": '[tool.torchmemlint]\nselect = ["TML1"]\nmin-confidence = "low"\n', "src/a.py": ""})
+    result = lint("--show-settings", "--jobs", "2", "src")
+    assert result.exit_code == 0
+    assert f"# project root: {root}" in result.stdout
+    assert f"# settings file: {root / 'pyproject.toml'}" in result.stdout
+    assert 'min-confidence = "low"\n' in result.stdout
+    assert "jobs = 2\n" in result.stdout
+    assert '"TML101"' in result.stdout
+    assert '"TML202"' not in result.stdout
+
+
+def test_output_file(write: Write, lint: Lint) -> None:
+    root = write("a.py", NO_EFFECT)
+    result = lint("--output-file", "report.txt", "a.py")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert (root / "report.txt").read_text().startswith("a.py:3:1: TML202 ")
+    result = lint("-o", "missing/report.txt", "a.py")
+    assert (result.exit_code, "no such folder: missing" in result.stderr) == (2, True)
+    result = lint("-o", ".", "a.py")
+    assert (result.exit_code, "cannot write ." in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("output_format", ["sarif", "github", "xml"])
+def test_format_that_is_not_there(lint: Lint, output_format: str) -> None:
+    result = lint("--output-format", output_format)
+    assert result.exit_code == 2
+    assert f"'{output_format}' is not one of 'text', 'full', 'json'" in result.stderr
+
+
+def test_colour(write: Write, lint: Lint, monkeypatch: pytest.MonkeyPatch) -> None:
+    write("a.py", NO_EFFECT)
+    assert "\x1b[" not in lint("a.py").stdout
+    assert "\x1b[" in lint("--color", "always", "a.py").stdout
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert "\x1b[" in lint("a.py").stdout
+    assert "\x1b[" not in lint("--color", "never", "a.py").stdout
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[" not in lint("a.py").stdout
+
+
+def test_min_confidence_and_per_file_ignores(write: Write, lint: Lint) -> None:
+    write({"a.py": NO_EFFECT, "tests/b.py": NO_EFFECT, "docs/c.py": NO_EFFECT})
+    left = lint("--per-file-ignores", "tests/*:TML2,docs/*:grad-mode-call-without-effect", ".")
+    assert codes(left) == ["a.py:3:1 TML202"]
+    result = lint("--per-file-ignores", "tests", ".")
+    assert (result.exit_code, "'tests' is not of the form PATTERN:RULE" in result.stderr) == (2, True)
+    assert lint("--min-confidence", "sure").exit_code == 2
+
+
+def test_several_selectors_in_one_option(write: Write, lint: Lint) -> None:
+    write("a.py", NO_EFFECT)
+    assert lint("--select", "TML101, TML202", "a.py").exit_code == 1
+    assert lint("--select", "TML101", "--select", "TML2", "a.py").exit_code == 1
+    assert lint("--select", "TML101", "a.py").exit_code == 0
+
+
+@pytest.mark.parametrize("format_", ["text", "full", "json"])
+def test_standard_input(write: Write, lint: Lint, format_: str) -> None:
+    root = write({"pyproject.toml": '[tool.torchmemlint.per-file-ignores]\n"x.py" = ["ALL"]\n', "sub/a.py": CLEAN})
+    result = lint("--output-format", format_, "--stdin-filename", "sub/a.py", "-", input=NO_EFFECT)
+    assert result.exit_code == 1
+    if format_ == "json":
+        assert json.loads(result.stdout)[0]["filename"] == str(root / "sub" / "a.py")
+    else:
+        assert "sub/a.py:3:1" in result.stdout
+    if format_ == "full":
+        assert "3 | torch.no_grad()\n" in result.stdout
+    assert lint("--stdin-filename", "x.py", "-", input=NO_EFFECT).exit_code == 0
+
+
+def test_standard_input_in_special_cases(write: Write, lint: Lint) -> None:
+    assert codes(lint("-", input=NO_EFFECT)) == ["-:3:1 TML202"]
+    assert codes(lint("-", input=b"\xff")) == ["-:1:1 TML900"]
+    assert lint("-", input="").exit_code == 0
+    assert lint("-", "a.py", input="").exit_code == 2
+    excluded = ["--exclude", "gen", "--stdin-filename", "gen/a.py", "-"]
+    assert lint(*excluded, input=NO_EFFECT).exit_code == 1
+    assert lint("--force-exclude", *excluded, input=NO_EFFECT).exit_code == 0
+
+
+UNREADABLE: dict[str, tuple[str | bytes, str, str]] = {
+    "syntax": ("import torch\ndef f(:\n", "2:7", "cannot be parsed: "),
+    "syntax_without_torch": ("x = 1\ndef f(:\n", "2:7", "cannot be parsed: "),
+    "python_2": ("import torch\nprint 'a'\n", "2:1", "cannot be parsed: "),
+    "indentation": ("import torch\nif x:\npass\n", "3:1", "cannot be parsed: expected an indented block"),
+    "unfinished": ("import torch\nx = (\n", "2:5", "cannot be parsed: '(' was never closed"),
+    "null": ("import torch\nx = \0\n", "2:5", "contains a null byte"),
+    "not_utf8": (b"import torch\nx = '\xe9'\n", "2:6", "is not valid UTF-8"),
+    "utf16": ("import torch\n".encode("utf-16"), "1:1", "is not valid UTF-8"),
+    "coding": (b"# coding: klingon\n", "1:1", "declares the encoding 'klingon'"),
+}
+READABLE: dict[str, str | bytes] = {
+    "empty": "",
+    "blank": "\n\n",
+    "comment": "# torch",
+    "no_final_newline": "import torch; x = 1",
+    "form_feed": "import torch\n\x0c\nx = 1\n",
+    "crlf": b"import torch\r\nif x:\r\n    y = 1\r\n",
+    "cr": b"import torch\rx = 1\r",
+    "bom": b"\xef\xbb\xbfimport torch\n",
+    "latin1": b"# coding: latin-1\nimport torch\nx = '\xe9'\n",
+    "tabs": "import torch\nif x:\n\ty = 1\n",
+    "backslash": "import torch\nx = 1 + \\\n    2\n",
+    "invalid_escape": "import torch\nx = '\\d'\n",
+    "repeated_keyword": "import torch\nf(a=1, a=2)\n",
+}
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_file_that_cannot_be_read_is_a_finding(write: Write, lint: Lint, name: str) -> None:
+    content, place, message = UNREADABLE[name]
+    write({"a.py": content, "b.py": NO_EFFECT})
+    result = lint()
+    assert result.exit_code == 1
+    assert codes(result) == [f"a.py:{place} TML900", "b.py:3:1 TML202"]
+    assert message in lines(result)[0]
+
+
+@pytest.mark.parametrize("name", READABLE)
+def test_odd_files_that_can_be_read(write: Write, lint: Lint, name: str) -> None:
+    write("a.py", READABLE[name])
+    result = lint("a.py")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
+
+
+def test_files_that_cannot_be_opened(folder: Path, lint: Lint) -> None:
+    (folder / "dangling.py").symlink_to("nowhere.py")
+    assert codes(lint()) == ["dangling.py:1:1 TML900"]
+    assert codes(lint("dangling.py")) == ["dangling.py:1:1 TML900"]
+
+
+def test_file_that_is_too_large(write: Write, lint: Lint) -> None:
+    write("a.py", NO_EFFECT * 100)
+    assert codes(lint("--max-file-size", "1000", "a.py")) == ["a.py:1:1 TML900"]
+
+
+def test_nothing_crashes_the_run(write: Write, run: Run) -> None:
+    write({f"deep_{name}.py": "import torch\n" + make(30_000) for name, make in TOO_DEEP.items()})
+    write({f"near_{name}.py": "import torch\n" + make(150) for name, make in TOO_DEEP.items()})
+    write({f"long_{name}.py": "import torch\n" + make(3_000) for name, make in LONG.items()})
+    write("words.py", "import torch\nx = (" + "'a'\n" * 3_000 + ")\n")
+    write("z.py", NO_EFFECT)
+    for jobs in ("1", "2"):
+        done = run("--jobs", jobs, ".")
+        assert done.returncode == 1
+        reported = {line.split(":")[0] for line in done.stdout.splitlines()}
+        assert reported - {"words.py"} == {f"deep_{name}.py" for name in TOO_DEEP} | {"z.py"}
+        assert done.stderr == ""
+
+
+@pytest.mark.slow
+def test_file_of_fifty_thousand_lines(write: Write, run: Run) -> None:
+    body = "".join(
+        f"def f{n}(a, b=None):\n    '''Text.'''\n    x = [a, b, {n}]\n    return x\n\n" for n in range(10_000)
+    )
+    write("a.py", "import torch\n" + body + "torch.no_grad()\n")
+    done = run("a.py")
+    assert done.stdout.startswith("a.py:50002:1: TML202")
+
+
+def test_closed_pipe_ends_quietly(write: Write) -> None:
+    write("a.py", "import torch\n" + "torch.no_grad()\n" * 20_000)
+    command = f"{sys.executable} -m torchmemlint a.py | head -n 1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=60)
+    assert done.stdout.count("\n") == 1
+    assert done.stderr == ""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+def test_full_disk_is_an_error_and_no_traceback(write: Write) -> None:
+    write("a.py", NO_EFFECT)
+    done = subprocess.run(
+        f"{sys.executable} -m torchmemlint a.py > /dev/full", shell=True, capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    assert "cannot write to standard output" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals as on POSIX")
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_interrupt_ends_quietly(write: Write, jobs: str) -> None:
+    body = "".join(f"def f{n}(a, b=None):\n    x = [a, b, {n}]\n    return x\n\n" for n in range(8_000))
+    write({f"{n}.py": "import torch\n" + body for n in range(8)})
+    command = [sys.executable, "-m", "torchmemlint", "--jobs", jobs, "."]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    time.sleep(1.5)
+    assert process.poll() is None
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+    assert (process.returncode, out, err) == (130, "", "")
+
+
+def test_names_that_are_no_text(folder: Path, run: Run) -> None:
+    try:
+        Path(os.fsdecode(os.fsencode(folder) + b"/caf\xe9.py")).write_text(NO_EFFECT)
+    except OSError:
+        pytest.skip("this file system has names in UTF-8 only")
+    for format_ in ("text", "full", "json"):
+        done = run("--output-format", format_, ".")
+        assert (done.returncode, "TML202" in done.stdout) == (1, True)
+
+
+def test_version_and_help(lint: Lint) -> None:
+    assert __version__ in lint("--version").stdout
+    assert "explain" in lint("--help").stdout
+    assert "--select" in lint("check", "-h").stdout
+
+
+def test_rules(lint: Lint) -> None:
+    rows = lines(lint("rules"))
+    assert [row.split()[0] for row in rows] == list(registry())
+    data = json.loads(lint("rules", "--output-format", "json").stdout)
+    assert [rule["code"] for rule in data] == list(registry())
+    assert {"name", "summary", "retains", "preview", "explanation", "url"} < set(data[0])
+
+
+def test_explain(lint: Lint) -> None:
+    for word in ("TML101", "tml101", "accumulated-graph"):
+        page = lint("explain", word).stdout
+        assert page.startswith("TML101 accumulated-graph\n========================\nretains: growing; on by default\n")
+        assert "## What it does" in page
+        assert "## Example (TML101/bad" in page
+        assert "Measured (torch" in page
+    assert "opt-in" in lint("explain", "TML206").stdout
+
+
+@pytest.mark.parametrize("code", registry())
+def test_pages_fit_a_terminal(lint: Lint, code: str) -> None:
+    page, _, example = lint("explain", code).stdout.partition("\n## Example")
+    assert max(map(len, page.splitlines())) <= 80
+    assert example or not (ROOT / "fixtures" / code).is_dir()
+
+
+def test_explain_of_no_rule(lint: Lint) -> None:
+    result = lint("explain", "acumulated-graph")
+    assert (result.exit_code, "did you mean `accumulated-graph`?" in result.stderr) == (2, True)
+
+
+def test_linting_imports_no_torch(write: Write) -> None:
+    write("a.py", NO_EFFECT)
+    program = "import sys\nfrom torchmemlint.cli import cli\ncli.main(['a.py'], standalone_mode=False)\nassert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_a_bug_in_a_rule_costs_one_file_only(write: Write, lint: Lint, monkeypatch: pytest.MonkeyPatch) -> None:
+    from torchmemlint.linter import analysis
+
+    real = analysis.findings
+
+    def faulty(source, rules):  # type: ignore[no-untyped-def]
+        if source.path == "a.py":
+            raise KeyError("oops")
+        return real(source, rules)
+
+    monkeypatch.setattr(analysis, "findings", faulty)
+    write({"a.py": NO_EFFECT, "b.py": NO_EFFECT})
+    result = lint(".")
+    assert codes(result) == ["a.py:1:1 TML900", "b.py:3:1 TML202"]
+    assert "internal error (at test_cli.py:" in lines(result)[0]
+    assert "KeyError" in lines(result)[0]

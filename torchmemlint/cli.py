@@ -1,0 +1,255 @@
+"""The command line: options in, one call, print."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from . import __version__, options
+from .config import KEYS, ConfigError, Settings, common_parent, load, nearest_name
+
+if TYPE_CHECKING:  # imported where needed, so that `--version` and a wrong option answer at once
+    from .finding import Finding
+    from .linter.pool import Progress
+
+_FINDINGS, _MISUSE, _INTERRUPTED = 1, 2, 130
+_LONG_RUN = 200  # files: below, a progress line would only flicker
+
+
+class _Misuse(click.ClickException):
+    """What the user has to correct: printed without a traceback."""
+
+    exit_code = _MISUSE
+
+
+class _WithDefault(click.Group):
+    """A group whose command `check` need not be named."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args or (args[0] not in self.commands and args[0] not in ("--help", "-h", "--version")):
+            args = ["check", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=_WithDefault, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="torchmemlint")
+def cli() -> None:
+    """Find code that keeps memory alive in PyTorch programs.
+
+    `check` is the default command: `torchmemlint src/` lints a folder.
+    """
+
+
+@cli.command()
+@options.LINTING
+@options.SOURCES
+@options.REPORTING
+@click.argument("paths", nargs=-1, type=click.Path())
+@click.pass_context
+def check(context: click.Context, /, paths: tuple[str, ...], **chosen: Any) -> None:
+    """Lint files and folders (default: the current one); `-` reads standard input.
+
+    Exit code 0: nothing found, 1: findings, 2: misuse or an internal error.
+    """
+    paths = paths or (".",)
+    with _misuse():
+        settings = _settings(paths, chosen)
+        if chosen["show_settings"]:
+            _print(_spelled_out(settings))
+            return
+        if chosen["output_file"] and not Path(chosen["output_file"]).absolute().parent.is_dir():
+            raise ConfigError(f"--output-file: no such folder: {Path(chosen['output_file']).parent}")
+        findings, report = _run(paths, settings, chosen)
+        if report is not None:
+            _write(report, chosen["output_file"], color=_color(chosen))
+        if report is not None and not chosen["show_files"]:
+            _summarise(findings, quiet=chosen["quiet"], always=settings.output_format == "full")
+    if findings and not chosen["exit_zero"]:
+        context.exit(_FINDINGS)
+
+
+def _settings(paths: Sequence[str], chosen: dict[str, Any]) -> Settings:
+    """The settings file's values with the options on top. Raises ConfigError."""
+    overrides = {key: chosen.get(key.replace("-", "_")) for key in KEYS}
+    named = chosen["stdin_filename"] or "stdin.py"
+    start = common_parent([named if path == "-" else path for path in paths])
+    config = Path(chosen["config"]) if chosen["config"] else None
+    return load(start, overrides, config=config, isolated=chosen["isolated"])
+
+
+def _run(paths: Sequence[str], settings: Settings, chosen: dict[str, Any]) -> tuple[list[Finding], str | None]:
+    """Lints, and renders what was found or asked for. Raises ConfigError."""
+    from .linter import engine, files, pool, reports
+
+    plan = engine.plan(settings)
+    if "-" in paths:
+        if len(paths) > 1:
+            raise ConfigError("`-` (standard input) cannot be combined with other paths")
+        name = chosen["stdin_filename"] or "-"
+        if files.is_excluded(name, settings):
+            return [], None
+        findings, given = engine.lint_stdin(name, plan)
+    else:
+        found = _found(paths, settings, chosen)
+        if chosen["show_files"]:
+            return [], "".join(os.path.abspath(file) + "\n" for file in found)
+        with _progress(len(found), quiet=chosen["quiet"]) as tell:
+            findings = pool.lint_files(found, plan, settings.jobs, tell)
+        given = {}
+    if chosen["statistics"]:
+        from .linter.reports import statistics
+
+        return findings, statistics.render(findings, settings.output_format)
+    context = reports.Context(color=_color(chosen), given=given)
+    return findings, reports.FORMATS[settings.output_format](findings, context)
+
+
+def _found(paths: Sequence[str], settings: Settings, chosen: dict[str, Any]) -> list[str]:
+    """The files to lint. Raises ConfigError, for a mistyped command with a hint."""
+    from .linter import files
+
+    try:
+        found = files.find(paths, settings)
+    except ConfigError as error:
+        hint = nearest_name(paths[0], cli.commands) if not os.path.lexists(paths[0]) else ""
+        raise ConfigError(f"{error}{hint}") from error
+    if not found and not chosen["quiet"]:
+        click.echo("warning: no Python files found under the given paths", err=True)
+    return found
+
+
+def _summarise(findings: Sequence[Finding], *, quiet: bool, always: bool) -> None:
+    """A last line for people. Standard output is for findings alone."""
+    if quiet or not (always or sys.stderr.isatty()):
+        return
+    files = len({finding.filename for finding in findings})
+    count = f"{len(findings)} finding{'s' * (len(findings) != 1)} in {files} file{'s' * (files != 1)}"
+    click.echo(f"Found {count}." if findings else "Nothing found.", err=True)
+
+
+@contextmanager
+def _progress(files: int, *, quiet: bool) -> Iterator[Progress | None]:
+    """A progress line on a terminal, for runs that take a while."""
+    if quiet or files < _LONG_RUN or not sys.stderr.isatty():
+        yield None
+        return
+    with click.progressbar(length=files, label="linting", file=sys.stderr, show_pos=True) as bar:
+        yield bar.update
+
+
+def _spelled_out(settings: Settings) -> str:
+    """The settings in force in the settings file's own words, and the rules they turn on."""
+    from .linter import engine
+
+    values: dict[str, object] = {
+        "preview": settings.preview,
+        "min-confidence": settings.min_confidence.label,
+        "per-file-ignores": {pattern: list(rules) for pattern, rules in settings.per_file_ignores},
+        "exclude": list(settings.exclude),
+        "force-exclude": settings.force_exclude,
+        "respect-gitignore": settings.respect_gitignore,
+        "jobs": settings.jobs or "one a core",
+        "max-file-size": settings.max_file_size,
+        "output-format": settings.output_format,
+    }
+    head = f"# project root: {settings.root}\n# settings file: {settings.config_file or 'none'}\n"
+    rules = json.dumps(sorted(engine.plan(settings).selection.codes))
+    return head + f"select = {rules}\n" + "".join(f"{key} = {_toml(value)}\n" for key, value in values.items())
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{json.dumps(key)} = {_toml(item)}" for key, item in value.items()) + " }"
+    return json.dumps(value)
+
+
+@cli.command()
+@click.argument("rule")
+@click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="When to use colour.")
+def explain(rule: str, color: str) -> None:
+    """Print a rule's page, by code or name, with an example that was run and measured."""
+    from .linter.reports import pages
+    from .linter.selection import resolve
+    from .rules import registry
+
+    with _misuse():
+        codes, _ = resolve(rule, registry(), "explain")
+        for number, code in enumerate(codes):
+            paint = _color({"color": color, "output_file": None})
+            _print(("\n" if number else "") + pages.page(registry()[code], color=paint), color=paint)
+
+
+@cli.command()
+@click.option("--output-format", type=click.Choice(["text", "json"]), default="text", help="A table, or JSON.")
+def rules(output_format: str) -> None:
+    """List all rules."""
+    from .linter.reports import pages
+    from .rules import registry
+
+    with _misuse():
+        _print(pages.listing(registry().values(), output_format))
+
+
+@contextmanager
+def _misuse() -> Iterator[None]:
+    """Turns what the user has to correct into a message, and Ctrl-C into a quiet end."""
+    try:
+        yield
+    except ConfigError as error:
+        raise _Misuse(str(error)) from error
+    except KeyboardInterrupt:
+        os._exit(_INTERRUPTED)  # at once, with nothing said: workers have been told to stop
+
+
+def _color(chosen: dict[str, Any]) -> bool:
+    """Whether to use colour: as told, else on a terminal unless the environment says otherwise."""
+    if chosen["color"] != "auto":
+        return bool(chosen["color"] == "always")
+    if chosen["output_file"] or os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return sys.stdout is not None and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def _write(report: str, file: str | None, *, color: bool) -> None:
+    if file is None:
+        _print(report, color=color)
+        return
+    try:
+        Path(file).write_text(report, encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise ConfigError(f"--output-file: cannot write {file}: {error.strerror}") from error
+
+
+def _print(text: str, *, color: bool = False) -> None:
+    """Prints to standard output. A reader that has had enough is no error; a full disk is."""
+    try:
+        click.echo(text, nl=False, color=color)
+        sys.stdout.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the exit would fail too
+        if not isinstance(error, BrokenPipeError):
+            raise ConfigError(f"cannot write to standard output: {error.strerror}") from error
+
+
+def main() -> None:
+    """Runs the command line and exits."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:  # a path may hold what the terminal's encoding does not
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    try:
+        code = cli.main(prog_name="torchmemlint", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except click.Abort:
+        sys.exit(_INTERRUPTED)
+    sys.exit(code or 0)

@@ -1,0 +1,129 @@
+"""Where an abstract run starts: the module body, then every public function that nothing seen calls."""
+
+from __future__ import annotations
+
+from . import expressions as _expressions  # noqa: F401  registers what evaluates and executes
+from . import knowledge
+from . import model as m
+from . import statements as _statements  # noqa: F401
+from .calls import call_unseen, is_module
+from .machine import Frame, Loop, Machine
+from .model import FileFacts, FunctionFacts
+from .values import ASSUMED, OFF, ON, Class, Function, Light, Mode, Obj
+
+_SINKS = (
+    m.GROWS | m.KEEPS | m.EVALUATES | m.BACKWARD | m.HOOKS | m.CARRIES | m.THREADS | m.RECORDS | m.DISCARDS | m.MODE
+)
+_ROUNDS = 2
+
+
+def run(facts: FileFacts) -> Machine:
+    """Run everything in a file; returns the machine with what it noted."""
+    machine = Machine(facts)
+    machine.stack.append(machine.module_frame)
+    machine.grad = ON
+    machine.block(machine.module_frame, facts.functions[0].body)
+    machine.stack.pop()
+    worth = _worth(facts)
+    _functions(machine, machine.module_frame, worth)
+    for cls in list(machine.classes.values()):
+        _methods(machine, cls, worth)
+    return machine
+
+
+def _worth(facts: FileFacts) -> set[int]:
+    """The functions that a rule could speak about: with a sink of their own, or calling one by that name."""
+    by_name: dict[str, list[int]] = {}
+    for index, function in enumerate(facts.functions):
+        by_name.setdefault(function.name, []).append(index)
+    worth = {i for i, function in enumerate(facts.functions) if function.flags & _SINKS or _evaluation(function)}
+    grown = True
+    while grown:
+        grown = False
+        names = {facts.functions[index].name for index in worth}
+        for index, function in enumerate(facts.functions):
+            if index not in worth and (names.intersection(function.calls) or worth.intersection(function.inner)):
+                worth.add(index)
+                grown = True
+    return worth
+
+
+def _evaluation(function: FunctionFacts) -> bool:
+    name = function.name.lower()
+    return any(word in name for word in knowledge.EVALUATION_WORDS) and bool(function.calls)
+
+
+def _functions(machine: Machine, frame: Frame, worth: set[int]) -> None:
+    indices = {id(machine.facts.functions[index]): index for index in worth}
+    pending = [
+        atom
+        for value in list(frame.vars.values())
+        for atom in value
+        if type(atom) is Function and id(atom.facts) in indices and atom.frame is frame
+    ]
+    called = {name for function in machine.facts.functions for name in function.calls}
+    pending.sort(key=lambda function: function.facts.name in called)  # callers before what they call
+    for function in pending:
+        if id(function.facts) not in machine.reached:
+            enter(machine, function, None)
+
+
+def enter(machine: Machine, function: Function, receiver: object) -> None:
+    """Run a function as code that is not seen would: again and again, with grad mode as the framework has it."""
+    name = function.facts.name
+    loop = machine.loop_at(machine.module_frame, ("entry", id(function.facts), id(receiver)), "call")
+    loop.name = name
+    outer = machine.loops, machine.grad
+    machine.grad = _grad_of_entry(function, receiver)
+    once = name in ("__init__", "setup", "build", "configure_optimizers", "main", "__post_init__", "prepare_data")
+    machine.loops = () if once else (loop,)
+
+    machine.begin_round(loop)
+
+    def body() -> None:
+        _, value = call_unseen(machine, function, receiver)
+        machine.escape(value)
+        machine.entered.update(atom.site for atom in value if type(atom) is Mode)
+
+    machine.branch(machine.module_frame, [body, lambda: None], conditional=False)
+    machine.loops, machine.grad = outer
+
+
+def _grad_of_entry(function: Function, receiver: object) -> int:
+    if isinstance(receiver, Obj) and isinstance(receiver.cls, Class) and function.facts.name in knowledge.LIGHTNING_GRAD_OFF:
+        if any(dotted.endswith("LightningModule") or "lightning" in dotted for dotted in receiver.cls.external):
+            return OFF
+    return ASSUMED
+
+
+def _methods(machine: Machine, cls: Class, worth: set[int]) -> None:
+    own = [
+        function
+        for value in cls.frame.vars.values()
+        for function in value
+        if type(function) is Function and function.frame is cls.frame and function.kind != "setter"
+    ]
+    indices = {id(machine.facts.functions[index]) for index in worth}
+    wanted = [f for f in own if id(f.facts) in indices and id(f.facts) not in machine.reached]
+    if not wanted:
+        return
+    if "torch.autograd.Function" in cls.external:
+        for function in wanted:
+            if function.facts.name in ("forward", "setup_context"):
+                enter(machine, function, Light("ctx"))
+        return
+    receiver = machine.instance_of(machine.module_frame, cls, "entry")[0]
+    called = {name for function in own for name in function.facts.calls}
+    wanted.sort(key=lambda f: (f.facts.name.startswith("_"), f.facts.name in called))
+    entered = []
+    for _ in range(_ROUNDS):
+        for function in wanted:
+            if function in entered or id(function.facts) not in machine.reached:
+                if function not in entered:
+                    entered.append(function)
+                given = None if function.kind == "static" else (cls if function.kind == "class" else receiver)
+                if function.facts.name != "__init__" and not machine.exhausted:
+                    enter(machine, function, given)
+
+
+__all__ = ["Loop", "is_module", "run"]

@@ -1,0 +1,91 @@
+"""What an abstract run notes down: stores, resets, backward passes, module calls.
+
+Events are raw; `evidence.py` turns them into the records that rules judge.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from .machine import Frame, Loop
+    from .model import Site
+    from .values import Obj, Tensor
+
+NEVER = 1 << 60
+Loops = tuple["Loop", ...]
+Trail = tuple[int, ...]  # call sites, outermost first
+
+
+class Store(NamedTuple):
+    """A heavy value reaches a place that may outlive it."""
+
+    site: Site
+    trail: Trail
+    owner: Obj | Frame
+    key: str  # "*" for the elements of a container
+    how: str  # "grow" (append, add, keyed), "set", "augment", "inplace"
+    tensors: tuple[Tensor, ...]
+    node: int  # what is read from the place later derives from this node
+    summed: int  # when the place was written that this value was computed from (`NEVER` if not)
+    carried: int  # likewise, where the way leads through a module
+    loops: Loops
+    starts: tuple[int, ...]  # when the current round of each loop began
+    conditions: int
+    frame: Frame
+    grad: int
+    hook: bool
+    thread: bool  # in a thread that was started under no_grad
+
+
+class Reset(NamedTuple):
+    """A place is emptied or replaced. `how`: "clear", "replace", "pop", "trim"."""
+
+    owner: Obj | Frame
+    key: str
+    how: str
+    site: Site  # the statement
+    loops: Loops
+    conditions: int
+    frame: Frame
+
+
+class Backward(NamedTuple):
+    site: Site
+    trail: Trail
+    nodes: tuple[int, ...]
+    tensors: tuple[Tensor, ...]
+    method: bool  # `.backward()`, not `autograd.grad`
+    retain: bool
+    create: bool
+    outside: bool  # it goes through a graph that was there before this round of the loop
+    loops: Loops
+    frame: Frame
+
+
+class ModuleCall(NamedTuple):
+    """A module is run with autograd recording."""
+
+    site: Site
+    trail: Trail
+    module: Obj
+    node: int
+    evaluating: bool  # the module is in eval mode
+    loops: Loops
+    frame: Frame
+    frames: tuple[Frame, ...]
+    grad: int
+    attached_input: bool
+    weight: int
+    thread: bool  # in a thread that was started under no_grad
+
+
+class Plain(NamedTuple):
+    """A statement or call that a rule speaks about on its own: kind, place, and details."""
+
+    kind: str
+    site: Site
+    frame: Frame
+    detail: Any = None
+    trail: Trail = ()
+    loops: Loops = ()

@@ -1,0 +1,434 @@
+"""What rules judge: retentions, module runs and single statements, made from an abstract run.
+
+A *retention* is a heavy value that reached a place which outlives it, with everything a rule needs:
+who holds it, since when, how often, what lets go, who will still differentiate it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from . import knowledge
+from .events import NEVER, Backward, Loops, ModuleCall, Plain, Reset, Store
+from .machine import Frame, Loop, Machine
+from .model import FileFacts, Site
+from .values import ASSUMED, ATTACHED, DEPENDS, FREE, OFF, Class, Obj, Tensor
+
+_REPEATS = ("loop", "call")  # kinds of loops whose rounds are steps
+
+
+class Holder(NamedTuple):
+    """Who keeps a value. `kind`: local, attribute, global, class, closure."""
+
+    kind: str
+    text: str  # as the source names it: `losses`, `self.history`
+    owner: str  # the class or function it belongs to
+    container: bool
+
+
+class Retention(NamedTuple):
+    """A heavy value that stays where it outlives its use."""
+
+    site: Site  # where to speak of it
+    store: Site
+    graph: bool  # attached to the autograd graph, as opposed to a plain tensor
+    how: str
+    chain: str  # "" | "sum" | "carry"
+    growing: bool
+    loops: Loops  # those whose rounds add to it
+    holder: Holder
+    function: str  # where it is stored
+    hook: bool
+    spent: bool  # has been back-propagated: its activations are gone, its nodes stay
+    training: bool  # a backward pass runs in a loop that it outlives
+    evaluating: bool  # it comes from a module in eval mode
+    named: bool  # a function on the way says that it evaluates
+    escaped: bool
+    handed_on: bool  # another function reads the place
+    released: bool  # something empties the place, though not in time
+    wide: bool  # a scalar with an input-sized storage
+    threaded: bool  # recorded in a thread that was started under no_grad
+    origins: tuple[Any, ...]  # labels of what it was computed from
+    weight: int
+    related: tuple[tuple[Site, str], ...]
+    store_event: Store
+
+
+class Recording(NamedTuple):
+    """A module run with autograd recording, whose graph nobody uses."""
+
+    site: Site
+    module: str
+    function: str
+    evaluating: bool
+    named: bool  # the function's name says evaluation
+    consumed: bool
+    detached: bool  # its result is detached: the graph lives no longer than the call
+    demanded: bool
+    escaped: bool
+    weight: int
+    call: ModuleCall
+
+
+class Evidence:
+    """Everything the rules may ask about a file."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.facts: FileFacts = machine.facts
+        self._consumed = set[int]()
+        self._detached = set[int]()
+        for node in machine.derivation.consumed:
+            machine.derivation.spread(self._consumed, node)
+        for node in machine.derivation.detached:
+            machine.derivation.spread(self._detached, node)
+
+    @property
+    def backwards(self) -> list[Backward]:
+        return self.machine.backwards
+
+    def plain(self, kind: str) -> Iterator[Plain]:
+        """Noted statements of one kind, each place once."""
+        seen: set[Site] = set()
+        for note in self.machine.plain:
+            if note.kind == kind and note.site not in seen:
+                seen.add(note.site)
+                yield note
+
+    # -- retentions -------------------------------------------------------------------------------
+
+    @functools.cached_property
+    def retentions(self) -> list[Retention]:
+        """One a place and store, those with the most evidence."""
+        best: dict[tuple[Site, str, bool], Retention] = {}
+        for store in self.machine.stores:
+            for retention in self._judge(store):
+                key = (retention.site, retention.holder.text, retention.graph)
+                known = best.get(key)
+                if known is None or _rank(retention) > _rank(known):
+                    best[key] = retention
+        return sorted(best.values(), key=lambda retention: (retention.site, retention.holder.text))
+
+    @functools.cached_property
+    def _resets(self) -> dict[tuple[int, str], list[Reset]]:
+        table: dict[tuple[int, str], list[Reset]] = {}
+        for reset in self.machine.resets:
+            table.setdefault((id(reset.owner), reset.key), []).append(reset)
+        return table
+
+    def _judge(self, store: Store) -> Iterator[Retention]:
+        if self._demanded(store) and not self._retained_for(store) and not self._never_emptied(store):
+            return
+        attached = [tensor for tensor in store.tensors if tensor.graph == ATTACHED]
+        free = [tensor for tensor in store.tensors if tensor.graph != ATTACHED]
+        if attached:
+            yield from self._retention(store, attached, True)
+        if free and store.how in ("grow", "keyed"):
+            yield from self._retention(store, free, False)
+
+    @functools.cached_property
+    def _marks(self) -> tuple[set[tuple[int, str]], set[tuple[int, str]]]:
+        """Places that something back-propagated, or handed out, was read from."""
+        derivation = self.machine.derivation
+        demanded: set[tuple[int, str]] = set()
+        escaped: set[tuple[int, str]] = set()
+        for store in self.machine.stores:
+            place = (id(store.owner), store.key)
+            if store.node in derivation.demanded:
+                demanded.add(place)
+            if store.node in derivation.escaped:
+                escaped.add(place)
+            elif store.node in derivation.stored and isinstance(store.owner, Frame):
+                escaped.add(place)
+        return demanded, escaped
+
+    def _demanded(self, store: Store) -> bool:
+        if store.node in self.machine.derivation.demanded:
+            return True
+        if isinstance(store.owner, Obj) and describe(store.owner, store.key, self.machine).kind != "local":
+            # A statistic that the storing function itself reads, in another branch, is not kept for that.
+            return self._handed_on(store) and (id(store.owner), store.key) in self._marks[0]
+        return (id(store.owner), store.key) in self._marks[0]
+
+    def _never_emptied(self, store: Store) -> bool:
+        """A container that is differentiated in a loop but never emptied: a second pass through what is left
+        would fail, so only a part of it is used and the rest stays."""
+        return (
+            store.how == "grow"
+            and any(loop.backward and loop not in self._birth(store) for loop in store.loops if loop.kind == "loop")
+            and describe(store.owner, store.key, self.machine).kind != "local"
+            and not self._released(store)
+        )
+
+    def _retained_for(self, store: Store) -> bool:
+        """Whether a backward pass in the loop goes through what earlier rounds left in the place: possible
+        only with `retain_graph=True`, and each step then goes through all earlier ones."""
+        since = min(store.summed, store.carried)
+        for backward in self.machine.backwards:
+            if backward.retain and any(loop in backward.loops for loop in _older(store, since)):
+                if any(store.node in self.machine.derivation.ancestors(node) for node in backward.nodes):
+                    return True
+        return False
+
+    def _retention(self, store: Store, kept: list[Tensor], graph: bool) -> Iterator[Retention]:
+        holder = describe(store.owner, store.key, self.machine)
+        if isinstance(store.owner, Obj) and store.owner.bounded:
+            return
+        born = self._birth(store)
+        repeats = [loop for loop in store.loops if loop not in born and loop.kind in _REPEATS]
+        since = min(store.summed, store.carried)
+        if store.how not in ("grow", "keyed"):
+            growing = [loop for loop in repeats if loop in _older(store, since)]
+        else:
+            growing = repeats
+        growing = [loop for loop in growing if not self._covered(store, loop, graph)]
+        if not growing and (holder.kind == "local" or not graph or not repeats):
+            return
+        if not growing and any(self._covered(store, loop, graph) for loop in repeats):
+            return
+        chain = "sum" if store.summed < NEVER else "carry" if store.carried < NEVER else ""
+        derivation = self.machine.derivation
+        origins = self._origins(store.node)
+        calls = [label for label in origins if label[0] == "module"]
+        weight = max(tensor.weight for tensor in kept)
+        if store.grad == DEPENDS:
+            weight = min(weight, 2)
+        training = any(loop.backward for loop in growing or repeats)
+        yield Retention(
+            site=self._anchor(store),
+            store=store.site,
+            graph=graph,
+            how=store.how,
+            chain=chain if growing else "",
+            growing=bool(growing),
+            loops=tuple(growing or repeats),
+            holder=holder,
+            function=store.frame.name,
+            hook=store.hook,
+            spent=any(tensor.node in derivation.spent for tensor in kept),
+            training=training,
+            evaluating=self._in_eval_mode(calls),
+            named=self._says_evaluation(store),
+            escaped=(id(store.owner), store.key) in self._marks[1],
+            handed_on=self._handed_on(store),
+            released=self._released(store),
+            wide=any(self._is_wide(tensor) for tensor in kept),
+            threaded=store.thread or any(label[2] in self._threaded for label in calls),
+            origins=tuple(origins),
+            weight=weight,
+            related=_trail_notes(store),
+            store_event=store,
+        )
+
+    def _birth(self, store: Store) -> Loops:
+        owner = store.owner
+        if isinstance(owner, Obj):
+            return owner.birth
+        return owner.births.get(store.key, ())
+
+    def _places(self, store: Store) -> Iterator[tuple[Obj | Frame, str]]:
+        """The place of a store and the places that hold it: emptying one of them releases the value."""
+        place: tuple[Obj | Frame, str] | None = (store.owner, store.key)
+        for _ in range(5):
+            if place is None:
+                return
+            yield place
+            owner, key = place
+            if isinstance(owner, Obj) and key != "*":
+                yield owner, "*"
+            place = owner.home if isinstance(owner, Obj) else None
+
+    def _covered(self, store: Store, loop: Loop, graph: bool) -> bool:
+        """Whether each round of the loop empties the place."""
+        for depth, (owner, key) in enumerate(self._places(store)):
+            for reset in self._resets.get((id(owner), key), ()):
+                if loop not in reset.loops or reset.site == store.site:
+                    continue
+                if reset.how in ("pop", "trim"):
+                    return True
+                if reset.conditions <= loop.conditions or reset.conditions <= store.conditions and depth == 0:
+                    return True
+                if not graph:
+                    return True
+        return False
+
+    def _handed_on(self, store: Store) -> bool:
+        for owner, key in self._places(store):
+            if isinstance(owner, Obj) and self.machine.reads.get((owner.serial, key), set()) - {store.frame.name}:
+                return True
+        return False
+
+    def _released(self, store: Store) -> bool:
+        return any(
+            reset.frame.name != "__init__"
+            for owner, key in self._places(store)
+            for reset in self._resets.get((id(owner), key), ())
+        )
+
+    @functools.cached_property
+    def _threaded(self) -> set[Site]:
+        return {call.site for call in self.machine.module_calls if call.thread}
+
+    def _is_wide(self, tensor: Tensor) -> bool:
+        label = self.machine.derivation.labels.get(tensor.node)
+        return tensor.graph == FREE and label is not None and label[0] in ("wide", "wide-loss")
+
+    def _origins(self, node: int) -> list[Any]:
+        derivation = self.machine.derivation
+        labels = (derivation.labels.get(ancestor) for ancestor in derivation.ancestors(node))
+        return [label for label in labels if label is not None and label[0] != "write"]
+
+    def _in_eval_mode(self, calls: list[Any]) -> bool:
+        sites = {label[2] for label in calls}
+        return any(call.evaluating and call.site in sites for call in self.machine.module_calls)
+
+    def _says_evaluation(self, store: Store) -> bool:
+        frame: Frame | None = store.frame
+        while frame is not None:
+            if says_evaluation(frame.name):
+                return True
+            frame = frame.caller
+        return False
+
+    def _anchor(self, store: Store) -> Site:
+        """The store, or, where others store innocent values there, the call through which the bad one came."""
+        innocent = self.machine.innocent
+        for site in (store.site, *reversed(store.trail)):
+            if site not in innocent:
+                return site
+        return store.site
+
+    # -- modules that record ----------------------------------------------------------------------
+
+    @functools.cached_property
+    def recordings(self) -> list[Recording]:
+        """Module runs under a grad mode that records."""
+        derivation = self.machine.derivation
+        found = []
+        for call in self.machine.module_calls:
+            if call.grad in (OFF, DEPENDS):
+                continue
+            names = [frame.name for frame in call.frames]
+            found.append(
+                Recording(
+                    site=call.site,
+                    module=describe_object(call.module),
+                    function=call.frame.name,
+                    evaluating=call.evaluating,
+                    named=any(says_evaluation(name) for name in names),
+                    consumed=call.node in self._consumed,
+                    detached=call.node in self._detached,
+                    demanded=call.node in derivation.demanded,
+                    escaped=call.node in derivation.escaped,
+                    weight=call.weight if call.grad != ASSUMED else min(call.weight, 2),
+                    call=call,
+                )
+            )
+        return found
+
+    def differentiated_again(self, backward: Backward) -> bool:
+        """Whether another pass goes through the same graph later in the step."""
+        own = self._graph_of(backward)
+        for other in self.backwards:
+            if other.site == backward.site or other.loops[: len(backward.loops)] != backward.loops[: len(other.loops)]:
+                continue
+            if other.site < backward.site and other.frame is backward.frame:
+                continue
+            if not other.nodes or own & self._graph_of(other):
+                return True
+            if self._unseen(backward) and self._unseen(other):
+                return True  # nothing says that they do not share a graph
+        return False
+
+    def _unseen(self, backward: Backward) -> bool:
+        labels = self.machine.derivation.labels
+        return all(labels[node][0] == "differentiated" for node in self._graph_of(backward))
+
+    def _graph_of(self, backward: Backward) -> set[int]:
+        derivation = self.machine.derivation
+        labels = derivation.labels
+        return {
+            node
+            for start in backward.nodes
+            for node in derivation.ancestors(start)
+            if node in labels and labels[node][0] in ("module", "loss", "differentiated", "cat", "hook")
+        }
+
+    def meets_others(self, recording: Recording) -> bool:
+        """Whether a backward pass goes through this run together with the run of another module."""
+        derivation = self.machine.derivation
+        for backward in self.backwards:
+            for start in backward.nodes:
+                labels = [derivation.labels.get(node) for node in derivation.ancestors(start)]
+                modules = {id(label[1]) for label in labels if label is not None and label[0] == "module"}
+                if id(recording.call.module) in modules and len(modules) > 1:
+                    return True
+        return False
+
+    def derives_from(self, node: int, site: Site) -> bool:
+        """Whether a value was computed from the module run at `site`."""
+        return any(label[0] == "module" and label[2] == site for label in self._origins(node))
+
+
+def _older(store: Store, since: int) -> list[Loop]:
+    """The loops whose current round began after the place was first written."""
+    return [loop for loop, start in zip(store.loops, store.starts, strict=True) if start > since]
+
+
+def _rank(retention: Retention) -> tuple[bool, int, bool]:
+    return (retention.growing, retention.weight, bool(retention.chain))
+
+
+def says_evaluation(name: str) -> bool:
+    """Whether a function's name says that it evaluates: `validate`, `run_eval`, `predict_batch`."""
+    words = name.lower().strip("_").split("_")
+    return any(
+        word in ("eval", "evaluate", "evaluation", "validate", "validation", "valid", "val", "test", "predict",
+                 "prediction", "infer", "inference", "dev")
+        for word in words
+    )  # fmt: skip
+
+
+def _trail_notes(store: Store) -> tuple[tuple[Site, str], ...]:
+    return tuple((site, "called from here") for site in reversed(store.trail))
+
+
+def describe_object(obj: Obj) -> str:
+    """A name for an object, as the source has it."""
+    text = ""
+    if obj.home is not None:
+        owner, key = obj.home
+        if isinstance(owner, Obj):
+            text = f"self.{key}" if key[0].isalpha() or key[0] == "_" else describe_object(owner)
+        else:
+            text = key
+    if text:
+        return text
+    if isinstance(obj.cls, Class):
+        return obj.cls.facts.name
+    return (obj.cls or obj.kind).rsplit(".", 1)[-1] if obj.cls != "?" else "the module"
+
+
+def describe(owner: Obj | Frame, key: str, machine: Machine) -> Holder:
+    """Who a place belongs to, in words."""
+    if isinstance(owner, Frame):
+        if owner is machine.module_frame:
+            return Holder("global", key, "the module", False)
+        if owner.function is None:
+            return Holder("class", f"{owner.name}.{key}", owner.name, False)
+        return Holder("local", key, owner.name, False)
+    container = owner.kind in ("list", "dict", "set", "deque", "tuple", "queue", "generator")
+    if not container:
+        cls = owner.cls.facts.name if isinstance(owner.cls, Class) else ""
+        named = key if key[0].isalpha() or key[0] == "_" else describe_object(owner)
+        return Holder("attribute", f"self.{named}" if cls else named, cls, False)
+    part = key if key.startswith("[") and not key[1:-1].isdigit() else ""
+    if owner.home is None:
+        return Holder("local", "a container", "", True)
+    outer = describe(*owner.home, machine)
+    return Holder(outer.kind, outer.text + part, outer.owner, True)
+
+
+__all__ = ["FREE", "Evidence", "Holder", "Recording", "Retention", "describe", "knowledge"]

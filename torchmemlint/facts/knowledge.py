@@ -1,0 +1,151 @@
+"""What torch and the libraries around it do, as data. One place, with the source of each entry.
+
+Sources: [docs] the PyTorch documentation of the named function; [measured] run with torch 2.13 on the
+CPU; [common] usage that many code bases share.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+# Functions and methods whose results carry no graph [measured]: comparisons, indices, integer casts, shapes.
+GRAPH_FREE: Final = frozenset(
+    """argmax argmin argsort eq ne lt le gt ge equal isnan isinf isfinite isclose allclose nonzero long int bool
+    short char byte new_zeros new_ones new_full new_empty new_tensor zeros_like ones_like full_like empty_like
+    rand_like randn_like randint_like bincount histc searchsorted bucketize unique unique_consecutive any all
+    logical_and logical_or logical_not logical_xor multinomial bernoulli randperm one_hot count_nonzero floor_divide
+    sign_bit is_nonzero detach""".split()
+)
+
+# Factories: fresh storage, no graph unless `requires_grad=True` [docs].
+FACTORIES: Final = frozenset(
+    """zeros ones empty full arange linspace logspace eye tensor as_tensor from_numpy rand randn randint randperm
+    normal zeros_like ones_like empty_like full_like rand_like randn_like randint_like scalar_tensor tril_indices
+    triu_indices empty_strided complex_tensor frombuffer Tensor FloatTensor LongTensor BoolTensor hann_window
+    hamming_window blackman_window range meshgrid_indices""".split()
+)
+
+# Tensor methods and functions of `torch` that give Python numbers, shapes, or other light things [docs].
+LIGHT_RESULTS: Final = frozenset(
+    """item tolist numpy size dim numel nelement stride element_size data_ptr get_device is_cuda is_contiguous
+    storage_offset is_floating_point type dtype ndimension __len__ __bool__ __float__ __int__ hex share_memory_
+    is_tensor is_complex get_default_dtype set_default_dtype manual_seed device is_available device_count
+    current_device synchronize empty_cache save set_num_threads get_num_threads initial_seed seed
+    set_printoptions get_rng_state set_rng_state is_grad_enabled is_inference_mode_enabled is_storage
+    finfo iinfo Size Generator memory_allocated max_memory_allocated memory_reserved
+    reset_peak_memory_stats set_default_device use_deterministic_algorithms promote_types result_type
+    storage untyped_storage set_default_tensor_type set_float32_matmul_precision record_function
+    is_inference is_leaf broadcast_shapes typename compiled_with_cxx11_abi set_device nvtx Stream Event
+    current_stream mem_get_info get_device_name get_device_properties manual_seed_all""".split()
+)
+
+# Views and identities: they hand on what they got, whatever the grad mode is [measured].
+VIEWS: Final = frozenset(
+    """view reshape squeeze unsqueeze expand expand_as transpose permute t flatten unflatten narrow select
+    chunk split unbind swapaxes movedim view_as contiguous to cpu cuda float double half bfloat16 type_as
+    diagonal unfold requires_grad_ pin_memory mT swapdims real imag retain_grad rename refine_names align_to
+    as_strided hsplit vsplit tensor_split share_memory_ coalesce to_dense""".split()
+)
+PLACEMENT: Final = frozenset("to cpu cuda float double half bfloat16 type_as contiguous pin_memory".split())
+
+# Results that are tuples of (values, indices): only the first carries the graph [measured].
+VALUES_AND_INDICES: Final = frozenset("topk sort kthvalue mode cummax cummin".split())
+
+# One number however large the input is, unless a dimension or `reduction="none"` is given [docs].
+REDUCTIONS: Final = frozenset(
+    "sum mean max min norm prod std var median nanmean nansum amax amin logsumexp abs_max dot trace".split()
+)
+
+LOSS_FUNCTIONS: Final = frozenset(
+    """cross_entropy nll_loss mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy
+    binary_cross_entropy_with_logits kl_div ctc_loss margin_ranking_loss cosine_embedding_loss
+    triplet_margin_loss triplet_margin_with_distance_loss hinge_embedding_loss multi_margin_loss
+    multilabel_margin_loss multilabel_soft_margin_loss soft_margin_loss poisson_nll_loss gaussian_nll_loss""".split()
+)
+
+# Losses whose scalar owns a storage of its input's size on the CPU, torch 2.13 [measured; pytorch#185647].
+WIDE_LOSSES: Final = frozenset("mse_loss smooth_l1_loss binary_cross_entropy soft_margin_loss".split())
+WIDE_LOSS_MODULES: Final = frozenset("MSELoss SmoothL1Loss BCELoss SoftMarginLoss".split())
+
+# Modules of torch.nn without parameters: their output has a graph only if their input has [docs].
+PARAMETERLESS: Final = frozenset(
+    """ReLU ReLU6 LeakyReLU ELU SELU CELU GELU SiLU Mish Sigmoid Tanh Softmax LogSoftmax Softplus Softsign
+    Hardtanh Hardsigmoid Hardswish Hardshrink Softshrink Tanhshrink Threshold GLU LogSigmoid Softmin Softmax2d
+    Dropout Dropout1d Dropout2d Dropout3d AlphaDropout FeatureAlphaDropout Identity Flatten Unflatten
+    MaxPool1d MaxPool2d MaxPool3d AvgPool1d AvgPool2d AvgPool3d AdaptiveAvgPool1d AdaptiveAvgPool2d
+    AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d MaxUnpool1d MaxUnpool2d MaxUnpool3d
+    Upsample UpsamplingNearest2d UpsamplingBilinear2d PixelShuffle PixelUnshuffle ZeroPad1d ZeroPad2d ZeroPad3d
+    ReflectionPad1d ReflectionPad2d ReplicationPad1d ReplicationPad2d ConstantPad1d ConstantPad2d CosineSimilarity
+    PairwiseDistance Fold Unfold ChannelShuffle LPPool1d LPPool2d FractionalMaxPool2d""".split()
+)
+MODULE_CONTAINERS: Final = frozenset("ModuleList ModuleDict Sequential ParameterList ParameterDict".split())
+
+# Wrappers that stand for the module they are given [docs].
+MODULE_WRAPPERS: Final = frozenset(
+    """DataParallel DistributedDataParallel FullyShardedDataParallel compile script script_if_tracing optimize
+    SyncBatchNorm.convert_sync_batchnorm spectral_norm weight_norm DDP FSDP prepare_model""".split()
+)
+
+IN_PLACE_LIGHT: Final = frozenset(
+    """zero_ fill_ uniform_ normal_ random_ bernoulli_ exponential_ clamp_ clamp_min_ clamp_max_ detach_ requires_grad_
+    share_memory_ retain_grad xavier_uniform_ xavier_normal_ kaiming_uniform_ kaiming_normal_ trunc_normal_
+    orthogonal_ constant_ ones_ zeros_ eye_ clip_grad_norm_ clip_grad_value_ resize_ set_ t_ transpose_ squeeze_
+    unsqueeze_ half_ pin_ tril_ triu_ cauchy_ geometric_ log_normal_ nan_to_num_ relu_ initialize_
+    init_process_group_ _ load_state_dict_ manual_seed_""".split()
+)
+
+MODULE_METHODS: Final = frozenset(
+    """eval train to cuda cpu half float double bfloat16 requires_grad_ apply share_memory type to_empty compile
+    zero_grad""".split()
+)
+
+# Methods that only modules have [docs]: calling one on a value says what it is [common].
+MODULE_EVIDENCE: Final = frozenset(
+    """parameters named_parameters named_modules modules named_buffers buffers children named_children
+    load_state_dict_strict register_forward_hook register_forward_pre_hook register_full_backward_hook
+    get_submodule""".split()
+)
+
+# Callees that only look at what they are given [common].
+REPORTERS: Final = frozenset(
+    """print log info debug warning warn error exception critical write add_scalar add_scalars add_histogram
+    set_postfix set_postfix_str set_description set_description_str format log_dict log_metrics log_metric
+    writelines report echo track tqdm_write isinstance hasattr len float int str repr bool round type id
+    isnan isfinite update_progress add_image""".split()
+)
+
+# Roots of packages whose functions give numbers, strings and the like.
+LIGHT_ROOTS: Final = frozenset(
+    """numpy np math os sys time random json re logging pathlib datetime argparse warnings string glob shutil
+    subprocess platform socket uuid hashlib csv pickle yaml sklearn scipy pandas matplotlib PIL cv2 wandb
+    tensorboard tensorboardX gc traceback inspect typing dataclasses enum abc io tempfile struct operator
+    statistics decimal fractions textwrap pprint getpass signal""".split()
+)
+
+# Frameworks' hooks and the grad mode they run in [docs of Lightning: "validation, test and predict loops run
+# with gradients disabled"; of transformers.Trainer: `prediction_step` runs under no_grad].
+LIGHTNING_GRAD_OFF: Final = frozenset(
+    """validation_step test_step predict_step on_validation_start on_validation_end on_validation_epoch_start
+    on_validation_epoch_end validation_epoch_end test_epoch_end on_test_epoch_start on_test_epoch_end on_test_start
+    on_test_end on_predict_start on_predict_end on_predict_epoch_start on_predict_epoch_end on_validation_batch_start
+    on_validation_batch_end on_test_batch_start on_test_batch_end on_predict_batch_start on_predict_batch_end
+    validation_step_end test_step_end""".split()
+)
+
+EVALUATION_WORDS: Final = ("eval", "valid", "test", "predict", "infer", "sample", "generate", "embed", "encode", "score")
+FROZEN_ROLES: Final = (
+    "target", "teacher", "ema", "momentum_encoder", "shadow", "reference", "ref_model", "old_policy", "averaged",
+    "key_encoder", "encoder_k", "frozen",
+)  # fmt: skip
+MODEL_NAMES: Final = frozenset(
+    """model net network generator discriminator encoder decoder backbone actor critic policy unet vae vqvae
+    transformer classifier module student teacher q_net qnet q_network policy_net value_net target_net netG netD
+    G D text_encoder image_encoder denoiser unet_model base_model""".split()
+)
+CRITERION_NAMES: Final = ("criterion", "loss_fn", "loss_func", "lossfn", "loss_function", "objective", "compute_loss")
+BUILTINS: Final = frozenset(
+    """abs all any ascii bin bool bytes callable chr classmethod dict dir divmod enumerate eval exec filter float
+    format frozenset getattr globals hasattr hash hex id input int isinstance issubclass iter len list locals map
+    max min next object oct open ord pow print property range repr reversed round set setattr slice sorted
+    staticmethod str sum super tuple type vars zip""".split()
+)

@@ -1,0 +1,406 @@
+"""The state of an abstract run over a file's facts, and how it branches and joins.
+
+The run executes the facts on abstract values: functions are entered at their calls with the values
+that reach them, loops are gone round twice, the arms of a branch start from the same state and are
+joined. Every write goes through `put`, which keeps a journal, so an arm can be taken back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from . import model as m
+from .events import NEVER, Backward, ModuleCall, Plain, Reset, Store
+from .model import Expr, FileFacts, FunctionFacts, Site, Stmt
+from .values import (
+    ASSUMED,
+    ATTACHED,
+    FREE,
+    LIGHT,
+    UNKNOWN,
+    Class,
+    Derivation,
+    Function,
+    Obj,
+    Tensor,
+    Value,
+    is_light,
+    join,
+    same_kind,
+)
+
+_DEEPEST_CALL = 12
+_STEPS_PER_STATEMENT = 12
+
+RETURNED = 1  # how a block ended before its end
+JUMPED = 2
+
+
+class Loop:
+    """One loop, or the repeated calls of a public function ("call")."""
+
+    __slots__ = ("backward", "conditions", "first_node", "kind", "name", "site", "started", "steps")
+
+    def __init__(self, kind: str, site: Site, conditions: int, name: str = "") -> None:
+        self.kind = kind
+        self.site = site
+        self.conditions = conditions
+        self.name = name
+        self.backward = False  # a backward pass runs in it
+        self.first_node = 0  # of the derivation, in its current round
+        self.started = 0  # when its current round began
+        self.steps = False  # it takes optimizer steps, or goes over a loader
+
+
+class Frame:
+    """One activation of a function; kept per call site, so a loop meets the same objects again."""
+
+    __slots__ = (
+        "allocs", "births", "caller", "call_site", "children", "closed", "dead", "facts", "function",
+        "loops", "on_yield", "outer", "parent", "receiver", "returns", "vars", "yields",
+    )  # fmt: skip
+
+    def __init__(self, facts: FunctionFacts, parent: Frame | None, caller: Frame | None, call_site: Site) -> None:
+        self.facts = facts
+        self.parent = parent  # lexically enclosing
+        self.caller = caller
+        self.call_site = call_site
+        self.function: Function | None = None
+        self.receiver: Any = None
+        self.vars: dict[str, Value] = {}
+        self.births: dict[str, tuple[Loop, ...]] = {}
+        self.allocs: dict[Any, Obj] = {}
+        self.children: dict[Any, Frame] = {}
+        self.loops: tuple[Loop, ...] = ()
+        self.returns: Value = UNKNOWN
+        self.yields: Value = UNKNOWN
+        self.dead = 0
+        self.on_yield: Callable[[Value], None] | None = None
+        self.outer: dict[str, Frame] = {}  # names declared global or nonlocal
+        self.closed = False
+
+    @property
+    def name(self) -> str:
+        return self.facts.name
+
+    def trail(self) -> tuple[Site, ...]:
+        sites: list[Site] = []
+        frame: Frame | None = self
+        while frame is not None and frame.call_site >= 0:
+            sites.append(frame.call_site)
+            frame = frame.caller
+        return tuple(reversed(sites))
+
+
+class Machine:
+    """An abstract run over one file."""
+
+    def __init__(self, facts: FileFacts) -> None:
+        self.facts = facts
+        self.derivation = Derivation()
+        self.loops: tuple[Loop, ...] = ()
+        self.grad = ASSUMED
+        self.conditions = 0
+        self.journal: list[tuple[dict[Any, Value], Any, Value | None]] | None = None
+        self.stack: list[Frame] = []
+        self.steps = 0
+        self.most_steps = facts.statements * _STEPS_PER_STATEMENT + 3000
+        self.module_depth = 0
+        self.site: Site = 0  # what is being run: a statement, or a call in it
+        self.statement: Site = 0
+        self.module_frame = Frame(facts.functions[0], None, None, -1)
+        self.classes: dict[int, Class] = {}
+        self.instances: dict[int, list[Obj]] = {}  # those that the file makes, by class
+        self.reads: dict[tuple[int, str], set[str]] = {}  # which functions read an attribute
+        self.reached: set[int] = set()
+        self.serial = 0
+        self.clock = 0  # counts writes and rounds of loops
+        self.in_hook = 0
+        self.threads = 0
+        self.stores: list[Store] = []
+        self.resets: list[Reset] = []
+        self.backwards: list[Backward] = []
+        self.module_calls: list[ModuleCall] = []
+        self.plain: list[Plain] = []
+        self.innocent: set[Site] = set()
+        self.entered: set[Site] = set()  # grad modes that were entered, or handed to somebody who may
+        self.bare: Site = -1  # the call that is the whole of the statement being run
+
+    # -- what other modules of this package do; they put it here when they are imported ---------------
+
+    call: Callable[..., Value]  # calls.call
+    call_method: Callable[..., Value]
+    call_function: Callable[..., Value]
+    instance_of: Callable[..., Value]
+    iterate: Callable[..., Value]
+    elements: Callable[..., Value]
+    assign: Callable[..., None]
+    grow: Callable[..., None]
+
+    # -- running ----------------------------------------------------------------------------------
+
+    def eval(self, frame: Frame, expr: Expr) -> Value:
+        return EVALUATE[expr[0]](self, frame, expr)
+
+    def block(self, frame: Frame, statements: Sequence[Stmt]) -> None:
+        """Run statements until one of them returns or jumps."""
+        for statement in statements:
+            self.steps += 1
+            self.site = self.statement = statement[1]
+            EXECUTE[statement[0]](self, frame, statement)
+            if frame.dead:
+                return
+
+    @property
+    def exhausted(self) -> bool:
+        return self.steps > self.most_steps
+
+    @property
+    def too_deep(self) -> bool:
+        return len(self.stack) >= _DEEPEST_CALL
+
+    # -- state ------------------------------------------------------------------------------------
+
+    def put(self, where: dict[Any, Value], key: Any, value: Value) -> None:
+        if self.journal is not None:
+            self.journal.append((where, key, where.get(key)))
+        where[key] = value
+
+    def join(self, a: Value, b: Value) -> Value:
+        return join(a, b, self.derivation)
+
+    def branch(self, frame: Frame, arms: Sequence[Callable[[], None]], conditional: bool = True) -> bool:
+        """Run each arm from the same state, then join their ends. Returns whether anything that was there before changed."""
+        outer = self.journal
+        ends: list[tuple[dict[tuple[int, Any], tuple[dict[Any, Value], Any, Value]], int]] = []
+        before: dict[tuple[int, Any], tuple[dict[Any, Value], Any, Value | None]] = {}
+        self.conditions += conditional
+        for arm in arms:
+            self.journal = journal = []
+            frame.dead = 0
+            arm()
+            written: dict[tuple[int, Any], tuple[dict[Any, Value], Any, Value]] = {}
+            for where, key, old in reversed(journal):
+                place = (id(where), key)
+                if place not in written and key in where:
+                    written[place] = (where, key, where[key])
+            for where, key, old in reversed(journal):
+                if old is None:
+                    where.pop(key, None)
+                else:
+                    where[key] = old
+            for where, key, old in journal:
+                before.setdefault((id(where), key), (where, key, old))
+            ends.append((written, frame.dead))
+        self.conditions -= conditional
+        self.journal = outer
+        alive = [end for end in ends if not end[1]]
+        frame.dead = 0 if alive else min((end[1] for end in ends), default=0)
+        return self._merge(frame, before, ends, bool(alive))
+
+    def _merge(self, frame: Frame, before: Any, ends: Any, any_alive: bool) -> bool:
+        changed = False
+        for place, (where, key, old) in before.items():
+            merged: Value = UNKNOWN
+            for written, dead in ends:
+                # A returned arm's locals are gone; what it wrote elsewhere stays.
+                if dead == RETURNED and any_alive and where is frame.vars:
+                    continue
+                entry = written.get(place)
+                merged = self.join(merged, entry[2] if entry is not None else (old if old is not None else UNKNOWN))
+            if key == "$mode" or key == "$frozen":
+                kept = {written[place][2] if place in written else old for written, _ in ends}
+                merged = kept.pop() if len(kept) == 1 else UNKNOWN  # type: ignore[assignment]
+                merged = merged or UNKNOWN
+            if old is not None and not same_kind(old, merged):
+                changed = True
+            self.put(where, key, merged)
+        return changed
+
+    def loop_at(self, frame: Frame, site: Any, kind: str = "loop") -> Loop:
+        """The loop that stands at this place in this activation."""
+        loop: Any = frame.allocs.get(("loop", site))
+        if loop is None:
+            loop = Loop(kind, site, self.conditions)
+            frame.allocs[("loop", site)] = loop
+        loop.conditions = self.conditions
+        return loop  # type: ignore[no-any-return]
+
+    def begin_round(self, loop: Loop) -> None:
+        self.clock += 1
+        loop.started = self.clock
+        loop.first_node = len(self.derivation.parents)
+
+    def go_round(self, frame: Frame, loop: Loop, body: Callable[[], Any]) -> None:
+        """Run a loop's body: once, and again if that changed what was there before."""
+        outer = self.loops
+        self.loops = (*outer, loop)
+
+        def once() -> None:
+            self.begin_round(loop)
+            body()
+            if frame.dead == JUMPED:
+                frame.dead = 0
+
+        changed = self.branch(frame, [once, lambda: None], conditional=False)
+        if changed and not self.exhausted:
+            self.branch(frame, [once, lambda: None], conditional=False)
+        self.loops = outer
+
+    # -- scopes -----------------------------------------------------------------------------------
+
+    def look_up(self, frame: Frame, name: str) -> Value | None:
+        current: Frame | None = frame
+        if name in frame.outer:
+            current = frame.outer[name]
+        while current is not None:
+            if name in current.vars:
+                return current.vars[name]
+            current = current.parent
+        return None
+
+    def scope_of(self, frame: Frame, name: str) -> Frame:
+        """The frame that an assignment to `name` writes to."""
+        return frame.outer.get(name, frame)
+
+    # -- events -----------------------------------------------------------------------------------
+
+    def allocate(self, frame: Frame, ident: Any, kind: str, cls: Class | str | None = None, weight: int = 3) -> Obj:
+        """The object that this expression makes in this activation (always the same one)."""
+        obj = frame.allocs.get(ident)
+        if obj is None:
+            obj = Obj(kind, cls, self.loops, self.site, weight)
+            self.serial += 1
+            obj.serial = self.serial
+            frame.allocs[ident] = obj
+        return obj
+
+    def reach(self, value: Value, depth: int = 3) -> list[Tensor]:
+        """The tensors that a value keeps alive: itself, or inside containers and instances."""
+        found: list[Tensor] = []
+        self._reach(value, depth, found, set())
+        return found
+
+    def _reach(self, value: Value, depth: int, found: list[Tensor], seen: set[int]) -> None:
+        for atom in value:
+            kind = type(atom)
+            if kind is Tensor:
+                found.append(atom)
+            elif kind is Obj and depth and id(atom) not in seen and atom.kind not in ("module", "optimizer"):
+                seen.add(id(atom))
+                for key, part in atom.fields.items():
+                    if part and key[0] != "$":
+                        self._reach(part, depth - 1, found, seen)
+
+    def store(self, frame: Frame, owner: Obj | Frame, key: str, value: Value, how: str, site: Site) -> Value:
+        """Note that `value` goes to a place; returns the value as it is read from there later."""
+        if not value:
+            return value
+        if is_light(value):
+            self.innocent.add(site)
+            self.innocent.update(frame.trail())
+            return value
+        reached = self.reach(value)
+        if not reached:
+            return value
+        attached = [tensor for tensor in reached if tensor.graph == ATTACHED]
+        if all(tensor.graph == FREE for tensor in reached):
+            self.innocent.add(site)
+            self.innocent.update(frame.trail())
+        self.clock += 1
+        label = ("write", owner, key, self.clock) if attached else None
+        node = self.derivation.node(tuple({tensor.node for tensor in reached}), label)
+        summed = carried = NEVER
+        if how != "grow" and self.loops:
+            for tensor in attached:
+                summed = min(summed, self._written_before(tensor.node, owner, key, through_modules=False))
+                carried = min(carried, self._written_before(tensor.node, owner, key, through_modules=True))
+        self.stores.append(
+            Store(
+                site, frame.trail(), owner, key, how, tuple(reached), node, summed, carried,
+                self.loops, tuple(loop.started for loop in self.loops), self.conditions, frame, self.grad, bool(self.in_hook), bool(self.threads),
+            )
+        )  # fmt: skip
+        return tuple(self._as_written(atom, node) for atom in value)
+
+    def _as_written(self, atom: Any, node: int) -> Any:
+        """A value as it is read from the place that it was written to."""
+        if type(atom) is Tensor:
+            return atom._replace(node=node)
+        if type(atom) is Obj and atom.kind == "tuple":  # immutable: a copy with the write noted will do
+            view = Obj("tuple", None, atom.birth, atom.site, atom.weight)
+            view.serial, view.home = atom.serial, atom.home
+            view.fields = {key: tuple(self._as_written(part, node) for part in parts) for key, parts in atom.fields.items()}
+            return view
+        return atom
+
+    def _written_before(self, start: int, owner: Obj | Frame, key: str, through_modules: bool) -> int:
+        """The earliest write to a place that a value derives from; `NEVER` if there is none."""
+        derivation = self.derivation
+        found = NEVER
+        for node in (queue := [start]):
+            if len(queue) > 400:
+                break
+            label = derivation.labels.get(node)
+            if label is not None:
+                if label[0] == "write" and label[1] is owner and label[2] == key:
+                    found = min(found, label[3])
+                elif label[0] == "module" and not through_modules:
+                    continue
+            for parent in derivation.parents[node]:
+                if parent not in queue:
+                    queue.append(parent)
+        return found
+
+    def statement_call(self, site: Site) -> bool:
+        """Whether this call stands alone as a statement."""
+        return site == self.bare
+
+    def reset(self, frame: Frame, owner: Obj | Frame, key: str, how: str) -> None:
+        self.resets.append(Reset(owner, key, how, self.statement, self.loops, self.conditions, frame))
+
+    def note(self, kind: str, site: Site, frame: Frame, detail: Any = None) -> None:
+        self.plain.append(Plain(kind, site, frame, detail, frame.trail(), self.loops))
+
+    def escape(self, value: Value) -> None:
+        """A value is handed to code that is not seen."""
+        for node in self.nodes(value):
+            self.derivation.spread(self.derivation.escaped, node)
+
+    def nodes(self, value: Value, depth: int = 3) -> list[int]:
+        """The nodes of everything in a value that a backward pass could start from."""
+        found = [atom.node for atom in value if type(atom).__name__ == "Opaque"]
+        found += [tensor.node for tensor in self.reach(value, depth)]
+        for atom in value:
+            if type(atom) is Obj:
+                found += [part.node for part in atom.fields.get("$node", ())]
+        return found
+
+
+def _unsupported(machine: Machine, frame: Frame, node: Any) -> Any:
+    return LIGHT
+
+
+EVALUATE: list[Callable[[Machine, Frame, Expr], Value]] = [_unsupported] * m.EXPRESSIONS
+EXECUTE: list[Callable[[Machine, Frame, Stmt], None]] = [_unsupported] * m.STATEMENTS
+
+
+def evaluates(operation: int) -> Callable[[Any], Any]:
+    """Register the evaluation of one kind of expression."""
+
+    def register(function: Any) -> Any:
+        EVALUATE[operation] = function
+        return function
+
+    return register
+
+
+def executes(operation: int) -> Callable[[Any], Any]:
+    """Register the execution of one kind of statement."""
+
+    def register(function: Any) -> Any:
+        EXECUTE[operation] = function
+        return function
+
+    return register

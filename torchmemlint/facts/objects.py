@@ -1,0 +1,394 @@
+"""Containers, modules, optimizers and instances: their attributes and methods."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import knowledge
+from .machine import Frame, Machine
+from .model import Site
+from .tensors import free, freeze_owner, loss, tensor_attribute, wide_loss_label
+from .unknown import imagine_attribute, unknown_call
+from .values import (
+    ASSUMED,
+    ATTACHED,
+    DEPENDS,
+    FREE,
+    LEAF,
+    LIGHT,
+    MAYBE,
+    OFF,
+    UNKNOWN,
+    Bound,
+    Class,
+    Const,
+    External,
+    Function,
+    Light,
+    Method,
+    Obj,
+    Opaque,
+    Super,
+    Tensor,
+    Value,
+    constant,
+    is_light,
+)
+
+Kwargs = dict[str, Value]
+CONTAINERS = ("list", "set", "dict", "deque", "tuple")
+_GROW = ("append", "appendleft", "add", "insert", "put", "put_nowait", "extend", "extendleft", "update", "push")
+_POP = ("pop", "popleft", "popitem", "remove", "discard", "get_nowait")
+
+
+# -- attributes -----------------------------------------------------------------------------------
+
+
+def get_attribute(machine: Machine, frame: Frame, atom: Any, name: str) -> Value:
+    """`atom.name`, when it is not called at once."""
+    kind = type(atom)
+    if kind is External:
+        return (External(f"{atom.dotted}.{name}"),)
+    if kind is Tensor:
+        return tensor_attribute(machine, atom, name) or (Method(atom, name),)
+    if kind is Obj:
+        return _object_attribute(machine, frame, atom, name)
+    if kind is Class:
+        found = atom.find(name)
+        return UNKNOWN if found is None else found
+    if kind is Opaque:
+        return (atom,)
+    if kind is Super and type(atom.receiver) is Obj:
+        return _object_attribute(machine, frame, atom.receiver, name)
+    return UNKNOWN
+
+
+def _object_attribute(machine: Machine, frame: Frame, obj: Obj, name: str) -> Value:
+    if name in obj.fields:
+        machine.reads.setdefault((obj.serial, name), set()).add(frame.facts.name)
+        return obj.fields[name]
+    if isinstance(obj.cls, Class):
+        found = obj.cls.find(name)
+        if found is not None:
+            return _member(machine, frame, obj, found)
+        if name == "__class__":
+            return (obj.cls,)
+        return imagine_attribute(machine, frame, obj, name)
+    if obj.kind == "module":
+        if name in ("weight", "bias"):
+            return (Tensor(LEAF, 3, machine.derivation.node((), ("parameters", obj)), ""),)
+        if name in ("training", "in_features", "out_features", "device", "dtype", "config"):
+            return LIGHT
+        if name[:1].islower():
+            return (Method(obj, name),) if name in knowledge.MODULE_METHODS or name == "forward" else UNKNOWN
+    if obj.kind in CONTAINERS or obj.kind == "optimizer":
+        return (Method(obj, name),)
+    return UNKNOWN
+
+
+def _member(machine: Machine, frame: Frame, obj: Obj, found: Value) -> Value:
+    result: Value = UNKNOWN
+    for member in found:
+        if type(member) is Function:
+            if member.kind == "property":
+                part = machine.call_function(frame, member, obj, [], {}, machine.site)
+            elif member.kind == "static":
+                part = (member,)
+            else:
+                part = (Bound(member, obj.cls if member.kind == "class" else obj),)
+        else:
+            part = (member,)
+        result = machine.join(result, part)
+    return result
+
+
+def set_attribute(
+    machine: Machine, frame: Frame, owner: Any, name: str, value: Value, site: Site, how: str
+) -> None:
+    """`owner.name = value`."""
+    if type(owner) is Tensor:
+        _set_on_tensor(machine, frame, owner, name, value, site)
+        return
+    if type(owner) is Class:
+        owner_frame = owner.frame
+        stored = machine.store(frame, owner_frame, name, value, how, site)
+        machine.put(owner_frame.vars, name, stored)
+        return
+    if type(owner) is not Obj:
+        if type(owner) is Light and owner.what == "ctx":
+            given = {tensor.node for param in frame.facts.params for tensor in machine.reach(frame.vars.get(param.name, UNKNOWN), 1)}
+            machine.note("context-store", site, frame, (name, value, given))
+        return
+    if name == "data" or (owner.kind == "tensor"):
+        return
+    if owner.unknown:
+        for tensor in machine.reach(value):
+            machine.derivation.spread(machine.derivation.stored, tensor.node)
+    stored = machine.store(frame, owner, name, value, how, site) if value else value
+    for atom in stored:
+        if type(atom) is Obj and atom.home is None:
+            atom.home = (owner, name)
+    if how == "set" and owner.fields.get(name) and not any(tensor.graph == ATTACHED for tensor in machine.reach(stored, 1)):
+        machine.reset(frame, owner, name, "replace")
+    machine.put(owner.fields, name, stored)
+
+
+def _set_on_tensor(machine: Machine, frame: Frame, owner: Tensor, name: str, value: Value, site: Site) -> None:
+    if name == "requires_grad" and constant(value) is False:
+        freeze_owner(machine, owner)
+    elif name == "grad" and any(tensor.graph == ATTACHED for tensor in machine.reach(value)):
+        machine.note("grad-store", site, frame, value)
+    elif name == "grad":
+        machine.note("zero-grad", site, frame)
+
+
+# -- methods --------------------------------------------------------------------------------------
+
+
+def call_object(
+    machine: Machine, frame: Frame, obj: Obj, name: str, args: list[Value], kwargs: Kwargs, site: Site
+) -> Value:
+    """Call a method that the file does not define."""
+    if obj.kind in CONTAINERS or obj.kind in ("queue", "generator"):
+        return _container_method(machine, frame, obj, name, args, kwargs, site)
+    if obj.kind == "module":
+        return _module_method(machine, frame, obj, name, args, kwargs, site)
+    if obj.kind == "optimizer":
+        if name == "step":
+            for loop in machine.loops:
+                loop.steps = True
+        return LIGHT
+    if obj.kind == "profiler":
+        if name in ("start", "stop"):
+            machine.note("recording-on" if name == "start" else "recording-off", site, frame, ("profile", machine.conditions))
+        return LIGHT
+    if obj.kind in ("thread", "executor"):
+        from .library import run_in_thread
+
+        return run_in_thread(machine, frame, obj, name, args, kwargs, site)
+    return unknown_call(machine, frame, (2, (1, "self"), name), args, kwargs, site, receiver=(obj,))
+
+
+def _container_method(
+    machine: Machine, frame: Frame, obj: Obj, name: str, args: list[Value], kwargs: Kwargs, site: Site
+) -> Value:
+    if name in _GROW:
+        return _grow(machine, frame, obj, name, args, kwargs, site)
+    if name == "setdefault":
+        value = args[1] if len(args) > 1 else UNKNOWN
+        key = constant(args[0]) if args else ...
+        field = "*" if key is ... else f"[{key}]"
+        machine.grow(frame, obj, value, site, field)
+        return machine.elements(frame, (obj,))
+    if name == "clear":
+        machine.reset(frame, obj, "*", "clear")
+        for field in list(obj.fields):
+            machine.put(obj.fields, field, UNKNOWN)
+        return LIGHT
+    if name in _POP or (name == "get" and obj.kind == "queue"):
+        machine.reset(frame, obj, "*", "pop")
+        return machine.elements(frame, (obj,))
+    if name == "get":
+        key = constant(args[0]) if args else ...
+        found = obj.fields.get(f"[{key}]") if key is not ... else None
+        value = machine.elements(frame, (obj,)) if found is None else found
+        return machine.join(value, args[1]) if len(args) > 1 else value
+    if name == "values":
+        return _listed(machine, frame, obj, site, machine.elements(frame, (obj,)))
+    if name == "items":
+        pair = machine.allocate(frame, ("pair", site, obj.serial), "tuple")
+        machine.put(pair.fields, "[0]", LIGHT)
+        machine.put(pair.fields, "[1]", machine.elements(frame, (obj,)))
+        return _listed(machine, frame, obj, site, (pair,))
+    if name == "copy":
+        copy = machine.allocate(frame, ("copy", site, obj.serial), obj.kind)
+        for field, part in obj.fields.items():
+            machine.put(copy.fields, field, part)
+        return (copy,)
+    if name in ("popleft", "pop", "send", "__next__"):
+        return machine.elements(frame, (obj,))
+    if obj.unknown:
+        machine.escape(tuple(atom for value in args for atom in value))
+    return LIGHT
+
+
+def _listed(machine: Machine, frame: Frame, obj: Obj, site: Site, value: Value) -> Value:
+    listed = machine.allocate(frame, ("listed", site, obj.serial), "list")
+    machine.put(listed.fields, "*", value)
+    return (listed,)
+
+
+def _grow(
+    machine: Machine, frame: Frame, obj: Obj, name: str, args: list[Value], kwargs: Kwargs, site: Site
+) -> Value:
+    if name in ("extend", "extendleft"):
+        machine.grow(frame, obj, machine.iterate(frame, args[0]) if args else UNKNOWN, site)
+    elif name == "update":
+        for value in args:
+            for atom in value:
+                if type(atom) is Obj:
+                    for field, part in atom.fields.items():
+                        if field == "*" or field[0] == "[":
+                            machine.grow(frame, obj, part, site, field)
+        for key, value in kwargs.items():
+            machine.grow(frame, obj, value, site, f"[{key}]")
+    else:
+        value = args[-1] if name == "insert" and args else (args[0] if args else UNKNOWN)
+        machine.grow(frame, obj, value, site)
+    return LIGHT
+
+
+def _module_method(
+    machine: Machine, frame: Frame, obj: Obj, name: str, args: list[Value], kwargs: Kwargs, site: Site
+) -> Value:
+    if name in ("eval", "train"):
+        training = name == "train" and not (args and constant(args[0]) is False)
+        known = name == "eval" or not args or isinstance(constant(args[0]), bool)
+        own = frame.name == "__init__" and frame.receiver is obj  # whoever makes it may train it yet
+        known = known and not own
+        mode: Value = (Const("train" if training else "eval"),) if known else UNKNOWN
+        machine.put(obj.fields, "$mode", mode)
+        return (obj,)
+    if name == "requires_grad_":
+        if args and constant(args[0]) is False:
+            machine.put(obj.fields, "$frozen", (Const(True),))
+        return (obj,)
+    if name in knowledge.MODULE_METHODS:
+        return (obj,)
+    if name in ("parameters", "named_parameters"):
+        leaf: Value = (Tensor(LEAF, 3, machine.derivation.node((), ("parameters", obj)), ""),)
+        if name == "parameters":
+            return leaf
+        pair = machine.allocate(frame, ("pair", site), "tuple")
+        machine.put(pair.fields, "[0]", LIGHT)
+        machine.put(pair.fields, "[1]", leaf)
+        return _listed(machine, frame, obj, site, (pair,))
+    if name in ("modules", "children"):
+        return _listed(machine, frame, obj, site, machine.join((obj,), machine.elements(frame, (obj,))))
+    if name in ("named_modules", "named_children", "items"):
+        pair = machine.allocate(frame, ("pair", site), "tuple")
+        machine.put(pair.fields, "[0]", LIGHT)
+        machine.put(pair.fields, "[1]", machine.elements(frame, (obj,)) or (obj,))
+        return _listed(machine, frame, obj, site, (pair,))
+    if name in ("values", "get"):
+        return _listed(machine, frame, obj, site, machine.elements(frame, (obj,)))
+    if name in ("append", "extend", "insert", "add_module", "register_module", "update"):
+        for value in args:
+            if not is_light(value):
+                listed = machine.iterate(frame, value) if name == "extend" else value
+                machine.put(obj.fields, "*", machine.join(obj.fields.get("*", UNKNOWN), listed))
+                if name in ("add_module", "register_module") and args and isinstance(constant(args[0]), str):
+                    machine.put(obj.fields, constant(args[0]), value)
+        return LIGHT
+    if name in ("register_buffer", "register_parameter"):
+        return _register(machine, frame, obj, name, args, kwargs, site)
+    if name.startswith("register_") and name.endswith("hook"):
+        return _hook(machine, frame, obj, name, args, kwargs, site)
+    if name in ("state_dict", "load_state_dict", "named_buffers", "buffers", "extra_repr", "half"):
+        return free(machine) if name == "buffers" else UNKNOWN
+    if name in ("__call__", "forward"):
+        return run_module(machine, frame, obj, args, kwargs, site)
+    if "backward" in name:
+        from .tensors import backward
+
+        backward(machine, frame, tuple(atom for value in args for atom in value), kwargs, site)
+        return LIGHT
+    if name in ("generate", "encode", "predict", "get_image_features", "get_text_features", "sample"):
+        return UNKNOWN
+    if name in ("log", "log_dict", "print", "toggle_optimizer", "untoggle_optimizer", "optimizers", "lr_schedulers"):
+        return UNKNOWN
+    return unknown_call(machine, frame, (2, (1, "self"), name), args, kwargs, site, receiver=(obj,))
+
+
+def _register(
+    machine: Machine, frame: Frame, obj: Obj, name: str, args: list[Value], kwargs: Kwargs, site: Site
+) -> Value:
+    key = constant(args[0]) if args else constant(kwargs.get("name", UNKNOWN))
+    value = args[1] if len(args) > 1 else kwargs.get("tensor", kwargs.get("param", UNKNOWN))
+    if isinstance(key, str):
+        if not value:
+            graph = FREE if name == "register_buffer" else LEAF
+            value = (Tensor(graph, 3, machine.derivation.node(), ""),)
+        machine.put(obj.fields, key, value)
+    return LIGHT
+
+
+def _hook(
+    machine: Machine, frame: Frame, obj: Obj, name: str, args: list[Value], kwargs: Kwargs, site: Site
+) -> Value:
+    """A hook runs at every later forward or backward of the module: run it now, as a repeated call."""
+    run_hook(machine, frame, name, args[0] if args else UNKNOWN, (obj,), site)
+    return UNKNOWN
+
+
+def run_hook(machine: Machine, frame: Frame, name: str, callee: Value, module: Value, site: Site) -> None:
+    if not callee or machine.in_hook:
+        return
+    attached = (Tensor(ATTACHED, 2, machine.derivation.node((), ("hook", site)), "", True),)
+    maybe: Value = (Tensor(MAYBE, 2, machine.derivation.node(), "", True),)
+    if "pre_hook" in name:
+        given: list[Value] = [module, maybe]
+    elif "backward" in name:
+        gradients = free(machine)
+        given = [module, gradients, gradients]
+    else:
+        given = [module, maybe, attached]
+    loop = machine.loop_at(frame, ("hook", site), "call")
+    outer, machine.grad = machine.grad, ASSUMED
+    machine.in_hook += 1
+    machine.go_round(frame, loop, lambda: machine.call(frame, callee, given, {}, site))
+    machine.in_hook -= 1
+    machine.grad = outer
+
+
+def run_module(
+    machine: Machine, frame: Frame, obj: Obj, args: list[Value], kwargs: Kwargs, site: Site
+) -> Value:
+    """Run a module whose `forward` is not seen."""
+    from .calls import frozen, record_module_call
+
+    dotted = obj.cls if isinstance(obj.cls, str) else ""
+    tail = dotted.rsplit(".", 1)[-1]
+    values = [*args, *kwargs.values()]
+    if dotted.startswith("torch.nn") and (tail.endswith("Loss") or tail in ("CrossEntropyLoss",)):
+        reduction = obj.fields.get("reduction", UNKNOWN)
+        return loss(machine, values, {"reduction": reduction}, wide_loss_label(dotted))
+    parts = machine.elements(frame, (obj,)) if tail in knowledge.MODULE_CONTAINERS else UNKNOWN
+    if tail == "Sequential" and parts:
+        return _run_sequence(machine, frame, obj, args, site)
+    from .tensors import arithmetic
+
+    if tail in knowledge.PARAMETERLESS:
+        return arithmetic(machine, values)
+    parents = tuple(node for value in values for node in machine.nodes(value))
+    if machine.grad == OFF:
+        return (Tensor(FREE, obj.weight, machine.derivation.node(parents), "", True),)
+    attached = any(t.graph in (ATTACHED, LEAF) for value in values for t in machine.reach(value, 2))
+    if frozen(obj) and not attached:
+        graph = MAYBE if any(t.graph == MAYBE for value in values for t in machine.reach(value, 2)) else FREE
+        return (Tensor(graph, obj.weight, machine.derivation.node(parents), "", True),)
+    node = machine.derivation.node(parents, ("module", obj, site))
+    record_module_call(machine, frame, obj, node, site, args, obj.weight)
+    weight = min(obj.weight, 2) if machine.grad == DEPENDS else obj.weight
+    bundle = not dotted.startswith("torch.nn") or tail in ("LSTM", "GRU", "RNN", "MultiheadAttention")
+    return (Tensor(ATTACHED, weight, node, "", bundle),)
+
+
+def _run_sequence(machine: Machine, frame: Frame, obj: Obj, args: list[Value], site: Site) -> Value:
+    from .calls import record_module_call
+
+    machine.module_depth += 1
+    value = args[0] if args else UNKNOWN
+    indexed = [obj.fields[f"[{index}]"] for index in range(8) if f"[{index}]" in obj.fields]
+    if "*" in obj.fields:
+        indexed.append(obj.fields["*"])
+    for part in indexed:
+        made = machine.call(frame, part, [value], {}, site)
+        value = machine.join(value, made) if "*" in obj.fields and part is obj.fields["*"] else made
+    machine.module_depth -= 1
+    attached = [tensor for tensor in machine.reach(value, 1) if tensor.graph == ATTACHED]
+    if not attached:
+        return value
+    node = machine.derivation.node(tuple(tensor.node for tensor in attached), ("module", obj, site))
+    record_module_call(machine, frame, obj, node, site, args, 3)
+    return (Tensor(ATTACHED, max(tensor.weight for tensor in attached), node, "", False),)

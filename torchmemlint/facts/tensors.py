@@ -1,0 +1,239 @@
+"""What operations do to tensors: which results carry a graph, which let go of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from . import knowledge
+from .events import Backward
+from .machine import Frame, Machine
+from .model import Site
+from .values import (
+    ANY,
+    ATTACHED,
+    DEPENDS,
+    FREE,
+    LEAF,
+    LIGHT,
+    MAYBE,
+    OFF,
+    ROW,
+    SCALAR,
+    UNKNOWN,
+    Const,
+    Obj,
+    Opaque,
+    Tensor,
+    Value,
+    constant,
+    is_light,
+    tensors,
+)
+
+Kwargs = dict[str, Value]
+
+
+def arithmetic(machine: Machine, values: Sequence[Value], label: Any = None, size: str | None = None) -> Value:
+    """The result of computing with tensors. Attached if an operand is attached or a leaf that requires
+    grad, and gradients are recorded; free under `no_grad` [docs: torch.no_grad]."""
+    parents: list[int] = []
+    weight = 0
+    graph = -1
+    sizes: list[str] = []
+    opaque = False
+    for value in values:
+        for atom in value:
+            kind = type(atom)
+            if kind is Opaque:
+                parents.append(atom.node)
+                opaque = True
+            elif kind is Tensor:
+                parents.append(atom.node)
+                sizes.append(atom.size)
+                state = ATTACHED if atom.graph == LEAF else atom.graph
+                if state == ATTACHED:
+                    weight = max(weight, atom.weight) if graph == ATTACHED else atom.weight
+                    graph = ATTACHED
+                elif graph != ATTACHED:
+                    graph = MAYBE if state == MAYBE or graph == MAYBE else FREE
+                    weight = max(weight, atom.weight)
+            elif kind is Obj and atom.kind in ("list", "tuple", "dict", "generator", "deque", "set", "view"):
+                parents += machine.nodes((atom,), 2)
+                inner = machine.reach((atom,), 2)
+                if any(tensor.graph in (ATTACHED, LEAF) for tensor in inner):
+                    weight = max(t.weight for t in inner if t.graph in (ATTACHED, LEAF))
+                    graph = ATTACHED
+                elif inner and graph != ATTACHED:
+                    graph = MAYBE if any(t.graph == MAYBE for t in inner) else FREE
+                    weight = max(weight, 1)
+    if graph == -1:
+        if opaque:
+            return (Opaque(machine.derivation.node(tuple(parents))),)
+        return LIGHT if all(is_light(value) for value in values) else UNKNOWN
+    if machine.grad == OFF and graph in (ATTACHED, MAYBE):
+        graph = FREE
+    if machine.grad == DEPENDS and graph == ATTACHED:
+        weight = min(weight, 2)
+    if size is None:
+        size = SCALAR if sizes and all(part == SCALAR for part in sizes) else ANY
+    return (Tensor(graph, max(weight, 1), machine.derivation.node(tuple(parents), label), size),)
+
+
+def comparison(machine: Machine, values: Sequence[Value]) -> Value:
+    """A comparison: a graph-free tensor if tensors are compared, else a bool."""
+    if any(tensors(value) for value in values):
+        return (Tensor(FREE, 2, machine.derivation.node(), ANY),)
+    return LIGHT
+
+
+def free(machine: Machine, weight: int = 2, size: str = ANY, parents: tuple[int, ...] = ()) -> Value:
+    return (Tensor(FREE, weight, machine.derivation.node(parents), size),)
+
+
+def tensor_attribute(machine: Machine, tensor: Tensor, name: str) -> Value:
+    if name in ("shape", "dtype", "device", "ndim", "is_cuda", "requires_grad", "layout", "names", "is_leaf", "nbytes"):
+        return LIGHT
+    if name in ("data", "indices") or (name == "grad" and not tensor.bundle):
+        return (Tensor(FREE, tensor.weight, machine.derivation.node(), ANY),)
+    if name == "grad_fn":
+        return UNKNOWN
+    if name in ("T", "mT", "H", "mH", "real", "imag", "values"):
+        return (tensor._replace(bundle=False),)
+    if tensor.bundle:
+        size = SCALAR if "loss" in name else ANY
+        node = machine.derivation.node((tensor.node,))
+        return (Tensor(tensor.graph, tensor.weight, node, size, name not in ("loss", "logits")),)
+    return UNKNOWN
+
+
+def tensor_method(
+    machine: Machine, frame: Frame, tensor: Tensor, name: str, args: list[Value], kwargs: Kwargs, site: Site
+) -> Value:
+    """Call a method of a tensor."""
+    if name == "backward":
+        backward(machine, frame, (tensor,), kwargs, site)
+        return LIGHT
+    if name in ("detach", "detach_"):
+        # A fresh derivation: what is done with the result asks nothing of the graph.
+        wide = machine.derivation.labels.get(tensor.node)
+        machine.derivation.detached.add(tensor.node)
+        label = ("wide", wide[1]) if wide is not None and wide[0] == "wide-loss" else None
+        return (Tensor(FREE, max(tensor.weight, 2), machine.derivation.node((), label), tensor.size),)
+    if name in knowledge.LIGHT_RESULTS:
+        machine.derivation.consumed.add(tensor.node)
+        return LIGHT
+    if tensor.bundle and name in ("items", "values", "keys", "to_tuple", "get", "pop"):
+        if name == "keys":
+            return LIGHT
+        item = tensor._replace(bundle=name != "get")
+        if name == "items":
+            pair = machine.allocate(frame, ("pair", site), "tuple")
+            pair.fields = {"[0]": LIGHT, "[1]": (item,)}
+            pairs = machine.allocate(frame, ("pairs", site), "list")
+            pairs.fields = {"*": (pair,)}
+            return (pairs,)
+        return (item,)
+    if name in knowledge.GRAPH_FREE:
+        return free(machine)
+    if name == "sample" and tensor.bundle:
+        return free(machine)  # [docs] a distribution's sample() runs under no_grad, rsample() does not
+    if name == "requires_grad_":
+        if args and constant(args[0]) is False:
+            _freeze_owner(machine, tensor)
+            return (tensor._replace(graph=FREE),)
+        return (tensor._replace(graph=LEAF, weight=3) if tensor.graph != ATTACHED else tensor,)
+    if name in knowledge.VIEWS:
+        if name in ("chunk", "split", "unbind", "tensor_split"):
+            return (tensor._replace(bundle=True),)
+        if tensor.graph in (ATTACHED, LEAF):
+            state = tensor.graph if machine.grad == OFF or tensor.graph == ATTACHED or name == "to" else ATTACHED
+            return (Tensor(state, tensor.weight, machine.derivation.node((tensor.node,)), tensor.size),)
+        return (tensor._replace(bundle=False, weight=max(tensor.weight, 2)),)
+    if name in knowledge.VALUES_AND_INDICES or (name in ("max", "min", "median") and (args or kwargs)):
+        return _values_and_indices(machine, frame, tensor, site)
+    if name in ("new", "new_empty", "apply_", "register_hook", "remove", "stop_gradient"):
+        return UNKNOWN
+    size = SCALAR if name in knowledge.REDUCTIONS and not args and not kwargs else None
+    return arithmetic(machine, ((tensor,), *args, *kwargs.values()), size=size)
+
+
+def _freeze_owner(machine: Machine, tensor: Tensor) -> None:
+    """`p.requires_grad_(False)` for the parameters of a module freezes the module."""
+    label = machine.derivation.labels.get(tensor.node)
+    if label is not None and label[0] == "parameters" and isinstance(label[1], Obj):
+        machine.put(label[1].fields, "$frozen", (Const(True),))
+
+
+freeze_owner = _freeze_owner
+
+
+def _values_and_indices(machine: Machine, frame: Frame, tensor: Tensor, site: Site) -> Value:
+    made = arithmetic(machine, ((tensor,),))
+    pair = machine.allocate(frame, ("topk", site), "tuple")
+    indices = free(machine)
+    pair.fields = {"[0]": made, "[1]": indices, "values": made, "indices": indices}
+    return (pair,)
+
+
+def backward(
+    machine: Machine, frame: Frame, value: Value, kwargs: Kwargs, site: Site, method: bool = True, inputs: Value = UNKNOWN
+) -> None:
+    """A backward pass from these values, as far as `inputs` if any are given: marks what it goes through,
+    and the loops that it runs in."""
+    nodes = machine.nodes(value)
+    found = machine.reach(value)
+    derivation = machine.derivation
+    stop = frozenset(tensor.node for tensor in machine.reach(inputs))
+    for node in nodes:
+        derivation.spread(derivation.demanded, node, stop)
+        if method:
+            derivation.spread(derivation.spent, node)
+    for loop in machine.loops:
+        loop.backward = True
+    create = constant(kwargs.get("create_graph", UNKNOWN)) is True
+    retain = constant(kwargs.get("retain_graph", UNKNOWN)) is True
+    machine.backwards.append(
+        Backward(
+            site, frame.trail(), tuple(nodes), tuple(found), method, retain, create,
+            retain and _goes_outside(machine, nodes), machine.loops, frame,
+        )
+    )  # fmt: skip
+
+
+def _goes_outside(machine: Machine, nodes: list[int]) -> bool:
+    """Whether a backward pass goes through a graph made before the innermost repetition's current round."""
+    repeats = [loop for loop in machine.loops if loop.kind in ("loop", "call")]
+    if not repeats:
+        return False
+    first = repeats[-1].first_node
+    labels = machine.derivation.labels
+    for start in nodes:
+        for node in machine.derivation.ancestors(start):
+            if node < first and node in labels and labels[node][0] in ("module", "loss", "differentiated", "cat"):
+                return True
+    return False
+
+
+def wide_loss_label(dotted: str) -> Any:
+    tail = dotted.rsplit(".", 1)[-1]
+    wide = tail in knowledge.WIDE_LOSSES or tail in knowledge.WIDE_LOSS_MODULES
+    return ("wide-loss", tail) if wide else ("loss", tail)
+
+
+def loss(machine: Machine, values: Sequence[Value], kwargs: Kwargs, label: Any, weight: int = 3) -> Value:
+    """The result of a loss function: attached if the prediction is, or if nothing says otherwise."""
+    none = constant(kwargs.get("reduction", UNKNOWN)) == "none"
+    made = arithmetic(machine, values, label, ANY if none else SCALAR)
+    if made and type(made[0]) is Tensor and made[0].graph in (ATTACHED, FREE):
+        return made
+    if machine.grad == OFF:
+        return free(machine, weight, ANY if none else SCALAR)
+    known = [tensor for value in values for tensor in tensors(value)]
+    certain = 2 if all(tensor.graph == MAYBE for tensor in known) else 1
+    parents = tuple(node for value in values for node in machine.nodes(value))
+    node = machine.derivation.node(parents, label)
+    return (Tensor(ATTACHED, min(weight, certain), node, ANY if none else SCALAR),)
+
+
+ROW_SIZE = ROW

@@ -1,0 +1,204 @@
+"""What stands for values whose origin is not seen: evidence of use, names, annotations."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from . import knowledge
+from . import model as m
+from .machine import Frame, Machine
+from .model import Expr, Site
+from .tensors import backward, loss
+from .values import ATTACHED, LIGHT, MAYBE, OFF, UNKNOWN, Class, Mode, Obj, Opaque, Tensor, Value
+
+Kwargs = dict[str, Value]
+
+
+def from_uses(machine: Machine, frame: Frame, ident: Any, uses: Collection[str], name: str) -> Value:
+    """What a value must be, by the methods that the code calls on it and, weakest, by its name."""
+    used = set(uses)
+    if "step" in used and ("zero_grad" in used or "param_groups" in used):
+        return (machine.allocate(frame, ident, "optimizer"),)
+    evidence = used & knowledge.MODULE_EVIDENCE or "eval" in used or {"train", "state_dict"} <= used
+    if evidence and "step" not in used:
+        return (_imagined_module(machine, frame, ident, 2),)
+    if "backward" in used and machine.grad != OFF and "loss" in name:
+        return (Tensor(ATTACHED, 2, machine.derivation.node((), ("differentiated", 0, "")), "scalar"),)
+    if used & {"append", "extend", "appendleft"}:
+        return (_imagined(machine, frame, ident, "list"),)
+    if name in knowledge.MODEL_NAMES:
+        return (_imagined_module(machine, frame, ident, 1),)
+    return UNKNOWN
+
+
+def _imagined(machine: Machine, frame: Frame, ident: Any, kind: str) -> Obj:
+    obj = machine.allocate(frame, ident, kind)
+    obj.unknown = True
+    return obj
+
+
+def _imagined_module(machine: Machine, frame: Frame, ident: Any, weight: int) -> Obj:
+    obj = machine.allocate(frame, ident, "module", "?", weight)
+    obj.unknown = True
+    return obj
+
+
+def imagine_attribute(machine: Machine, frame: Frame, obj: Obj, name: str) -> Value:
+    """`self.name` that no code seen has set."""
+    assert isinstance(obj.cls, Class)
+    if name in ("training", "device", "dtype", "args", "config", "cfg", "hparams", "logger", "trainer"):
+        return UNKNOWN
+    uses: set[str] = set()
+    items: set[str] = set()
+    for entry in obj.cls.mro:
+        uses.update(entry.facts.uses.get(name, ()))
+        items.update(entry.facts.uses.get(name + "[]", ()))
+    value = from_uses(machine, machine.module_frame, ("attribute", obj.serial, name), uses, name)
+    if not value and (items & {"eval", "parameters"}):
+        holder = _imagined(machine, machine.module_frame, ("attribute", obj.serial, name), "dict")
+        module = _imagined_module(machine, machine.module_frame, ("element", obj.serial, name), 2)
+        module.home = (holder, "*")
+        holder.fields["*"] = (module,)
+        value = (holder,)
+    for atom in value:
+        if type(atom) is Obj:
+            atom.birth = obj.birth
+            atom.home = atom.home or (obj, name)
+    if value:
+        machine.put(obj.fields, name, value)
+    return value
+
+
+def _name_of(callee: Expr) -> str:
+    return callee[-1] if callee[0] in (m.NAME, m.ATTR) else ""
+
+
+def _opaque(machine: Machine, values: Collection[Value], more: tuple[int, ...] = ()) -> Value:
+    nodes = [node for value in values for node in machine.nodes(value)]
+    if not nodes and not more:
+        return UNKNOWN
+    return (Opaque(machine.derivation.node((*nodes, *more))),)
+
+
+def _escape(machine: Machine, name: str, values: Collection[Value]) -> None:
+    if name in knowledge.REPORTERS or name.startswith(("log_", "print", "plot", "save", "write", "visual")):
+        return
+    for value in values:
+        machine.escape(value)
+        machine.entered.update(atom.site for atom in value if type(atom) is Mode)
+
+
+def unknown_call(
+    machine: Machine,
+    frame: Frame,
+    callee: Expr,
+    args: list[Value],
+    kwargs: Kwargs,
+    site: Site,
+    receiver: Value = UNKNOWN,
+) -> Value:
+    """A call of something that is not seen. It keeps nothing and gives nothing that is known to be
+    attached, but what it was given may be used for anything."""
+    name = _name_of(callee)
+    values = [*args, *kwargs.values()]
+    if "backward" in name and name != "register_full_backward_hook":
+        backward(machine, frame, tuple(atom for value in args for atom in value), kwargs, site)
+        return LIGHT
+    made = _by_name(machine, frame, name, args, kwargs, site)
+    if made is not None:
+        return made
+    _escape(machine, name, values)
+    return _opaque(machine, values)
+
+
+def _by_name(
+    machine: Machine, frame: Frame, name: str, args: list[Value], kwargs: Kwargs, site: Site
+) -> Value | None:
+    """Results that a name and its arguments vouch for."""
+    values = [*args, *kwargs.values()]
+    lowered = name.lower()
+    attached = any(t.graph == ATTACHED for value in values for t in machine.reach(value, 2))
+    criterion = lowered in knowledge.CRITERION_NAMES or lowered.endswith(("criterion", "loss_fn", "_loss", "loss"))
+    if criterion and not lowered.startswith(("log", "plot", "add", "update", "save", "print", "record")):
+        if attached:
+            return loss(machine, values, kwargs, ("loss", name), 2)
+        if machine.grad == OFF:
+            return UNKNOWN
+        if len(values) >= 2 and any(machine.reach(value, 1) for value in values):
+            return loss(machine, values, kwargs, ("loss", name), 1)
+        return None
+    if name in knowledge.MODEL_NAMES:
+        from .objects import run_module
+
+        module = _imagined_module(machine, frame, ("called", name), 1)
+        return run_module(machine, frame, module, args, kwargs, site)
+    if name == "prepare":
+        if len(args) == 1:
+            return args[0]
+        given = machine.allocate(frame, ("prepared", site), "tuple")
+        given.fields = {f"[{index}]": value for index, value in enumerate(args)}
+        return (given,)
+    if name in ("unwrap_model", "tqdm", "track", "to_device", "move_to_device", "unwrap") and args:
+        return args[0]
+    if name in ("all_reduce", "reduce_tensor", "reduce_mean", "reduce", "allreduce", "gather") and attached:
+        return None
+    return None
+
+
+def unknown_method(
+    machine: Machine,
+    frame: Frame,
+    callee: Expr,
+    receiver: Value,
+    args: list[Value],
+    kwargs: Kwargs,
+    site: Site,
+) -> Value:
+    """A method of something that is not seen."""
+    name = callee[2]
+    values = [*args, *kwargs.values()]
+    if "backward" in name:
+        through = receiver if not args else tuple(atom for value in args for atom in value)
+        backward(machine, frame, through, kwargs, site)
+        return LIGHT
+    if name in knowledge.LIGHT_RESULTS:
+        return LIGHT
+    if name in ("detach", "detach_"):
+        return (Tensor(0, 1, machine.derivation.node(), ""),)
+    if name == "scale" and len(args) == 1:
+        return args[0]
+    if name.startswith("register_") and name.endswith("hook"):
+        from .objects import run_hook
+
+        run_hook(machine, frame, name, args[0] if args else UNKNOWN, UNKNOWN, site)
+        return UNKNOWN
+    if name == "step":
+        for loop in machine.loops:
+            loop.steps = True
+    if name in ("submit", "start_new_thread", "run_in_executor", "apply_async"):
+        from .library import submit
+
+        return submit(machine, frame, name, args, kwargs, site)
+    made = _by_name(machine, frame, name, args, kwargs, site)
+    if made is not None:
+        return made
+    _escape(machine, name, values)
+    return _opaque(machine, values, tuple(machine.nodes(receiver)))
+
+
+def parameter(machine: Machine, frame: Frame, name: str) -> Value:
+    """A parameter whose arguments are not seen and which has no annotation."""
+    uses = frame.facts.uses.get(name, ())
+    value = from_uses(machine, frame, ("parameter", name), uses, name)
+    if value:
+        return value
+    items = set(frame.facts.uses.get(name + "[]", ()))
+    if items & {"eval", "parameters"}:
+        holder = _imagined(machine, frame, ("parameter", name), "dict")
+        module = _imagined_module(machine, frame, ("element", name), 2)
+        holder.fields["*"] = (module,)
+        return (holder,)
+    if name in ("batch", "inputs", "input", "images", "image", "data"):
+        return (Tensor(MAYBE, 1, machine.derivation.node(), "", True),)
+    return UNKNOWN

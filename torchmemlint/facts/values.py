@@ -1,0 +1,273 @@
+"""What a value may be: atoms, and the small tuples of them that stand for a value.
+
+The empty tuple means *nothing seen*. It is not the union of everything: joining it with an attached
+tensor gives the attached tensor, and on its own it is never reported.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Union
+
+if TYPE_CHECKING:
+    from .machine import Frame, Loop
+    from .model import ClassFacts, FunctionFacts, Site
+
+# How a tensor stands to the autograd graph.
+FREE: Final = 0  # no grad_fn
+LEAF: Final = 1  # requires grad, has no grad_fn: what is computed from it has
+ATTACHED: Final = 2  # has a grad_fn: keeps the graph that made it
+MAYBE: Final = 3  # a tensor of which nothing more is known
+
+# What a grad mode is.
+OFF: Final = 0
+ON: Final = 1
+ASSUMED: Final = 2  # on unless an unknown caller turned it off
+DEPENDS: Final = 3  # set_grad_enabled(expression)
+
+# How many elements, as far as that is known.
+SCALAR: Final = "scalar"
+ROW: Final = "row"
+ANY: Final = ""
+
+
+class Tensor(NamedTuple):
+    """A tensor. `node` is its place in the derivation; a `bundle` is a module's output that may be a
+    tuple, dict or dataclass of such tensors. `weight` 3 to 1 says how strong the evidence is."""
+
+    graph: int
+    weight: int
+    node: int
+    size: str = ANY
+    bundle: bool = False
+
+
+class Opaque(NamedTuple):
+    """Made by unknown code from values in the derivation: carries demand back to them, nothing onward."""
+
+    node: int
+
+
+class Const(NamedTuple):
+    value: Any
+
+
+class Light(NamedTuple):
+    """A number, string, device, shape: nothing that keeps memory."""
+
+    what: str = ""
+
+
+class External(NamedTuple):
+    """A name of an installed package, fully dotted: `torch.nn.functional.cross_entropy`."""
+
+    dotted: str
+
+
+class Mode(NamedTuple):
+    """A grad-mode context or decorator; `site` is where it was made, `entered` once it acts."""
+
+    grad: int
+    site: Site
+    name: str = ""
+
+
+class Function:
+    """A function of the file, with the frame that it was defined in."""
+
+    __slots__ = ("facts", "frame", "grad", "kind", "mode", "owner")
+
+    def __init__(self, facts: FunctionFacts, frame: Frame, owner: Class | None) -> None:
+        self.facts = facts
+        self.frame = frame
+        self.owner = owner
+        self.kind = ""  # static, class, property, manager
+        self.grad: int | None = None
+        self.mode = ""  # the decorator that sets it
+
+
+class Bound(NamedTuple):
+    function: Function
+    receiver: Any  # Obj or Class
+
+
+class Partial(NamedTuple):
+    callee: Value
+    args: tuple[Value, ...]
+    kwargs: tuple[tuple[str, Value], ...]
+
+
+class Method(NamedTuple):
+    """A method of something that is not a class of the file, not called yet: `loss.detach`."""
+
+    receiver: Any
+    name: str
+
+
+class Class:
+    """A class of the file."""
+
+    __slots__ = ("bases", "external", "facts", "frame", "mro")
+
+    def __init__(self, facts: ClassFacts, frame: Frame, bases: list[Class], external: tuple[str, ...]) -> None:
+        self.facts = facts
+        self.frame = frame  # of the class body: its variables are the class attributes
+        self.bases = bases
+        self.external = external  # dotted names of bases outside the file, also inherited ones
+        mro: list[Class] = [self]
+        for base in bases:
+            mro += [entry for entry in base.mro if entry not in mro]
+        self.mro = mro
+
+    def find(self, name: str) -> Value | None:
+        for entry in self.mro:
+            if name in entry.frame.vars:
+                return entry.frame.vars[name]
+        return None
+
+
+class Super(NamedTuple):
+    owner: Class
+    receiver: Any
+
+
+class Obj:
+    """Something on the heap: a container, an instance, a module, an optimizer.
+
+    `birth` is the stack of loops that were running when it was made; what is put in while another loop
+    runs stays after that loop's iteration. `fields` maps attribute names to values; elements of
+    containers are under "*" and, where the key is constant, under "[key]".
+    """
+
+    __slots__ = ("birth", "bounded", "cls", "fields", "home", "kind", "serial", "site", "unknown", "weight")
+
+    def __init__(self, kind: str, cls: Class | str | None, birth: tuple[Loop, ...], site: Site, weight: int = 3) -> None:
+        self.kind = kind
+        self.cls = cls
+        self.birth = birth
+        self.site = site
+        self.weight = weight
+        self.fields: dict[str, Value] = {}
+        self.home: tuple[Obj | Frame, str] | None = None
+        self.bounded = False
+        self.unknown = False  # made up for something whose origin is not seen
+        self.serial = 0
+
+    @property
+    def stays(self) -> bool:
+        """Whether a container holds what this expression made in an earlier round: a new round makes
+        another object, and the one that stands for both must keep what it had."""
+        return self.home is not None and isinstance(self.home[0], Obj) and self.home[1] == "*"
+
+
+Atom = Union[
+    Tensor, Opaque, Const, Light, External, Mode, Function, Bound, Partial, Method, Class, Super, Obj
+]
+Value = tuple[Any, ...]
+
+UNKNOWN: Value = ()
+LIGHT: Value = (Light(),)
+NOTHING: Value = (Const(None),)
+_MOST_ATOMS = 6
+
+
+class Derivation:
+    """Which tensor was made from which: a growing graph of numbered nodes.
+
+    Back-propagating or handing out a value marks all it was made from; marks are spread once a node.
+    """
+
+    def __init__(self) -> None:
+        self.parents: list[tuple[int, ...]] = [()]
+        self.labels: dict[int, Any] = {}
+        self.demanded: set[int] = set()
+        self.spent: set[int] = set()
+        self.escaped: set[int] = set()
+        self.consumed: set[int] = set()
+        self.stored: set[int] = set()  # went on into an attribute of an object that others see
+        self.detached: set[int] = set()
+
+    def node(self, parents: tuple[int, ...] = (), label: Any = None) -> int:
+        self.parents.append(parents)
+        number = len(self.parents) - 1
+        if label is not None:
+            self.labels[number] = label
+        return number
+
+    def spread(self, marks: set[int], start: int, stop: frozenset[int] = frozenset()) -> None:
+        stack = [start]
+        while stack:
+            node = stack.pop()
+            if node not in marks and node not in stop:
+                marks.add(node)
+                stack.extend(self.parents[node])
+
+    def ancestors(self, start: int, most: int = 400) -> list[int]:
+        """`start` and what it was made from, nearest first."""
+        seen = {start}
+        order = [start]
+        for node in order:
+            if len(order) > most:
+                break
+            for parent in self.parents[node]:
+                if parent not in seen:
+                    seen.add(parent)
+                    order.append(parent)
+        return order
+
+
+def join(a: Value, b: Value, derivation: Derivation) -> Value:
+    """Either of two values."""
+    if a is b or not b:
+        return a
+    if not a:
+        return b
+    if a == b:
+        return a
+    merged = list(a)
+    for atom in b:
+        if atom in merged:
+            continue
+        for index, other in enumerate(merged):
+            if type(atom) is Tensor and type(other) is Tensor and atom.graph == other.graph and atom.bundle == other.bundle:
+                node = atom.node if atom.node == other.node else derivation.node((atom.node, other.node))
+                size = atom.size if atom.size == other.size else ANY
+                merged[index] = Tensor(atom.graph, max(atom.weight, other.weight), node, size, atom.bundle)
+                break
+            if type(atom) is Opaque and type(other) is Opaque:
+                merged[index] = Opaque(derivation.node((atom.node, other.node)))
+                break
+            if type(atom) is Const and type(other) is Const and atom.value is not None and other.value is not None:
+                merged[index] = Light()
+                break
+        else:
+            if len(merged) < _MOST_ATOMS:
+                merged.append(atom)
+    return tuple(merged)
+
+
+def same_kind(a: Value, b: Value) -> bool:
+    """Equal but for the nodes of the derivation: nothing that would make a second look at a loop worth while."""
+    return len(a) == len(b) and all(_sketch(x) == _sketch(y) for x, y in zip(a, b, strict=True))
+
+
+def _sketch(atom: Any) -> Any:
+    if type(atom) is Tensor:
+        return (atom.graph, atom.weight, atom.bundle)
+    if type(atom) in (Opaque, Const, Light):
+        return type(atom)
+    return atom
+
+
+def constant(value: Value) -> Any:
+    """The constant that a value is, else `Ellipsis`."""
+    if len(value) == 1 and type(value[0]) is Const:
+        return value[0].value
+    return ...
+
+
+def tensors(value: Value) -> list[Tensor]:
+    return [atom for atom in value if type(atom) is Tensor]
+
+
+def is_light(value: Value) -> bool:
+    return bool(value) and all(type(atom) in (Light, Const) for atom in value)

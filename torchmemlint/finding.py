@@ -1,0 +1,89 @@
+"""What is said about a program: a finding, where it stands, and how sure we are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum, IntEnum
+
+
+class Confidence(IntEnum):
+    """How strong the evidence behind a finding is; the default shows medium and high."""
+
+    LOW = 1
+    MEDIUM = 2
+    HIGH = 3
+
+    @property
+    def label(self) -> str:
+        return self.name.lower()
+
+
+class Retains(str, Enum):
+    """How memory is kept, worst first (the words of the rule catalogue)."""
+
+    GROWING = "growing"  # bytes or autograd nodes per iteration, call or item
+    HELD = "held"  # a constant amount that nobody needs
+    DELAYED = "delayed"  # freed only when the cyclic collector runs
+    CACHED = "cached"  # reserved by the allocator, not allocated
+    PEAK = "peak"  # a constant cost at the peak of a region that ends
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Location:
+    """A place in a file: row and column count from 1, columns in code points."""
+
+    row: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """A second place that explains a finding: the holder, the caller, the origin."""
+
+    filename: str
+    start: Location
+    end: Location
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Replace the text between two places by `content`."""
+
+    start: Location
+    end: Location
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """A change that releases what a finding says is kept. `applicability`: safe, unsafe or display."""
+
+    applicability: str
+    message: str
+    edits: tuple[Edit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One statement about retained memory. `filename` is as the user named it."""
+
+    code: str
+    name: str
+    message: str
+    filename: str
+    start: Location
+    end: Location
+    confidence: Confidence = Confidence.HIGH
+    retains: Retains | None = None
+    value: str | None = None  # what is kept, in words
+    holder: str | None = None  # who keeps it, in words
+    release: str | None = None  # the shortest way to let it go
+    related: tuple[Related, ...] = field(default=())
+    fix: Fix | None = None
+    cell: int | None = None  # notebook cell, from 1
+
+    @property
+    def key(self) -> tuple[str, int, int, int, str, str]:
+        """The order of every report: file, place, code."""
+        return (self.filename, self.cell or 0, self.start.row, self.start.column, self.code, self.message)

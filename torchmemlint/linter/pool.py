@@ -1,0 +1,167 @@
+"""Many files: shared out to worker processes, so that no file can take the run down with it."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import multiprocessing
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from multiprocessing.context import BaseContext
+
+from ..finding import Finding
+from .engine import Plan, internal_error, lint_file
+
+_FEW_FILES, _FEW_BYTES = 16, 400_000  # not worth starting processes for
+_CHUNK_FILES, _CHUNK_BYTES = 50, 300_000
+_IN_FLIGHT = 3  # chunks a worker, so that none ever waits
+
+Chunk = list[str]
+Progress = Callable[[int], None]
+
+
+def lint_files(paths: Sequence[str], plan: Plan, jobs: int | None, progress: Progress | None = None) -> list[Finding]:
+    """The findings of all files, in order. `progress` is told how many files have been done since."""
+    tell = progress or (lambda done: None)
+    sizes = {path: _size(path) for path in paths}
+    workers = min(jobs or _cores(), len(paths))
+    few = len(paths) <= _FEW_FILES and sum(sizes.values()) <= _FEW_BYTES
+    if workers <= 1 or (few and jobs is None) or len(paths) == 1:
+        results = _here(paths, plan, tell)
+    else:
+        results = _there(_chunks(sizes), plan, workers, tell)
+    return sorted((finding for result in results for finding in result), key=lambda finding: finding.key)
+
+
+def _cores() -> int:
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on this system
+        return os.cpu_count() or 1
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
+
+
+def _chunks(sizes: dict[str, int]) -> list[Chunk]:
+    """The biggest files first, alone; the small ones in handfuls, so that the end is even."""
+    chunks: list[Chunk] = []
+    room = 0
+    for path in sorted(sizes, key=lambda path: (-sizes[path], path)):
+        room -= sizes[path]
+        if not chunks or room < 0 or len(chunks[-1]) >= _CHUNK_FILES:
+            chunks.append([])
+            room = _CHUNK_BYTES - sizes[path]
+        chunks[-1].append(path)
+    return chunks
+
+
+def _here(paths: Sequence[str], plan: Plan, tell: Progress) -> Iterator[list[Finding]]:
+    with _rare_collections():
+        for number, path in enumerate(paths, 1):
+            yield lint_file(path, plan)
+            tell(1)
+            if number % _CHUNK_FILES == 0:
+                gc.collect()
+
+
+def _there(chunks: list[Chunk], plan: Plan, workers: int, tell: Progress) -> Iterator[list[Finding]]:
+    """Results of all chunks. Where a worker dies, the files it may have died of are tried alone."""
+    todo = list(reversed(chunks))
+    importlib.import_module(f"{__package__}.analysis")  # once, before workers are forked
+    while todo:
+        suspects: list[Chunk] = []
+        for chunk, result in _round(todo, plan, workers):
+            if result is None:
+                suspects.append(chunk)
+            else:
+                tell(len(chunk))
+                yield result
+        for path in (path for chunk in suspects for path in chunk):
+            yield _alone(path, plan)
+            tell(1)
+
+
+def _round(todo: list[Chunk], plan: Plan, workers: int) -> Iterator[tuple[Chunk, list[Finding] | None]]:
+    """Takes chunks off `todo` until it is empty or a worker dies; None stands for a lost result."""
+    running: dict[Future[list[Finding]], Chunk] = {}
+    pool = _pool(workers, plan)
+    try:
+        while todo or running:
+            try:
+                while todo and len(running) < workers * _IN_FLIGHT:
+                    running[pool.submit(_work, todo[-1])] = todo[-1]
+                    todo.pop()
+            except BrokenProcessPool:
+                yield from ((chunk, None) for chunk in running.values())
+                return
+            done, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                chunk = running.pop(future)
+                broken = isinstance(future.exception(), BrokenProcessPool)
+                yield chunk, None if broken else future.result()
+        pool.shutdown()
+    except (KeyboardInterrupt, GeneratorExit):
+        for process in multiprocessing.active_children():
+            process.terminate()
+        raise
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _alone(path: str, plan: Plan) -> list[Finding]:
+    """The findings of one file from a process of its own."""
+    pool = _pool(1, plan)
+    try:
+        return pool.submit(_work, [path]).result()
+    except BrokenProcessPool:
+        return [internal_error(path, "the parser crashed or ran out of memory")]
+    finally:
+        pool.shutdown(wait=False)
+
+
+def _pool(workers: int, plan: Plan) -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(workers, mp_context=_context(), initializer=_start, initargs=(plan,))
+
+
+def _context() -> BaseContext:
+    """Forked workers have everything imported already; elsewhere than on Linux forking is not safe."""
+    return multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+
+
+_plan: Plan
+
+
+def _start(plan: Plan) -> None:
+    """Readies a worker. The parent answers Ctrl-C for all."""
+    global _plan
+    _plan = plan
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    gc.freeze()
+
+
+def _work(chunk: Chunk) -> list[Finding]:
+    with _rare_collections():
+        return [finding for path in chunk for finding in lint_file(path, _plan)]
+
+
+@contextmanager
+def _rare_collections() -> Iterator[None]:
+    """No cyclic collections inside: a parse makes millions of objects, and next to no cycles."""
+    before = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.collect()
+        if before:
+            gc.enable()

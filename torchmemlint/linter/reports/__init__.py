@@ -1,0 +1,38 @@
+"""Reports: one module a format, each with `render(findings, context) -> str`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ...finding import Finding
+from ...source import Source, Unreadable, read
+from . import full, json, text
+
+_EVERY_FILE = 1 << 30  # the report may show a line of any file that was linted
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a report may need besides findings: colour, and the lines of the files.
+
+    `given` are sources that cannot be read again, as standard input.
+    """
+
+    color: bool = False
+    given: Mapping[str, Source] = field(default_factory=dict)
+    _lines: dict[str, list[str]] = field(default_factory=dict, init=False, repr=False)
+
+    def lines(self, filename: str) -> list[str]:
+        """The lines of a file, without their ends; none where it cannot be read."""
+        if filename not in self._lines:
+            try:
+                source = self.given.get(filename) or read(filename, _EVERY_FILE)
+                self._lines[filename] = [line.rstrip("\r\n") for line in source.lines()]
+            except Unreadable:
+                self._lines[filename] = []
+        return self._lines[filename]
+
+
+Render = Callable[[Sequence[Finding], Context], str]
+FORMATS: Mapping[str, Render] = {"text": text.render, "full": full.render, "json": json.render}

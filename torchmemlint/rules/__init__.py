@@ -1,0 +1,81 @@
+"""The rules: one folder a family, one file a rule, facts in and reports out.
+
+A rule is a module of this package (or of a third party, through the entry-point group
+`torchmemlint.rules`) that defines `code`, `name`, `retains` and `check`; its docstring is its
+documentation page. It is registered by being there.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from ..finding import Confidence, Retains
+
+if TYPE_CHECKING:
+    from ..facts.evidence import Evidence
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a rule says of one place. `site` and the sites in `related` are resolved to rows later."""
+
+    site: int
+    message: str
+    confidence: Confidence
+    value: str | None = None
+    holder: str | None = None
+    release: str | None = None
+    retains: Retains | None = None  # where it differs from the rule's own
+    related: tuple[tuple[int, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule as the linter sees it."""
+
+    code: str
+    name: str
+    retains: Retains | None
+    doc: str
+    check: Callable[[Evidence], Iterable[Report]]
+    preview: bool = False  # opt-in: selected by its full code or with --preview
+
+    @property
+    def summary(self) -> str:
+        return self.doc.strip().splitlines()[0]
+
+
+def _modules() -> Iterator[ModuleType]:
+    for info in pkgutil.walk_packages(__path__, __name__ + "."):
+        if not info.ispkg:
+            yield importlib.import_module(info.name)
+    for point in entry_points(group="torchmemlint.rules"):
+        yield point.load()
+
+
+@functools.cache
+def registry() -> Mapping[str, Rule]:
+    """All rules by code, in the order of their codes."""
+    rules: dict[str, Rule] = {}
+    for module in _modules():
+        if not hasattr(module, "code"):
+            continue
+        rule = Rule(
+            code=module.code,
+            name=module.name,
+            retains=module.retains,
+            doc=module.__doc__ or "",
+            check=module.check,
+            preview=getattr(module, "preview", False),
+        )
+        if rule.code in rules:
+            raise ValueError(f"two rules have the code {rule.code}")
+        rules[rule.code] = rule
+    return dict(sorted(rules.items()))

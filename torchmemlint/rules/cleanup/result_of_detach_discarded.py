@@ -1,0 +1,58 @@
+"""A call that returns a new tensor stands alone, so nothing changes.
+
+## What it does
+Reports `x.detach()`, `x.cpu()`, `x.to("cpu")`, `x.half()` and similar calls on
+a tensor as statements of their own.
+
+## Why it retains
+It keeps nothing by itself: it does not release what it was written to release.
+These methods return a new tensor and leave the receiver as it is. After
+`loss.detach()` the name `loss` still carries its graph; after `x.cpu()` the
+name `x` still lives on the device.
+
+## When it is fine
+- The receiver is a module: `model.cpu()`, `model.to(device)` and
+  `model.half()` work in place.
+- The in-place form is used: `loss.detach_()`.
+- The call is made for its side effect, such as a synchronisation in a
+  benchmark.
+
+## How to release it
+Assign the result: `loss = loss.detach()`, `x = x.cpu()`.
+
+## References
+- PyTorch documentation, `torch.Tensor.detach`, `torch.Tensor.cpu`,
+  `torch.Tensor.to` ("Returns ...") and `torch.nn.Module.to` ("modifies the
+  module in-place").
+- That the tensor is unchanged: asserted by this rule's fixtures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ...finding import Confidence
+from .. import Report
+
+if TYPE_CHECKING:
+    from ...facts.evidence import Evidence
+    from ...finding import Confidence, Retains
+
+code = "TML605"
+name = "result-of-detach-discarded"
+retains: Retains | None = None
+
+
+def check(evidence: Evidence) -> Iterator[Report]:
+    for note in evidence.plain("discarded"):
+        method, name = note.detail
+        yield Report(
+            site=note.site,
+            message=(
+                f"the result of `{name}.{method}()` is dropped and `{name}` itself is unchanged: nothing is "
+                f"released; write `{name} = {name}.{method}(...)`"
+            ),
+            confidence=Confidence.HIGH,
+            release=f"`{name} = {name}.{method}(...)`",
+        )

@@ -1,0 +1,63 @@
+"""A grad mode object is made but never entered, so the mode does not change.
+
+## What it does
+Reports `torch.no_grad()`, `torch.inference_mode()` and `torch.enable_grad()`
+as a statement of their own, an object of these that is assigned and never
+entered, and `with torch.no_grad:` without the call.
+
+## Why it retains
+It keeps nothing by itself. `no_grad` and its relatives act when they are
+*entered*. As a bare statement the object is dropped at once and gradients are
+recorded as before, with all that follows from it (TML201). In
+`with torch.no_grad:` the class itself is entered, which raises an error when
+the line is reached.
+
+## When it is fine
+- `torch.set_grad_enabled(False)` as a statement acts at once, and on
+  everything that follows in this thread.
+- The object is kept and entered later, by `with` or by an exit stack.
+- It is used as a decorator.
+
+## How to release it
+Write `with torch.no_grad():` around the block, or decorate the function with
+`@torch.no_grad()`.
+
+## References
+- PyTorch documentation, `torch.no_grad`, `torch.inference_mode`,
+  `torch.enable_grad` (context managers) and `torch.set_grad_enabled` (context
+  manager or function).
+- That the mode is unchanged: asserted by this rule's fixtures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ...finding import Confidence
+from .. import Report
+
+if TYPE_CHECKING:
+    from ...facts.evidence import Evidence
+    from ...finding import Confidence, Retains
+
+code = "TML202"
+name = "grad-mode-call-without-effect"
+retains: Retains | None = None
+
+
+def check(evidence: Evidence) -> Iterator[Report]:
+    for kind, what in (
+        ("mode-discarded", "is called as a statement: it makes a context and drops it"),
+        ("mode-not-called", "is entered without being called: `with` needs an instance"),
+        ("mode-assigned", "is assigned and never entered"),
+    ):
+        for note in evidence.plain(kind):
+            if kind == "mode-assigned" and note.detail in evidence.machine.entered:
+                continue
+            yield Report(
+                site=note.site,
+                message=f"this grad mode {what}, so gradients are recorded as before; use `with torch.no_grad():`",
+                confidence=Confidence.HIGH,
+                release="use `with torch.no_grad():` or the decorator `@torch.no_grad()`",
+            )

@@ -1,0 +1,72 @@
+"""Model work goes to a thread that does not see the caller's grad mode.
+
+## What it does
+Reports a thread, timer or executor task that runs a module and was created
+under `no_grad`, `inference_mode` or `set_grad_enabled(False)`, when the worker
+function does not turn gradients off itself.
+
+## Why it retains
+Grad mode is a property of the thread. A new thread, and every thread of a
+pool, starts with gradients on, whatever the mode of the thread that made it.
+The worker therefore records a graph for each forward pass; results that go
+back through a queue, a future or a list bring their graphs with them, and a
+caller that believes itself under `no_grad` keeps them.
+
+## When it is fine
+- The worker function is decorated with `@torch.no_grad()` or enters
+  `inference_mode` itself.
+- Parameters and inputs need no gradient.
+- The thread does no model work: it reads files, logs or moves data.
+
+## How to release it
+Put the mode where the work is: decorate the worker function, or begin it with
+`with torch.inference_mode():`.
+
+## References
+- PyTorch documentation, `torch.no_grad` and `torch.inference_mode`: "This
+  context manager is thread local; it will not affect computation in other
+  threads."
+- Graphs that reach the caller: measured by this rule's fixtures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ...facts.values import OFF
+from ...finding import Confidence, Retains
+from .. import Report
+
+if TYPE_CHECKING:
+    from ...facts.evidence import Evidence
+
+code = "TML203"
+name = "grad-mode-not-in-thread"
+retains: Retains | None = Retains.PEAK
+
+
+def check(evidence: Evidence) -> Iterator[Report]:
+    machine = evidence.machine
+    for note in evidence.plain("thread"):
+        outer, before, after = note.detail
+        if outer != OFF:
+            continue
+        recorded = [
+            call
+            for call in machine.module_calls[before:after]
+            if call.grad != OFF and call.node not in machine.derivation.demanded
+        ]
+        if recorded:
+            yield Report(
+                site=note.site,
+                message=(
+                    "this thread does not inherit `no_grad`: grad mode is thread-local, so its model work records a "
+                    "graph and keeps the activations; turn gradients off in the function that it runs"
+                ),
+                confidence=Confidence(recorded[0].weight),
+                value="activations of the thread's forward passes",
+                holder="the thread's results",
+                release="decorate the thread's function with `@torch.no_grad()`",
+                related=((recorded[0].site, "recorded here"),),
+            )

@@ -1,0 +1,90 @@
+"""An evaluation or prediction path calls a module while gradients are recorded.
+
+## What it does
+Reports the first module call of a path that evaluates, predicts, generates or
+extracts features, when no `backward()` is reachable from it and gradients are
+on: a function with an evaluation name, code after `.eval()`, a request
+handler, a sampling loop.
+
+## Why it retains
+`.eval()` changes dropout and normalisation layers; it does not turn recording
+off. Each forward pass still saves the activations its backward pass would
+need, and holds them until the output goes. Nothing grows as long as nothing is
+kept, but the peak is higher: all layers' activations at once where two
+layers' would do. The factor rises with the depth of the model. As soon as an
+output is collected, the whole graph is collected with it (TML102).
+
+## When it is fine
+- `torch.no_grad()`, `torch.inference_mode()` or `set_grad_enabled(False)`
+  covers the path: as a `with` block, as a decorator, on the caller.
+- Neither the parameters nor the inputs require gradients.
+- The framework calls the hook with gradients off (Lightning's validation, test
+  and predict hooks; the `evaluate` and `predict` of the transformers Trainer).
+- The path differentiates on purpose: saliency maps, adversarial examples,
+  test-time training, forces of a potential.
+
+## How to release it
+Decorate the function with `@torch.no_grad()`, or wrap the loop in
+`with torch.inference_mode():`.
+
+## References
+- PyTorch documentation, "Autograd mechanics", "Locally disabling gradient
+  computation", with its section on evaluation mode: the two are independent.
+- PyTorch documentation, `torch.no_grad` and `torch.inference_mode`.
+- Peak bytes with and without recording: measured by this rule's fixtures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ...facts.model import BACKWARD, EVALUATES
+from ...facts.values import ASSUMED
+from ...finding import Confidence, Retains
+from .. import Report
+
+if TYPE_CHECKING:
+    from ...facts.evidence import Evidence, Recording
+
+code = "TML201"
+name = "inference-without-no-grad"
+retains: Retains | None = Retains.PEAK
+
+
+def check(evidence: Evidence) -> Iterator[Report]:
+    spoken = [retention for retention in evidence.retentions if retention.graph and retention.growing]
+    tried = ("mode-discarded", "mode-not-called", "mode-assigned")
+    seen: set[str] = {note.frame.name for kind in tried for note in evidence.plain(kind)}  # TML202 says why
+    for recording in sorted(evidence.recordings, key=lambda recording: recording.site):
+        weight = _weight(recording)
+        if not weight or recording.function in seen:
+            continue
+        if any(evidence.derives_from(retention.store_event.node, recording.site) for retention in spoken):
+            continue  # reported where its result is kept
+        seen.add(recording.function)
+        yield Report(
+            site=recording.site,
+            message=(
+                f"`{recording.function}` runs `{recording.module}` with gradients recorded and nothing is "
+                "back-propagated: all activations stay until its result is dropped; use `torch.no_grad()`"
+            ),
+            confidence=Confidence(weight),
+            value="activations saved for a backward that never comes",
+            holder="the result's graph",
+            release="decorate the function with `@torch.no_grad()` or `@torch.inference_mode()`",
+        )
+
+
+def _weight(recording: Recording) -> int:
+    if recording.demanded or recording.call.attached_input or recording.escaped:
+        return 0
+    if recording.detached and not recording.consumed:
+        flags = recording.call.frame.facts.flags
+        if not flags & EVALUATES or flags & BACKWARD:
+            return 1  # its graph lives no longer than the call
+    if recording.evaluating:
+        return min(recording.weight, 3)
+    if recording.call.grad == ASSUMED:
+        return 1  # callers that are not seen may have turned gradients off
+    return min(recording.weight, 2) if recording.named and recording.consumed else 0

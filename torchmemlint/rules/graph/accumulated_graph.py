@@ -1,0 +1,69 @@
+"""A running total, mean or history is computed from values that carry a graph.
+
+## What it does
+Reports a statement that adds a value with an autograd graph to an accumulator
+which outlives the step: `total += loss`, `total = total + loss`,
+`self.sum += value`, `sums[key] += value`, a running mean or moving average
+(`mean = m * mean + (1 - m) * loss`), an in-place update of a buffer
+(`buffer.mul_(m).add_(x)`), and a history extended with `torch.cat`.
+
+## Why it retains
+The sum is itself a differentiable value. Its autograd node refers to the nodes
+of both operands, so the accumulator reaches every step that was ever added.
+What each step costs depends on when the value is kept:
+
+- without a `backward()`, or before it, every activation saved for the backward
+  pass stays: often megabytes a step;
+- after `backward()` the saved activations are gone, but the chain of nodes
+  stays. Tensor memory looks flat while host memory grows at every step.
+
+An in-place update attaches the graph to the buffer, also when the name was
+bound to a plain tensor before.
+
+## When it is fine
+- The accumulator is back-propagated before the next step begins, or is
+  returned to a caller that does so: a sum of several losses of one step.
+- The value carries no graph: it went through `.item()`, `.detach()`,
+  `float()` or `.tolist()`, or was computed with gradients off.
+- The accumulator is a Python number and the value is one as well.
+
+## How to release it
+Add a number: `total += loss.item()`. To stay on the device, add
+`loss.detach()`; where the sum is a buffer, update it under
+`torch.no_grad()` from detached values. `.clone()` is no release, the copy
+carries the graph too.
+
+## References
+- PyTorch documentation, "Frequently Asked Questions": "Don't accumulate
+  history across your training loop."
+- PyTorch documentation, "Autograd mechanics": saved tensors, in-place
+  operations.
+- Nodes that stay after `backward()`: measured by this rule's fixtures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ...finding import Retains
+from .. import Report
+from ..retained import cost, of_code, place, report, until
+
+if TYPE_CHECKING:
+    from ...facts.evidence import Evidence
+
+code = "TML101"
+name = "accumulated-graph"
+retains: Retains | None = Retains.GROWING
+
+
+def check(evidence: Evidence) -> Iterator[Report]:
+    for retention, confidence in of_code(evidence, code):
+        holder = retention.holder
+        message = (
+            f"{place(holder)} adds up values that carry their graph: {cost(retention)} stays {until(holder)}; "
+            "add `.item()` or `.detach()`"
+        )
+        release = "add a number, `value.item()`, or a detached tensor, `value.detach()`"
+        yield report(retention, confidence, message, "autograd graph", release)

@@ -1,0 +1,77 @@
+"""A debugging recorder is switched on for the whole run and never off again.
+
+## What it does
+Reports `torch.autograd.set_detect_anomaly(True)` as a statement, a profiler
+that is started and never stopped, and
+`torch.cuda.memory._record_memory_history()` that stays enabled.
+
+## Why it retains
+- Anomaly detection stores the formatted stack of the forward call on every
+  node of the graph. The text goes when the graph goes, so it raises the peak
+  and is multiplied by everything else that keeps a graph. The mode is global
+  and slows every step.
+- A profiler without a schedule keeps an event for every operation until it is
+  stopped: host memory grows with each step, without a bound.
+- The memory history keeps a stack for each allocation and free; unless
+  `max_entries` is set, the trace has no bound.
+
+## When it is fine
+- It is used as a context manager around the part that is looked at.
+- It is switched off again: `set_detect_anomaly(False)`, `prof.stop()`,
+  `_record_memory_history(enabled=None)`.
+- The profiler has a `schedule`, so it drops what lies outside its window.
+- A command line flag or a setting guards the call.
+
+## How to release it
+`with torch.autograd.detect_anomaly():` around the suspect step;
+`with torch.profiler.profile(schedule=...) as prof:` with `prof.step()`.
+
+## References
+- PyTorch documentation, `torch.autograd.detect_anomaly`: "This mode should be
+  enabled only for debugging".
+- PyTorch documentation, `torch.profiler`: schedules; "Understanding CUDA
+  Memory Usage" for the memory history.
+- Text kept per node, bytes kept per profiled step: measured by this rule's
+  fixtures. The memory history needs a CUDA build: not yet measured on CUDA.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ...finding import Confidence, Retains
+from .. import Report
+
+if TYPE_CHECKING:
+    from ...facts.evidence import Evidence
+
+code = "TML109"
+name = "anomaly-mode-left-on"
+retains: Retains | None = Retains.GROWING
+
+
+_KEEPS = {
+    "set_detect_anomaly": "keeps a stack trace as long as its graph",
+    "profile": "adds an event to the profile",
+}
+
+
+def check(evidence: Evidence) -> Iterator[Report]:
+    if any(evidence.plain("recording-off")):
+        return
+    for note in evidence.plain("recording-on"):
+        function, conditions = note.detail
+        if conditions:
+            continue
+        yield Report(
+            site=note.site,
+            message=(
+                f"`{function}` stays on for the whole run: every operation {_KEEPS.get(function, 'keeps a record')}; "
+                "use it in a `with`, or turn it off"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="records of operations",
+            holder="autograd graph",
+            release="use `with torch.autograd.detect_anomaly():` around the part under test, or turn it off",
+        )

@@ -1,0 +1,85 @@
+"""A parameter and its gradient refer to each other, so neither is freed.
+
+## What it does
+Reports `.backward(create_graph=True)` and assignments of a value with a graph
+to `.grad`, unless the gradients are reset after the last of them.
+
+## Why it retains
+With `create_graph=True` the gradient that is written to `p.grad` carries a
+graph, and that graph leads back to `p`. The parameter owns its `.grad`, so the
+two hold each other. The cycle passes through objects of the C++ side which the
+cyclic garbage collector cannot see: measured with torch 2.13, the parameters,
+their gradients and the graph of the last step survive every `gc.collect()`,
+also after the model and the optimizer are gone. A program that builds a model
+per fold, per trial or per request loses one model each time.
+
+## When it is fine
+- The gradients are reset after the *last* backward call, by `zero_grad()` at
+  the end of the step or by `p.grad = None` at the end of the run. Both forms of
+  `zero_grad` do (`set_to_none=False` detaches before it fills in zeros:
+  measured). A reset at the head of the loop frees the previous step only and
+  leaves the last one for ever (measured).
+- `torch.autograd.grad(..., create_graph=True)` is used: it returns the
+  gradients and writes no `.grad`.
+
+## How to release it
+Use `torch.autograd.grad(loss, params, create_graph=True)` for the part that is
+differentiated twice, then one plain `backward()`. Otherwise call
+`optimizer.zero_grad()` after the step. When writing `.grad` by hand, write
+`g.detach()`.
+
+## References
+- PyTorch documentation, `torch.autograd.backward`: "Using this method with
+  create_graph=True will create a reference cycle between the parameter and
+  its gradient which can cause a memory leak."
+- pytorch/pytorch#4661, the issue about this cycle.
+- Which reset frees: measured by this rule's fixtures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ...finding import Confidence, Retains
+from .. import Report
+
+if TYPE_CHECKING:
+    from ...facts.evidence import Evidence
+
+code = "TML104"
+name = "backward-create-graph"
+retains: Retains | None = Retains.HELD
+
+
+def check(evidence: Evidence) -> Iterator[Report]:
+    seen: set[int] = set()
+    resets = list(evidence.plain("zero-grad"))
+    for backward in evidence.backwards:
+        if backward.create and backward.method and backward.site not in seen:
+            if any(note.frame.facts is backward.frame.facts and note.site > backward.site for note in resets):
+                continue  # the grads of the last step go too
+            seen.add(backward.site)
+            yield Report(
+                site=backward.site,
+                message=(
+                    "`backward(create_graph=True)` ties every parameter to its own `.grad` in a cycle that the "
+                    "collector cannot free; use `torch.autograd.grad(..., create_graph=True)`"
+                ),
+                confidence=Confidence.HIGH if backward.tensors else Confidence.MEDIUM,
+                value="parameters, gradients and their graph",
+                holder="parameter.grad",
+                release="use `torch.autograd.grad(..., create_graph=True)`, or set the grads to `None` afterwards",
+            )
+    for note in evidence.plain("grad-store"):
+        yield Report(
+            site=note.site,
+            message=(
+                "a gradient that carries a graph is written to `.grad`: parameter and graph refer to each other "
+                "and are never collected; write `.detach()`"
+            ),
+            confidence=Confidence.HIGH,
+            value="parameters, gradients and their graph",
+            holder="parameter.grad",
+            release="write `gradient.detach()`",
+        )

@@ -1,0 +1,63 @@
+"""A value that carries a graph is put into a container that outlives the step.
+
+## What it does
+Reports `append`, `extend`, `insert`, `+=`, `d[key] = value` and
+`d.setdefault(key, []).append(value)` where the value carries an autograd graph
+and the list, dict, set or deque lives longer than the step that made it.
+
+## Why it retains
+A tensor with a `grad_fn` owns its graph: the nodes of the whole forward pass
+and, until `backward()` has run, the activations which they saved. One element
+of the container is one step. After `backward()` the element holds its own
+storage and the chain of nodes, which shows as growing host memory and not as
+tensor memory.
+
+## When it is fine
+- The container is made, filled, combined (`stack`, `cat`, `sum`) and
+  back-propagated or returned within the same call, as in a `forward` that
+  collects its layers' outputs.
+- It is emptied in every step. Emptying it once an epoch is too late: a whole
+  epoch of graphs stands in memory at the end.
+- The values are detached, or are computed with gradients off. A view or an
+  unchanged `.to()` of a value that has a graph keeps it, also with gradients
+  off.
+- A bounded `deque` keeps at most `maxlen` graphs; that is a constant.
+
+## How to release it
+Store `value.item()`, or `value.detach()` where the tensor itself is needed;
+`value.detach().cpu()` when it should not stay on the device.
+
+## References
+- PyTorch documentation, "Frequently Asked Questions": "Don't hold onto
+  tensors and variables you don't need."
+- PyTorch documentation, "Autograd mechanics": how autograd encodes the
+  history, and "Locally disabling gradient computation".
+- Views that keep their graph under `no_grad`: measured with torch 2.13.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ...finding import Retains
+from .. import Report
+from ..retained import cost, of_code, place, report, until
+
+if TYPE_CHECKING:
+    from ...facts.evidence import Evidence
+
+code = "TML102"
+name = "collected-graph"
+retains: Retains | None = Retains.GROWING
+
+
+def check(evidence: Evidence) -> Iterator[Report]:
+    for retention, confidence in of_code(evidence, code):
+        holder = retention.holder
+        message = (
+            f"{place(holder)} collects values that carry their graph: {cost(retention)} stays {until(holder)}; "
+            "collect `.item()` or `.detach()`"
+        )
+        release = "collect numbers, `value.item()`, or detached tensors, `value.detach()`"
+        yield report(retention, confidence, message, "autograd graph", release)

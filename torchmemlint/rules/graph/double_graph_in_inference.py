@@ -1,0 +1,59 @@
+"""Derivatives are collected with a graph that nothing differentiates again.
+
+## What it does
+Reports `create_graph=True` in `torch.autograd.grad`, in
+`torch.autograd.functional.jacobian` and `hessian` and their kind, where the
+result is collected or returned as an output (Hessian rows, Jacobians, force
+constants, saliency maps) and no later gradient or backward call uses it.
+
+## Why it retains
+With `create_graph=True` the derivative is itself a differentiable value. Each
+collected row holds the graph of its own backward pass, and with it every
+activation of the forward pass. With n rows there are n such graphs on top of
+the first one. For a second derivative only the *first* call needs the flag;
+the second one needs `retain_graph=True` while further rows follow, and
+nothing after that.
+
+## When it is fine
+- The result enters a loss that is back-propagated: gradient penalties, forces
+  in the training of a potential, meta-learning.
+- The rows are detached when they are stored.
+
+## How to release it
+Drop `create_graph=True` from the last differentiation and keep
+`retain_graph=True` there if more rows follow. Or store `row.detach()`.
+
+## References
+- PyTorch documentation, `torch.autograd.grad`: `create_graph` "allows to
+  compute higher order derivative products", `retain_graph` follows it by
+  default.
+- PyTorch documentation, `torch.autograd.functional.hessian`: `create_graph`.
+- Bytes and nodes per row: measured by this rule's fixtures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ...finding import Retains
+from .. import Report
+from ..retained import every, of_code, place, report, until
+
+if TYPE_CHECKING:
+    from ...facts.evidence import Evidence
+
+code = "TML110"
+name = "double-graph-in-inference"
+retains: Retains | None = Retains.GROWING
+
+
+def check(evidence: Evidence) -> Iterator[Report]:
+    for retention, confidence in of_code(evidence, code):
+        holder = retention.holder
+        message = (
+            f"{place(holder)} keeps gradients made with `create_graph=True` that nothing differentiates again: "
+            f"a second graph of every {every(retention)} stays {until(holder)}; keep `.detach()`"
+        )
+        release = "keep `gradient.detach()`, or leave out `create_graph` in the last differentiation"
+        yield report(retention, confidence, message, "graph of a gradient", release)

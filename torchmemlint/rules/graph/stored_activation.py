@@ -1,0 +1,65 @@
+"""`forward` leaves an activation with its graph on the module between calls.
+
+## What it does
+Reports `self.x = value`, `self.store[key] = value` and the like in `forward`
+or in a forward hook, where the value carries a graph and nothing takes it away
+before the next call: attention maps, features, the last output, an auxiliary
+loss.
+
+## Why it retains
+The module lives as long as the program. The stored tensor owns the graph of
+the last forward pass, with all saved activations if that pass was never
+back-propagated. They stay through the optimizer step, through validation, and
+while the next forward pass builds its own graph, so two of them stand in
+memory at the peak. After `backward()` the tensor itself and the chain of nodes
+stay. A dict keyed by layer holds one graph in all; a list, or a
+key that changes with every call, holds one graph per call.
+
+A module with such an attribute also cannot be deep-copied, since only leaf
+tensors support it.
+
+## When it is fine
+- The value is detached before it is stored.
+- Another method takes it and sets it to `None` in the same step, on every
+  path: an auxiliary loss that the trainer pops and adds to the loss.
+- The value is a constant which `forward` computes once from buffers, such as a
+  mask or a position table.
+
+## How to release it
+Store `value.detach()`; better, return it. If the graph is needed by a loss,
+take it away when it is used: `aux, self.aux = self.aux, None`.
+
+## References
+- PyTorch documentation, "Frequently Asked Questions": "Don't hold onto
+  tensors and variables you don't need."
+- PyTorch documentation, `torch.nn.modules.module.Module.register_forward_hook`.
+- Bytes that stay after the step: measured by this rule's fixtures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ...finding import Retains
+from .. import Report
+from ..retained import cost, of_code, place, report, until
+
+if TYPE_CHECKING:
+    from ...facts.evidence import Evidence
+
+code = "TML108"
+name = "stored-activation"
+retains: Retains | None = Retains.HELD
+
+
+def check(evidence: Evidence) -> Iterator[Report]:
+    for retention, confidence in of_code(evidence, code):
+        holder = retention.holder
+        if retention.growing:
+            stays = f"{cost(retention)} stays {until(holder)}"
+        else:
+            stays = "the last graph stays until the next call"
+        message = f"{place(holder)} keeps an activation with its graph between calls: {stays}; store `.detach()`"
+        release = "store `value.detach()`, or reset the attribute to `None` when it has been used"
+        yield report(retention, confidence, message, "activation with its graph", release)

@@ -1,0 +1,147 @@
+"""What the rules about retained tensors share: which of them a retention belongs to, how sure we are,
+and how a place, a lifetime and a cost are put in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..facts.values import ASSUMED
+from ..finding import Confidence, Retains
+from . import Report
+
+if TYPE_CHECKING:
+    from ..facts.evidence import Evidence, Holder, Retention
+
+_STATE_WORDS = ("state", "states", "hidden", "context", "cache", "memory", "overlap", "carry", "past", "hx", "cx", "h", "c")
+_STEP_HOOKS = ("training_step", "validation_step", "test_step", "predict_step", "eval_step", "train_step")
+
+
+def of_code(evidence: Evidence, code: str) -> Iterator[tuple[Retention, Confidence]]:
+    """The retentions that a rule speaks about: each belongs to one rule, the most specific."""
+    growing = {r.holder.text for r in evidence.retentions if r.growing and r.graph and _weight(r) > 0}
+    for retention in evidence.retentions:
+        weight = _weight(retention)
+        if weight <= 0 or _code(retention) != code:
+            continue
+        if not retention.growing and retention.holder.text in growing:
+            continue  # the place is reported where it grows
+        yield retention, Confidence(min(weight, 3))
+
+
+def _code(retention: Retention) -> str | None:
+    holder = retention.holder
+    if retention.threaded:
+        return None  # TML203 speaks of the thread
+    if not retention.graph:
+        if retention.growing and _in_step_hook(retention) and holder.kind == "attribute" and not retention.released:
+            return "TML107"
+        if retention.growing and retention.wide:
+            return "TML111"
+        return None
+    if not retention.growing:
+        return "TML108" if _in_forward(retention) and holder.kind in ("attribute", "global", "class") else None
+    kinds = {origin[0] for origin in retention.origins}
+    if "grad" in kinds:
+        return "TML110"
+    if _in_step_hook(retention) and holder.container and holder.kind == "attribute":
+        return "TML107"
+    if retention.chain == "carry" or (retention.chain and retention.how == "set" and _names_state(holder.text)):
+        return "TML105"
+    if retention.chain == "sum" or retention.how in ("augment", "inplace", "keyed") and retention.chain:
+        made = kinds & {"module", "loss", "wide-loss", "differentiated", "hook", "grad", "input"}
+        return "TML101" if made else "TML205"
+    return "TML108" if retention.hook and holder.kind != "local" else "TML102"
+
+
+def _names_state(text: str) -> bool:
+    words = text.removeprefix("self.").lower().strip("_").split("_")
+    return any(word in _STATE_WORDS for word in words)
+
+
+def _in_step_hook(retention: Retention) -> bool:
+    name = retention.function
+    return name in _STEP_HOOKS or (name.startswith("on_") and name.endswith("_batch_end"))
+
+
+def _in_forward(retention: Retention) -> bool:
+    return retention.hook or retention.function in ("forward", "__call__", "forward_hook", "hook", "hook_fn")
+
+
+def _weight(retention: Retention) -> int:
+    weight = retention.weight
+    holder = retention.holder
+    if not retention.graph:
+        return 1 if retention.wide else min(weight, 2)
+    local = holder.kind == "local"
+    if local and not holder.owner:
+        return 0  # a container without a name: it goes where the expression goes
+    assumed = retention.store_event.grad == ASSUMED  # whoever calls may have turned gradients off
+    if retention.escaped:
+        if retention.training:
+            weight -= not retention.spent
+        elif retention.evaluating and retention.growing:
+            weight = min(weight, 2)
+        else:
+            return 0
+    elif assumed and local and not (retention.training or retention.evaluating or retention.named):
+        return 0
+    if retention.how == "inplace" and local:
+        return 0  # filling a tensor that was made for it
+    if assumed and not retention.training:
+        weight = min(weight, 2)
+        if local and not retention.evaluating:
+            weight = 1
+        if retention.chain and retention.released and not retention.evaluating:
+            weight = 1  # whoever drives it may reset it in time
+    if not retention.growing:
+        weight = min(weight, 2)
+        if (retention.handed_on and assumed and not retention.hook) or (assumed and "loss" in holder.text):
+            weight = 1
+    return weight
+
+
+# -- words ----------------------------------------------------------------------------------------
+
+
+def place(holder: Holder) -> str:
+    """`self.history` (class Tracker)"""
+    text = f"`{holder.text}`"
+    return f"{text} (class {holder.owner})" if holder.kind == "attribute" and holder.owner else text
+
+
+def until(holder: Holder) -> str:
+    if holder.kind == "local":
+        return f"until `{holder.owner}` returns" if holder.owner and holder.owner != "<module>" else "until it is dropped"
+    if holder.kind == "attribute":
+        return f"as long as the {holder.owner} lives" if holder.owner else "as long as its owner lives"
+    return "for the rest of the process"
+
+
+def every(retention: Retention) -> str:
+    return "call" if all(loop.kind == "call" for loop in retention.loops) else "iteration"
+
+
+def cost(retention: Retention) -> str:
+    """What one more step costs, in words."""
+    if retention.spent:
+        return f"the autograd nodes of every {every(retention)} (host memory)"
+    return f"the graph and saved activations of every {every(retention)}"
+
+
+def report(
+    retention: Retention, confidence: Confidence, message: str, value: str, release: str, retains: Retains | None = None
+) -> Report:
+    related = retention.related
+    if retention.store != retention.site:
+        related = ((retention.store, "stored here"), *related)
+    return Report(
+        site=retention.site,
+        message=message,
+        confidence=confidence,
+        value=value,
+        holder=retention.holder.text,
+        release=release,
+        retains=retains or (Retains.GROWING if retention.growing else Retains.HELD),
+        related=tuple(note for note in related if note[0] != retention.site)[:4],
+    )
