@@ -84,13 +84,17 @@ def findings_of(package: Package, linter: Sequence[str]) -> tuple[list[Row], dic
     """The unread rows of one package, and each finding's message by its identifier."""
     rows: list[Row] = []
     messages: dict[str, str] = {}
+    counted = {path.resolve() for path in python_files(package.root)}
     for found in lint(linter, [package.root.resolve()]):
+        if found.path not in counted:
+            continue  # a second copy of the package, left behind by its build
         lines = source_lines(found.path)
         line = lines[found.row - 1] if 0 < found.row <= len(lines) else ""
         path = found.path.relative_to(package.root.resolve()).as_posix()
         where = (package.name, package.version, path, found.row, found.code, found.confidence)
         rows.append(Row(*where, verdict="unread", why="", hash=digest(line)))
-        messages[rows[-1].ident] = found.message
+        ident = rows[-1].ident
+        messages[ident] = f"{messages[ident]}\n    {found.message}" if ident in messages else found.message
     return rows, messages
 
 

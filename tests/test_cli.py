@@ -319,7 +319,8 @@ def test_explain_of_no_rule(lint: Lint) -> None:
 
 def test_linting_imports_no_torch(write: Write) -> None:
     write("a.py", NO_EFFECT)
-    program = "import sys\nfrom torchmemlint.cli import cli\ncli.main(['a.py'], standalone_mode=False)\nassert 'torch' not in sys.modules"
+    run = "import sys\nfrom torchmemlint.cli import cli\ncli.main(['a.py'], standalone_mode=False)\n"
+    program = run + "assert 'libcst' in sys.modules and 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", program], check=True)
 
 

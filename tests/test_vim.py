@@ -16,7 +16,8 @@ set nomore
 set errorformat=%f:%l:%c:\ %m
 let &makeprg = '{python} -m torchmemlint'
 silent make! .
-call writefile([json_encode(map(getqflist(), {{_, item -> [bufname(item.bufnr), item.lnum, item.col, item.valid, item.text]}}))], 'list')
+let rows = map(getqflist(), {{_, item -> [bufname(item.bufnr), item.lnum, item.col, item.valid, item.text]}})
+call writefile([json_encode(rows)], 'list')
 silent cfirst
 call writefile([line('.') . ' ' . col('.') . ' ' . bufname('%')], 'place')
 qall!

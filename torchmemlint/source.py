@@ -13,7 +13,10 @@ from typing import BinaryIO
 
 # A file whose bytes name none of these cannot hold memory that the rules know about. The match is
 # on lower-cased bytes, so that `PyTorch` in a comment counts: a needless parse costs time only.
-TRACES = (b"torch", b"lightning", b"cupy", b"pycuda", b"numba", b"transformers", b"accelerate")
+TRACES = (
+    b"torch", b"lightning", b"cupy", b"pycuda", b"numba", b"transformers", b"accelerate",
+    b"no_grad", b".backward(", b"register_forward", b"_backward_hook",
+)  # fmt: skip
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
 _BOM = b"\xef\xbb\xbf"

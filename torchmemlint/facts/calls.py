@@ -8,6 +8,7 @@ from typing import Any
 from . import model as m
 from .events import ModuleCall
 from .hints import value_of_hint
+from .knowledge import LIGHT_RESULTS
 from .library import call_external, call_object, tensor_method, unknown_call, unknown_method
 from .machine import Frame, Machine, evaluates
 from .model import Expr, FunctionFacts, Site
@@ -52,11 +53,15 @@ def _call(machine: Machine, frame: Frame, expr: Expr) -> Value:
             machine.note("zero-grad", site, frame)
         if name[-1] == "_" and name[-2:] != "__":
             return _in_place(machine, frame, callee, receiver, args, kwargs, site)
-        if not receiver or type(receiver[0]) is Opaque:
+        if not receiver:
             return unknown_method(machine, frame, callee, receiver, args, kwargs, site)
         result: Value = UNKNOWN
         for atom in receiver:
-            result = machine.join(result, call_method(machine, frame, atom, name, args, kwargs, site))
+            if type(atom) is Opaque:
+                made = unknown_method(machine, frame, callee, (atom,), args, kwargs, site)
+            else:
+                made = call_method(machine, frame, atom, name, args, kwargs, site)
+            result = machine.join(result, made)
         return result
     function = machine.eval(frame, callee)
     if len(function) == 1 and type(function[0]) is External and function[0].dotted == "builtins.super":
@@ -164,6 +169,9 @@ def call_method(
     if kind is Super:
         return _super_method(machine, frame, atom, name, args, kwargs, site)
     if kind is Opaque:
+        if name in LIGHT_RESULTS:
+            machine.derivation.consumed.add(atom.node)
+            return LIGHT
         return (Opaque(machine.derivation.node((atom.node, *_argument_nodes(machine, args, kwargs)))),)
     if kind is Light or kind is Const:
         return LIGHT

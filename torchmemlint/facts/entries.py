@@ -13,6 +13,7 @@ from .values import ASSUMED, OFF, ON, Class, Function, Light, Mode, Obj
 
 _SINKS = (
     m.GROWS | m.KEEPS | m.EVALUATES | m.BACKWARD | m.HOOKS | m.CARRIES | m.THREADS | m.RECORDS | m.DISCARDS | m.MODE
+    | m.RELEASES
 )
 _ROUNDS = 2
 

@@ -48,6 +48,7 @@ class Retention(NamedTuple):
     escaped: bool
     handed_on: bool  # another function reads the place
     released: bool  # something empties the place, though not in time
+    closed: bool  # the owner's close empties it
     wide: bool  # a scalar with an input-sized storage
     threaded: bool  # recorded in a thread that was started under no_grad
     origins: tuple[Any, ...]  # labels of what it was computed from
@@ -138,7 +139,7 @@ class Evidence:
             place = (id(store.owner), store.key)
             if store.node in derivation.demanded:
                 demanded.add(place)
-            if store.node in derivation.escaped:
+            if store.node in derivation.escaped or store.node in derivation.passed:
                 escaped.add(place)
             elif store.node in derivation.stored and isinstance(store.owner, Frame):
                 escaped.add(place)
@@ -214,6 +215,7 @@ class Evidence:
             escaped=(id(store.owner), store.key) in self._marks[1],
             handed_on=self._handed_on(store),
             released=self._released(store),
+            closed=any(name in knowledge.CLOSERS for name in self._released_in(store)),
             wide=any(self._is_wide(tensor) for tensor in kept),
             threaded=store.thread or any(label[2] in self._threaded for label in calls),
             origins=tuple(origins),
@@ -260,12 +262,16 @@ class Evidence:
                 return True
         return False
 
-    def _released(self, store: Store) -> bool:
-        return any(
-            reset.frame.name != "__init__"
+    def _released_in(self, store: Store) -> set[str]:
+        """The functions that empty the place."""
+        return {
+            reset.frame.name
             for owner, key in self._places(store)
             for reset in self._resets.get((id(owner), key), ())
-        )
+        } - {"__init__"}
+
+    def _released(self, store: Store) -> bool:
+        return bool(self._released_in(store))
 
     @functools.cached_property
     def _threaded(self) -> set[Site]:

@@ -7,6 +7,7 @@ from typing import Any
 from . import model as m
 from .library import arithmetic, comparison, get_attribute, get_builtin
 from .machine import Frame, Machine, evaluates
+from .unknown import imagine_element
 from .model import Expr, Site
 from .values import (
     ATTACHED,
@@ -55,7 +56,7 @@ def _item(machine: Machine, frame: Frame, expr: Expr) -> Value:
     result: Value = UNKNOWN
     for atom in machine.eval(frame, expr[1]):
         result = machine.join(result, _item_of(machine, frame, atom, expr[2], index))
-    return result
+    return result or imagine_element(machine, frame, expr[1])
 
 
 def _item_of(machine: Machine, frame: Frame, atom: Any, index_expr: Expr, index: Value) -> Value:

@@ -133,6 +133,10 @@ LIGHTNING_GRAD_OFF: Final = frozenset(
 )
 
 EVALUATION_WORDS: Final = ("eval", "valid", "test", "predict", "infer", "sample", "generate", "embed", "encode", "score")
+CLOSERS: Final = frozenset(
+    """release close remove remove_hooks remove_handles remove_handle __exit__ __del__ clear reset cleanup clean_up
+    teardown detach unregister stop shutdown free clear_hooks""".split()
+)
 FROZEN_ROLES: Final = (
     "target", "teacher", "ema", "momentum_encoder", "shadow", "reference", "ref_model", "old_policy", "averaged",
     "key_encoder", "encoder_k", "frozen",

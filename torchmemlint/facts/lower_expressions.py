@@ -17,6 +17,7 @@ _LONGEST_TEXT = 60  # longer constants are never keys or device names
 _GROWERS = frozenset(
     "append appendleft add extend extendleft insert put put_nowait setdefault update push register_buffer".split()
 )
+_RELEASERS = frozenset("clear pop popleft popitem remove discard".split())
 _RECORDERS = frozenset("set_detect_anomaly detect_anomaly _record_memory_history record_memory_history profile".split())
 _MODES = frozenset("no_grad inference_mode enable_grad set_grad_enabled".split())
 _THREADS = frozenset("Thread submit run_in_executor to_thread map Timer start_new_thread apply_async".split())
@@ -67,6 +68,14 @@ def _note_call(low: Lowering, call: Expr) -> None:
             scope.uses.setdefault(receiver[1], set()).add(method)
         elif receiver[0] == m.ATTR and receiver[1] == _SELF and low.class_uses is not None:
             low.class_uses.setdefault(receiver[2], set()).add(method)
+            if method in _RELEASERS:
+                scope.flags |= m.RELEASES
+        elif receiver[0] == m.ITEM:
+            whole = receiver[1]
+            if whole[0] == m.NAME:
+                scope.uses.setdefault(whole[1] + "[]", set()).add(method)
+            elif whole[0] == m.ATTR and whole[1] == _SELF and low.class_uses is not None:
+                low.class_uses.setdefault(whole[2] + "[]", set()).add(method)
         if method in _GROWERS:
             scope.flags |= m.GROWS
         elif method == "eval":
@@ -104,7 +113,7 @@ def _differentiated(call: Expr) -> list[tuple[str, str]]:
             visit(expr[1], part or expr[2])
         elif op == m.ITEM:
             key = expr[2]
-            visit(expr[1], part or (key[1] if key[0] == m.CONST and isinstance(key[1], str) else "*"))
+            visit(expr[1], part or (f"[{key[1]}]" if key[0] == m.CONST else "*"))
         elif op == m.ARITH:
             visit(expr[2], part)
             visit(expr[3], part)

@@ -363,10 +363,10 @@ class Machine:
     def note(self, kind: str, site: Site, frame: Frame, detail: Any = None) -> None:
         self.plain.append(Plain(kind, site, frame, detail, frame.trail(), self.loops))
 
-    def escape(self, value: Value) -> None:
+    def escape(self, value: Value, marks: set[int] | None = None) -> None:
         """A value is handed to code that is not seen."""
         for node in self.nodes(value):
-            self.derivation.spread(self.derivation.escaped, node)
+            self.derivation.spread(self.derivation.escaped if marks is None else marks, node)
 
     def nodes(self, value: Value, depth: int = 3) -> list[int]:
         """The nodes of everything in a value that a backward pass could start from."""

@@ -124,4 +124,5 @@ HOOKS: Final = 32
 DISCARDS: Final = 64  # a bare statement whose call has no effect of its own
 CARRIES: Final = 128  # rebinds a name to something made from it, in a loop
 THREADS: Final = 256
+RELEASES: Final = 1024  # empties something of its object
 RECORDS: Final = 512  # anomaly mode, profiler, memory history

@@ -64,7 +64,7 @@ def get_attribute(machine: Machine, frame: Frame, atom: Any, name: str) -> Value
 
 
 def _object_attribute(machine: Machine, frame: Frame, obj: Obj, name: str) -> Value:
-    if name in obj.fields:
+    if obj.fields.get(name):
         machine.reads.setdefault((obj.serial, name), set()).add(frame.facts.name)
         return obj.fields[name]
     if isinstance(obj.cls, Class):

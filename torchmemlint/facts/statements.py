@@ -76,7 +76,6 @@ def _differentiated_later(machine: Machine, frame: Frame, site: Site, value: Val
     holder = machine.allocate(frame, ("parts", site), "dict")
     holder.unknown = True
     machine.put(holder.fields, part, (Tensor(ATTACHED, 3, node, "scalar"),))
-    machine.put(holder.fields, f"[{part}]", (Tensor(ATTACHED, 3, node, "scalar"),))
     return (holder,)
 
 

@@ -9,7 +9,7 @@ from . import knowledge
 from . import model as m
 from .machine import Frame, Machine
 from .model import Expr, Site
-from .tensors import backward, loss
+from .tensors import arithmetic, backward, loss
 from .values import ATTACHED, LIGHT, MAYBE, OFF, UNKNOWN, Class, Mode, Obj, Opaque, Tensor, Value
 
 Kwargs = dict[str, Value]
@@ -55,6 +55,9 @@ def imagine_attribute(machine: Machine, frame: Frame, obj: Obj, name: str) -> Va
         uses.update(entry.facts.uses.get(name, ()))
         items.update(entry.facts.uses.get(name + "[]", ()))
     value = from_uses(machine, machine.module_frame, ("attribute", obj.serial, name), uses, name)
+    for atom in value:
+        if type(atom) is Obj and atom.kind == "module" and obj.kind == "module":
+            atom.weight = 2  # what a module has under a model's name is a module
     if not value and (items & {"eval", "parameters"}):
         holder = _imagined(machine, machine.module_frame, ("attribute", obj.serial, name), "dict")
         module = _imagined_module(machine, machine.module_frame, ("element", obj.serial, name), 2)
@@ -68,6 +71,26 @@ def imagine_attribute(machine: Machine, frame: Frame, obj: Obj, name: str) -> Va
     if value:
         machine.put(obj.fields, name, value)
     return value
+
+
+def imagine_element(machine: Machine, frame: Frame, container: Expr) -> Value:
+    """`self.models[key]` of which nothing is seen but that its elements are used as modules."""
+    uses: set[str] = set()
+    if container[0] == m.NAME:
+        uses.update(frame.facts.uses.get(container[1] + "[]", ()))
+    elif container[0] == m.ATTR and container[1] == (m.NAME, "self"):
+        for owner in machine.look_up(frame, "self") or ():
+            if type(owner) is Obj and isinstance(owner.cls, Class):
+                for entry in owner.cls.mro:
+                    uses.update(entry.facts.uses.get(container[2] + "[]", ()))
+    if not uses & {"eval", "parameters", "named_parameters"}:
+        return UNKNOWN
+    module = _imagined_module(machine, machine.module_frame, ("element", container[-1]), 2)
+    for holder in machine.eval(frame, container):
+        if type(holder) is Obj:
+            module.home = module.home or (holder, "*")
+            machine.put(holder.fields, "*", machine.join(holder.fields.get("*", UNKNOWN), (module,)))
+    return (module,)
 
 
 def _name_of(callee: Expr) -> str:
@@ -85,7 +108,7 @@ def _escape(machine: Machine, name: str, values: Collection[Value]) -> None:
     if name in knowledge.REPORTERS or name.startswith(("log_", "print", "plot", "save", "write", "visual")):
         return
     for value in values:
-        machine.escape(value)
+        machine.escape(value, machine.derivation.passed)
         machine.entered.update(atom.site for atom in value if type(atom) is Mode)
 
 
@@ -141,8 +164,8 @@ def _by_name(
         return (given,)
     if name in ("unwrap_model", "tqdm", "track", "to_device", "move_to_device", "unwrap") and args:
         return args[0]
-    if name in ("all_reduce", "reduce_tensor", "reduce_mean", "reduce", "allreduce", "gather") and attached:
-        return None
+    if attached and ("allreduce" in lowered or "all_reduce" in lowered or lowered.startswith("reduce_")):
+        return arithmetic(machine, values)  # means over ranks keep the graph of what they average
     return None
 
 
@@ -163,6 +186,7 @@ def unknown_method(
         backward(machine, frame, through, kwargs, site)
         return LIGHT
     if name in knowledge.LIGHT_RESULTS:
+        machine.derivation.consumed.update(machine.nodes(receiver))
         return LIGHT
     if name in ("detach", "detach_"):
         return (Tensor(0, 1, machine.derivation.node(), ""),)

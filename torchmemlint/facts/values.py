@@ -183,6 +183,7 @@ class Derivation:
         self.spent: set[int] = set()
         self.escaped: set[int] = set()
         self.consumed: set[int] = set()
+        self.passed: set[int] = set()  # given to code that is not seen
         self.stored: set[int] = set()  # went on into an attribute of an object that others see
         self.detached: set[int] = set()
 

@@ -86,6 +86,8 @@ def _weight(retention: Retention) -> int:
             return 0
     elif assumed and local and not (retention.training or retention.evaluating or retention.named):
         return 0
+    if retention.hook and retention.closed:
+        return 1  # collected between two calls, and let go by its owner
     if retention.how == "inplace" and local:
         return 0  # filling a tensor that was made for it
     if assumed and not retention.training:
