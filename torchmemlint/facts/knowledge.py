@@ -146,6 +146,10 @@ MODEL_NAMES: Final = frozenset(
     transformer classifier module student teacher q_net qnet q_network policy_net value_net target_net netG netD
     G D text_encoder image_encoder denoiser unet_model base_model""".split()
 )
+PART_NAMES: Final = frozenset(
+    """head heads embed embedding embeddings projector projection proj classifier_head prediction_head fc lm_head
+    features feature_extractor bert roberta trunk stem body neck""".split()
+)
 CRITERION_NAMES: Final = ("criterion", "loss_fn", "loss_func", "lossfn", "loss_function", "objective", "compute_loss")
 BUILTINS: Final = frozenset(
     """abs all any ascii bin bool bytes callable chr classmethod dict dir divmod enumerate eval exec filter float

@@ -25,14 +25,22 @@ class _Scope:
         self.uses: dict[str, set[str]] = {}
         self.assigned: dict[str, list[Site]] = {}
         self.backward: dict[Site, str] = {}
+        self.operands: dict[Site, list[str]] = {}  # names that an assigned value is computed from
         self.inner: list[int] = []
         self.loops = 0
 
     def differentiate(self, name: str, part: str, ordinal: int) -> None:
         """`name` is back-propagated here: mark the assignment that gave it its value."""
         before = [site for site in self.assigned.get(name, ()) if site < ordinal * m.CALLS_PER_STATEMENT]
-        if before:
-            self.backward[before[-1]] = part
+        if not before:
+            return
+        last = before[-1]
+        self.backward[last] = part
+        operands = self.operands.pop(last, [])
+        for operand in operands:
+            # the only operand must be attached; of several, those that are called a loss
+            if len(operands) == 1 or "loss" in operand:
+                self.differentiate(operand, "", last // m.CALLS_PER_STATEMENT)
 
 
 class Lowering:
@@ -227,11 +235,27 @@ def _assign(low: Lowering, node: cst.Assign, site: Site) -> Stmt:
     value = expression(low, node.value)
     for target in targets:
         low.note_target(target, site)
-        if target[0] == m.NAME and low.scope.loops and value[0] not in (m.CONST, m.NAME, m.TEXT):
-            low.scope.flags |= m.CARRIES
+        if target[0] == m.NAME:
+            low.scope.operands[site] = _operands(value)
+            if low.scope.loops and value[0] not in (m.CONST, m.NAME, m.TEXT):
+                low.scope.flags |= m.CARRIES
         elif target[0] == m.NEW and low.scope.loops:
             low.scope.flags |= m.CARRIES
     return (m.ASSIGN, site, targets, value)
+
+
+def _operands(value: Expr) -> list[str]:
+    """The names in a sum, product or negation; empty if anything else is in it."""
+    op = value[0]
+    if op == m.NAME:
+        return [value[1]]
+    if op in (m.CONST, m.TEXT):
+        return []
+    if op == m.UNARY:
+        return _operands(value[1])
+    if op == m.ARITH:
+        return [*_operands(value[2]), *_operands(value[3])]
+    return ["?"]
 
 
 def _augment(low: Lowering, node: cst.AugAssign, site: Site) -> Stmt:

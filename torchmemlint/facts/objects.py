@@ -126,7 +126,7 @@ def set_attribute(
             machine.derivation.spread(machine.derivation.stored, tensor.node)
     stored = machine.store(frame, owner, name, value, how, site) if value else value
     for atom in stored:
-        if type(atom) is Obj and atom.home is None:
+        if type(atom) is Obj and not atom.settled:
             atom.home = (owner, name)
     if how == "set" and owner.fields.get(name) and not any(tensor.graph == ATTACHED for tensor in machine.reach(stored, 1)):
         machine.reset(frame, owner, name, "replace")
@@ -297,7 +297,17 @@ def _module_method(
         return UNKNOWN
     if name in ("log", "log_dict", "print", "toggle_optimizer", "untoggle_optimizer", "optimizers", "lr_schedulers"):
         return UNKNOWN
+    if name in knowledge.MODEL_NAMES or name in knowledge.PART_NAMES:
+        return run_module(machine, frame, _part(machine, obj, name), args, kwargs, site)
     return unknown_call(machine, frame, (2, (1, "self"), name), args, kwargs, site, receiver=(obj,))
+
+
+def _part(machine: Machine, obj: Obj, name: str) -> Obj:
+    """A module inside one that is not seen."""
+    part = machine.allocate(machine.module_frame, ("part", obj.serial, name), "module", "?", min(obj.weight, 2))
+    part.unknown = True
+    part.home = part.home or (obj, name)
+    return part
 
 
 def _register(

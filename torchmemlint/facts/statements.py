@@ -57,7 +57,7 @@ def _assign(machine: Machine, frame: Frame, statement: Stmt) -> None:
     _, site, targets, expr = statement
     value = machine.eval(frame, expr)
     unpacked = any(target[0] == m.NEW for target in targets)
-    if not unpacked and (not value or any(type(atom) is Opaque for atom in value)):
+    if not unpacked and all(type(atom) in (Opaque, Tensor) for atom in value):
         value = _differentiated_later(machine, frame, site, value)
     machine.site = machine.statement = site
     for target in targets:
@@ -68,6 +68,8 @@ def _differentiated_later(machine: Machine, frame: Frame, site: Site, value: Val
     """What nothing is known of is an attached tensor if it is back-propagated before it is bound again."""
     part = frame.facts.backward.get(site)
     if part is None or machine.grad == OFF:
+        return value
+    if any(type(atom) is Tensor and (atom.graph == ATTACHED and atom.weight == 3 or atom.bundle) for atom in value):
         return value
     parents = tuple(machine.nodes(value))
     node = machine.derivation.node(parents, ("differentiated", site, part))
@@ -168,7 +170,7 @@ def _assign_name(machine: Machine, frame: Frame, name: str, value: Value, site: 
         if is_light(value) or value == NOTHING or any(type(atom) is Obj for atom in value):
             machine.reset(frame, scope, name, "replace")
     for atom in value:
-        if type(atom) is Obj and atom.home is None:
+        if type(atom) is Obj and not atom.settled:
             atom.home = (scope, name)
         elif type(atom) is Mode and len(value) == 1 and scope is not machine.module_frame:
             machine.note("mode-assigned", site, frame, atom.site)

@@ -153,6 +153,14 @@ class Obj:
         self.serial = 0
 
     @property
+    def settled(self) -> bool:
+        """Whether something holds it, other than a tuple that was made to be unpacked."""
+        if self.home is None:
+            return False
+        holder = self.home[0]
+        return not (isinstance(holder, Obj) and holder.kind == "tuple" and holder.home is None)
+
+    @property
     def stays(self) -> bool:
         """Whether a container holds what this expression made in an earlier round: a new round makes
         another object, and the one that stands for both must keep what it had."""
