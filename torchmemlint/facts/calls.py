@@ -12,6 +12,7 @@ from .knowledge import LIGHT_RESULTS
 from .library import call_external, call_object, tensor_method, unknown_call, unknown_method
 from .machine import Frame, Machine, evaluates
 from .model import Expr, FunctionFacts, Site
+from .objects import run_module
 from .unknown import parameter
 from .values import (
     ASSUMED,
@@ -374,8 +375,9 @@ def _ran(
     """A module of the file has run: note it, and let its results derive from one node."""
     parents = tuple(tensor.node for tensor in machine.reach(result) if tensor.graph == ATTACHED)
     if not parents:
-        if not result and machine.grad != OFF and not frozen(obj):
-            return call_object(machine, frame, obj, "__call__", args, kwargs, site)
+        understood = any(type(atom) in (Tensor, Obj, Light, Const) for atom in result)
+        if not understood and machine.grad != OFF and not frozen(obj):
+            return run_module(machine, frame, obj, args, kwargs, site)
         return result
     machine.derivation.parents[node] = parents
     machine.derivation.labels[node] = ("module", obj, site)

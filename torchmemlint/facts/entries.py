@@ -9,6 +9,7 @@ from . import statements as _statements  # noqa: F401
 from .calls import call_unseen, is_module
 from .machine import Frame, Loop, Machine
 from .model import FileFacts, FunctionFacts
+from .unknown import modules_by_use
 from .values import ASSUMED, OFF, ON, Class, Function, Light, Mode, Obj
 
 _SINKS = (
@@ -21,6 +22,7 @@ _ROUNDS = 2
 def run(facts: FileFacts) -> Machine:
     """Run everything in a file; returns the machine with what it noted."""
     machine = Machine(facts)
+    machine.used_as_modules = modules_by_use(facts)
     machine.stack.append(machine.module_frame)
     machine.grad = ON
     machine.block(machine.module_frame, facts.functions[0].body)
@@ -91,9 +93,14 @@ def enter(machine: Machine, function: Function, receiver: object) -> None:
 
 
 def _grad_of_entry(function: Function, receiver: object) -> int:
-    if isinstance(receiver, Obj) and isinstance(receiver.cls, Class) and function.facts.name in knowledge.LIGHTNING_GRAD_OFF:
-        if any(dotted.endswith("LightningModule") or "lightning" in dotted for dotted in receiver.cls.external):
-            return OFF
+    """The grad mode in which a framework runs a method of a class that derives from it."""
+    if not isinstance(receiver, Obj) or not isinstance(receiver.cls, Class):
+        return ASSUMED
+    bases = receiver.cls.external
+    if function.facts.name in knowledge.LIGHTNING_GRAD_OFF and any("ightning" in dotted for dotted in bases):
+        return OFF
+    if function.facts.name in ("update", "compute") and any(dotted.endswith("Metric") for dotted in bases):
+        return OFF  # torchmetrics wraps both in set_grad_enabled(self._enable_grad), which is off
     return ASSUMED
 
 

@@ -65,6 +65,8 @@ class Recording(NamedTuple):
     function: str
     evaluating: bool
     named: bool  # the function's name says evaluation
+    pipeline: bool  # the call of an inference pipeline: a framework's name for it
+    in_module: bool  # in a method of a module
     consumed: bool
     detached: bool  # its result is detached: the graph lives no longer than the call
     demanded: bool
@@ -324,6 +326,8 @@ class Evidence:
                     function=call.frame.name,
                     evaluating=call.evaluating,
                     named=any(says_evaluation(name) for name in names),
+                    pipeline=_in_pipeline(call.frame),
+                    in_module=isinstance(call.frame.receiver, Obj) and call.frame.receiver.kind == "module",
                     consumed=call.node in self._consumed,
                     detached=call.node in self._detached,
                     demanded=call.node in derivation.demanded,
@@ -376,6 +380,14 @@ class Evidence:
     def derives_from(self, node: int, site: Site) -> bool:
         """Whether a value was computed from the module run at `site`."""
         return any(label[0] == "module" and label[2] == site for label in self._origins(node))
+
+
+def _in_pipeline(frame: Frame) -> bool:
+    """Whether this is the `__call__` of a pipeline [docs of diffusers: pipelines are for inference]."""
+    receiver = frame.receiver
+    if frame.name != "__call__" or not isinstance(receiver, Obj) or not isinstance(receiver.cls, Class):
+        return False
+    return receiver.kind != "module" and any(name.endswith("Pipeline") for name in receiver.cls.external)
 
 
 def _older(store: Store, since: int) -> list[Loop]:

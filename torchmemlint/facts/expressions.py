@@ -7,8 +7,8 @@ from typing import Any
 from . import model as m
 from .library import arithmetic, comparison, get_attribute, get_builtin
 from .machine import Frame, Machine, evaluates
-from .unknown import imagine_element
 from .model import Expr, Site
+from .unknown import imagine_element, imagine_name
 from .values import (
     ATTACHED,
     LIGHT,
@@ -38,8 +38,11 @@ def _const(machine: Machine, frame: Frame, expr: Expr) -> Value:
 
 @evaluates(m.NAME)
 def _name(machine: Machine, frame: Frame, expr: Expr) -> Value:
-    value = machine.look_up(frame, expr[1])
-    return get_builtin(expr[1]) if value is None else value
+    name = expr[1]
+    value = machine.look_up(frame, name)
+    if not value and name in machine.used_as_modules:
+        return imagine_name(machine, frame, name)
+    return get_builtin(name) if value is None else value
 
 
 @evaluates(m.ATTR)
@@ -173,9 +176,12 @@ def bind_item(machine: Machine, frame: Frame, target: Expr, value: Value, site: 
             if type(atom) is Tensor and any(type(part) is Tensor and part.graph == ATTACHED for part in value):
                 _write_in_place(machine, frame, target[1], atom, value, site)
             continue
+        if atom.kind == "module":  # ModuleDict, ParameterDict: what a model is made of
+            machine.put(atom.fields, "*", machine.join(atom.fields.get("*", UNKNOWN), value))
+            continue
         if whole:
             machine.reset(frame, atom, "*", "trim")
-        if key is not ... and atom.kind != "module":
+        if key is not ...:
             field = f"[{key}]"
             outlives = len(machine.loops) > len(atom.birth)
             if outlives:

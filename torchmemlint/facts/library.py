@@ -69,6 +69,8 @@ def call_external(
             return UNKNOWN
         if tail == "create_model" or "odel" in dotted or "For" in dotted:
             return (machine.allocate(frame, ("module", site), "module", dotted),)
+    if tail[0].isupper() and _MODULE_PACKAGES.intersection(dotted.split(".")[:-1]):
+        return (machine.allocate(frame, ("module", site), "module", dotted, 2),)
     if root == "torchvision" and ".models." in dotted and tail[0].islower():
         return (machine.allocate(frame, ("module", site), "module", dotted),)
     return unknown_call(machine, frame, (1, tail), args, kwargs, site)
@@ -453,6 +455,7 @@ def submit(machine: Machine, frame: Frame, name: str, args: list[Value], kwargs:
     return UNKNOWN
 
 
+_MODULE_PACKAGES = frozenset(("nn", "layers", "backbones"))
 _SPECIAL_ROOTS = ("collections", "functools", "copy", "threading", "concurrent", "queue", "itertools", "typing",
                   "contextlib", "asyncio")  # fmt: skip
 _SPECIAL: dict[str, Any] = {

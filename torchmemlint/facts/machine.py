@@ -114,6 +114,7 @@ class Machine:
         self.instances: dict[int, list[Obj]] = {}  # those that the file makes, by class
         self.reads: dict[tuple[int, str], set[str]] = {}  # which functions read an attribute
         self.reached: set[int] = set()
+        self.used_as_modules: set[str] = set()  # names that the file calls methods of modules on
         self.serial = 0
         self.clock = 0  # counts writes and rounds of loops
         self.in_hook = 0
@@ -324,14 +325,14 @@ class Machine:
         )  # fmt: skip
         return tuple(self._as_written(atom, node) for atom in value)
 
-    def _as_written(self, atom: Any, node: int) -> Any:
+    def _as_written(self, atom: Any, node: int, depth: int = 3) -> Any:
         """A value as it is read from the place that it was written to."""
         if type(atom) is Tensor:
             return atom._replace(node=node)
-        if type(atom) is Obj and atom.kind == "tuple":  # immutable: a copy with the write noted will do
+        if type(atom) is Obj and atom.kind == "tuple" and depth:  # immutable: a copy with the write noted will do
             view = Obj("tuple", None, atom.birth, atom.site, atom.weight)
             view.serial, view.home = atom.serial, atom.home
-            view.fields = {key: tuple(self._as_written(part, node) for part in parts) for key, parts in atom.fields.items()}
+            view.fields = {key: tuple(self._as_written(part, node, depth - 1) for part in parts) for key, parts in atom.fields.items()}
             return view
         return atom
 

@@ -379,7 +379,7 @@ def run_module(
         return (Tensor(graph, obj.weight, machine.derivation.node(parents), "", True),)
     node = machine.derivation.node(parents, ("module", obj, site))
     record_module_call(machine, frame, obj, node, site, args, obj.weight)
-    weight = min(obj.weight, 2) if machine.grad == DEPENDS else obj.weight
+    weight = min(obj.weight, 2) if machine.grad == DEPENDS or isinstance(obj.cls, Class) else obj.weight
     bundle = not dotted.startswith("torch.nn") or tail in ("LSTM", "GRU", "RNN", "MultiheadAttention")
     return (Tensor(ATTACHED, weight, node, "", bundle),)
 

@@ -77,7 +77,10 @@ def arithmetic(machine: Machine, values: Sequence[Value], label: Any = None, siz
         weight = min(weight, 2)
     if size is None:
         size = SCALAR if sizes and all(part == SCALAR for part in sizes) else ANY
-    return (Tensor(graph, max(weight, 1), machine.derivation.node(tuple(parents), label), size),)
+    node = machine.derivation.node(tuple(parents), label)
+    if graph != FREE:
+        machine.derivation.live.add(node)
+    return (Tensor(graph, max(weight, 1), node, size),)
 
 
 def comparison(machine: Machine, values: Sequence[Value]) -> Value:
@@ -172,7 +175,7 @@ def _values_and_indices(machine: Machine, frame: Frame, tensor: Tensor, site: Si
     made = arithmetic(machine, ((tensor,),))
     pair = machine.allocate(frame, ("topk", site), "tuple")
     indices = free(machine)
-    pair.fields = {"[0]": made, "[1]": indices, "values": made, "indices": indices}
+    pair.fields = {"[0]": made, "[1]": indices, "[-1]": indices, "values": made, "indices": indices}
     return (pair,)
 
 
@@ -207,10 +210,10 @@ def _goes_outside(machine: Machine, nodes: list[int]) -> bool:
     if not repeats:
         return False
     first = repeats[-1].first_node
-    labels = machine.derivation.labels
+    labels, live = machine.derivation.labels, machine.derivation.live
     for start in nodes:
         for node in machine.derivation.ancestors(start):
-            if node < first and node in labels and labels[node][0] in ("module", "loss", "differentiated", "cat"):
+            if node < first and (node in live or node in labels and labels[node][0] in ("module", "differentiated")):
                 return True
     return False
 

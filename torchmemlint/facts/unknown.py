@@ -8,7 +8,7 @@ from typing import Any
 from . import knowledge
 from . import model as m
 from .machine import Frame, Machine
-from .model import Expr, Site
+from .model import Expr, FileFacts, Site
 from .tensors import arithmetic, backward, loss
 from .values import ATTACHED, LIGHT, MAYBE, OFF, UNKNOWN, Class, Mode, Obj, Opaque, Tensor, Value
 
@@ -20,8 +20,7 @@ def from_uses(machine: Machine, frame: Frame, ident: Any, uses: Collection[str],
     used = set(uses)
     if "step" in used and ("zero_grad" in used or "param_groups" in used):
         return (machine.allocate(frame, ident, "optimizer"),)
-    evidence = used & knowledge.MODULE_EVIDENCE or "eval" in used or {"train", "state_dict"} <= used
-    if evidence and "step" not in used:
+    if _is_module(used):
         return (_imagined_module(machine, frame, ident, 2),)
     if "backward" in used and machine.grad != OFF and "loss" in name:
         return (Tensor(ATTACHED, 2, machine.derivation.node((), ("differentiated", 0, "")), "scalar"),)
@@ -71,6 +70,34 @@ def imagine_attribute(machine: Machine, frame: Frame, obj: Obj, name: str) -> Va
     if value:
         machine.put(obj.fields, name, value)
     return value
+
+
+def modules_by_use(facts: FileFacts) -> set[str]:
+    """The names that a file uses as modules: `net.eval()`, `net.parameters()`."""
+    return {
+        name
+        for function in facts.functions
+        for name, uses in function.uses.items()
+        if _is_module(set(uses)) and name not in ("self", "cls")
+    }
+
+
+def _is_module(used: set[str]) -> bool:
+    evidence = used & knowledge.MODULE_EVIDENCE or "eval" in used or {"train", "state_dict"} <= used
+    return bool(evidence) and "step" not in used
+
+
+def imagine_name(machine: Machine, frame: Frame, name: str) -> Value:
+    """A name whose value is not seen and that is used as a module, here or in another function."""
+    scope: Frame | None = frame.outer.get(name, frame)
+    while scope is not None and name not in scope.vars:
+        scope = scope.parent
+    owner = scope or machine.module_frame
+    module = _imagined_module(machine, owner, ("name", name), 2)
+    module.birth = owner.births.get(name, ())
+    module.home = module.home or (owner, name)
+    machine.put(owner.vars, name, (module,))
+    return (module,)
 
 
 def imagine_element(machine: Machine, frame: Frame, container: Expr) -> Value:

@@ -84,8 +84,8 @@ def _weight(retention: Retention) -> int:
             weight = min(weight, 2)
         else:
             return 0
-    elif assumed and local and not (retention.training or retention.evaluating or retention.named):
-        return 0
+    elif local and not (retention.training or retention.evaluating or retention.named):
+        return weight if _code(retention) == "TML110" else 0
     if retention.hook and retention.closed:
         return 1  # collected between two calls, and let go by its owner
     if retention.how == "inplace" and local:
@@ -98,7 +98,7 @@ def _weight(retention: Retention) -> int:
             weight = 1  # whoever drives it may reset it in time
     if not retention.growing:
         weight = min(weight, 2)
-        if (retention.handed_on and assumed and not retention.hook) or (assumed and "loss" in holder.text):
+        if ((retention.handed_on or retention.released) and assumed and not retention.hook) or (assumed and "loss" in holder.text):
             weight = 1
     return weight
 

@@ -77,14 +77,18 @@ def check(evidence: Evidence) -> Iterator[Report]:
 
 
 def _weight(recording: Recording) -> int:
-    if recording.demanded or recording.call.attached_input or recording.escaped:
+    call = recording.call
+    if recording.demanded or call.attached_input or (recording.escaped and not recording.pipeline):
         return 0
-    if recording.detached and not recording.consumed:
-        flags = recording.call.frame.facts.flags
-        if not flags & EVALUATES or flags & BACKWARD:
-            return 1  # its graph lives no longer than the call
+    flags = call.frame.facts.flags
+    if recording.detached and not recording.consumed and (not flags & EVALUATES or flags & BACKWARD):
+        return 1  # its graph lives no longer than the call
     if recording.evaluating:
-        return min(recording.weight, 3)
-    if recording.call.grad == ASSUMED:
-        return 1  # callers that are not seen may have turned gradients off
-    return min(recording.weight, 2) if recording.named and recording.consumed else 0
+        return recording.weight
+    if recording.pipeline:
+        return 2
+    if not recording.named or not recording.consumed:
+        return 0
+    if call.grad == ASSUMED and recording.in_module:
+        return 1  # whoever calls the module's method may have turned gradients off
+    return min(recording.weight, 2)

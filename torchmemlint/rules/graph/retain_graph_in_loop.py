@@ -40,6 +40,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ...facts.values import ATTACHED
 from ...finding import Confidence, Retains
 from .. import Report
 
@@ -57,10 +58,11 @@ def check(evidence: Evidence) -> Iterator[Report]:
         if not backward.retain or backward.create or backward.site in seen or not backward.tensors:
             continue
         repeats = [loop for loop in backward.loops if loop.kind in ("loop", "call")]
-        if not repeats or backward.outside or evidence.differentiated_again(backward):
+        weights = [tensor.weight for tensor in backward.tensors if tensor.graph == ATTACHED]
+        if not weights or not repeats or backward.outside or evidence.differentiated_again(backward):
             continue
         seen.add(backward.site)
-        weight = min(3 if any(loop.kind == "loop" for loop in repeats) else 2, max(t.weight for t in backward.tensors))
+        weight = min(3 if any(loop.kind == "loop" for loop in repeats) else 2, max(weights))
         yield Report(
             site=backward.site,
             message=(

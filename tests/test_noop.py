@@ -1,0 +1,1405 @@
+"""Small programs: the innocent ones that look guilty, and the guilty ones in their many spellings.
+
+A trailing `# TML101` in a snippet says what must be reported on that line; nothing else may be.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from torchmemlint.config import load
+from torchmemlint.linter.engine import lint_source, plan
+from torchmemlint.source import decode
+
+PLAN = plan(load(Path(__file__).parent, {}, isolated=True))
+PRELUDE = """\
+import functools
+import queue
+from collections import defaultdict, deque
+
+import lightning
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(8, 2)
+
+    def forward(self, x):
+        return self.layer(x)
+
+"""
+TRAIN = """
+def train(loader):
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    {before}
+    for x, y in loader:
+        loss = F.cross_entropy(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        {statement}
+    {after}
+"""
+
+
+def check(snippet: str) -> None:
+    text = PRELUDE + textwrap.dedent(snippet)
+    wanted = [
+        (row, code)
+        for row, line in enumerate(text.splitlines(), 1)
+        for code in re.findall(r"TML\d{3}", line.partition("# TML")[1] + line.partition("# TML")[2])
+    ]
+    got = lint_source(decode("snippet.py", text.encode()), PLAN)
+    assert [(f.start.row, f.code) for f in got] == wanted, [f"{f.start.row}: {f.code} {f.message}" for f in got]
+
+
+def training(before: str, statement: str, after: str) -> str:
+    return TRAIN.format(before=before, statement=statement, after=after)
+
+
+def known(bugs: dict[str, str], names: list[str]) -> list[object]:
+    """The names as parameters, those with a known bug marked."""
+    marked: list[object] = []
+    for name in names:
+        reason = bugs.get(name)
+        marks = [pytest.mark.xfail(strict=True, reason=reason)] if reason else []
+        marked.append(pytest.param(name, id=re.sub(r"\W+", "-", name)[:60], marks=marks))
+    return marked
+
+
+# -- one statement in a training loop -------------------------------------------------------------
+
+SUMMED = """
+total = 0.0 | total += loss
+total = 0.0 | total -= loss
+total = 0 | total = total + loss
+total = 0 | total = loss + total
+total = None | total = loss if total is None else total + loss
+total = torch.zeros(()) | total += loss
+total = torch.zeros(()) | total.add_(loss)
+total = torch.zeros(()) | total.mul_(0.9).add_(loss, alpha=0.1)
+total = torch.zeros(()) | total = torch.add(total, loss)
+total = 0.0 | total += loss * len(x)
+total = 0.0 | total += loss / 4
+total = 0.0 | total += loss.mean()
+total = 0.0 | total += loss.clone()
+total = 0.0 | total += loss.cpu()
+total = 0.0 | total += torch.sqrt(loss)
+total = 0.0 | total += [loss, y][0]
+total = 0.0 | total = 0.9 * total + 0.1 * loss
+total = 0.0 | total += (loss - total) / 10
+total = {"loss": 0.0} | total["loss"] += loss
+total = {"loss": 0.0} | total["loss"] = total["loss"] + loss
+total = {} | total["loss"] = total.get("loss", 0.0) + loss
+total = defaultdict(float) | total[len(y)] += loss
+total = [0.0, 0] | total[0] += loss
+total = torch.zeros(0) | total = torch.cat([total, loss[None]])
+total = torch.zeros(0) | total = torch.hstack((total, loss))
+total, count = 0.0, 0 | total, count = total + loss, count + 1
+total = 0.0 | total = sum([total, loss])
+"""
+COLLECTED = """
+kept = [] | kept.append(loss)
+kept = [] | kept += [loss]
+kept = [] | kept.extend([loss])
+kept = [] | kept.extend((loss, loss * 2))
+kept = [] | kept = kept + [loss]
+kept = [] | kept = [*kept, loss]
+kept = [] | kept.insert(0, loss)
+kept = list() | kept.append(loss.clone())
+kept = [] | kept.append(loss / 2)
+kept = [] | kept.append((len(kept), loss))
+kept = [] | kept.append({"loss": loss})
+kept = [] | kept.append([loss])
+kept = [] | kept.append(model(x))
+kept = [] | kept.extend(part for part in (loss,))
+kept = [] | kept.extend([part * 2 for part in [loss]])
+kept = {} | kept[len(kept)] = loss
+kept = {} | kept.update({len(kept): loss})
+kept = {} | kept.setdefault("loss", []).append(loss)
+kept = {"loss": []} | kept["loss"].append(loss)
+kept = {"loss": []} | kept["loss"] += [loss]
+kept = defaultdict(list) | kept["loss"].append(loss)
+kept = deque() | kept.append(loss)
+kept = deque() | kept.appendleft(loss)
+kept = set() | kept.add(loss)
+kept = queue.Queue() | kept.put(loss)
+"""
+RELEASED = """
+total = 0.0 | total += loss.item()
+total = 0.0 | total += float(loss)
+total = 0.0 | total += loss.detach()
+total = 0.0 | total += loss.data
+total = 0.0 | total += loss.detach().cpu().numpy()
+total = 0.0 | total = total + loss.item() * len(x)
+total = 0.0 | total += y.size(0)
+total = 0.0 | total += (loss > 1).sum()
+total = 0 | total += (model(x).argmax(dim=1) == y).sum()
+total = 0.0 | total = loss
+total = 0.0 | total = max(total, loss.item())
+total = 0.0 | total = 0.9 * total + 0.1 * loss.item()
+total = [] | total.append(loss.item())
+total = [] | total.append(loss.tolist())
+total = [] | total.append(loss.detach())
+total = [] | total.append(float(loss))
+total = [] | total.append(f"{loss:.3f}")
+total = [] | total.append(str(loss))
+total = [] | total.append(len(x))
+total = [] | total.append(x)
+total = [] | total.append(x.shape)
+total = [] | total = [loss]
+total = [] | total.append(loss); total.clear()
+total = [] | total.append(loss); total = []
+total = [] | total.append(loss); total.pop()
+total = [] | total += [loss.item()]
+total = {} | total["loss"] = loss
+total = {} | total = {"loss": loss}
+total = {} | total.setdefault("loss", []).append(loss.item())
+total = deque(maxlen=10) | total.append(loss)
+total = torch.zeros(100) | total[len(y)] = loss.item()
+total = torch.zeros(()) | total.add_(loss.detach())
+total = "" | total += str(loss)
+total = 0.0 | print(loss, total)
+"""
+SUMMED_BUGS: dict[str, str] = {
+    "total = torch.zeros(()) | total.add_(loss)": "an in-place sum into a local tensor is taken for filling it",
+    "total = torch.zeros(()) | total.mul_(0.9).add_(loss, alpha=0.1)": "likewise",
+    'total = {} | total["loss"] = total.get("loss", 0.0) + loss': "`get` with a default on a local dictionary",
+}
+COLLECTED_BUGS: dict[str, str] = {
+    "kept = [] | kept = kept + [loss]": "a list rebuilt from itself is not seen to grow",
+    "kept = [] | kept = [*kept, loss]": "a list rebuilt from itself is not seen to grow",
+}
+
+
+def table(text: str) -> list[str]:
+    return text.strip().splitlines()
+
+
+def in_training(line: str, comment: str, after: str) -> str:
+    before, _, statement = line.partition(" | ")
+    name = re.split(r"\W", before, maxsplit=1)[0]
+    return training(before, statement + comment, after.format(name=name))
+
+
+@pytest.mark.parametrize("after", ["print('done')", "print({name})", "return {name}"])
+@pytest.mark.parametrize("line", known(SUMMED_BUGS, table(SUMMED)))
+def test_sum_that_keeps_graphs(line: str, after: str) -> None:
+    check(in_training(line, "  # TML101", after))
+
+
+@pytest.mark.parametrize("after", ["print('done')", "print({name})", "return {name}"])
+@pytest.mark.parametrize("line", known(COLLECTED_BUGS, table(COLLECTED)))
+def test_collection_that_keeps_graphs(line: str, after: str) -> None:
+    check(in_training(line, "  # TML102", after))
+
+
+@pytest.mark.parametrize("after", ["print('done')", "print({name})", "return {name}"])
+@pytest.mark.parametrize("line", known({}, table(RELEASED)))
+def test_statement_that_keeps_nothing(line: str, after: str) -> None:
+    check(in_training(line, "", after))
+
+
+# -- larger ones ----------------------------------------------------------------------------------
+
+GUILTY = {
+    "history on an attribute": """
+        class Trainer:
+            def __init__(self, model):
+                self.model = Net()
+                self.history = []
+
+            def step(self, x, y):
+                loss = F.cross_entropy(self.model(x), y)
+                loss.backward()
+                self.history.append(loss)  # TML102
+        """,
+    "sum on an attribute": """
+        class Trainer:
+            def __init__(self):
+                self.model = Net()
+                self.total = 0.0
+
+            def step(self, x, y):
+                loss = F.cross_entropy(self.model(x), y)
+                loss.backward()
+                self.total += loss  # TML101
+        """,
+    "sum of a dictionary on an attribute": """
+        class Trainer:
+            def __init__(self):
+                self.model = Net()
+                self.totals = {"loss": 0.0}
+
+            def step(self, x, y):
+                loss = F.cross_entropy(self.model(x), y)
+                loss.backward()
+                self.totals["loss"] += loss  # TML101
+        """,
+    "reset once an epoch is too late": """
+        class Trainer:
+            def __init__(self, loader):
+                self.model = Net()
+                self.loader = loader
+                self.losses = []
+
+            def epoch(self):
+                self.losses.clear()
+                for x, y in self.loader:
+                    loss = F.cross_entropy(self.model(x), y)
+                    loss.backward()
+                    self.losses.append(loss)  # TML102
+        """,
+    "helper function": """
+        def remember(log, value):
+            log.append(value)  # TML102
+
+        def train(loader):
+            model, log = Net(), []
+            for x, y in loader:
+                loss = F.cross_entropy(model(x), y)
+                loss.backward()
+                remember(log, loss)
+            return log
+        """,
+    "helper that other callers use well": """
+        def remember(log, value):
+            log.append(value)
+
+        def train(loader):
+            model, log, fine = Net(), [], []
+            for x, y in loader:
+                loss = F.cross_entropy(model(x), y)
+                loss.backward()
+                remember(fine, loss.item())
+                remember(log, loss)  # TML102
+            return log, fine
+        """,
+    "method of a meter class": """
+        class Meter:
+            def __init__(self):
+                self.total, self.count = 0.0, 0
+
+            def update(self, value, n=1):
+                self.total += value * n  # TML101
+                self.count += n
+
+        def train(loader):
+            model, meter = Net(), Meter()
+            for x, y in loader:
+                loss = F.cross_entropy(model(x), y)
+                loss.backward()
+                meter.update(loss, len(x))
+            return meter
+        """,
+    "inherited method of a meter class": """
+        class Base:
+            def __init__(self):
+                self.values = []
+
+            def push(self, value):
+                self.values.append(value)  # TML102
+
+        class Meter(Base):
+            def update(self, value):
+                self.push(value)
+
+        def train(loader):
+            model, meter = Net(), Meter()
+            for x, y in loader:
+                loss = F.cross_entropy(model(x), y)
+                loss.backward()
+                meter.update(loss)
+            return meter
+        """,
+    "list in a dataclass": """
+        import dataclasses
+
+        @dataclasses.dataclass
+        class Log:
+            losses: list = dataclasses.field(default_factory=list)
+
+        def train(loader):
+            model, log = Net(), Log()
+            for x, y in loader:
+                loss = F.cross_entropy(model(x), y)
+                loss.backward()
+                log.losses.append(loss)  # TML102
+            return log
+        """,
+    "lambda": """
+        def train(loader):
+            model, log = Net(), []
+            remember = lambda value: log.append(value)  # TML102
+            for x, y in loader:
+                loss = F.cross_entropy(model(x), y)
+                loss.backward()
+                remember(loss)
+            return log
+        """,
+    "partial": """
+        def store(log, value):
+            log.append(value)  # TML102
+
+        def train(loader):
+            model, log = Net(), []
+            remember = functools.partial(store, log)
+            for x, y in loader:
+                loss = F.cross_entropy(model(x), y)
+                loss.backward()
+                remember(loss)
+            return log
+        """,
+    "bound method": """
+        def train(loader):
+            model, log = Net(), []
+            remember = log.append
+            for x, y in loader:
+                loss = F.cross_entropy(model(x), y)
+                loss.backward()
+                remember(loss)  # TML102
+            return log
+        """,
+    "closure": """
+        def train(loader):
+            model, log = Net(), []
+
+            def step(x, y):
+                loss = F.cross_entropy(model(x), y)
+                loss.backward()
+                log.append(loss)  # TML102
+
+            for x, y in loader:
+                step(x, y)
+            return log
+        """,
+    "nonlocal": """
+        def train(loader):
+            model, total = Net(), 0.0
+
+            def step(x, y):
+                nonlocal total
+                loss = F.cross_entropy(model(x), y)
+                loss.backward()
+                total += loss  # TML101
+
+            for x, y in loader:
+                step(x, y)
+            return total
+        """,
+    "module global": """
+        LOSSES = []
+
+        def step(model: Net, x, y):
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()
+            LOSSES.append(loss)  # TML102
+        """,
+    "class attribute": """
+        class Trainer:
+            losses = []
+
+            def __init__(self):
+                self.model = Net()
+
+            def step(self, x, y):
+                loss = F.cross_entropy(self.model(x), y)
+                loss.backward()
+                self.losses.append(loss)  # TML102
+        """,
+    "comprehension in the loop": """
+        def train(loader):
+            models, log = [Net(), Net()], []
+            for x, y in loader:
+                losses = [F.cross_entropy(model(x), y) for model in models]
+                sum(losses).backward()
+                log.append([loss for loss in losses])  # TML102
+            return log
+        """,
+    "comprehension over the loader": """
+        def evaluate(model: Net, loader):
+            model.eval()
+            outputs = [model(x) for x, _ in loader]  # TML102
+            print(len(outputs))
+        """,
+    "dictionary by step": """
+        def train(loader):
+            model, log = Net(), {}
+            for step, (x, y) in enumerate(loader):
+                loss = F.cross_entropy(model(x), y)
+                loss.backward()
+                log[step] = loss  # TML102
+            return log
+        """,
+    "training step collects on self": """
+        class Module(lightning.LightningModule):
+            def __init__(self):
+                super().__init__()
+                self.model = Net()
+                self.outputs = []
+
+            def training_step(self, batch, batch_idx):
+                x, y = batch
+                loss = F.cross_entropy(self.model(x), y)
+                self.outputs.append(loss)  # TML107
+                return loss
+
+            def on_train_epoch_end(self):
+                print(sum(loss.item() for loss in self.outputs))
+        """,
+    "hook stores into a dictionary": """
+        def features(model: Net, loader):
+            kept = {}
+
+            def hook(module, inputs, output):
+                kept[len(kept)] = output  # TML108
+
+            model.layer.register_forward_hook(hook)
+            model.train()
+            for x, y in loader:
+                F.cross_entropy(model(x), y).backward()
+            return kept
+        """,
+    "hook stores into an attribute": """
+        class Recorder:
+            def __init__(self, model: Net):
+                self.features = {}
+                model.layer.register_forward_hook(self.keep)
+
+            def keep(self, module, inputs, output):
+                self.features[id(module)] = output  # TML108
+        """,
+    "forward keeps an activation": """
+        class Attention(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = nn.Linear(8, 8)
+                self.last = None
+
+            def forward(self, x):
+                weights = self.layer(x).softmax(-1)
+                self.last = weights  # TML108
+                return weights @ x
+        """,
+    "forward keeps its last output": """
+        class Attention(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = nn.Linear(8, 8)
+                self.last = None
+
+            def forward(self, x):
+                self.last = self.layer(x).softmax(-1)  # TML108
+                return self.last @ x
+        """,
+    "hidden state of a recurrent net": """
+        def train(chunks):
+            net, head = nn.GRU(8, 8), nn.Linear(8, 1)
+            hidden = None
+            for chunk in chunks:
+                out, hidden = net(chunk, hidden)  # TML105
+                head(out).mean().backward(retain_graph=True)
+        """,
+    "hidden state of an agent": """
+        class Agent:
+            def __init__(self):
+                self.cell = nn.GRUCell(8, 8)
+                self.hidden = torch.zeros(1, 8)
+
+            def run(self, observations):
+                for x in observations:
+                    self.hidden = self.cell(x, self.hidden)  # TML105
+                    print(self.hidden.argmax().item())
+        """,
+    "hidden state reset by a method that nobody calls in time": """
+        class Agent:
+            def __init__(self):
+                self.cell = nn.GRUCell(8, 8)
+                self.hidden = torch.zeros(1, 8)
+
+            def reset(self):
+                self.hidden = torch.zeros(1, 8)
+
+            def run(self, observations):
+                self.reset()
+                for x in observations:
+                    self.hidden = self.cell(x, self.hidden)  # TML105
+                    print(self.hidden.argmax().item())
+        """,
+    "loss kept under a branch": """
+        def train(loader, verbose):
+            model, log = Net(), []
+            for step, (x, y) in enumerate(loader):
+                loss = F.cross_entropy(model(x), y)
+                loss.backward()
+                if verbose and step % 10 == 0:
+                    log.append(loss)  # TML102
+            return log
+        """,
+    "loss kept in a while loop": """
+        def train(x, y):
+            model, log, step = Net(), [], 0
+            while step < 100:
+                loss = F.cross_entropy(model(x), y)
+                loss.backward()
+                log.append(loss)  # TML102
+                step += 1
+            return log
+        """,
+    "accelerator": """
+        from accelerate import Accelerator
+
+        def train(loader):
+            accelerator = Accelerator()
+            model = Net()
+            model, loader = accelerator.prepare(model, loader)
+            total = 0.0
+            for x, y in loader:
+                loss = F.cross_entropy(model(x), y)
+                accelerator.backward(loss)
+                total += loss  # TML101
+            print(total / len(loader))
+        """,
+    "gradient scaler": """
+        def train(loader, optimizer):
+            model, scaler, total = Net(), torch.amp.GradScaler(), 0.0
+            for x, y in loader:
+                with torch.autocast("cuda"):
+                    loss = F.cross_entropy(model(x), y)
+                scaler.scale(loss).backward()
+                scaler.step(optimizer)
+                scaler.update()
+                total += loss  # TML101
+            print(total)
+        """,
+    "loss of an unseen criterion that is back-propagated": """
+        def train(model, criterion, optimizer, loader):
+            total = 0.0
+            for x, y in loader:
+                optimizer.zero_grad()
+                loss = criterion(model(x), y)
+                loss.backward()
+                optimizer.step()
+                total += loss  # TML101
+            return total / len(loader)
+        """,
+    "loss of a model's output object": """
+        from transformers import AutoModelForCausalLM
+
+        def train(loader):
+            model = AutoModelForCausalLM.from_pretrained("gpt2")
+            losses = []
+            for batch in loader:
+                outputs = model(**batch)
+                outputs.loss.backward()
+                losses.append(outputs.loss)  # TML102
+            return losses
+        """,
+    "sum with an annotation": """
+        def step(model: nn.Module, batch: torch.Tensor) -> torch.Tensor:
+            return model(batch).mean()
+
+        def train(model: nn.Module, loader):
+            total: torch.Tensor = torch.tensor(0.0)
+            for batch in loader:
+                loss = step(model, batch)
+                loss.backward()
+                total = total + loss  # TML101
+            print(total)
+        """,
+    "narrowing that lets the tensor through": """
+        def plain(value):
+            if isinstance(value, torch.Tensor):
+                return value.clone()
+            return value
+
+        def train(loader):
+            model, log = Net(), []
+            for x, y in loader:
+                loss = F.cross_entropy(model(x), y)
+                loss.backward()
+                log.append(plain(loss))  # TML102
+            return log
+        """,
+    "grad mode ends before the sum": """
+        def train(loader):
+            model, total = Net(), 0.0
+            for x, y in loader:
+                with torch.no_grad():
+                    scale = model(x).mean()
+                loss = F.cross_entropy(model(x), y) * scale
+                loss.backward()
+                total += loss  # TML101
+            print(total)
+        """,
+    "view under no_grad keeps the graph": """
+        def train(loader):
+            model, kept = Net(), []
+            for x, y in loader:
+                logits = model(x)
+                F.cross_entropy(logits, y).backward()
+                with torch.no_grad():
+                    kept.append(logits.view(-1))  # TML102
+            return kept
+        """,
+    "evaluation without no_grad": """
+        def evaluate(model: nn.Module, loader):
+            model.eval()
+            correct = 0
+            for x, y in loader:
+                correct += (model(x).argmax(dim=1) == y).sum().item()  # TML201
+            return correct
+        """,
+    "second half of evaluation outside the mode": """
+        def evaluate(model: nn.Module, loader):
+            model.eval()
+            with torch.no_grad():
+                first = [model(x).argmax(1) for x, _ in loader]
+            rest = [model(x).argmax(1).tolist() for x, _ in loader]  # TML201
+            return first, rest
+        """,
+    "bare mode": """
+        def evaluate(model: nn.Module, x):
+            torch.no_grad()  # TML202
+            return model(x).argmax().item()
+        """,
+    "one retained graph too many": """
+        def train(loader, optimizer):
+            model = Net()
+            for x, y in loader:
+                loss = F.cross_entropy(model(x), y)
+                loss.backward(retain_graph=True)  # TML103
+                optimizer.step()
+        """,
+    "detach thrown away": """
+        def train(loader):
+            model = Net()
+            for x, y in loader:
+                loss = F.cross_entropy(model(x), y)
+                loss.backward()
+                loss.detach()  # TML605
+                print(loss)
+        """,
+    "context keeps its input": """
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.x = x  # TML106
+                return x * x
+
+            @staticmethod
+            def backward(ctx, grad):
+                return 2 * ctx.x * grad
+        """,
+    "async": """
+        async def train(loader):
+            model, log = Net(), []
+            async for x, y in loader:
+                loss = F.cross_entropy(model(x), y)
+                loss.backward()
+                log.append(loss)  # TML102
+            return log
+        """,
+    "tuple of losses taken apart": """
+        def losses(model: Net, x, y):
+            out = model(x)
+            return F.cross_entropy(out, y), out.norm()
+
+        def train(loader):
+            model, norms = Net(), 0.0
+            for x, y in loader:
+                loss, norm = losses(model, x, y)
+                (loss + norm).backward()
+                norms += norm  # TML101
+            print(norms)
+        """,
+    "dictionary of losses": """
+        def losses(model: Net, x, y):
+            out = model(x)
+            return {"ce": F.cross_entropy(out, y), "norm": out.norm()}
+
+        def train(loader):
+            model, sums = Net(), defaultdict(float)
+            for x, y in loader:
+                parts = losses(model, x, y)
+                sum(parts.values()).backward()
+                for name, value in parts.items():
+                    sums[name] += value  # TML101
+            print(dict(sums))
+        """,
+}
+
+INNOCENT = {
+    "a name rebound to a float before it is kept": """
+        def find_rate(model: Net, optimizer, loader):
+            losses = []
+            for x, y in loader:
+                loss = F.cross_entropy(model(x), y)
+                loss.backward()
+                optimizer.step()
+                loss = loss.detach().cpu().item()
+                smooth = loss
+                losses.append(smooth if not losses else 0.9 * losses[-1] + 0.1 * smooth)
+                losses.append(loss)
+            return losses
+        """,
+    "a long no_grad block": """
+        def evaluate(model: Net, loader, criterion):
+            total = 0
+            lines = []
+            with torch.no_grad():
+                metric = []
+                for x, y in loader:
+                    scores = model(x)
+                    loss = criterion(scores, y)
+                    total += loss
+                    metric.append(scores)
+                    for sentence, score in zip(x, scores):
+                        lines.append(f"{sentence} {score}")
+                total /= len(loader)
+                return total, metric, lines
+        """,
+    "helper that gives a number": """
+        def value(loss):
+            return loss.item()
+
+        def train(loader):
+            model, total, log = Net(), 0.0, []
+            for x, y in loader:
+                loss = F.cross_entropy(model(x), y)
+                loss.backward()
+                total += value(loss)
+                log.append(value(loss))
+            return total, log
+        """,
+    "method that gives a number": """
+        class Trainer:
+            def __init__(self):
+                self.model, self.losses = Net(), []
+
+            def step(self, x, y):
+                loss = F.cross_entropy(self.model(x), y)
+                loss.backward()
+                return loss.item()
+
+            def fit(self, loader):
+                for x, y in loader:
+                    self.losses.append(self.step(x, y))
+        """,
+    "autograd.grad without create_graph": """
+        def saliency(model: Net, loader):
+            maps = []
+            for x, y in loader:
+                x.requires_grad_(True)
+                loss = F.cross_entropy(model(x), y)
+                (gradient,) = torch.autograd.grad(loss, x)
+                maps.append(gradient)
+            return maps
+        """,
+    "preallocated buffer": """
+        @torch.no_grad()
+        def embed(model: Net, loader, n):
+            table = torch.zeros(n, 2)
+            for i, (x, _) in enumerate(loader):
+                table[i] = model(x)
+            return table
+        """,
+    "preallocated rows that go backward": """
+        def loss_of(model: Net, parts):
+            rows = torch.zeros(len(parts), 2)
+            for i, part in enumerate(parts):
+                rows[i] = model(part)
+            return rows.logsumexp(0).sum()
+        """,
+    "layers": """
+        class Deep(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layers = nn.ModuleList(nn.Linear(8, 8) for _ in range(4))
+
+            def forward(self, x):
+                skips = []
+                for layer in self.layers:
+                    x = layer(x)
+                    skips.append(x)
+                return x + sum(skips)
+        """,
+    "layers by number": """
+        class Deep(nn.Module):
+            def __init__(self, layers):
+                super().__init__()
+                self.num_layers = layers
+                self.layer = nn.Linear(8, 8)
+
+            def forward(self, x):
+                for _ in range(self.num_layers):
+                    x = self.layer(x)
+                return x
+        """,
+    "list stacked and returned": """
+        class Unrolled(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.cell = nn.GRUCell(8, 8)
+
+            def forward(self, xs):
+                hidden = torch.zeros(1, 8)
+                outputs = []
+                for x in xs:
+                    hidden = self.cell(x, hidden)
+                    outputs.append(hidden)
+                return torch.stack(outputs)
+        """,
+    "list returned": """
+        class Pyramid(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.blocks = nn.ModuleList([nn.Linear(8, 8), nn.Linear(8, 8)])
+
+            def forward(self, x):
+                levels = {}
+                for index, block in enumerate(self.blocks):
+                    x = block(x)
+                    levels[f"p{index}"] = x
+                return levels
+        """,
+    "accelerator with item": """
+        def train(model: Net, loader, accelerator, optimizer):
+            total = 0.0
+            for x, y in loader:
+                loss = F.cross_entropy(model(x), y)
+                accelerator.backward(loss)
+                optimizer.step()
+                total += accelerator.gather(loss.detach()).mean()
+                total += loss.item()
+            return total
+        """,
+    "tokenizer": """
+        from transformers import AutoTokenizer
+
+        def encode(texts):
+            tokenizer = AutoTokenizer.from_pretrained("bert-base-uncased")
+            encoded = []
+            for text in texts:
+                encoded.append(tokenizer(text, return_tensors="pt"))
+            return encoded
+        """,
+    "tokenizer of a class": """
+        class Data:
+            def __init__(self, tokenizer):
+                self.tokenizer = tokenizer
+                self.items = []
+
+            def load(self, lines):
+                for line in lines:
+                    self.items.append(self.tokenizer(line)["input_ids"])
+        """,
+    "state_dict copies": """
+        import copy
+
+        def train(model: Net, loader, optimizer):
+            best, snapshots = None, []
+            for x, y in loader:
+                F.cross_entropy(model(x), y).backward()
+                optimizer.step()
+                best = copy.deepcopy(model.state_dict())
+                snapshots.append({k: v.cpu().clone() for k, v in model.state_dict().items()})
+            return best, snapshots
+        """,
+    "checkpoint dictionary": """
+        def convert(state_dict):
+            converted = {}
+            for key, value in state_dict.items():
+                converted[f"model.{key}"] = value
+                converted[key.replace("a", "b")] = value.view(-1)
+            return converted
+        """,
+    "two backwards share a graph": """
+        def train(loader, opt_g, opt_d):
+            generator, discriminator = Net(), Net()
+            for x, noise in loader:
+                fake = generator(noise)
+                loss_d = discriminator(fake.detach()).mean() - discriminator(x).mean()
+                opt_d.zero_grad()
+                loss_d.backward()
+                opt_d.step()
+                loss_g = -discriminator(fake).mean()
+                opt_g.zero_grad()
+                loss_g.backward()
+                opt_g.step()
+        """,
+    "graph retained for the second backward": """
+        def train(loader, opt_g, opt_d):
+            generator, discriminator = Net(), Net()
+            for noise in loader:
+                fake = generator(noise)
+                score = discriminator(fake)
+                opt_d.zero_grad()
+                score.mean().backward(retain_graph=True)
+                opt_g.zero_grad()
+                (-score).logsumexp(0).sum().backward()
+                opt_d.step()
+                opt_g.step()
+        """,
+    "hidden state made anew for each sequence": """
+        def train(sequences, optimizer):
+            cell, head = nn.GRUCell(8, 8), nn.Linear(8, 1)
+            for sequence in sequences:
+                hidden = torch.zeros(1, 8)
+                loss = 0.0
+                for x in sequence:
+                    hidden = cell(x, hidden)
+                    loss = loss + head(hidden).mean()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+    "hidden state detached": """
+        def train(chunks):
+            net, head = nn.LSTM(8, 8), nn.Linear(8, 1)
+            state = None
+            for chunk in chunks:
+                if state is not None:
+                    state = tuple(part.detach() for part in state)
+                out, state = net(chunk, state)
+                head(out).mean().backward()
+        """,
+    "hidden state detached by a recursive helper": """
+        def repackage(state):
+            if isinstance(state, torch.Tensor):
+                return state.detach()
+            return tuple(repackage(part) for part in state)
+
+        def train(chunks):
+            net, head = nn.LSTM(8, 8), nn.Linear(8, 1)
+            state = (torch.zeros(1, 8), torch.zeros(1, 8))
+            for chunk in chunks:
+                state = repackage(state)
+                out, state = net(chunk, state)
+                head(out).mean().backward()
+        """,
+    "sum that goes backward after the loop": """
+        def train(batches, optimizer):
+            for batch in batches:
+                model = Net()
+                total = 0.0
+                for x, y in batch:
+                    total += F.cross_entropy(model(x), y)
+                optimizer.zero_grad()
+                total.backward()
+                optimizer.step()
+        """,
+    "list that goes backward after the loop": """
+        def update(model: Net, batch, optimizer):
+            losses = []
+            for x, y in batch:
+                losses.append(F.cross_entropy(model(x), y))
+            optimizer.zero_grad()
+            torch.stack(losses).mean().backward()
+            optimizer.step()
+        """,
+    "losses of an episode": """
+        class Agent:
+            def __init__(self, optimizer):
+                self.policy, self.optimizer = Net(), optimizer
+                self.log_probs, self.rewards = [], []
+
+            def act(self, x):
+                distribution = torch.distributions.Categorical(logits=self.policy(x))
+                action = distribution.sample()
+                self.log_probs.append(distribution.log_prob(action))
+                return action.item()
+
+            def finish(self):
+                loss = sum(-p * r for p, r in zip(self.log_probs, self.rewards))
+                self.optimizer.zero_grad()
+                loss.backward()
+                self.optimizer.step()
+                self.log_probs.clear()
+                self.rewards.clear()
+        """,
+    "loss returned by a function that sums": """
+        def total_loss(model: Net, batch):
+            total = 0.0
+            for x, y in batch:
+                total = total + F.cross_entropy(model(x), y)
+            return total / len(batch)
+        """,
+    "narrowing by isinstance": """
+        def plain(value):
+            if isinstance(value, torch.Tensor):
+                return value.item()
+            return value
+
+        def train(loader):
+            model, log = Net(), []
+            for x, y in loader:
+                loss = F.cross_entropy(model(x), y)
+                loss.backward()
+                log.append(plain(loss))
+                log.append(plain(1.0))
+            return log
+        """,
+    "narrowing in a meter": """
+        class Meter:
+            def __init__(self):
+                self.total = 0.0
+
+            def update(self, value):
+                if isinstance(value, torch.Tensor):
+                    value = value.detach()
+                self.total += value
+
+        def train(loader):
+            model, meter = Net(), Meter()
+            for x, y in loader:
+                loss = F.cross_entropy(model(x), y)
+                loss.backward()
+                meter.update(loss)
+            return meter
+        """,
+    "narrowing by hasattr": """
+        def number(value):
+            return value.item() if hasattr(value, "item") else value
+
+        def train(loader):
+            model, total = Net(), 0.0
+            for x, y in loader:
+                loss = F.cross_entropy(model(x), y)
+                loss.backward()
+                total += number(loss)
+            return total
+        """,
+    "meter that is given numbers": """
+        class Meter:
+            def __init__(self):
+                self.total, self.values = 0.0, []
+
+            def update(self, value, n=1):
+                self.total += value * n
+                self.values.append(value)
+
+        def train(loader):
+            model, meter = Net(), Meter()
+            for x, y in loader:
+                loss = F.cross_entropy(model(x), y)
+                loss.backward()
+                meter.update(loss.item(), len(x))
+            return meter
+        """,
+    "meter of which nothing is known": """
+        class Meter:
+            def __init__(self):
+                self.total, self.values = 0.0, []
+
+            def update(self, value, n=1):
+                self.total += value * n
+                self.values.append(value)
+        """,
+    "same name in another function": """
+        def train(loader):
+            model = Net()
+            for x, y in loader:
+                loss = F.cross_entropy(model(x), y)
+                loss.backward()
+
+        def report(rows):
+            losses = []
+            for row in rows:
+                loss = float(row["loss"])
+                losses.append(loss)
+            return losses
+        """,
+    "computed in no_grad and used after it": """
+        def evaluate(model: Net, loader):
+            kept = []
+            for x, _ in loader:
+                with torch.no_grad():
+                    out = model(x)
+                kept.append(out)
+            return kept
+        """,
+    "decorated method": """
+        class Evaluator:
+            def __init__(self):
+                self.model, self.outputs = Net(), []
+
+            @torch.no_grad()
+            def step(self, x):
+                self.model.eval()
+                self.outputs.append(self.model(x))
+        """,
+    "inference_mode on the caller": """
+        def predict(model: Net, x):
+            return model(x)
+
+        @torch.inference_mode()
+        def main(loader):
+            model = Net().eval()
+            return [predict(model, x) for x, _ in loader]
+        """,
+    "grad mode switched for the process": """
+        torch.set_grad_enabled(False)
+
+        def evaluate(model: Net, loader):
+            model.eval()
+            return [model(x) for x, _ in loader]
+        """,
+    "frozen parameters": """
+        def extract(loader):
+            model = Net().eval()
+            model.requires_grad_(False)
+            return [model(x) for x, _ in loader]
+        """,
+    "validation step of Lightning": """
+        class Module(lightning.LightningModule):
+            def __init__(self):
+                super().__init__()
+                self.model, self.outputs = Net(), []
+
+            def training_step(self, batch, batch_idx):
+                x, y = batch
+                loss = F.cross_entropy(self.model(x), y)
+                self.log("loss", loss)
+                return loss
+
+            def validation_step(self, batch, batch_idx):
+                x, y = batch
+                loss = F.cross_entropy(self.model(x), y)
+                self.outputs.append(loss)
+                return loss
+
+            def on_validation_epoch_end(self):
+                self.log("val", torch.stack(self.outputs).mean())
+                self.outputs.clear()
+        """,
+    "hook that detaches": """
+        def features(model: Net, loader):
+            kept = []
+            handle = model.layer.register_forward_hook(lambda module, inputs, output: kept.append(output.detach()))
+            for x, y in loader:
+                F.cross_entropy(model(x), y).backward()
+            handle.remove()
+            return kept
+        """,
+    "saved for backward": """
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, power):
+                ctx.save_for_backward(x)
+                ctx.power = power
+                ctx.shape = x.shape
+                ctx.needs = ctx.needs_input_grad[0]
+                return x ** power
+
+            @staticmethod
+            def backward(ctx, grad):
+                (x,) = ctx.saved_tensors
+                return ctx.power * x * grad, None
+        """,
+    "gradients kept for a second derivative": """
+        def penalty(model: Net, x):
+            x.requires_grad_(True)
+            (gradient,) = torch.autograd.grad(model(x).sum(), x, create_graph=True)
+            return (gradient.norm(2, dim=1) - 1).pow(2).mean()
+
+        def train(loader, optimizer):
+            model = Net()
+            for x, _ in loader:
+                loss = model(x).mean() + penalty(model, x)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+    "weights averaged under no_grad": """
+        class Average:
+            def __init__(self, model: Net):
+                self.shadow = {name: value.detach().clone() for name, value in model.named_parameters()}
+
+            @torch.no_grad()
+            def update(self, model: Net):
+                for name, value in model.named_parameters():
+                    self.shadow[name].mul_(0.99).add_(value, alpha=0.01)
+                    self.shadow[name] = 0.99 * self.shadow[name] + 0.01 * value
+        """,
+    "target network detached": """
+        def train(loader, optimizer):
+            online, target = Net(), Net()
+            for x, following in loader:
+                with torch.no_grad():
+                    goal = target(following).max(1).values
+                best = target(following).detach()
+                loss = F.mse_loss(online(x).max(1).values, goal) + F.mse_loss(online(x), best)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+    "numpy sums": """
+        import numpy as np
+
+        def average(rows):
+            total, kept = np.zeros(3), []
+            for row in rows:
+                total += np.asarray(row)
+                kept.append(np.exp(row))
+            return total, kept
+        """,
+    "batches of data": """
+        def collect(dataset):
+            images, labels = [], []
+            for image, label in dataset:
+                images.append(torch.as_tensor(image))
+                labels.append(torch.tensor(label))
+            return torch.stack(images), torch.cat(labels)
+        """,
+    "get_loss that is no loss": """
+        def summarise(reports):
+            losses = []
+            for report in reports:
+                losses.append(report.get_loss())
+                losses.append(read_loss(report))
+            return losses
+        """,
+    "bare calls that act": """
+        def prepare(model: Net, x):
+            model.to("cuda")
+            model.half()
+            model.cpu()
+            torch.set_grad_enabled(False)
+            x.detach_()
+            return model
+        """,
+    "one iteration only": """
+        def once(model: Net, x, y):
+            losses = []
+            loss = F.cross_entropy(model(x), y)
+            losses.append(loss)
+            losses.append(loss * 2)
+            sum(losses).backward()
+        """,
+    "losses by name, made anew in each step": """
+        def train(loader, optimizer):
+            model = Net()
+            for x, y in loader:
+                losses, total = {}, 0.0
+                for name in ("a", "b"):
+                    losses[name] = F.cross_entropy(model(x), y)
+                    total = total + losses[name]
+                optimizer.zero_grad()
+                total.backward()
+                optimizer.step()
+                print({name: loss.item() for name, loss in losses.items()})
+        """,
+    "gradient accumulation": """
+        def train(loader, optimizer):
+            model, pending = Net(), 0.0
+            for step, (x, y) in enumerate(loader):
+                loss = F.cross_entropy(model(x), y) / 4
+                loss.backward()
+                pending += loss.item()
+                if step % 4 == 3:
+                    optimizer.step()
+                    optimizer.zero_grad()
+                    pending = 0.0
+        """,
+    "optimiser closure": """
+        def train(loader):
+            model = Net()
+            optimizer = torch.optim.LBFGS(model.parameters())
+            for x, y in loader:
+                def closure():
+                    optimizer.zero_grad()
+                    loss = F.cross_entropy(model(x), y)
+                    loss.backward()
+                    return loss
+
+                print(optimizer.step(closure).item())
+        """,
+    "deferred backward of a schedule": """
+        class Schedule:
+            def __init__(self):
+                self.stage, self.pending = Net(), deque()
+
+            def forward_one(self, x):
+                out = self.stage(x)
+                self.pending.append(out)
+                return out
+
+            def backward_one(self, grad):
+                self.pending.popleft().backward(grad)
+        """,
+    "samples drawn into a list and replaced": """
+        @torch.no_grad()
+        def sample(model: Net, x, steps):
+            frames = []
+            for _ in range(steps):
+                x = x - 0.1 * model(x)
+                frames.append(x)
+            return frames
+        """,
+    "tests are programs too": """
+        def test_train(loader=((torch.ones(1, 8), torch.zeros(1).long()),)):
+            model = Net()
+            for x, y in loader:
+                loss = F.cross_entropy(model(x), y)
+                loss.backward()
+                assert loss.item() > 0
+        """,
+    "generator of outputs": """
+        def outputs(model: Net, loader):
+            for x, _ in loader:
+                yield model(x)
+        """,
+    "exponential average of a number": """
+        def train(loader):
+            model, average = Net(), None
+            for x, y in loader:
+                loss = F.cross_entropy(model(x), y)
+                loss.backward()
+                value = loss.item()
+                average = value if average is None else 0.9 * average + 0.1 * value
+        """,
+    "printed, logged, drawn": """
+        def train(loader, writer, bar):
+            model = Net()
+            for step, (x, y) in enumerate(loader):
+                loss = F.cross_entropy(model(x), y)
+                loss.backward()
+                writer.add_scalar("loss", loss, step)
+                bar.set_postfix(loss=loss)
+                print(step, loss)
+        """,
+}
+GUILTY_BUGS: dict[str, str] = {
+    "comprehension in the loop": "reported twice, with two costs",
+    "list in a dataclass": "fields of a dataclass are not made when it is called",
+    "hook stores into a dictionary": "a hook's own loop has no backward, so a local holder has no weight",
+    "forward keeps its last output": "what is read back in the same call counts as handed out",
+    "hidden state of a recurrent net": "an unpacked state is not seen as carried; TML103 then advises what would fail",
+    "hidden state reset by a method that nobody calls in time": "only low: the reset outside of the loop counts",
+}
+
+
+@pytest.mark.parametrize("name", known(GUILTY_BUGS, list(GUILTY)))
+def test_guilty(name: str) -> None:
+    check(GUILTY[name])
+
+
+@pytest.mark.parametrize("name", list(INNOCENT))
+def test_innocent(name: str) -> None:
+    assert "# TML" not in INNOCENT[name]
+    check(INNOCENT[name])
+
+
+def test_snippets_are_programs() -> None:
+    for snippet in (*GUILTY.values(), *INNOCENT.values()):
+        compile(PRELUDE + textwrap.dedent(snippet), "snippet", "exec")

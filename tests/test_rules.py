@@ -1,0 +1,116 @@
+"""The rules against their fixtures, and what every rule owes its reader."""
+
+from __future__ import annotations
+
+import functools
+import io
+import re
+import tokenize
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+from torchmemlint.finding import Confidence, Finding
+from torchmemlint.linter.analysis import findings
+from torchmemlint.rules import registry
+from torchmemlint.source import read
+
+FIXTURES = sorted((ROOT / "fixtures").glob("TML*/*.py"))
+RULES = registry()
+SHIPPED = [code for code in RULES if code not in ("TML900", "TML901")]
+LOW_COUNTS = ("TML111", "TML206")  # what they say depends on the version of torch, or is a matter of taste
+HEADINGS = ["What it does", "Why it retains", "When it is fine", "How to release it", "References"]
+EXPECTED = re.compile(r"(TML\d{3})(?::(\d+))?")
+
+
+def relative(path: Path) -> str:
+    return path.relative_to(ROOT / "fixtures").as_posix()
+
+
+@functools.cache
+def found(path: Path) -> list[Finding]:
+    """What is reported in a fixture: all that is on by default, and the fixture's own rule."""
+    own = path.parent.name
+    rules = [rule for rule in RULES.values() if not rule.preview or rule.code == own]
+    least = Confidence.LOW if own in LOW_COUNTS else Confidence.MEDIUM
+    spoken = findings(read(str(path), 1_000_000), rules)
+    return sorted((f for f in spoken if f.confidence >= least), key=lambda finding: finding.key)
+
+
+def expected(path: Path) -> list[tuple[int, str, int | None]]:
+    """Row, code and, where it is given, column of each trailing `# TML101` or `# TML101:9, TML102`."""
+    wanted = []
+    for token in tokenize.generate_tokens(io.StringIO(path.read_text("utf-8")).readline):
+        if token.type == tokenize.COMMENT and re.match(r"# TML\d", token.string):
+            for code, column in EXPECTED.findall(token.string):
+                wanted.append((token.start[0], code, int(column) if column else None))
+    return sorted(wanted)
+
+
+@pytest.mark.parametrize("path", FIXTURES, ids=relative)
+def test_fixture(path: Path) -> None:
+    wanted = expected(path)
+    columns = {(row, code): column for row, code, column in wanted}
+    got = []
+    for finding in found(path):
+        place = (finding.start.row, finding.code)
+        got.append((*place, None if columns.get(place) is None else finding.start.column))
+    assert sorted(got) == wanted, "\n".join(f"{f.start.row}: {f.code} {f.message}" for f in found(path))
+
+
+@pytest.mark.parametrize("path", FIXTURES, ids=relative)
+def test_bad_and_good_expect_what_their_names_say(path: Path) -> None:
+    assert path.stem.startswith(("bad_", "good_"))
+    assert ("bad_" in path.stem) == (path.parent.name in {code for _, code, _ in expected(path)})
+
+
+@pytest.mark.parametrize("code", SHIPPED)
+def test_rule_has_fixtures_of_both_kinds(code: str) -> None:
+    names = [path.stem for path in FIXTURES if path.parent.name == code]
+    assert any(name.startswith("bad") for name in names)
+    assert any(name.startswith("good") for name in names)
+
+
+@pytest.mark.parametrize("code", RULES)
+def test_page(code: str) -> None:
+    rule = RULES[code]
+    assert re.findall(r"^## (.+)$", rule.doc, re.MULTILINE) == HEADINGS
+    for heading, body in re.findall(r"^## (.+)\n([^#]+)", rule.doc, re.MULTILINE):
+        assert body.strip(), heading
+    assert rule.summary.endswith(".")
+    assert rule.doc.splitlines()[1] == ""
+    assert rule.doc.isascii() or "\t" not in rule.doc
+    assert max(map(len, rule.doc.splitlines())) <= 120
+
+
+def test_names() -> None:
+    names = [rule.name for rule in RULES.values()]
+    assert len(set(names)) == len(names)
+    assert [name for name in names if not re.fullmatch(r"[a-z]+(-[a-z]+)+", name)] == []
+    assert [code for code in RULES if not re.fullmatch(r"TML\d{3}", code)] == []
+    assert [code for code, rule in RULES.items() if rule.code != code] == []
+
+
+@pytest.mark.parametrize("path", [path for path in FIXTURES if path.stem.startswith("bad")], ids=relative)
+def test_message(path: Path) -> None:
+    for finding in found(path):
+        message = finding.message
+        assert message == message.strip() and len(message.splitlines()) == 1
+        assert message[-1] not in ".,;:!"
+        assert "  " not in message and "None" not in message and "``" not in message
+        assert message.count("`") % 2 == 0 and message.count("(") == message.count(")")
+        if finding.holder and re.fullmatch(r"[\w.]+", finding.holder):  # a name in the source, not a description
+            assert finding.holder.rsplit(".", 1)[-1] in message
+
+
+@pytest.mark.parametrize("path", [path for path in FIXTURES if path.stem.startswith("bad")], ids=relative)
+def test_finding_says_where_it_stands_and_what_to_do(path: Path) -> None:
+    rows = path.read_text("utf-8").splitlines()
+    for finding in found(path):
+        assert finding.release
+        assert finding.start < finding.end
+        for place in (finding, *finding.related):
+            assert 1 <= place.start.row <= len(rows)
+            assert 1 <= place.start.column <= len(rows[place.start.row - 1])
+        assert all(note.message and note.start != finding.start for note in finding.related)
