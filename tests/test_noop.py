@@ -722,6 +722,15 @@ GUILTY = {
                 norms += norm  # TML101
             print(norms)
         """,
+    "sum of what a parameter made": """
+        def fit(data):
+            weight, total = nn.Parameter(torch.zeros(8)), 0.0
+            for x, y in data:
+                loss = (x @ weight - y).pow(2).sum()
+                loss.backward()
+                total += loss  # TML101
+            print(total)
+        """,
     "dictionary of losses": """
         def losses(model: Net, x, y):
             out = model(x)
@@ -1385,6 +1394,7 @@ GUILTY_BUGS: dict[str, str] = {
     "hook stores into a dictionary": "a hook's own loop has no backward, so a local holder has no weight",
     "forward keeps its last output": "what is read back in the same call counts as handed out",
     "hidden state of a recurrent net": "an unpacked state is not seen as carried; TML103 then advises what would fail",
+    "sum of what a parameter made": "called TML205: a loss made without module or loss function is taken for weights",
     "hidden state reset by a method that nobody calls in time": "only low: the reset outside of the loop counts",
 }
 

@@ -9,8 +9,10 @@ import tokenize
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from conftest import ROOT
 
+from torchmemlint.cli import cli
 from torchmemlint.finding import Confidence, Finding
 from torchmemlint.linter.analysis import findings
 from torchmemlint.rules import registry
@@ -110,7 +112,21 @@ def test_finding_says_where_it_stands_and_what_to_do(path: Path) -> None:
     for finding in found(path):
         assert finding.release
         assert finding.start < finding.end
-        for place in (finding, *finding.related):
-            assert 1 <= place.start.row <= len(rows)
-            assert 1 <= place.start.column <= len(rows[place.start.row - 1])
+        for start in (finding.start, *(note.start for note in finding.related)):
+            assert 1 <= start.row <= len(rows)
+            assert 1 <= start.column <= len(rows[start.row - 1])
         assert all(note.message and note.start != finding.start for note in finding.related)
+
+
+def test_readme_shows_the_real_report_and_all_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    readme = (ROOT / "README.md").read_text("utf-8")
+    command, *shown = readme.split("```\n$ torchmemlint ")[1].split("\n```")[0].splitlines()
+    text = CliRunner().invoke(cli, ["--isolated", *command.split()], prog_name="torchmemlint").stdout
+    assert [row for row in shown if row not in text.splitlines()] == []
+    table = [tuple(row.strip("| ").split(" | ")) for row in readme.splitlines() if row.startswith("| TML")]
+    assert [(code, name) for code, name, *_ in table] == [(rule.code, rule.name) for rule in RULES.values()]
+    for code, _, retains, what in table:
+        assert RULES[code].summary + (" *(opt-in)*" if RULES[code].preview else "") == what
+        kept = RULES[code].retains
+        assert retains == (kept.value if kept else "nothing")

@@ -190,8 +190,8 @@ def _own_method(
 ) -> Value | None:
     """Call what an instance of a class of the file has under this name; None if it has nothing."""
     if name in atom.fields and name != "*" and atom.fields[name]:
-        value = atom.fields[name]
-        return call(machine, frame, value, args, kwargs, site)
+        value = tuple(v for v in atom.fields[name] if not (type(v) is Method and v.receiver is atom and v.name == name))
+        return call(machine, frame, value, args, kwargs, site) if value else None
     if not isinstance(atom.cls, Class):
         return None
     found = atom.cls.find(name)

@@ -36,6 +36,7 @@ class Store(NamedTuple):
     grad: int
     hook: bool
     thread: bool  # in a thread that was started under no_grad
+    inside: bool  # while a module runs
 
 
 class Reset(NamedTuple):

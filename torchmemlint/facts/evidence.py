@@ -14,7 +14,7 @@ from . import knowledge
 from .events import NEVER, Backward, Loops, ModuleCall, Plain, Reset, Store
 from .machine import Frame, Loop, Machine
 from .model import FileFacts, Site
-from .values import ASSUMED, ATTACHED, DEPENDS, FREE, OFF, Class, Obj, Tensor
+from .values import ASSUMED, ATTACHED, DEPENDS, FREE, OFF, WANTED, Class, Obj, Tensor
 
 _REPEATS = ("loop", "call")  # kinds of loops whose rounds are steps
 
@@ -316,7 +316,7 @@ class Evidence:
         derivation = self.machine.derivation
         found = []
         for call in self.machine.module_calls:
-            if call.grad in (OFF, DEPENDS):
+            if call.grad in (OFF, DEPENDS, WANTED):
                 continue
             names = [frame.name for frame in call.frames]
             found.append(
@@ -387,6 +387,8 @@ def _in_pipeline(frame: Frame) -> bool:
     receiver = frame.receiver
     if frame.name != "__call__" or not isinstance(receiver, Obj) or not isinstance(receiver.cls, Class):
         return False
+    if receiver.cls.facts.name.startswith(("Onnx", "Flax", "TF")):
+        return False  # not torch's modules
     return receiver.kind != "module" and any(name.endswith("Pipeline") for name in receiver.cls.external)
 
 
@@ -400,13 +402,12 @@ def _rank(retention: Retention) -> tuple[bool, int, bool]:
 
 
 def says_evaluation(name: str) -> bool:
-    """Whether a function's name says that it evaluates: `validate`, `run_eval`, `predict_batch`."""
+    """Whether a function's name says that it evaluates: `validate`, `run_eval`, `predict_batch`; not a
+    test of a test suite: `test_output_shape`."""
     words = name.lower().strip("_").split("_")
-    return any(
-        word in ("eval", "evaluate", "evaluation", "validate", "validation", "valid", "val", "test", "predict",
-                 "prediction", "infer", "inference", "dev")
-        for word in words
-    )  # fmt: skip
+    if words[0] == "test" and len(words) > 1 and words[1] not in ("epoch", "loop", "one", "batch", "step"):
+        return False
+    return any(word in knowledge.EVALUATION_NAMES for word in words)
 
 
 def _trail_notes(store: Store) -> tuple[tuple[Site, str], ...]:

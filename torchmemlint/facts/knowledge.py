@@ -137,6 +137,9 @@ CLOSERS: Final = frozenset(
     """release close remove remove_hooks remove_handles remove_handle __exit__ __del__ clear reset cleanup clean_up
     teardown detach unregister stop shutdown free clear_hooks""".split()
 )
+EVALUATION_NAMES: Final = frozenset(
+    """eval evaluate evaluation validate validation valid val test predict prediction infer inference dev""".split()
+)
 FROZEN_ROLES: Final = (
     "target", "teacher", "ema", "momentum_encoder", "shadow", "reference", "ref_model", "old_policy", "averaged",
     "key_encoder", "encoder_k", "frozen",

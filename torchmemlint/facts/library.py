@@ -19,6 +19,7 @@ from .values import (
     ON,
     SCALAR,
     UNKNOWN,
+    WANTED,
     Bound,
     Class,
     External,
@@ -144,7 +145,7 @@ def _mode(
     given = constant(args[0]) if args else constant(next(iter(kwargs.values()), UNKNOWN))
     if args and type(args[0][0] if args[0] else None) is Function:
         function = args[0][0]
-        function.grad = ON if tail == "enable_grad" else OFF  # torch.no_grad(function)
+        function.grad = WANTED if tail == "enable_grad" else OFF  # torch.no_grad(function)
         return args[0]
     if tail == "set_grad_enabled":
         grad = DEPENDS if not isinstance(given, bool) else (ON if given else OFF)
@@ -153,7 +154,7 @@ def _mode(
             return LIGHT
         return (Mode(grad, site),)
     if tail == "enable_grad":
-        return (Mode(ON, site),)
+        return (Mode(WANTED, site),)
     if tail == "inference_mode" and given is False:
         return (Mode(machine.grad, site),)
     return (Mode(OFF, site, tail),)

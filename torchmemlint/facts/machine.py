@@ -321,6 +321,7 @@ class Machine:
             Store(
                 site, frame.trail(), owner, key, how, tuple(reached), node, summed, carried,
                 self.loops, tuple(loop.started for loop in self.loops), self.conditions, frame, self.grad, bool(self.in_hook), bool(self.threads),
+                bool(self.module_depth),
             )
         )  # fmt: skip
         return tuple(self._as_written(atom, node) for atom in value)

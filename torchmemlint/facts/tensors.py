@@ -151,7 +151,9 @@ def tensor_method(
             return (tensor._replace(bundle=True),)
         if tensor.graph in (ATTACHED, LEAF):
             state = tensor.graph if machine.grad == OFF or tensor.graph == ATTACHED or name == "to" else ATTACHED
-            return (Tensor(state, tensor.weight, machine.derivation.node((tensor.node,)), tensor.size),)
+            node = machine.derivation.node((tensor.node,))
+            machine.derivation.live.add(node)
+            return (Tensor(state, tensor.weight, node, tensor.size),)
         return (tensor._replace(bundle=False, weight=max(tensor.weight, 2)),)
     if name in knowledge.VALUES_AND_INDICES or (name in ("max", "min", "median") and (args or kwargs)):
         return _values_and_indices(machine, frame, tensor, site)

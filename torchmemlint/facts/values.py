@@ -23,6 +23,7 @@ OFF: Final = 0
 ON: Final = 1
 ASSUMED: Final = 2  # on unless an unknown caller turned it off
 DEPENDS: Final = 3  # set_grad_enabled(expression)
+WANTED: Final = 4  # turned on for the purpose
 
 # How many elements, as far as that is known.
 SCALAR: Final = "scalar"

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ..facts.values import ASSUMED
+from ..facts.values import ASSUMED, ATTACHED
 from ..finding import Confidence, Retains
 from . import Report
 
@@ -73,12 +73,17 @@ def _weight(retention: Retention) -> int:
     holder = retention.holder
     if not retention.graph:
         return 1 if retention.wide else min(weight, 2)
-    local = holder.kind == "local"
+    local = holder.kind == "local" or (holder.kind == "global" and retention.function == "<module>")
+    if local and retention.store_event.inside and not retention.training:
+        return 0  # it goes when `forward` returns
     if local and not holder.owner:
         return 0  # a container without a name: it goes where the expression goes
     assumed = retention.store_event.grad == ASSUMED  # whoever calls may have turned gradients off
     if retention.escaped:
         if retention.training:
+            mixed = any(tensor.graph != ATTACHED for tensor in retention.store_event.tensors)
+            if mixed and retention.how == "grow":
+                return 0  # detached where it is back-propagated, attached where the caller does that
             weight -= not retention.spent
         elif retention.evaluating and retention.growing:
             weight = min(weight, 2)

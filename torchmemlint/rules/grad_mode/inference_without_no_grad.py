@@ -83,12 +83,12 @@ def _weight(recording: Recording) -> int:
     flags = call.frame.facts.flags
     if recording.detached and not recording.consumed and (not flags & EVALUATES or flags & BACKWARD):
         return 1  # its graph lives no longer than the call
-    if recording.evaluating:
-        return recording.weight
     if recording.pipeline:
         return 2
-    if not recording.named or not recording.consumed:
+    if not recording.evaluating and not (recording.named and recording.consumed):
         return 0
     if call.grad == ASSUMED and recording.in_module:
         return 1  # whoever calls the module's method may have turned gradients off
+    if recording.evaluating:
+        return recording.weight
     return min(recording.weight, 2)
