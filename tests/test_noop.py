@@ -745,9 +745,342 @@ GUILTY = {
                     sums[name] += value  # TML101
             print(dict(sums))
         """,
+    "phases that sum the loss": """
+        def fit(model: Net, loaders, optimizer):
+            for epoch in range(10):
+                for phase in ("train", "val"):
+                    running = 0.0
+                    for x, y in loaders[phase]:
+                        with torch.set_grad_enabled(phase == "train"):
+                            out = model(x)
+                            loss = F.cross_entropy(out, y)
+                            if phase == "train":
+                                loss.backward()
+                                optimizer.step()
+                        running += loss  # TML101
+        """,
+    "likelihoods of a pretrained model with gradients": """
+        from transformers import GPT2LMHeadModel
+        def perplexity(chunks):
+            model = GPT2LMHeadModel.from_pretrained("gpt2")
+            model.eval()
+            nlls = []
+            for ids in chunks:
+                outputs = model(ids, labels=ids)
+                nlls.append(outputs.loss)  # TML102
+            return torch.exp(torch.stack(nlls).mean())
+        """,
+    "model mapped over a loader": """
+        def evaluate(model: Net, loader):
+            model.eval()
+            outs = list(map(model, (x for x, _ in loader)))  # TML201
+            print(len(outs))
+        """,
+    "epoch sums in a history": """
+        def train(model: Net, loader, optimizer):
+            history = []
+            for epoch in range(10):
+                epoch_loss = 0
+                for x, y in loader:
+                    optimizer.zero_grad()
+                    loss = F.cross_entropy(model(x), y)
+                    loss.backward()
+                    optimizer.step()
+                    epoch_loss += loss  # TML101
+                history.append(epoch_loss / len(loader))  # TML102
+        """,
+    "rollout recorded with gradients": """
+        class Agent:
+            def __init__(self):
+                self.actor, self.critic = Net(), Net()
+                self.buffer = []
+            def act(self, state):
+                dist = torch.distributions.Categorical(logits=self.actor(state))
+                a = dist.sample()
+                self.buffer.append((state, a, dist.log_prob(a)))  # TML102
+                return a
+            def learn(self, optimizer):
+                for state, a, old in self.buffer:
+                    dist = torch.distributions.Categorical(logits=self.actor(state))
+                    loss = -(dist.log_prob(a) - old.detach()).exp().mean()
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+        """,
+    "code book averaged with its graph": """
+        class VQ(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("mean", torch.zeros(8, 4))
+                self.layer = nn.Linear(4, 4)
+
+            def forward(self, x):
+                z = self.layer(x)
+                self.mean = 0.9 * self.mean + 0.1 * z.mean(0)  # TML101
+                return z - self.mean
+        """,
+    "statistics given by keyword": """
+        class Stats:
+            def __init__(self):
+                self.data = {}
+            def add(self, **values):
+                for k, v in values.items():
+                    self.data.setdefault(k, []).append(v)  # TML102
+        def train(loader):
+            model, stats = Net(), Stats()
+            for x, y in loader:
+                loss = F.cross_entropy(model(x), y)
+                loss.backward()
+                stats.add(loss=loss, n=len(x))
+        """,
+    "losses from a generator": """
+        def steps(model, loader):
+            for x, y in loader:
+                loss = F.cross_entropy(model(x), y)
+                loss.backward()
+                yield loss
+        def train(loader):
+            losses = []
+            for loss in steps(Net(), loader):
+                losses.append(loss)  # TML102
+            print(losses[-1])
+        """,
+    "list sorted with one more": """
+        def train(loader):
+            model, best = Net(), []
+            for x, y in loader:
+                loss = F.cross_entropy(model(x), y)
+                loss.backward()
+                best = sorted(best + [loss])  # TML102
+        """,
 }
 
 INNOCENT = {
+    "code book averaged through data": """
+        class VQ(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("size", torch.zeros(8))
+                self.register_buffer("mean", torch.zeros(8, 4))
+                self.embed = nn.Embedding(8, 4)
+                self.decay = 0.9
+
+            def forward(self, x):
+                index = torch.cdist(x, self.embed.weight).argmin(1)
+                onehot = F.one_hot(index, 8).float()
+                if self.training:
+                    self.size.data.mul_(self.decay).add_(onehot.sum(0), alpha=1 - self.decay)
+                    self.mean.data.mul_(self.decay).add_(onehot.t() @ x.detach(), alpha=1 - self.decay)
+                    self.embed.weight.data.copy_(self.mean / self.size[:, None])
+                return self.embed(index)
+        """,
+    "queue of keys under no_grad": """
+        class Moco(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.encoder_q, self.encoder_k = Net(), Net()
+                self.register_buffer("queue", torch.randn(2, 128))
+
+            @torch.no_grad()
+            def _update(self):
+                for q, k in zip(self.encoder_q.parameters(), self.encoder_k.parameters()):
+                    k.data = k.data * 0.9 + q.data * 0.1
+
+            @torch.no_grad()
+            def _enqueue(self, keys):
+                self.queue[:, : len(keys)] = keys.t()
+
+            def forward(self, a, b):
+                q = self.encoder_q(a)
+                with torch.no_grad():
+                    self._update()
+                    k = self.encoder_k(b)
+                logits = torch.cat([q @ k.t(), q @ self.queue.clone().detach()], 1)
+                self._enqueue(k)
+                return logits
+        """,
+    "phases with set_grad_enabled": """
+        def fit(model: Net, loaders, optimizer):
+            for epoch in range(10):
+                for phase in ("train", "val"):
+                    model.train() if phase == "train" else model.eval()
+                    running, preds = 0.0, []
+                    for x, y in loaders[phase]:
+                        optimizer.zero_grad()
+                        with torch.set_grad_enabled(phase == "train"):
+                            out = model(x)
+                            loss = F.cross_entropy(out, y)
+                            if phase == "train":
+                                loss.backward()
+                                optimizer.step()
+                        running += loss.item() * x.size(0)
+                        preds.append(out.argmax(1))
+        """,
+    "rollout recorded under no_grad": """
+        class Agent:
+            def __init__(self):
+                self.actor, self.critic = Net(), Net()
+                self.buffer = []
+            @torch.no_grad()
+            def act(self, state):
+                dist = torch.distributions.Categorical(logits=self.actor(state))
+                a = dist.sample()
+                self.buffer.append((state, a, dist.log_prob(a), self.critic(state)))
+                return a
+            def learn(self, optimizer):
+                for state, a, old, value in self.buffer:
+                    dist = torch.distributions.Categorical(logits=self.actor(state))
+                    ratio = (dist.log_prob(a) - old).exp()
+                    loss = -(ratio * value).mean()
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+                self.buffer = []
+        """,
+    "likelihoods of a pretrained model": """
+        from transformers import GPT2LMHeadModel
+        def perplexity(chunks):
+            model = GPT2LMHeadModel.from_pretrained("gpt2")
+            nlls = []
+            for ids in chunks:
+                with torch.no_grad():
+                    outputs = model(ids, labels=ids)
+                    nll = outputs.loss * 4
+                nlls.append(nll)
+            return torch.exp(torch.stack(nlls).mean())
+        """,
+    "grad mode that depends": """
+        import contextlib
+        def run(model: Net, loader, training):
+            outs = []
+            for x, y in loader:
+                with contextlib.nullcontext() if training else torch.no_grad():
+                    outs.append(model(x).argmax(1))
+            return outs
+        """,
+    "epoch sums of detached losses": """
+        def train(model: Net, loader, optimizer):
+            history = []
+            for epoch in range(10):
+                epoch_loss = 0
+                for x, y in loader:
+                    optimizer.zero_grad()
+                    loss = F.cross_entropy(model(x), y)
+                    loss.backward()
+                    optimizer.step()
+                    epoch_loss += loss.detach()
+                history.append(epoch_loss / len(loader))
+        """,
+    "losses reduced over ranks": """
+        def train(model, loader, optimizer, logger):
+            for images, targets in loader:
+                loss_dict = model(images, targets)
+                losses = sum(loss for loss in loss_dict.values())
+                reduced = reduce_dict(loss_dict)
+                value = sum(loss for loss in reduced.values()).item()
+                optimizer.zero_grad()
+                losses.backward()
+                optimizer.step()
+                logger.update(loss=value, **reduced)
+        """,
+    "skip connections": """
+        class UNet(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.down = nn.ModuleList([nn.Conv2d(3, 3, 3) for _ in range(3)])
+                self.up = nn.ModuleList([nn.Conv2d(6, 3, 3) for _ in range(3)])
+            def forward(self, x):
+                skips = []
+                for d in self.down:
+                    x = d(x)
+                    skips.append(x)
+                for u in self.up:
+                    x = u(torch.cat([x, skips.pop()], 1))
+                return x
+        """,
+    "cache kept by a decorated method": """
+        class LM(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.cell = nn.LSTM(8, 8)
+                self.cache = None
+            @torch.no_grad()
+            def generate(self, x, n):
+                out = []
+                for _ in range(n):
+                    x, self.cache = self.cell(x, self.cache)
+                    out.append(x)
+                return torch.cat(out)
+            def forward(self, x):
+                return self.cell(x)[0]
+        """,
+    "caller turns gradients off for a method": """
+        class Diffusion:
+            def __init__(self):
+                self.model = Net()
+            def step(self, x, t):
+                return x - self.model(x)
+            def loop(self, x):
+                xs = []
+                for t in range(100):
+                    x = self.step(x, t)
+                    xs.append(x)
+                return xs
+            def sample(self, n):
+                with torch.no_grad():
+                    return self.loop(torch.randn(n, 8))
+        """,
+    "rows of a jacobian": """
+        def jacobian(y, x):
+            rows = []
+            for i in range(y.numel()):
+                (row,) = torch.autograd.grad(y[i], x, retain_graph=True)
+                rows.append(row)
+            return torch.stack(rows)
+        """,
+    "truncated back-propagation": """
+        def train(chunks, k):
+            net, head = nn.GRUCell(8, 8), nn.Linear(8, 1)
+            h = torch.zeros(1, 8)
+            loss = 0.0
+            for i, x in enumerate(chunks):
+                h = net(x, h)
+                loss = loss + head(h).mean()
+                if i % k == k - 1:
+                    loss.backward()
+                    loss = 0.0
+                    h = h.detach()
+        """,
+    "inner steps of a meta-learner": """
+        def maml(tasks, optimizer):
+            model = Net()
+            for batch in tasks:
+                outer = []
+                for sx, sy, qx, qy in batch:
+                    fast = list(model.parameters())
+                    for _ in range(3):
+                        loss = F.mse_loss(F.linear(sx, fast[0], fast[1]), sy)
+                        grads = torch.autograd.grad(loss, fast, create_graph=True)
+                        fast = [p - 0.1 * g for p, g in zip(fast, grads)]
+                    outer.append(F.mse_loss(F.linear(qx, fast[0], fast[1]), qy))
+                optimizer.zero_grad()
+                torch.stack(outer).mean().backward()
+                optimizer.step()
+        """,
+    "decorator that is made by a function": """
+        def no_grad_if(flag):
+            def deco(f):
+                @functools.wraps(f)
+                def inner(*a):
+                    with torch.no_grad():
+                        return f(*a)
+                return inner
+            return deco
+        @no_grad_if(True)
+        def evaluate(model: Net, loader):
+            model.eval()
+            return [model(x) for x, _ in loader]
+        """,
     "a name rebound to a float before it is kept": """
         def find_rate(model: Net, optimizer, loader):
             losses = []
@@ -1391,6 +1724,11 @@ INNOCENT = {
 GUILTY_BUGS: dict[str, str] = {
     "comprehension in the loop": "reported twice, with two costs",
     "list in a dataclass": "fields of a dataclass are not made when it is called",
+    "rollout recorded with gradients": "a place is demanded as a whole, though only another part of it is",
+    "code book averaged with its graph": "what is read back in the same call counts as handed out",
+    "statistics given by keyword": "keyword arguments do not reach a `**` parameter's items",
+    "losses from a generator": "what a generator yields does not reach the loop that consumes it",
+    "list sorted with one more": "a list rebuilt from itself is not seen to grow",
     "hook stores into a dictionary": "a hook's own loop has no backward, so a local holder has no weight",
     "forward keeps its last output": "what is read back in the same call counts as handed out",
     "hidden state of a recurrent net": "an unpacked state is not seen as carried; TML103 then advises what would fail",
@@ -1408,6 +1746,32 @@ def test_guilty(name: str) -> None:
 def test_innocent(name: str) -> None:
     assert "# TML" not in INNOCENT[name]
     check(INNOCENT[name])
+
+
+NODES, ACTIVATIONS = "the autograd nodes of every iteration", "the graph and saved activations of every iteration"
+COSTS = {
+    "kept = [] | kept.append(loss)": NODES,
+    "kept = 0.0 | kept += loss": NODES,
+    "kept = 0.0 | kept = kept + loss": NODES,
+    "kept = [] | kept.append(loss * 2)": NODES,
+    "kept = [] | kept.append(model(x))": ACTIVATIONS,
+    "kept = 0.0 | kept += model(x).norm()": ACTIVATIONS,
+}
+COST_BUGS = dict.fromkeys(list(COSTS)[1:4], "what is computed from a spent value is not known to be spent")
+
+
+@pytest.mark.parametrize("line", known(COST_BUGS, list(COSTS)))
+def test_message_says_what_a_step_costs(line: str) -> None:
+    """After `backward` the saved activations of what it went through are gone, and only nodes stay."""
+    text = PRELUDE + in_training(line, "", "print('done')")
+    (finding,) = lint_source(decode("snippet.py", text.encode()), PLAN)
+    assert COSTS[line] in finding.message
+
+
+def test_names_alone_are_never_enough() -> None:
+    text = "import torch\n\n\ndef train(loader):\n    losses = []\n    for x in loader:\n"
+    text += "        loss = compute_loss(model(x), x)\n        losses.append(loss)\n    print(losses)\n"
+    assert lint_source(decode("snippet.py", text.encode()), PLAN) == []
 
 
 def test_snippets_are_programs() -> None:

@@ -107,7 +107,7 @@ def without_trace() -> Iterator[Path]:
         yield from [path for path in plain[::3] if not source.read(str(path), 1_000_000).has_trace()][:most]
 
 
-@pytest.mark.parametrize("path", without_trace(), ids=lambda path: f"{path.parent.name}-{path.stem}")
+@pytest.mark.parametrize("path", list(without_trace()), ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_what_is_skipped_holds_nothing(path: Path) -> None:
     try:
         text = source.read(str(path), 1_000_000)

@@ -6,19 +6,18 @@ from collections.abc import Callable
 from typing import Any
 
 from . import model as m
-from .events import ModuleCall
-from .hints import value_of_hint
-from .knowledge import LIGHT_RESULTS
-from .library import call_external, call_object, tensor_method, unknown_call, unknown_method
+from .functions import call_function
+from .instances import call_instance, construct, is_module, ran
+from .knowledge import IN_PLACE_LIGHT, LIGHT_RESULTS
+from .library import call_external
 from .machine import Frame, Machine, evaluates
-from .model import Expr, FunctionFacts, Site
-from .objects import run_module
-from .unknown import parameter
+from .model import Expr, Site
+from .objects import call_object
+from .tensors import arithmetic, tensor_method
+from .unknown import unknown_call, unknown_method
 from .values import (
-    ASSUMED,
     ATTACHED,
     LIGHT,
-    MAYBE,
     OFF,
     UNKNOWN,
     Bound,
@@ -35,7 +34,6 @@ from .values import (
     Super,
     Tensor,
     Value,
-    constant,
 )
 
 Kwargs = dict[str, Value]
@@ -123,9 +121,7 @@ def call(machine: Machine, frame: Frame, callee: Value, args: list[Value], kwarg
     return result
 
 
-def _call_atom(
-    machine: Machine, frame: Frame, atom: Any, args: list[Value], kwargs: Kwargs, site: Site
-) -> Value:
+def _call_atom(machine: Machine, frame: Frame, atom: Any, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
     kind = type(atom)
     if kind is Function:
         return call_function(machine, frame, atom, None, args, kwargs, site)
@@ -208,7 +204,7 @@ def _own_method(
         else:
             result = machine.join(result, call(machine, frame, (member,), args, kwargs, site))
     if name == "forward" and is_module(atom.cls):
-        return _ran(machine, frame, atom, result, args, kwargs, site, machine.derivation.node())
+        return ran(machine, frame, atom, result, args, kwargs, site, machine.derivation.node())
     return result
 
 
@@ -244,12 +240,8 @@ def _class_method(
     return result
 
 
-def _apply(
-    machine: Machine, frame: Frame, cls: Class, args: list[Value], kwargs: Kwargs, site: Site
-) -> Value:
+def _apply(machine: Machine, frame: Frame, cls: Class, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
     """`Function.apply`: its `forward` runs with gradients off, its result has a graph if an argument has."""
-    from .library import arithmetic
-
     grad, machine.grad = machine.grad, OFF
     for member in cls.find("forward") or ():
         if type(member) is Function:
@@ -269,275 +261,14 @@ def _super_method(
             result: Value = UNKNOWN
             for member in entry.frame.vars[name]:
                 if type(member) is Function:
-                    result = machine.join(
-                        result, _call_member(machine, frame, member, receiver, args, kwargs, site)
-                    )
+                    result = machine.join(result, _call_member(machine, frame, member, receiver, args, kwargs, site))
             return result
     if type(receiver) is Obj and name != "__init__":
         return call_object(machine, frame, receiver, name, args, kwargs, site)
     return UNKNOWN
 
 
-# -- instances ------------------------------------------------------------------------------------
-
-
-def is_module(cls: Class) -> bool:
-    """Whether a class of the file is an nn.Module, by its bases or, where these are not seen, by its `forward`."""
-    for dotted in cls.external:
-        if dotted.startswith("torch.autograd."):
-            return False
-        if dotted.startswith("torch.nn.") or dotted.endswith(("Module", "PreTrainedModel")):
-            return True
-    return bool(cls.external) and cls.find("forward") is not None
-
-
-def construct(
-    machine: Machine, frame: Frame, cls: Class, args: list[Value], kwargs: Kwargs, site: Site
-) -> Value:
-    """An instance of a class of the file."""
-    obj = machine.allocate(frame, ("instance", site, cls.facts.site), "instance", cls)
-    obj.kind = "module" if is_module(cls) else "instance"
-    known = machine.instances.setdefault(id(cls), [])
-    if obj not in known:
-        known.append(obj)
-    init = cls.find("__init__")
-
-    def initialise() -> None:
-        for key in list(obj.fields):
-            machine.put(obj.fields, key, UNKNOWN)
-        if init is None:
-            _fill_fields(machine, frame, cls, obj, args, kwargs)
-        for member in init or ():
-            if type(member) is Function:
-                call_function(machine, frame, member, obj, args, kwargs, site)
-
-    if obj.stays:
-        machine.branch(frame, [initialise, lambda: None], conditional=False)
-    else:
-        initialise()
-    return (obj,)
-
-
-def _fill_fields(
-    machine: Machine, frame: Frame, cls: Class, obj: Obj, args: list[Value], kwargs: Kwargs
-) -> None:
-    """A dataclass, NamedTuple or attrs class: arguments become fields in the order they are declared."""
-    names: list[str] = []
-    for entry in reversed(cls.mro):
-        body = machine.facts.functions[entry.facts.body].body
-        names += [s[2][1] for s in body if s[0] == m.ANNOTATE and s[2][0] == m.NAME and s[2][1] not in names]
-    for index, name in enumerate(names):
-        value = kwargs.get(name) if name in kwargs else (args[index] if index < len(args) else None)
-        if value is not None:
-            machine.put(obj.fields, name, value)
-            for atom in value:
-                if type(atom) is Obj and atom.home is None:
-                    atom.home = (obj, name)
-
-
-def call_instance(
-    machine: Machine, frame: Frame, obj: Obj, args: list[Value], kwargs: Kwargs, site: Site
-) -> Value:
-    """`obj(...)`: `forward` of a module, `__call__` of anything else."""
-    if isinstance(obj.cls, Class):
-        names = ("forward", "__call__") if obj.kind == "module" else ("__call__", "forward")
-        for name in names:
-            found = obj.cls.find(name)
-            if found is None:
-                continue
-            node = machine.derivation.node()
-            machine.module_depth += 1
-            before = len(machine.module_calls)
-            result: Value = UNKNOWN
-            for member in found:
-                if type(member) is Function:
-                    result = machine.join(
-                        result, call_function(machine, frame, member, obj, args, kwargs, site)
-                    )
-            machine.module_depth -= 1
-            if obj.kind == "module":
-                return _ran(machine, frame, obj, result, args, kwargs, site, node, before)
-            return result
-    return call_object(machine, frame, obj, "__call__", args, kwargs, site)
-
-
-def _ran(
-    machine: Machine,
-    frame: Frame,
-    obj: Obj,
-    result: Value,
-    args: list[Value],
-    kwargs: Kwargs,
-    site: Site,
-    node: int,
-    before: int | None = None,
-) -> Value:
-    """A module of the file has run: note it, and let its results derive from one node."""
-    parents = tuple(tensor.node for tensor in machine.reach(result) if tensor.graph == ATTACHED)
-    if not parents:
-        understood = any(type(atom) in (Tensor, Obj, Light, Const) for atom in result)
-        if not understood and machine.grad != OFF and not frozen(obj):
-            return run_module(machine, frame, obj, args, kwargs, site)
-        return result
-    machine.derivation.parents[node] = parents
-    machine.derivation.labels[node] = ("module", obj, site)
-    record_module_call(machine, frame, obj, node, site, args, 3)
-    return tuple(
-        atom._replace(node=machine.derivation.node((node, atom.node), ("module", obj, site)))
-        if type(atom) is Tensor and atom.graph == ATTACHED
-        else atom
-        for atom in result
-    )
-
-
-def record_module_call(
-    machine: Machine, frame: Frame, obj: Obj, node: int, site: Site, args: list[Value], weight: int
-) -> None:
-    if machine.module_depth or machine.in_hook:
-        return
-    attached = any(tensor.graph == ATTACHED for value in args for tensor in machine.reach(value, 2))
-    machine.module_calls.append(
-        ModuleCall(
-            site, frame.trail(), obj, node, in_eval_mode(obj), machine.loops, frame,
-            tuple(machine.stack), machine.grad, attached, weight, bool(machine.threads),
-        )
-    )  # fmt: skip
-
-
-def in_eval_mode(obj: Obj) -> bool:
-    return _marked(obj, "$mode", "eval")
-
-
-def frozen(obj: Obj) -> bool:
-    return _marked(obj, "$frozen", True)
-
-
-def _marked(obj: Obj, key: str, wanted: Any) -> bool:
-    """Whether a module, or one that it is part of, was last put in this state."""
-    current: Any = obj
-    for _ in range(6):
-        if not isinstance(current, Obj):
-            return False
-        mark = constant(current.fields.get(key, UNKNOWN))
-        if mark is not ...:
-            return bool(mark == wanted)
-        current = current.home[0] if current.home is not None else None
-    return False
-
-
-# -- functions ------------------------------------------------------------------------------------
-
-
-def call_function(
-    machine: Machine,
-    frame: Frame,
-    function: Function,
-    receiver: Any,
-    args: list[Value],
-    kwargs: Kwargs,
-    site: Site,
-    grad: int | None = None,
-    on_yield: Callable[[Value], None] | None = None,
-) -> Value:
-    """Enter a function of the file with these arguments; returns what it returns."""
-    facts = function.facts
-    machine.reached.add(id(facts))
-    if function.kind == "manager" and on_yield is None:
-        manager = machine.allocate(frame, ("manager", site), "manager")
-        manager.fields["$call"] = ((function, receiver, args, kwargs),)
-        return (manager,)
-    active = sum(entry.facts is facts for entry in machine.stack)
-    if machine.exhausted or machine.too_deep or active > 1 or (active and on_yield is None and len(facts.body) > 30):
-        return _unentered(machine, args, kwargs)
-    key = (site, id(facts), id(receiver))
-    inner = frame.children.get(key)
-    if inner is None:
-        inner = Frame(facts, _lexical_parent(function), frame, site)
-        frame.children[key] = inner
-    inner.vars = {}
-    inner.function, inner.receiver, inner.loops = function, receiver, machine.loops
-    inner.returns = inner.yields = UNKNOWN
-    inner.dead = 0
-    inner.on_yield = on_yield
-    machine.stack.append(inner)
-    bind(machine, inner, function, receiver, args, kwargs)
-    outer_grad = machine.grad
-    if grad is not None:
-        machine.grad = grad
-    if function.grad is not None:
-        machine.grad = function.grad
-    machine.block(inner, facts.body)
-    machine.grad = outer_grad
-    machine.stack.pop()
-    _note_mode(machine, inner, function)
-    machine.site = site
-    if facts.generator and on_yield is None:
-        made = machine.allocate(inner, "generator", "generator")
-        machine.put(made.fields, "*", inner.yields)
-        return (made,)
-    if not inner.returns and facts.returns is not None:
-        return value_of_hint(machine, inner, facts.returns, 2, "returns")
-    return inner.returns
-
-
-def _note_mode(machine: Machine, inner: Frame, function: Function) -> None:
-    """A function under `no_grad` from which no tensor comes out could run in inference mode."""
-    if function.mode == "no_grad" and inner.returns and not machine.reach(inner.returns):
-        machine.note("no-grad-region", function.facts.site, inner)
-
-
-def _unentered(machine: Machine, args: list[Value], kwargs: Kwargs) -> Value:
-    nodes = _argument_nodes(machine, args, kwargs)
-    return (Opaque(machine.derivation.node(tuple(nodes))),) if nodes else UNKNOWN
-
-
-def _lexical_parent(function: Function) -> Frame | None:
-    """Where a function's free names are looked up: class bodies are no scope for their methods."""
-    if function.owner is not None and function.frame is function.owner.frame:
-        return function.frame.parent
-    return function.frame
-
-
-def bind(
-    machine: Machine, inner: Frame, function: Function, receiver: Any, args: list[Value], kwargs: Kwargs
-) -> None:
-    """Give parameters their values: arguments, defaults."""
-    facts: FunctionFacts = function.facts
-    given = list(args)
-    if receiver is not None:
-        given.insert(0, (receiver,))
-    left = dict(kwargs)
-    for param in facts.params:
-        value = _argument(machine, inner, function, param, given, left)
-        inner.births[param.name] = machine.loops
-        inner.vars[param.name] = value
-
-
-def _argument(
-    machine: Machine, inner: Frame, function: Function, param: Any, given: list[Value], left: Kwargs
-) -> Value:
-    if param.kind == "*":
-        rest = machine.allocate(inner, "*args", "tuple")
-        rest.fields = {f"[{index}]": value for index, value in enumerate(given)}
-        given.clear()
-        return (rest,)
-    if param.kind == "**":
-        named = machine.allocate(inner, "**kwargs", "dict")
-        named.fields = {f"[{name}]": value for name, value in left.items()}
-        left.clear()
-        return (named,)
-    if given and not param.keyword:
-        return given.pop(0)
-    if param.name in left:
-        return left.pop(param.name)
-    if param.default is not None:
-        return machine.eval(function.frame, param.default)
-    return UNKNOWN
-
-
-def enter_context(
-    machine: Machine, frame: Frame, value: Value, inside: Callable[[Value], None], site: Site
-) -> None:
+def enter_context(machine: Machine, frame: Frame, value: Value, inside: Callable[[Value], None], site: Site) -> None:
     """Run what stands in a `with` between the enter and the exit of its context."""
     for atom in value:
         if type(atom) is Mode:
@@ -576,9 +307,6 @@ def _in_place(
     site: Site,
 ) -> Value:
     """`place.mul_(a).add_(b)`: one write to the place at the root of the chain."""
-    from .knowledge import IN_PLACE_LIGHT
-    from .library import arithmetic
-
     name = callee[2]
     if name == "requires_grad_" or name in IN_PLACE_LIGHT or any(type(a) in (Obj, External, Class) for a in receiver):
         if not receiver:
@@ -608,87 +336,5 @@ def _root_of_chain(expr: Expr) -> Expr | None:
     return expr if expr[0] in (m.NAME, m.ATTR) else None
 
 
-def instance_of(machine: Machine, frame: Frame, cls: Class, ident: Any) -> Value:
-    """An instance that somebody else made: constructed with arguments that are not seen."""
-    made = machine.instances.get(id(cls))
-    if made:
-        return tuple(made[:3])
-    key = ("seen", id(cls))
-    obj = machine.module_frame.allocs.get(key)
-    if obj is None:
-        obj = Obj("module" if is_module(cls) else "instance", cls, (), machine.site, 2)
-        machine.serial += 1
-        obj.serial = machine.serial
-        obj.unknown = True
-        machine.module_frame.allocs[key] = obj
-        if not machine.exhausted and not machine.too_deep:
-            _construct_unseen(machine, cls, obj)
-    return (obj,)
-
-
-def _construct_unseen(machine: Machine, cls: Class, obj: Obj) -> None:
-    loops, machine.loops = machine.loops, ()
-    grad, machine.grad = machine.grad, ASSUMED
-    journal, machine.journal = machine.journal, None
-    for member in cls.find("__init__") or ():
-        if type(member) is Function:
-            call_unseen(machine, member, obj)
-    if cls.find("__init__") is None:
-        _fill_fields(machine, machine.module_frame, cls, obj, [], {})
-    machine.loops, machine.grad, machine.journal = loops, grad, journal
-
-
-def call_unseen(machine: Machine, function: Function, receiver: Any) -> tuple[Frame | None, Value]:
-    """Enter a function whose callers are not seen: parameters have what annotations, uses and names say."""
-    facts = function.facts
-    machine.reached.add(id(facts))
-    if any(entry.facts is facts for entry in machine.stack):
-        return None, UNKNOWN
-    parent = machine.module_frame
-    key = ("unseen", id(facts), id(receiver))
-    inner = parent.children.get(key)
-    if inner is None:
-        inner = Frame(facts, _lexical_parent(function), None, -1)
-        parent.children[key] = inner
-    inner.vars = {}
-    inner.function, inner.receiver, inner.loops = function, receiver, machine.loops
-    inner.returns = inner.yields = UNKNOWN
-    inner.dead, inner.on_yield = 0, None
-    machine.stack.append(inner)
-    _bind_unseen(machine, inner, function, receiver)
-    grad = machine.grad
-    if function.grad is not None:
-        machine.grad = function.grad
-    machine.block(inner, facts.body)
-    machine.grad = grad
-    machine.stack.pop()
-    _note_mode(machine, inner, function)
-    return inner, machine.join(inner.returns, inner.yields)
-
-
-def _bind_unseen(machine: Machine, inner: Frame, function: Function, receiver: Any) -> None:
-    context = isinstance(receiver, Light)
-    for index, param in enumerate(function.facts.params):
-        inner.births[param.name] = machine.loops
-        if index == 0 and receiver is not None:
-            inner.vars[param.name] = (receiver,)
-            continue
-        value = value_of_hint(machine, inner, param.hint, 2, param.name)
-        if not value or (param.hint is not None and param.hint[-1] == "Any"):
-            value = machine.join(value, parameter(machine, inner, param.name))
-        if not value and context and (param.name in _TENSOR_INPUTS or _TENSOR_METHODS.intersection(inner.facts.uses.get(param.name, ()))):
-            value = (Tensor(MAYBE, 2, machine.derivation.node(), ""),)
-        if param.default is not None and param.default[0] != m.CONST:
-            value = machine.join(value, machine.eval(function.frame, param.default))
-        inner.vars[param.name] = value
-
-
-_TENSOR_INPUTS = ("input", "inputs", "x", "tensor", "features", "feature", "logits", "weight", "weights", "q", "k", "v")
-_TENSOR_METHODS = frozenset(
-    """sigmoid tanh relu exp log clone detach view reshape contiguous size dim sum mean pow abs sqrt clamp matmul
-    transpose permute unsqueeze squeeze softmax new_zeros new_empty new numel type_as expand masked_fill""".split()
-)
-Machine.call = call  # type: ignore[method-assign]
-Machine.call_method = call_method  # type: ignore[method-assign]
-Machine.call_function = call_function  # type: ignore[method-assign]
-Machine.instance_of = instance_of  # type: ignore[method-assign]
+Machine.call = call
+Machine.call_method = call_method

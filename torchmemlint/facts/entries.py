@@ -6,14 +6,23 @@ from . import expressions as _expressions  # noqa: F401  registers what evaluate
 from . import knowledge
 from . import model as m
 from . import statements as _statements  # noqa: F401
-from .calls import call_unseen, is_module
-from .machine import Frame, Loop, Machine
+from .functions import call_unseen
+from .machine import Frame, Machine
 from .model import FileFacts, FunctionFacts
 from .unknown import modules_by_use
 from .values import ASSUMED, OFF, ON, Class, Function, Light, Mode, Obj
 
 _SINKS = (
-    m.GROWS | m.KEEPS | m.EVALUATES | m.BACKWARD | m.HOOKS | m.CARRIES | m.THREADS | m.RECORDS | m.DISCARDS | m.MODE
+    m.GROWS
+    | m.KEEPS
+    | m.EVALUATES
+    | m.BACKWARD
+    | m.HOOKS
+    | m.CARRIES
+    | m.THREADS
+    | m.RECORDS
+    | m.DISCARDS
+    | m.MODE
     | m.RELEASES
 )
 _ROUNDS = 2
@@ -132,6 +141,3 @@ def _methods(machine: Machine, cls: Class, worth: set[int]) -> None:
                 given = None if function.kind == "static" else (cls if function.kind == "class" else receiver)
                 if function.facts.name != "__init__" and not machine.exhausted:
                     enter(machine, function, given)
-
-
-__all__ = ["Loop", "is_module", "run"]

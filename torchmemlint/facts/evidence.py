@@ -14,18 +14,10 @@ from . import knowledge
 from .events import NEVER, Backward, Loops, ModuleCall, Plain, Reset, Store
 from .machine import Frame, Loop, Machine
 from .model import FileFacts, Site
+from .places import Holder, describe, describe_object
 from .values import ASSUMED, ATTACHED, DEPENDS, FREE, OFF, WANTED, Class, Obj, Tensor
 
 _REPEATS = ("loop", "call")  # kinds of loops whose rounds are steps
-
-
-class Holder(NamedTuple):
-    """Who keeps a value. `kind`: local, attribute, global, class, closure."""
-
-    kind: str
-    text: str  # as the source names it: `losses`, `self.history`
-    owner: str  # the class or function it belongs to
-    container: bool
 
 
 class Retention(NamedTuple):
@@ -141,9 +133,11 @@ class Evidence:
             place = (id(store.owner), store.key)
             if store.node in derivation.demanded:
                 demanded.add(place)
-            if store.node in derivation.escaped or store.node in derivation.passed:
-                escaped.add(place)
-            elif store.node in derivation.stored and isinstance(store.owner, Frame):
+            if (
+                store.node in derivation.escaped
+                or store.node in derivation.passed
+                or (store.node in derivation.stored and isinstance(store.owner, Frame))
+            ):
                 escaped.add(place)
         return demanded, escaped
 
@@ -169,11 +163,13 @@ class Evidence:
         """Whether a backward pass in the loop goes through what earlier rounds left in the place: possible
         only with `retain_graph=True`, and each step then goes through all earlier ones."""
         since = min(store.summed, store.carried)
-        for backward in self.machine.backwards:
-            if backward.retain and any(loop in backward.loops for loop in _older(store, since)):
-                if any(store.node in self.machine.derivation.ancestors(node) for node in backward.nodes):
-                    return True
-        return False
+        ancestors = self.machine.derivation.ancestors
+        return any(
+            store.node in ancestors(node)
+            for backward in self.machine.backwards
+            if backward.retain and any(loop in backward.loops for loop in _older(store, since))
+            for node in backward.nodes
+        )
 
     def _retention(self, store: Store, kept: list[Tensor], graph: bool) -> Iterator[Retention]:
         holder = describe(store.owner, store.key, self.machine)
@@ -252,7 +248,7 @@ class Evidence:
                     continue
                 if reset.how in ("pop", "trim"):
                     return True
-                if reset.conditions <= loop.conditions or reset.conditions <= store.conditions and depth == 0:
+                if reset.conditions <= loop.conditions or (reset.conditions <= store.conditions and depth == 0):
                     return True
                 if not graph:
                     return True
@@ -267,9 +263,7 @@ class Evidence:
     def _released_in(self, store: Store) -> set[str]:
         """The functions that empty the place."""
         return {
-            reset.frame.name
-            for owner, key in self._places(store)
-            for reset in self._resets.get((id(owner), key), ())
+            reset.frame.name for owner, key in self._places(store) for reset in self._resets.get((id(owner), key), ())
         } - {"__init__"}
 
     def _released(self, store: Store) -> bool:
@@ -412,42 +406,3 @@ def says_evaluation(name: str) -> bool:
 
 def _trail_notes(store: Store) -> tuple[tuple[Site, str], ...]:
     return tuple((site, "called from here") for site in reversed(store.trail))
-
-
-def describe_object(obj: Obj) -> str:
-    """A name for an object, as the source has it."""
-    text = ""
-    if obj.home is not None:
-        owner, key = obj.home
-        if isinstance(owner, Obj):
-            text = f"self.{key}" if key[0].isalpha() or key[0] == "_" else describe_object(owner)
-        else:
-            text = key
-    if text:
-        return text
-    if isinstance(obj.cls, Class):
-        return obj.cls.facts.name
-    return (obj.cls or obj.kind).rsplit(".", 1)[-1] if obj.cls != "?" else "the module"
-
-
-def describe(owner: Obj | Frame, key: str, machine: Machine) -> Holder:
-    """Who a place belongs to, in words."""
-    if isinstance(owner, Frame):
-        if owner is machine.module_frame:
-            return Holder("global", key, "the module", False)
-        if owner.function is None:
-            return Holder("class", f"{owner.name}.{key}", owner.name, False)
-        return Holder("local", key, owner.name, False)
-    container = owner.kind in ("list", "dict", "set", "deque", "tuple", "queue", "generator")
-    if not container:
-        cls = owner.cls.facts.name if isinstance(owner.cls, Class) else ""
-        named = key if key[0].isalpha() or key[0] == "_" else describe_object(owner)
-        return Holder("attribute", f"self.{named}" if cls else named, cls, False)
-    part = key if key.startswith("[") and not key[1:-1].isdigit() else ""
-    if owner.home is None:
-        return Holder("local", "a container", "", True)
-    outer = describe(*owner.home, machine)
-    return Holder(outer.kind, outer.text + part, outer.owner, True)
-
-
-__all__ = ["FREE", "Evidence", "Holder", "Recording", "Retention", "describe", "knowledge"]

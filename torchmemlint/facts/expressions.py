@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from . import model as m
-from .library import arithmetic, comparison, get_attribute, get_builtin
+from .library import get_builtin
 from .machine import Frame, Machine, evaluates
 from .model import Expr, Site
+from .narrowing import truth
+from .objects import get_attribute
+from .tensors import arithmetic, comparison
 from .unknown import imagine_element, imagine_name
 from .values import (
     ATTACHED,
@@ -18,7 +21,6 @@ from .values import (
     Const,
     External,
     Function,
-    Light,
     Obj,
     Opaque,
     Tensor,
@@ -28,7 +30,6 @@ from .values import (
 )
 
 _CONTAINERS = ("list", "tuple", "set", "dict", "deque", "zipped", "generator")
-_TENSOR_WORDS = ("Tensor", "Parameter", "Variable", "FloatTensor", "LongTensor", "is_tensor", "Number")
 
 
 @evaluates(m.CONST)
@@ -78,9 +79,8 @@ def _item_of(machine: Machine, frame: Frame, atom: Any, index_expr: Expr, index:
             copy = machine.allocate(frame, ("slice", atom.serial), "list")
             machine.put(copy.fields, "*", elements(machine, frame, (atom,)))
             return (copy,)
-        if atom.kind == "instance" and isinstance(atom.cls, Class):
-            if atom.cls.find("__getitem__") is not None:
-                return machine.call_method(frame, atom, "__getitem__", [index], {}, machine.site)
+        if atom.kind == "instance" and isinstance(atom.cls, Class) and atom.cls.find("__getitem__") is not None:
+            return machine.call_method(frame, atom, "__getitem__", [index], {}, machine.site)
         key = constant(index)
         if key is not ... and f"[{key}]" in atom.fields:
             return read(machine, atom, atom.fields[f"[{key}]"])
@@ -201,9 +201,7 @@ def bind_item(machine: Machine, frame: Frame, target: Expr, value: Value, site: 
             machine.grow(frame, atom, value, site, "*", "keyed")
 
 
-def _write_in_place(
-    machine: Machine, frame: Frame, place: Expr, tensor: Tensor, value: Value, site: Site
-) -> None:
+def _write_in_place(machine: Machine, frame: Frame, place: Expr, tensor: Tensor, value: Value, site: Site) -> None:
     """`buffer[i] = attached`: the buffer joins the graph."""
     if machine.grad == OFF:
         return
@@ -427,135 +425,5 @@ def _comp(machine: Machine, frame: Frame, expr: Expr) -> Value:
     return (obj,)
 
 
-# -- tests ----------------------------------------------------------------------------------------
-
-Narrowing = dict[str, Value]
-
-
-def truth(machine: Machine, frame: Frame, test: Expr) -> tuple[bool | None, Narrowing, Narrowing]:
-    """What a test's outcome is, if that is known, and what it says about names either way.
-
-    A name narrowed to the empty value means that this outcome cannot be.
-    """
-    op = test[0]
-    if op == m.NOT:
-        known, positive, negative = truth(machine, frame, test[1])
-        return (None if known is None else not known), negative, positive
-    if op == m.BOOL:
-        return _truth_of_all(machine, frame, test)
-    if op == m.CALL:
-        return _truth_of_call(machine, frame, test)
-    if op == m.COMPARE:
-        return _truth_of_comparison(machine, frame, test)
-    value = machine.eval(frame, test)
-    if op in (m.CONST, m.NAME):
-        known = constant(value)
-        if known is None or isinstance(known, bool):
-            return bool(known), {}, {}
-        if op == m.NAME and test[1] == "TYPE_CHECKING":
-            return False, {}, {}
-    return None, {}, {}
-
-
-def _truth_of_all(
-    machine: Machine, frame: Frame, test: Expr
-) -> tuple[bool | None, Narrowing, Narrowing]:
-    both: Narrowing = {}
-    outcomes: list[bool | None] = []
-    conjunction = test[1] == "and"
-    for operand in test[2]:
-        known, positive, negative = truth(machine, frame, operand)
-        outcomes.append(known)
-        both.update(positive if conjunction else negative)
-    if conjunction:
-        known = False if False in outcomes else (True if all(o is True for o in outcomes) else None)
-        return known, both, {}
-    known = True if True in outcomes else (False if all(o is False for o in outcomes) else None)
-    return known, {}, both
-
-
-def _truth_of_call(
-    machine: Machine, frame: Frame, test: Expr
-) -> tuple[bool | None, Narrowing, Narrowing]:
-    callee, arguments = test[2], test[3]
-    name = callee[-1] if callee[0] in (m.NAME, m.ATTR) else ""
-    if name == "is_grad_enabled":
-        if machine.grad == OFF:
-            return False, {}, {}
-        return None, {}, {}
-    subject = arguments[0][1] if arguments and arguments[0][0] == m.NAME else None
-    if subject is None or name not in ("isinstance", "is_tensor", "hasattr", "issubclass"):
-        machine.eval(frame, test)
-        return None, {}, {}
-    value = machine.eval(frame, arguments[0])
-    if not value:
-        return None, {}, {}
-    if name == "isinstance" and len(arguments) > 1:
-        words = _type_words(arguments[1])
-        if words & set(_TENSOR_WORDS):
-            rest = words - set(_TENSOR_WORDS)
-            return _split(subject, value, lambda atom: type(atom) is Tensor or bool(rest and type(atom) is not Tensor))
-        if words <= {"float", "int", "str", "bool", "complex", "Number", "NoneType", "bytes"}:
-            return _split(subject, value, lambda atom: type(atom) in (Const, Light))
-        return None, {}, {}
-    if name == "is_tensor":
-        return _split(subject, value, lambda atom: type(atom) is Tensor)
-    if name == "hasattr" and arguments[1][0] == m.CONST and arguments[1][1] in ("detach", "item", "cpu", "grad_fn"):
-        return _split(subject, value, lambda atom: type(atom) is Tensor)
-    return None, {}, {}
-
-
-def _split(name: str, value: Value, holds: Any) -> tuple[bool | None, Narrowing, Narrowing]:
-    maybe = tuple(atom for atom in value if type(atom) is Opaque)
-    yes = tuple(atom for atom in value if holds(atom)) + maybe
-    no = tuple(atom for atom in value if not holds(atom) and type(atom) is not Opaque) + maybe
-    return None, {name: yes}, {name: no}
-
-
-def _type_words(expr: Expr) -> set[str]:
-    if expr[0] in (m.NAME, m.ATTR):
-        return {expr[-1]}
-    if expr[0] == m.NEW:
-        return {word for item in expr[3] for word in _type_words(item)}
-    if expr[0] == m.ARITH:
-        return _type_words(expr[2]) | _type_words(expr[3])
-    return set()
-
-
-def _truth_of_comparison(
-    machine: Machine, frame: Frame, test: Expr
-) -> tuple[bool | None, Narrowing, Narrowing]:
-    operator, left, right = test[1], test[2], test[3]
-    if left == (m.NAME, "__name__"):
-        return operator == "Equal", {}, {}
-    if operator in ("Is", "IsNot") and right == (m.CONST, None):
-        value = machine.eval(frame, left)
-        nothing = tuple(atom for atom in value if type(atom) is Const and atom.value is None)
-        rest = tuple(atom for atom in value if atom not in nothing)
-        if left[0] != m.NAME or not value:
-            return None, {}, {}
-        positive: Narrowing = {left[1]: nothing}
-        negative: Narrowing = {left[1]: rest}
-        if nothing and not rest:
-            return operator == "Is", {}, {}
-        if rest and not nothing and all(type(atom) in (Obj, Tensor, Function) for atom in rest):
-            known = operator == "IsNot"
-            return (known if not any(type(a) is Obj and a.unknown for a in rest) else None), {}, {}
-        if not nothing:
-            return None, {}, {}
-        return (None, positive, negative) if operator == "Is" else (None, negative, positive)
-    left_value = machine.eval(frame, left)
-    right_value = machine.eval(frame, right)
-    known_left, known_right = constant(left_value), constant(right_value)
-    if (
-        operator in ("Equal", "NotEqual")
-        and isinstance(known_left, str)
-        and isinstance(known_right, str)
-        and left[0] == m.NAME
-    ):
-        return (known_left == known_right) is (operator == "Equal"), {}, {}
-    return None, {}, {}
-
-
-Machine.iterate = iterate  # type: ignore[method-assign]
-Machine.elements = elements  # type: ignore[method-assign]
+Machine.iterate = iterate
+Machine.elements = elements

@@ -132,7 +132,18 @@ LIGHTNING_GRAD_OFF: Final = frozenset(
     validation_step_end test_step_end""".split()
 )
 
-EVALUATION_WORDS: Final = ("eval", "valid", "test", "predict", "infer", "sample", "generate", "embed", "encode", "score")
+EVALUATION_WORDS: Final = (
+    "eval",
+    "valid",
+    "test",
+    "predict",
+    "infer",
+    "sample",
+    "generate",
+    "embed",
+    "encode",
+    "score",
+)
 CLOSERS: Final = frozenset(
     """release close remove remove_hooks remove_handles remove_handle __exit__ __del__ clear reset cleanup clean_up
     teardown detach unregister stop shutdown free clear_hooks""".split()

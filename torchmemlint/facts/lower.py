@@ -109,7 +109,7 @@ class Lowering:
 
     def function(self, node: cst.FunctionDef | cst.Lambda, name: str, site: Site | None = None) -> int:
         """Lower a function or lambda; returns its index."""
-        decorators = ()
+        decorators: tuple[Expr, ...] = ()
         if isinstance(node, cst.FunctionDef):
             decorators = tuple(expression(self, item.decorator) for item in node.decorators)
         params = self._params(node.params)
@@ -223,9 +223,9 @@ def _expr(low: Lowering, node: cst.Expr, site: Site) -> Stmt | None:
     if isinstance(node.value, (cst.SimpleString, cst.ConcatenatedString)):
         return None  # a docstring
     value = expression(low, node.value)
-    if value[0] == m.CALL and value[2][0] == m.ATTR and value[2][2] in _DISCARDED:
-        low.scope.flags |= m.DISCARDS
-    elif value[0] == m.CALL and value[2][0] == m.NAME and value[2][1] in _MODES:
+    if (value[0] == m.CALL and value[2][0] == m.ATTR and value[2][2] in _DISCARDED) or (
+        value[0] == m.CALL and value[2][0] == m.NAME and value[2][1] in _MODES
+    ):
         low.scope.flags |= m.DISCARDS
     return (m.EXPR, site, value)
 

@@ -57,8 +57,23 @@ class Frame:
     """One activation of a function; kept per call site, so a loop meets the same objects again."""
 
     __slots__ = (
-        "allocs", "births", "caller", "call_site", "children", "closed", "dead", "facts", "function",
-        "loops", "on_yield", "outer", "parent", "receiver", "returns", "vars", "yields",
+        "allocs",
+        "births",
+        "call_site",
+        "caller",
+        "children",
+        "closed",
+        "dead",
+        "facts",
+        "function",
+        "loops",
+        "on_yield",
+        "outer",
+        "parent",
+        "receiver",
+        "returns",
+        "vars",
+        "yields",
     )  # fmt: skip
 
     def __init__(self, facts: FunctionFacts, parent: Frame | None, caller: Frame | None, call_site: Site) -> None:
@@ -172,17 +187,21 @@ class Machine:
         return join(a, b, self.derivation)
 
     def branch(self, frame: Frame, arms: Sequence[Callable[[], None]], conditional: bool = True) -> bool:
-        """Run each arm from the same state, then join their ends. Returns whether anything that was there before changed."""
+        """Run each arm from the same state, then join their ends.
+
+        Returns whether anything that was there before has changed.
+        """
         outer = self.journal
         ends: list[tuple[dict[tuple[int, Any], tuple[dict[Any, Value], Any, Value]], int]] = []
         before: dict[tuple[int, Any], tuple[dict[Any, Value], Any, Value | None]] = {}
         self.conditions += conditional
         for arm in arms:
-            self.journal = journal = []
+            journal: list[tuple[dict[Any, Value], Any, Value | None]] = []
+            self.journal = journal
             frame.dead = 0
             arm()
             written: dict[tuple[int, Any], tuple[dict[Any, Value], Any, Value]] = {}
-            for where, key, old in reversed(journal):
+            for where, key, _ in reversed(journal):
                 place = (id(where), key)
                 if place not in written and key in where:
                     written[place] = (where, key, where[key])
@@ -212,7 +231,7 @@ class Machine:
                 merged = self.join(merged, entry[2] if entry is not None else (old if old is not None else UNKNOWN))
             if key == "$mode" or key == "$frozen":
                 kept = {written[place][2] if place in written else old for written, _ in ends}
-                merged = kept.pop() if len(kept) == 1 else UNKNOWN  # type: ignore[assignment]
+                merged = kept.pop() if len(kept) == 1 else UNKNOWN
                 merged = merged or UNKNOWN
             if old is not None and not same_kind(old, merged):
                 changed = True
@@ -319,11 +338,25 @@ class Machine:
                 carried = min(carried, self._written_before(tensor.node, owner, key, through_modules=True))
         self.stores.append(
             Store(
-                site, frame.trail(), owner, key, how, tuple(reached), node, summed, carried,
-                self.loops, tuple(loop.started for loop in self.loops), self.conditions, frame, self.grad, bool(self.in_hook), bool(self.threads),
-                bool(self.module_depth),
+                site=site,
+                trail=frame.trail(),
+                owner=owner,
+                key=key,
+                how=how,
+                tensors=tuple(reached),
+                node=node,
+                summed=summed,
+                carried=carried,
+                loops=self.loops,
+                starts=tuple(loop.started for loop in self.loops),
+                conditions=self.conditions,
+                frame=frame,
+                grad=self.grad,
+                hook=bool(self.in_hook),
+                thread=bool(self.threads),
+                inside=bool(self.module_depth),
             )
-        )  # fmt: skip
+        )
         return tuple(self._as_written(atom, node) for atom in value)
 
     def _as_written(self, atom: Any, node: int, depth: int = 3) -> Any:
@@ -333,7 +366,10 @@ class Machine:
         if type(atom) is Obj and atom.kind == "tuple" and depth:  # immutable: a copy with the write noted will do
             view = Obj("tuple", None, atom.birth, atom.site, atom.weight)
             view.serial, view.home = atom.serial, atom.home
-            view.fields = {key: tuple(self._as_written(part, node, depth - 1) for part in parts) for key, parts in atom.fields.items()}
+            view.fields = {
+                key: tuple(self._as_written(part, node, depth - 1) for part in parts)
+                for key, parts in atom.fields.items()
+            }
             return view
         return atom
 

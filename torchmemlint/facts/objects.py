@@ -102,9 +102,7 @@ def _member(machine: Machine, frame: Frame, obj: Obj, found: Value) -> Value:
     return result
 
 
-def set_attribute(
-    machine: Machine, frame: Frame, owner: Any, name: str, value: Value, site: Site, how: str
-) -> None:
+def set_attribute(machine: Machine, frame: Frame, owner: Any, name: str, value: Value, site: Site, how: str) -> None:
     """`owner.name = value`."""
     if type(owner) is Tensor:
         _set_on_tensor(machine, frame, owner, name, value, site)
@@ -116,7 +114,11 @@ def set_attribute(
         return
     if type(owner) is not Obj:
         if type(owner) is Light and owner.what == "ctx":
-            given = {tensor.node for param in frame.facts.params for tensor in machine.reach(frame.vars.get(param.name, UNKNOWN), 1)}
+            given = {
+                tensor.node
+                for param in frame.facts.params
+                for tensor in machine.reach(frame.vars.get(param.name, UNKNOWN), 1)
+            }
             machine.note("context-store", site, frame, (name, value, given))
         return
     if name == "data" or (owner.kind == "tensor"):
@@ -128,7 +130,11 @@ def set_attribute(
     for atom in stored:
         if type(atom) is Obj and not atom.settled:
             atom.home = (owner, name)
-    if how == "set" and owner.fields.get(name) and not any(tensor.graph == ATTACHED for tensor in machine.reach(stored, 1)):
+    if (
+        how == "set"
+        and owner.fields.get(name)
+        and not any(tensor.graph == ATTACHED for tensor in machine.reach(stored, 1))
+    ):
         machine.reset(frame, owner, name, "replace")
     machine.put(owner.fields, name, stored)
 
@@ -160,10 +166,12 @@ def call_object(
         return LIGHT
     if obj.kind == "profiler":
         if name in ("start", "stop"):
-            machine.note("recording-on" if name == "start" else "recording-off", site, frame, ("profile", machine.conditions))
+            machine.note(
+                "recording-on" if name == "start" else "recording-off", site, frame, ("profile", machine.conditions)
+            )
         return LIGHT
     if obj.kind in ("thread", "executor"):
-        from .library import run_in_thread
+        from .python import run_in_thread
 
         return run_in_thread(machine, frame, obj, name, args, kwargs, site)
     return unknown_call(machine, frame, (2, (1, "self"), name), args, kwargs, site, receiver=(obj,))
@@ -218,9 +226,7 @@ def _listed(machine: Machine, frame: Frame, obj: Obj, site: Site, value: Value) 
     return (listed,)
 
 
-def _grow(
-    machine: Machine, frame: Frame, obj: Obj, name: str, args: list[Value], kwargs: Kwargs, site: Site
-) -> Value:
+def _grow(machine: Machine, frame: Frame, obj: Obj, name: str, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
     if name in ("extend", "extendleft"):
         machine.grow(frame, obj, machine.iterate(frame, args[0]) if args else UNKNOWN, site)
     elif name == "update":
@@ -323,9 +329,7 @@ def _register(
     return LIGHT
 
 
-def _hook(
-    machine: Machine, frame: Frame, obj: Obj, name: str, args: list[Value], kwargs: Kwargs, site: Site
-) -> Value:
+def _hook(machine: Machine, frame: Frame, obj: Obj, name: str, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
     """A hook runs at every later forward or backward of the module: run it now, as a repeated call."""
     run_hook(machine, frame, name, args[0] if args else UNKNOWN, (obj,), site)
     return UNKNOWN
@@ -351,11 +355,9 @@ def run_hook(machine: Machine, frame: Frame, name: str, callee: Value, module: V
     machine.grad = outer
 
 
-def run_module(
-    machine: Machine, frame: Frame, obj: Obj, args: list[Value], kwargs: Kwargs, site: Site
-) -> Value:
+def run_module(machine: Machine, frame: Frame, obj: Obj, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
     """Run a module whose `forward` is not seen."""
-    from .calls import frozen, record_module_call
+    from .instances import frozen, record_module_call
 
     dotted = obj.cls if isinstance(obj.cls, str) else ""
     tail = dotted.rsplit(".", 1)[-1]
@@ -385,7 +387,7 @@ def run_module(
 
 
 def _run_sequence(machine: Machine, frame: Frame, obj: Obj, args: list[Value], site: Site) -> Value:
-    from .calls import record_module_call
+    from .instances import record_module_call
 
     machine.module_depth += 1
     value = args[0] if args else UNKNOWN

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 from . import model as m
 from .calls import enter_context
 from .definitions import define_class, define_function
-from .expressions import bind_item, elements, iterate, truth
-from .library import import_name, set_attribute
+from .expressions import bind_item, elements, iterate
+from .library import import_name
 from .machine import JUMPED, RETURNED, Frame, Machine, executes
 from .model import Expr, Site, Stmt
+from .narrowing import truth
+from .objects import set_attribute
+from .tensors import arithmetic
 from .values import (
     ATTACHED,
     FREE,
@@ -69,7 +73,7 @@ def _differentiated_later(machine: Machine, frame: Frame, site: Site, value: Val
     part = frame.facts.backward.get(site)
     if part is None or machine.grad == OFF:
         return value
-    if any(type(atom) is Tensor and (atom.graph == ATTACHED and atom.weight == 3 or atom.bundle) for atom in value):
+    if any(type(atom) is Tensor and ((atom.graph == ATTACHED and atom.weight == 3) or atom.bundle) for atom in value):
         return value
     parents = tuple(machine.nodes(value))
     node = machine.derivation.node(parents, ("differentiated", site, part))
@@ -99,9 +103,7 @@ def _annotate(machine: Machine, frame: Frame, statement: Stmt) -> None:
 
 @executes(m.AUGMENT)
 def _augment(machine: Machine, frame: Frame, statement: Stmt) -> None:
-    from .library import arithmetic
-
-    _, site, target, operator, expr = statement
+    _, site, target, _operator, expr = statement
     old = machine.eval(frame, target)
     value = machine.eval(frame, expr)
     machine.site = machine.statement = site
@@ -196,9 +198,8 @@ def _part_differentiated(machine: Machine, frame: Frame, site: Site, target: Exp
     """`loss, logs = unknown()` where `loss` is back-propagated: only that name is known to be attached."""
     if target[0] != m.NAME or site not in frame.facts.backward or machine.grad == OFF:
         return part
-    if target[1] not in frame.facts.uses or "backward" not in frame.facts.uses[target[1]]:
-        if "loss" not in target[1]:
-            return part
+    if "backward" not in frame.facts.uses.get(target[1], ()) and "loss" not in target[1]:
+        return part
     node = machine.derivation.node(tuple(machine.nodes(part)), ("differentiated", site, ""))
     return (Tensor(ATTACHED, 3, node, "scalar"),)
 
@@ -234,7 +235,7 @@ def _assert(machine: Machine, frame: Frame, statement: Stmt) -> None:
 
 @executes(m.DELETE)
 def _delete(machine: Machine, frame: Frame, statement: Stmt) -> None:
-    _, site, targets = statement
+    _, _site, targets = statement
     for target in targets:
         if target[0] == m.NAME:
             scope = machine.scope_of(frame, target[1])
@@ -256,7 +257,7 @@ def _delete(machine: Machine, frame: Frame, statement: Stmt) -> None:
 
 @executes(m.IF)
 def _if(machine: Machine, frame: Frame, statement: Stmt) -> None:
-    _, site, test, body, orelse = statement
+    _, _site, test, body, orelse = statement
     known, positive, negative = truth(machine, frame, test)
     if known is True:
         machine.block(frame, body)
@@ -273,14 +274,12 @@ def _if(machine: Machine, frame: Frame, statement: Stmt) -> None:
             machine.put(frame.vars, name, value)
         machine.block(frame, statements)
 
-    machine.branch(
-        frame, [functools.partial(arm, positive, body), functools.partial(arm, negative, orelse)]
-    )
+    machine.branch(frame, [functools.partial(arm, positive, body), functools.partial(arm, negative, orelse)])
 
 
 @executes(m.TRY)
 def _try(machine: Machine, frame: Frame, statement: Stmt) -> None:
-    _, site, body, handlers, orelse, final = statement
+    _, _site, body, handlers, orelse, final = statement
 
     def normal() -> None:
         machine.block(frame, body)
@@ -293,7 +292,10 @@ def _try(machine: Machine, frame: Frame, statement: Stmt) -> None:
         machine.block(frame, statements)
 
     if handlers:
-        arms = [normal, *(functools.partial(handle, name, code) for _, name, code in handlers)]
+        arms: list[Callable[[], None]] = [
+            normal,
+            *(functools.partial(handle, name, code) for _, name, code in handlers),
+        ]
         machine.branch(frame, arms, conditional=False)
     else:
         normal()
@@ -339,7 +341,7 @@ def _unroll(value: Value) -> list[Value] | None:
 
 
 def loop_kind(machine: Machine, frame: Frame, iterable: Expr, value: Value) -> str:
-    """"layers": over modules or parameters; "items": over things that are all there already; else "loop"."""
+    """ "layers": over modules or parameters; "items": over things that are all there already; else "loop"."""
     for atom in value:
         if type(atom) is Obj:
             if atom.kind == "module":
@@ -379,7 +381,7 @@ def _while(machine: Machine, frame: Frame, statement: Stmt) -> None:
     loop = machine.loop_at(frame, site)
 
     def once() -> None:
-        known, positive, _ = truth(machine, frame, test)
+        _known, _positive, _ = truth(machine, frame, test)
         machine.block(frame, body)
 
     machine.go_round(frame, loop, once)
@@ -461,5 +463,5 @@ def _nonlocal(machine: Machine, frame: Frame, statement: Stmt) -> None:
             frame.outer[name] = scope
 
 
-Machine.assign = assign  # type: ignore[method-assign]
-Machine.grow = grow  # type: ignore[method-assign]
+Machine.assign = assign
+Machine.grow = grow

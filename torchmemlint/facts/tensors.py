@@ -182,7 +182,13 @@ def _values_and_indices(machine: Machine, frame: Frame, tensor: Tensor, site: Si
 
 
 def backward(
-    machine: Machine, frame: Frame, value: Value, kwargs: Kwargs, site: Site, method: bool = True, inputs: Value = UNKNOWN
+    machine: Machine,
+    frame: Frame,
+    value: Value,
+    kwargs: Kwargs,
+    site: Site,
+    method: bool = True,
+    inputs: Value = UNKNOWN,
 ) -> None:
     """A backward pass from these values, as far as `inputs` if any are given: marks what it goes through,
     and the loops that it runs in."""
@@ -215,7 +221,7 @@ def _goes_outside(machine: Machine, nodes: list[int]) -> bool:
     labels, live = machine.derivation.labels, machine.derivation.live
     for start in nodes:
         for node in machine.derivation.ancestors(start):
-            if node < first and (node in live or node in labels and labels[node][0] in ("module", "differentiated")):
+            if node < first and (node in live or (node in labels and labels[node][0] in ("module", "differentiated"))):
                 return True
     return False
 

@@ -162,9 +162,7 @@ def unknown_call(
     return _opaque(machine, values)
 
 
-def _by_name(
-    machine: Machine, frame: Frame, name: str, args: list[Value], kwargs: Kwargs, site: Site
-) -> Value | None:
+def _by_name(machine: Machine, frame: Frame, name: str, args: list[Value], kwargs: Kwargs, site: Site) -> Value | None:
     """Results that a name and its arguments vouch for."""
     values = [*args, *kwargs.values()]
     lowered = name.lower()
@@ -228,7 +226,7 @@ def unknown_method(
         for loop in machine.loops:
             loop.steps = True
     if name in ("submit", "start_new_thread", "run_in_executor", "apply_async"):
-        from .library import submit
+        from .python import submit
 
         return submit(machine, frame, name, args, kwargs, site)
     made = _by_name(machine, frame, name, args, kwargs, site)

@@ -6,7 +6,7 @@ tensor gives the attached tensor, and on its own it is never reported.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Union
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
     from .machine import Frame, Loop
@@ -114,10 +114,9 @@ class Class:
         self.frame = frame  # of the class body: its variables are the class attributes
         self.bases = bases
         self.external = external  # dotted names of bases outside the file, also inherited ones
-        mro: list[Class] = [self]
+        self.mro: list[Class] = [self]
         for base in bases:
-            mro += [entry for entry in base.mro if entry not in mro]
-        self.mro = mro
+            self.mro += [entry for entry in base.mro if entry not in self.mro]
 
     def find(self, name: str) -> Value | None:
         for entry in self.mro:
@@ -141,7 +140,9 @@ class Obj:
 
     __slots__ = ("birth", "bounded", "cls", "fields", "home", "kind", "serial", "site", "unknown", "weight")
 
-    def __init__(self, kind: str, cls: Class | str | None, birth: tuple[Loop, ...], site: Site, weight: int = 3) -> None:
+    def __init__(
+        self, kind: str, cls: Class | str | None, birth: tuple[Loop, ...], site: Site, weight: int = 3
+    ) -> None:
         self.kind = kind
         self.cls = cls
         self.birth = birth
@@ -168,10 +169,7 @@ class Obj:
         return self.home is not None and isinstance(self.home[0], Obj) and self.home[1] == "*"
 
 
-Atom = Union[
-    Tensor, Opaque, Const, Light, External, Mode, Function, Bound, Partial, Method, Class, Super, Obj
-]
-Value = tuple[Any, ...]
+Value = tuple[Any, ...]  # of the atoms above
 
 UNKNOWN: Value = ()
 LIGHT: Value = (Light(),)
@@ -239,7 +237,12 @@ def join(a: Value, b: Value, derivation: Derivation) -> Value:
         if atom in merged:
             continue
         for index, other in enumerate(merged):
-            if type(atom) is Tensor and type(other) is Tensor and atom.graph == other.graph and atom.bundle == other.bundle:
+            if (
+                type(atom) is Tensor
+                and type(other) is Tensor
+                and atom.graph == other.graph
+                and atom.bundle == other.bundle
+            ):
                 node = atom.node if atom.node == other.node else derivation.node((atom.node, other.node))
                 size = atom.size if atom.size == other.size else ANY
                 merged[index] = Tensor(atom.graph, max(atom.weight, other.weight), node, size, atom.bundle)

@@ -11,9 +11,10 @@ from ..finding import Confidence, Retains
 from . import Report
 
 if TYPE_CHECKING:
-    from ..facts.evidence import Evidence, Holder, Retention
+    from ..facts.evidence import Evidence, Retention
+    from ..facts.places import Holder
 
-_STATE_WORDS = ("state", "states", "hidden", "context", "cache", "memory", "overlap", "carry", "past", "hx", "cx", "h", "c")
+_STATE_WORDS = frozenset("state states hidden context cache memory overlap carry past hx cx h c".split())
 _STEP_HOOKS = ("training_step", "validation_step", "test_step", "predict_step", "eval_step", "train_step")
 
 
@@ -48,7 +49,7 @@ def _code(retention: Retention) -> str | None:
         return "TML107"
     if retention.chain == "carry" or (retention.chain and retention.how == "set" and _names_state(holder.text)):
         return "TML105"
-    if retention.chain == "sum" or retention.how in ("augment", "inplace", "keyed") and retention.chain:
+    if retention.chain == "sum" or (retention.how in ("augment", "inplace", "keyed") and retention.chain):
         made = kinds & {"module", "loss", "wide-loss", "differentiated", "hook", "grad", "input"}
         return "TML101" if made else "TML205"
     return "TML108" if retention.hook and holder.kind != "local" else "TML102"
@@ -103,8 +104,9 @@ def _weight(retention: Retention) -> int:
             weight = 1  # whoever drives it may reset it in time
     if not retention.growing:
         weight = min(weight, 2)
-        if ((retention.handed_on or retention.released) and assumed and not retention.hook) or (assumed and "loss" in holder.text):
-            weight = 1
+        handed = (retention.handed_on or retention.released) and not retention.hook
+        if assumed and (handed or "loss" in holder.text):
+            weight = 1  # for another function, or for whoever sums the losses
     return weight
 
 
@@ -119,7 +121,8 @@ def place(holder: Holder) -> str:
 
 def until(holder: Holder) -> str:
     if holder.kind == "local":
-        return f"until `{holder.owner}` returns" if holder.owner and holder.owner != "<module>" else "until it is dropped"
+        named = holder.owner and holder.owner != "<module>"
+        return f"until `{holder.owner}` returns" if named else "until it is dropped"
     if holder.kind == "attribute":
         return f"as long as the {holder.owner} lives" if holder.owner else "as long as its owner lives"
     return "for the rest of the process"
@@ -132,8 +135,8 @@ def every(retention: Retention) -> str:
 def cost(retention: Retention) -> str:
     """What one more step costs, in words."""
     if retention.spent:
-        return f"the autograd nodes of every {every(retention)} (host memory)"
-    return f"the graph and saved activations of every {every(retention)}"
+        return f"the autograd nodes (host memory) of every {every(retention)} stay"
+    return f"the graph and saved activations of every {every(retention)} stay"
 
 
 def report(

@@ -62,7 +62,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
     for retention, confidence in of_code(evidence, code):
         holder = retention.holder
         message = (
-            f"{place(holder)} adds up values that carry their graph: {cost(retention)} stays {until(holder)}; "
+            f"{place(holder)} adds up values that carry their graph: {cost(retention)} {until(holder)}; "
             "add `.item()` or `.detach()`"
         )
         release = "add a number, `value.item()`, or a detached tensor, `value.detach()`"

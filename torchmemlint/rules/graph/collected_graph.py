@@ -56,7 +56,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
     for retention, confidence in of_code(evidence, code):
         holder = retention.holder
         message = (
-            f"{place(holder)} collects values that carry their graph: {cost(retention)} stays {until(holder)}; "
+            f"{place(holder)} collects values that carry their graph: {cost(retention)} {until(holder)}; "
             "collect `.item()` or `.detach()`"
         )
         release = "collect numbers, `value.item()`, or detached tensors, `value.detach()`"

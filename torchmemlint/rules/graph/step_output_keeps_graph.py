@@ -55,7 +55,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
     for retention, confidence in of_code(evidence, code):
         holder = retention.holder
         if retention.graph:
-            what, release = f"{cost(retention)} stays", "collect `value.detach()` or `value.item()`"
+            what, release = f"{cost(retention)}", "collect `value.detach()` or `value.item()`"
         else:
             what, release = "every batch's tensors stay", "empty it in the epoch's end hook"
         message = f"{place(holder)} collects step outputs: {what} {until(holder)}; {release}"

@@ -57,7 +57,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
     for retention, confidence in of_code(evidence, code):
         holder = retention.holder
         if retention.growing:
-            stays = f"{cost(retention)} stays {until(holder)}"
+            stays = f"{cost(retention)} {until(holder)}"
         else:
             stays = "the last graph stays until the next call"
         message = f"{place(holder)} keeps an activation with its graph between calls: {stays}; store `.detach()`"

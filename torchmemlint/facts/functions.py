@@ -1,0 +1,185 @@
+"""Entering functions: how arguments meet parameters, and what a function gets whose callers are not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from . import model as m
+from .hints import value_of_hint
+from .machine import Frame, Machine
+from .model import FunctionFacts, Site
+from .unknown import parameter
+from .values import (
+    MAYBE,
+    UNKNOWN,
+    Function,
+    Light,
+    Opaque,
+    Tensor,
+    Value,
+)
+
+Kwargs = dict[str, Value]
+_TENSOR_INPUTS = ("input", "inputs", "x", "tensor", "features", "feature", "logits", "weight", "weights", "q", "k", "v")
+_TENSOR_METHODS = frozenset(
+    """sigmoid tanh relu exp log clone detach view reshape contiguous size dim sum mean pow abs sqrt clamp matmul
+    transpose permute unsqueeze squeeze softmax new_zeros new_empty new numel type_as expand masked_fill""".split()
+)
+
+
+def call_function(
+    machine: Machine,
+    frame: Frame,
+    function: Function,
+    receiver: Any,
+    args: list[Value],
+    kwargs: Kwargs,
+    site: Site,
+    grad: int | None = None,
+    on_yield: Callable[[Value], None] | None = None,
+) -> Value:
+    """Enter a function of the file with these arguments; returns what it returns."""
+    facts = function.facts
+    machine.reached.add(id(facts))
+    if function.kind == "manager" and on_yield is None:
+        manager = machine.allocate(frame, ("manager", site), "manager")
+        manager.fields["$call"] = ((function, receiver, args, kwargs),)
+        return (manager,)
+    active = sum(entry.facts is facts for entry in machine.stack)
+    if machine.exhausted or machine.too_deep or active > 1 or (active and on_yield is None and len(facts.body) > 30):
+        return _unentered(machine, args, kwargs)
+    key = (site, id(facts), id(receiver))
+    inner = frame.children.get(key)
+    if inner is None:
+        inner = Frame(facts, _lexical_parent(function), frame, site)
+        frame.children[key] = inner
+    inner.vars = {}
+    inner.function, inner.receiver, inner.loops = function, receiver, machine.loops
+    inner.returns = inner.yields = UNKNOWN
+    inner.dead = 0
+    inner.on_yield = on_yield
+    machine.stack.append(inner)
+    bind(machine, inner, function, receiver, args, kwargs)
+    outer_grad = machine.grad
+    if grad is not None:
+        machine.grad = grad
+    if function.grad is not None:
+        machine.grad = function.grad
+    machine.block(inner, facts.body)
+    machine.grad = outer_grad
+    machine.stack.pop()
+    _note_mode(machine, inner, function)
+    machine.site = site
+    if facts.generator and on_yield is None:
+        made = machine.allocate(inner, "generator", "generator")
+        machine.put(made.fields, "*", inner.yields)
+        return (made,)
+    if not inner.returns and facts.returns is not None:
+        return value_of_hint(machine, inner, facts.returns, 2, "returns")
+    return inner.returns
+
+
+def _note_mode(machine: Machine, inner: Frame, function: Function) -> None:
+    """A function under `no_grad` from which no tensor comes out could run in inference mode."""
+    if function.mode == "no_grad" and inner.returns and not machine.reach(inner.returns):
+        machine.note("no-grad-region", function.facts.site, inner)
+
+
+def _unentered(machine: Machine, args: list[Value], kwargs: Kwargs) -> Value:
+    nodes = [node for value in (*args, *kwargs.values()) for node in machine.nodes(value)]
+    return (Opaque(machine.derivation.node(tuple(nodes))),) if nodes else UNKNOWN
+
+
+def _lexical_parent(function: Function) -> Frame | None:
+    """Where a function's free names are looked up: class bodies are no scope for their methods."""
+    if function.owner is not None and function.frame is function.owner.frame:
+        return function.frame.parent
+    return function.frame
+
+
+def bind(machine: Machine, inner: Frame, function: Function, receiver: Any, args: list[Value], kwargs: Kwargs) -> None:
+    """Give parameters their values: arguments, defaults."""
+    facts: FunctionFacts = function.facts
+    given = list(args)
+    if receiver is not None:
+        given.insert(0, (receiver,))
+    left = dict(kwargs)
+    for param in facts.params:
+        value = _argument(machine, inner, function, param, given, left)
+        inner.births[param.name] = machine.loops
+        inner.vars[param.name] = value
+
+
+def _argument(
+    machine: Machine, inner: Frame, function: Function, param: Any, given: list[Value], left: Kwargs
+) -> Value:
+    if param.kind == "*":
+        rest = machine.allocate(inner, "*args", "tuple")
+        rest.fields = {f"[{index}]": value for index, value in enumerate(given)}
+        given.clear()
+        return (rest,)
+    if param.kind == "**":
+        named = machine.allocate(inner, "**kwargs", "dict")
+        named.fields = {f"[{name}]": value for name, value in left.items()}
+        left.clear()
+        return (named,)
+    if given and not param.keyword:
+        return given.pop(0)
+    if param.name in left:
+        return left.pop(param.name)
+    if param.default is not None:
+        return machine.eval(function.frame, param.default)
+    return UNKNOWN
+
+
+def call_unseen(machine: Machine, function: Function, receiver: Any) -> tuple[Frame | None, Value]:
+    """Enter a function whose callers are not seen: parameters have what annotations, uses and names say."""
+    facts = function.facts
+    machine.reached.add(id(facts))
+    if any(entry.facts is facts for entry in machine.stack):
+        return None, UNKNOWN
+    parent = machine.module_frame
+    key = ("unseen", id(facts), id(receiver))
+    inner = parent.children.get(key)
+    if inner is None:
+        inner = Frame(facts, _lexical_parent(function), None, -1)
+        parent.children[key] = inner
+    inner.vars = {}
+    inner.function, inner.receiver, inner.loops = function, receiver, machine.loops
+    inner.returns = inner.yields = UNKNOWN
+    inner.dead, inner.on_yield = 0, None
+    machine.stack.append(inner)
+    _bind_unseen(machine, inner, function, receiver)
+    grad = machine.grad
+    if function.grad is not None:
+        machine.grad = function.grad
+    machine.block(inner, facts.body)
+    machine.grad = grad
+    machine.stack.pop()
+    _note_mode(machine, inner, function)
+    return inner, machine.join(inner.returns, inner.yields)
+
+
+def _bind_unseen(machine: Machine, inner: Frame, function: Function, receiver: Any) -> None:
+    context = isinstance(receiver, Light)
+    for index, param in enumerate(function.facts.params):
+        inner.births[param.name] = machine.loops
+        if index == 0 and receiver is not None:
+            inner.vars[param.name] = (receiver,)
+            continue
+        value = value_of_hint(machine, inner, param.hint, 2, param.name)
+        if not value or (param.hint is not None and param.hint[-1] == "Any"):
+            value = machine.join(value, parameter(machine, inner, param.name))
+        if (
+            not value
+            and context
+            and (param.name in _TENSOR_INPUTS or _TENSOR_METHODS.intersection(inner.facts.uses.get(param.name, ())))
+        ):
+            value = (Tensor(MAYBE, 2, machine.derivation.node(), ""),)
+        if param.default is not None and param.default[0] != m.CONST:
+            value = machine.join(value, machine.eval(function.frame, param.default))
+        inner.vars[param.name] = value
+
+
+Machine.call_function = call_function

@@ -1,0 +1,197 @@
+"""Instances of the classes of a file: construction, modules and their modes, running them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import model as m
+from .events import ModuleCall
+from .functions import call_function, call_unseen
+from .machine import Frame, Machine
+from .model import Site
+from .objects import call_object, run_module
+from .values import (
+    ASSUMED,
+    ATTACHED,
+    OFF,
+    UNKNOWN,
+    Class,
+    Const,
+    Function,
+    Light,
+    Obj,
+    Tensor,
+    Value,
+    constant,
+)
+
+Kwargs = dict[str, Value]
+
+
+def is_module(cls: Class) -> bool:
+    """Whether a class of the file is an nn.Module, by its bases or, where these are not seen, by its `forward`."""
+    for dotted in cls.external:
+        if dotted.startswith("torch.autograd."):
+            return False
+        if dotted.startswith("torch.nn.") or dotted.endswith(("Module", "PreTrainedModel")):
+            return True
+    return bool(cls.external) and cls.find("forward") is not None
+
+
+def construct(machine: Machine, frame: Frame, cls: Class, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    """An instance of a class of the file."""
+    obj = machine.allocate(frame, ("instance", site, cls.facts.site), "instance", cls)
+    obj.kind = "module" if is_module(cls) else "instance"
+    known = machine.instances.setdefault(id(cls), [])
+    if obj not in known:
+        known.append(obj)
+    init = cls.find("__init__")
+
+    def initialise() -> None:
+        for key in list(obj.fields):
+            machine.put(obj.fields, key, UNKNOWN)
+        if init is None:
+            _fill_fields(machine, frame, cls, obj, args, kwargs)
+        for member in init or ():
+            if type(member) is Function:
+                call_function(machine, frame, member, obj, args, kwargs, site)
+
+    if obj.stays:
+        machine.branch(frame, [initialise, lambda: None], conditional=False)
+    else:
+        initialise()
+    return (obj,)
+
+
+def _fill_fields(machine: Machine, frame: Frame, cls: Class, obj: Obj, args: list[Value], kwargs: Kwargs) -> None:
+    """A dataclass, NamedTuple or attrs class: arguments become fields in the order they are declared."""
+    names: list[str] = []
+    for entry in reversed(cls.mro):
+        body = machine.facts.functions[entry.facts.body].body
+        names += [s[2][1] for s in body if s[0] == m.ANNOTATE and s[2][0] == m.NAME and s[2][1] not in names]
+    for index, name in enumerate(names):
+        value = kwargs.get(name) if name in kwargs else (args[index] if index < len(args) else None)
+        if value is not None:
+            machine.put(obj.fields, name, value)
+            for atom in value:
+                if type(atom) is Obj and atom.home is None:
+                    atom.home = (obj, name)
+
+
+def call_instance(machine: Machine, frame: Frame, obj: Obj, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    """`obj(...)`: `forward` of a module, `__call__` of anything else."""
+    if isinstance(obj.cls, Class):
+        names = ("forward", "__call__") if obj.kind == "module" else ("__call__", "forward")
+        for name in names:
+            found = obj.cls.find(name)
+            if found is None:
+                continue
+            node = machine.derivation.node()
+            machine.module_depth += 1
+            before = len(machine.module_calls)
+            result: Value = UNKNOWN
+            for member in found:
+                if type(member) is Function:
+                    result = machine.join(result, call_function(machine, frame, member, obj, args, kwargs, site))
+            machine.module_depth -= 1
+            if obj.kind == "module":
+                return ran(machine, frame, obj, result, args, kwargs, site, node, before)
+            return result
+    return call_object(machine, frame, obj, "__call__", args, kwargs, site)
+
+
+def ran(
+    machine: Machine,
+    frame: Frame,
+    obj: Obj,
+    result: Value,
+    args: list[Value],
+    kwargs: Kwargs,
+    site: Site,
+    node: int,
+    before: int | None = None,
+) -> Value:
+    """A module of the file has run: note it, and let its results derive from one node."""
+    parents = tuple(tensor.node for tensor in machine.reach(result) if tensor.graph == ATTACHED)
+    if not parents:
+        understood = any(type(atom) in (Tensor, Obj, Light, Const) for atom in result)
+        if not understood and machine.grad != OFF and not frozen(obj):
+            return run_module(machine, frame, obj, args, kwargs, site)
+        return result
+    machine.derivation.parents[node] = parents
+    machine.derivation.labels[node] = ("module", obj, site)
+    record_module_call(machine, frame, obj, node, site, args, 3)
+    return tuple(
+        atom._replace(node=machine.derivation.node((node, atom.node), ("module", obj, site)))
+        if type(atom) is Tensor and atom.graph == ATTACHED
+        else atom
+        for atom in result
+    )
+
+
+def record_module_call(
+    machine: Machine, frame: Frame, obj: Obj, node: int, site: Site, args: list[Value], weight: int
+) -> None:
+    if machine.module_depth or machine.in_hook:
+        return
+    attached = any(tensor.graph == ATTACHED for value in args for tensor in machine.reach(value, 2))
+    machine.module_calls.append(
+        ModuleCall(
+            site, frame.trail(), obj, node, in_eval_mode(obj), machine.loops, frame,
+            tuple(machine.stack), machine.grad, attached, weight, bool(machine.threads),
+        )
+    )  # fmt: skip
+
+
+def in_eval_mode(obj: Obj) -> bool:
+    return _marked(obj, "$mode", "eval")
+
+
+def frozen(obj: Obj) -> bool:
+    return _marked(obj, "$frozen", True)
+
+
+def _marked(obj: Obj, key: str, wanted: Any) -> bool:
+    """Whether a module, or one that it is part of, was last put in this state."""
+    current: Any = obj
+    for _ in range(6):
+        if not isinstance(current, Obj):
+            return False
+        mark = constant(current.fields.get(key, UNKNOWN))
+        if mark is not ...:
+            return bool(mark == wanted)
+        current = current.home[0] if current.home is not None else None
+    return False
+
+
+def instance_of(machine: Machine, frame: Frame, cls: Class, ident: Any) -> Value:
+    """An instance that somebody else made: constructed with arguments that are not seen."""
+    made = machine.instances.get(id(cls))
+    if made:
+        return tuple(made[:3])
+    key = ("seen", id(cls))
+    obj = machine.module_frame.allocs.get(key)
+    if obj is None:
+        obj = Obj("module" if is_module(cls) else "instance", cls, (), machine.site, 2)
+        machine.serial += 1
+        obj.serial = machine.serial
+        obj.unknown = True
+        machine.module_frame.allocs[key] = obj
+        if not machine.exhausted and not machine.too_deep:
+            _construct_unseen(machine, cls, obj)
+    return (obj,)
+
+
+def _construct_unseen(machine: Machine, cls: Class, obj: Obj) -> None:
+    loops, machine.loops = machine.loops, ()
+    grad, machine.grad = machine.grad, ASSUMED
+    journal, machine.journal = machine.journal, None
+    for member in cls.find("__init__") or ():
+        if type(member) is Function:
+            call_unseen(machine, member, obj)
+    if cls.find("__init__") is None:
+        _fill_fields(machine, machine.module_frame, cls, obj, [], {})
+    machine.loops, machine.grad, machine.journal = loops, grad, journal
+
+
+Machine.instance_of = instance_of

@@ -1,0 +1,53 @@
+"""Who keeps a value, in the words of the source: `losses`, `self.history`."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .machine import Frame, Machine
+from .values import Class, Obj
+
+
+class Holder(NamedTuple):
+    """Who keeps a value. `kind`: local, attribute, global, class, closure."""
+
+    kind: str
+    text: str  # as the source names it: `losses`, `self.history`
+    owner: str  # the class or function it belongs to
+    container: bool
+
+
+def describe_object(obj: Obj) -> str:
+    """A name for an object, as the source has it."""
+    text = ""
+    if obj.home is not None:
+        owner, key = obj.home
+        if isinstance(owner, Obj):
+            text = f"self.{key}" if key[0].isalpha() or key[0] == "_" else describe_object(owner)
+        else:
+            text = key
+    if text:
+        return text
+    if isinstance(obj.cls, Class):
+        return obj.cls.facts.name
+    return (obj.cls or obj.kind).rsplit(".", 1)[-1] if obj.cls != "?" else "the module"
+
+
+def describe(owner: Obj | Frame, key: str, machine: Machine) -> Holder:
+    """Who a place belongs to, in words."""
+    if isinstance(owner, Frame):
+        if owner is machine.module_frame:
+            return Holder("global", key, "the module", False)
+        if owner.function is None:
+            return Holder("class", f"{owner.name}.{key}", owner.name, False)
+        return Holder("local", key, owner.name, False)
+    container = owner.kind in ("list", "dict", "set", "deque", "tuple", "queue", "generator")
+    if not container:
+        cls = owner.cls.facts.name if isinstance(owner.cls, Class) else ""
+        named = key if key[0].isalpha() or key[0] == "_" else describe_object(owner)
+        return Holder("attribute", f"self.{named}" if cls else named, cls, False)
+    part = key if key.startswith("[") and not key[1:-1].isdigit() else ""
+    if owner.home is None:
+        return Holder("local", "a container", "", True)
+    outer = describe(*owner.home, machine)
+    return Holder(outer.kind, outer.text + part, outer.owner, True)
