@@ -1726,7 +1726,7 @@ GUILTY_BUGS: dict[str, str] = {
     "list in a dataclass": "fields of a dataclass are not made when it is called",
     "rollout recorded with gradients": "a place is demanded as a whole, though only another part of it is",
     "code book averaged with its graph": "what is read back in the same call counts as handed out",
-    "statistics given by keyword": "keyword arguments do not reach a `**` parameter's items",
+    "statistics given by keyword": "`self.d.setdefault(k, []).append(v)` in a loop over items",
     "losses from a generator": "what a generator yields does not reach the loop that consumes it",
     "list sorted with one more": "a list rebuilt from itself is not seen to grow",
     "hook stores into a dictionary": "a hook's own loop has no backward, so a local holder has no weight",
@@ -1748,7 +1748,7 @@ def test_innocent(name: str) -> None:
     check(INNOCENT[name])
 
 
-NODES, ACTIVATIONS = "the autograd nodes of every iteration", "the graph and saved activations of every iteration"
+NODES, ACTIVATIONS = "autograd nodes", "saved activations"
 COSTS = {
     "kept = [] | kept.append(loss)": NODES,
     "kept = 0.0 | kept += loss": NODES,

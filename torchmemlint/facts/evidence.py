@@ -114,7 +114,8 @@ class Evidence:
         return table
 
     def _judge(self, store: Store) -> Iterator[Retention]:
-        if self._demanded(store) and not self._retained_for(store) and not self._never_emptied(store):
+        kept_on = self._retained_for(store) or self._never_emptied(store) or self._kept_by_itself(store)
+        if self._demanded(store) and not kept_on:
             return
         attached = [tensor for tensor in store.tensors if tensor.graph == ATTACHED]
         free = [tensor for tensor in store.tensors if tensor.graph != ATTACHED]
@@ -159,13 +160,25 @@ class Evidence:
             and not self._released(store)
         )
 
+    def _kept_by_itself(self, store: Store) -> bool:
+        """An attribute that only the storing function reads: what is differentiated is this call's value, and
+        the attribute keeps it for nobody."""
+        return (
+            isinstance(store.owner, Obj)
+            and store.owner.kind == "module"
+            and store.how in ("set", "inplace", "fill")
+            and store.frame.name == "forward"
+            and not self._handed_on(store)
+        )
+
     def _retained_for(self, store: Store) -> bool:
         """Whether a backward pass in the loop goes through what earlier rounds left in the place: possible
         only with `retain_graph=True`, and each step then goes through all earlier ones."""
         since = min(store.summed, store.carried)
         ancestors = self.machine.derivation.ancestors
+        written = {other.node for other in self.machine.stores if other.owner is store.owner and other.key == store.key}
         return any(
-            store.node in ancestors(node)
+            not written.isdisjoint(ancestors(node))
             for backward in self.machine.backwards
             if backward.retain and any(loop in backward.loops for loop in _older(store, since))
             for node in backward.nodes
@@ -188,7 +201,6 @@ class Evidence:
         if not growing and any(self._covered(store, loop, graph) for loop in repeats):
             return
         chain = "sum" if store.summed < NEVER else "carry" if store.carried < NEVER else ""
-        derivation = self.machine.derivation
         origins = self._origins(store.node)
         calls = [label for label in origins if label[0] == "module"]
         weight = max(tensor.weight for tensor in kept)
@@ -206,7 +218,7 @@ class Evidence:
             holder=holder,
             function=store.frame.name,
             hook=store.hook,
-            spent=any(tensor.node in derivation.spent for tensor in kept),
+            spent=self._is_spent(store, kept),
             training=training,
             evaluating=self._in_eval_mode(calls),
             named=self._says_evaluation(store),
@@ -268,6 +280,19 @@ class Evidence:
 
     def _released(self, store: Store) -> bool:
         return bool(self._released_in(store))
+
+    def _is_spent(self, store: Store, kept: list[Tensor]) -> bool:
+        """Whether a backward pass has gone through all that a value was made from."""
+        derivation = self.machine.derivation
+        if any(tensor.node in derivation.spent for tensor in kept):
+            return True
+        made = [
+            node
+            for node in derivation.ancestors(store.node)
+            if node in derivation.labels
+            and derivation.labels[node][0] in ("module", "loss", "wide-loss", "differentiated")
+        ]
+        return bool(made) and all(node in derivation.spent for node in made)
 
     @functools.cached_property
     def _threaded(self) -> set[Site]:
@@ -391,8 +416,14 @@ def _older(store: Store, since: int) -> list[Loop]:
     return [loop for loop, start in zip(store.loops, store.starts, strict=True) if start > since]
 
 
-def _rank(retention: Retention) -> tuple[bool, int, bool]:
-    return (retention.growing, retention.weight, bool(retention.chain))
+def _rank(retention: Retention) -> tuple[bool, int, bool, bool, int]:
+    return (
+        retention.growing,
+        retention.weight,
+        bool(retention.chain),
+        retention.training,
+        len(retention.loops),
+    )
 
 
 def says_evaluation(name: str) -> bool:

@@ -205,7 +205,7 @@ def _write_in_place(machine: Machine, frame: Frame, place: Expr, tensor: Tensor,
     """`buffer[i] = attached`: the buffer joins the graph."""
     if machine.grad == OFF:
         return
-    machine.assign(frame, place, arithmetic(machine, ((tensor,), value)), site, how="inplace")
+    machine.assign(frame, place, arithmetic(machine, ((tensor,), value)), site, how="fill")
 
 
 # -- operators ------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from .machine import Frame, Machine
 from .model import FunctionFacts, Site
 from .unknown import parameter
 from .values import (
+    LIGHT,
     MAYBE,
     UNKNOWN,
     Function,
@@ -66,6 +67,7 @@ def call_function(
         machine.grad = grad
     if function.grad is not None:
         machine.grad = function.grad
+    passes = len(machine.backwards)
     machine.block(inner, facts.body)
     machine.grad = outer_grad
     machine.stack.pop()
@@ -74,6 +76,8 @@ def call_function(
     if facts.generator and on_yield is None:
         made = machine.allocate(inner, "generator", "generator")
         machine.put(made.fields, "*", inner.yields)
+        if len(machine.backwards) > passes:
+            made.fields["$backward"] = LIGHT  # each item comes after a backward pass
         return (made,)
     if not inner.returns and facts.returns is not None:
         return value_of_hint(machine, inner, facts.returns, 2, "returns")

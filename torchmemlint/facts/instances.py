@@ -71,11 +71,29 @@ def _fill_fields(machine: Machine, frame: Frame, cls: Class, obj: Obj, args: lis
         names += [s[2][1] for s in body if s[0] == m.ANNOTATE and s[2][0] == m.NAME and s[2][1] not in names]
     for index, name in enumerate(names):
         value = kwargs.get(name) if name in kwargs else (args[index] if index < len(args) else None)
-        if value is not None:
+        if value is None:
+            value = _default_of_field(machine, cls, name)
+        if value:
             machine.put(obj.fields, name, value)
             for atom in value:
                 if type(atom) is Obj and atom.home is None:
                     atom.home = (obj, name)
+
+
+def _default_of_field(machine: Machine, cls: Class, name: str) -> Value:
+    """What a dataclass or attrs field starts with: `field(default_factory=list)`, `attr.ib(factory=dict)`."""
+    for entry in cls.mro:
+        for statement in machine.facts.functions[entry.facts.body].body:
+            if statement[0] != m.ANNOTATE or statement[2] != (m.NAME, name) or statement[4] is None:
+                continue
+            default = statement[4]
+            if default[0] != m.CALL:
+                return entry.frame.vars.get(name, UNKNOWN)
+            for keyword, factory in default[4]:
+                if keyword in ("default_factory", "factory"):
+                    made = machine.eval(entry.frame, factory)
+                    return machine.call(entry.frame, made, [], {}, default[1])
+    return UNKNOWN
 
 
 def call_instance(machine: Machine, frame: Frame, obj: Obj, args: list[Value], kwargs: Kwargs, site: Site) -> Value:

@@ -235,6 +235,8 @@ class Machine:
                 merged = merged or UNKNOWN
             if old is not None and not same_kind(old, merged):
                 changed = True
+            elif old is None and where is not frame.vars and not is_light(merged):
+                changed = True  # something that was there before the loop has a part that it had not
             self.put(where, key, merged)
         return changed
 

@@ -121,8 +121,6 @@ def set_attribute(machine: Machine, frame: Frame, owner: Any, name: str, value: 
             }
             machine.note("context-store", site, frame, (name, value, given))
         return
-    if name == "data" or (owner.kind == "tensor"):
-        return
     if owner.unknown:
         for tensor in machine.reach(value):
             machine.derivation.spread(machine.derivation.stored, tensor.node)

@@ -59,6 +59,8 @@ def _discarded(machine: Machine, frame: Frame, callee: Expr, site: Site) -> None
 @executes(m.ASSIGN)
 def _assign(machine: Machine, frame: Frame, statement: Stmt) -> None:
     _, site, targets, expr = statement
+    if _extends_itself(machine, frame, targets, expr, site):
+        return
     value = machine.eval(frame, expr)
     unpacked = any(target[0] == m.NEW for target in targets)
     if not unpacked and all(type(atom) in (Opaque, Tensor) for atom in value):
@@ -66,6 +68,20 @@ def _assign(machine: Machine, frame: Frame, statement: Stmt) -> None:
     machine.site = machine.statement = site
     for target in targets:
         assign(machine, frame, target, value, site)
+
+
+def _extends_itself(machine: Machine, frame: Frame, targets: tuple[Expr, ...], expr: Expr, site: Site) -> bool:
+    """`kept = kept + [x]`, `kept = [x] + kept`: the list grows as by `extend`."""
+    if expr[0] != m.ARITH or expr[1] != "Add" or len(targets) != 1 or targets[0] not in (expr[2], expr[3]):
+        return False
+    lists = [atom for atom in machine.eval(frame, targets[0]) if type(atom) is Obj and atom.kind == "list"]
+    if not lists:
+        return False
+    other = machine.eval(frame, expr[3] if targets[0] == expr[2] else expr[2])
+    machine.site = machine.statement = site
+    for container in lists:
+        grow(machine, frame, container, elements(machine, frame, other), site)
+    return True
 
 
 def _differentiated_later(machine: Machine, frame: Frame, site: Site, value: Value) -> Value:
@@ -313,6 +329,8 @@ def _for(machine: Machine, frame: Frame, statement: Stmt) -> None:
     _, site, target, iterable, body, orelse = statement
     value = machine.eval(frame, iterable)
     loop = machine.loop_at(frame, site, loop_kind(machine, frame, iterable, value))
+    if any(type(atom) is Obj and "$backward" in atom.fields for atom in value):
+        loop.backward = True
     unrolled = _unroll(value)
 
     def once() -> None:

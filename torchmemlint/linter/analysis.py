@@ -39,7 +39,8 @@ def findings(source: Source, rules: Collection[Rule]) -> list[Finding]:
     if not spoken:
         return []
     spans = _spans(source.text, (report for _, report in spoken))
-    return [_finding(source, rule, report, spans) for rule, report in spoken]
+    made = [_finding(source, rule, report, spans) for rule, report in spoken]
+    return list({(finding.code, finding.start): finding for finding in reversed(made)}.values())
 
 
 def _spans(text: str, reports: Iterable[Report]) -> dict[int, Span]:

@@ -49,9 +49,9 @@ def _code(retention: Retention) -> str | None:
         return "TML107"
     if retention.chain == "carry" or (retention.chain and retention.how == "set" and _names_state(holder.text)):
         return "TML105"
-    if retention.chain == "sum" or (retention.how in ("augment", "inplace", "keyed") and retention.chain):
+    if retention.chain == "sum" or (retention.how in ("augment", "inplace", "fill", "keyed") and retention.chain):
         made = kinds & {"module", "loss", "wide-loss", "differentiated", "hook", "grad", "input"}
-        return "TML101" if made else "TML205"
+        return "TML101" if made or retention.how == "augment" or retention.spent else "TML205"
     return "TML108" if retention.hook and holder.kind != "local" else "TML102"
 
 
@@ -80,7 +80,7 @@ def _weight(retention: Retention) -> int:
     if local and not holder.owner:
         return 0  # a container without a name: it goes where the expression goes
     assumed = retention.store_event.grad == ASSUMED  # whoever calls may have turned gradients off
-    if retention.escaped:
+    if retention.escaped and (retention.growing or retention.handed_on or retention.function != "forward"):
         if retention.training:
             mixed = any(tensor.graph != ATTACHED for tensor in retention.store_event.tensors)
             if mixed and retention.how == "grow":
@@ -90,11 +90,13 @@ def _weight(retention: Retention) -> int:
             weight = min(weight, 2)
         else:
             return 0
-    elif local and not (retention.training or retention.evaluating or retention.named):
+    elif local and not (
+        retention.training or retention.evaluating or retention.named or (retention.hook and not assumed)
+    ):
         return weight if _code(retention) == "TML110" else 0
     if retention.hook and retention.closed:
         return 1  # collected between two calls, and let go by its owner
-    if retention.how == "inplace" and local:
+    if retention.how == "fill" and local:
         return 0  # filling a tensor that was made for it
     if assumed and not retention.training:
         weight = min(weight, 2)

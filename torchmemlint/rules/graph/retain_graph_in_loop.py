@@ -54,12 +54,13 @@ retains: Retains | None = Retains.HELD
 
 def check(evidence: Evidence) -> Iterator[Report]:
     seen: set[int] = set()
+    outside = {backward.site for backward in evidence.backwards if backward.outside}
     for backward in evidence.backwards:
         if not backward.retain or backward.create or backward.site in seen or not backward.tensors:
             continue
         repeats = [loop for loop in backward.loops if loop.kind in ("loop", "call")]
         weights = [tensor.weight for tensor in backward.tensors if tensor.graph == ATTACHED]
-        if not weights or not repeats or backward.outside or evidence.differentiated_again(backward):
+        if not weights or not repeats or backward.site in outside or evidence.differentiated_again(backward):
             continue
         seen.add(backward.site)
         weight = min(3 if any(loop.kind == "loop" for loop in repeats) else 2, max(weights))
