@@ -303,6 +303,10 @@ def _module_method(
         return UNKNOWN
     if name in knowledge.MODEL_NAMES or name in knowledge.PART_NAMES:
         return run_module(machine, frame, _part(machine, obj, name), args, kwargs, site)
+    if machine.threads and machine.grad != OFF and obj.weight > 1 and args:
+        from .instances import record_module_call
+
+        record_module_call(machine, frame, obj, machine.derivation.node(), site, args, 2)  # work of some kind
     return unknown_call(machine, frame, (2, (1, "self"), name), args, kwargs, site, receiver=(obj,))
 
 

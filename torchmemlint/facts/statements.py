@@ -71,17 +71,32 @@ def _assign(machine: Machine, frame: Frame, statement: Stmt) -> None:
 
 
 def _extends_itself(machine: Machine, frame: Frame, targets: tuple[Expr, ...], expr: Expr, site: Site) -> bool:
-    """`kept = kept + [x]`, `kept = [x] + kept`: the list grows as by `extend`."""
-    if expr[0] != m.ARITH or expr[1] != "Add" or len(targets) != 1 or targets[0] not in (expr[2], expr[3]):
+    """`kept = kept + [x]`, `kept = [*kept, x]`: the list grows as by `extend`."""
+    if len(targets) != 1:
         return False
-    lists = [atom for atom in machine.eval(frame, targets[0]) if type(atom) is Obj and atom.kind == "list"]
+    target, others = targets[0], _added(targets[0], expr)
+    lists = (
+        [atom for atom in machine.eval(frame, target) if type(atom) is Obj and atom.kind == "list"] if others else []
+    )
     if not lists:
         return False
-    other = machine.eval(frame, expr[3] if targets[0] == expr[2] else expr[2])
+    added: Value = UNKNOWN
+    for other in others:
+        value = machine.eval(frame, other)
+        added = machine.join(added, elements(machine, frame, value) if expr[0] == m.ARITH else value)
     machine.site = machine.statement = site
     for container in lists:
-        grow(machine, frame, container, elements(machine, frame, other), site)
+        grow(machine, frame, container, added, site)
     return True
+
+
+def _added(target: Expr, expr: Expr) -> list[Expr]:
+    """What an expression adds to the list that it is assigned to."""
+    if expr[0] == m.ARITH and expr[1] == "Add" and target in (expr[2], expr[3]):
+        return [expr[3] if target == expr[2] else expr[2]]
+    if expr[0] == m.NEW and expr[2] == "list" and (m.STAR, target) in expr[3]:
+        return [item for item in expr[3] if item != (m.STAR, target)]
+    return []
 
 
 def _differentiated_later(machine: Machine, frame: Frame, site: Site, value: Value) -> Value:
