@@ -194,6 +194,8 @@ def _own_method(
     if found is None:
         return None
     result: Value = UNKNOWN
+    whole = atom.kind == "module" and _receiver(frame) is not atom and _computes(found)
+    machine.module_depth += whole
     for member in found:
         if type(member) is Function:
             if member.kind == "property":
@@ -203,9 +205,25 @@ def _own_method(
                 result = machine.join(result, _call_member(machine, frame, member, atom, args, kwargs, site))
         else:
             result = machine.join(result, call(machine, frame, (member,), args, kwargs, site))
-    if name == "forward" and is_module(atom.cls):
+    machine.module_depth -= whole
+    attached = any(tensor.graph == ATTACHED for tensor in machine.reach(result))
+    if (whole and attached) or (name == "forward" and is_module(atom.cls)):
         return ran(machine, frame, atom, result, args, kwargs, site, machine.derivation.node())
     return result
+
+
+def _receiver(frame: Frame) -> Any:
+    """`self` of the method that runs, also inside functions defined in it."""
+    current: Frame | None = frame
+    while current is not None and current.receiver is None:
+        current = current.parent
+    return None if current is None else current.receiver
+
+
+def _computes(found: Value) -> bool:
+    """Whether a module's method is a forward pass of its own: it neither trains nor changes the mode."""
+    other = m.BACKWARD | m.EVALUATES | m.THREADS
+    return all(type(member) is Function and not member.facts.flags & other and not member.kind for member in found)
 
 
 def _call_member(

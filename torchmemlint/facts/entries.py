@@ -129,7 +129,9 @@ def _methods(machine: Machine, cls: Class, worth: set[int]) -> None:
             if function.facts.name in ("forward", "setup_context"):
                 enter(machine, function, Light("ctx"))
         return
+    reached = set(machine.reached)
     receiver = machine.instance_of(machine.module_frame, cls, "entry")[0]
+    machine.reached = reached  # what the constructor alone reaches is called again by others
     called = {name for function in own for name in function.facts.calls}
     wanted.sort(key=lambda f: (f.facts.name.startswith("_"), f.facts.name in called))
     entered = []

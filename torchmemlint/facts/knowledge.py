@@ -161,7 +161,7 @@ MODEL_NAMES: Final = frozenset(
     G D text_encoder image_encoder denoiser unet_model base_model""".split()
 )
 PART_NAMES: Final = frozenset(
-    """head heads embed embedding embeddings projector projection proj classifier_head prediction_head fc lm_head
+    """head heads embedding embeddings projector projection proj classifier_head prediction_head fc lm_head
     features feature_extractor bert roberta trunk stem body neck""".split()
 )
 CRITERION_NAMES: Final = ("criterion", "loss_fn", "loss_func", "lossfn", "loss_function", "objective", "compute_loss")

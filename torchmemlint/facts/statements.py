@@ -442,6 +442,9 @@ def _enter(machine: Machine, frame: Frame, items: list[Any], body: tuple[Stmt, .
         if value[0].dotted.startswith("torch") and tail in _GRAD_FUNCTIONS:
             machine.note("mode-not-called", site, frame, tail)
 
+    if not value or type(value[0]) is Opaque:
+        value = _mode_by_name(context, site)
+
     def inside(entered: Value) -> None:
         machine.site = machine.statement = site
         if target is not None:
@@ -449,6 +452,15 @@ def _enter(machine: Machine, frame: Frame, items: list[Any], body: tuple[Stmt, .
         _enter(machine, frame, items[1:], body, site)
 
     enter_context(machine, frame, value, inside, site)
+
+
+def _mode_by_name(context: Expr, site: Site) -> Value:
+    """A context of other code whose name says that it evaluates, like MONAI's `eval_mode`: it may turn
+    gradients off, and does in the projects that have one."""
+    callee = context[2] if context[0] == m.CALL else context
+    name = callee[-1].lower() if callee[0] in (m.NAME, m.ATTR) else ""
+    off = any(word in name for word in ("eval_mode", "no_grad", "inference_mode", "nograd", "disable_grad"))
+    return (Mode(OFF, site, name),) if off else UNKNOWN
 
 
 # -- definitions ----------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ..facts.values import ASSUMED, ATTACHED
+from ..facts.values import ASSUMED, ATTACHED, Obj
 from ..finding import Confidence, Retains
 from . import Report
 
@@ -66,7 +66,10 @@ def _in_step_hook(retention: Retention) -> bool:
 
 
 def _in_forward(retention: Retention) -> bool:
-    return retention.hook or retention.function in ("forward", "__call__", "forward_hook", "hook", "hook_fn")
+    if retention.function == "__call__":
+        receiver = retention.store_event.frame.receiver
+        return isinstance(receiver, Obj) and receiver.kind == "module"
+    return retention.hook or retention.function in ("forward", "forward_hook", "hook", "hook_fn")
 
 
 def _weight(retention: Retention) -> int:
@@ -100,8 +103,8 @@ def _weight(retention: Retention) -> int:
         return 0  # filling a tensor that was made for it
     if assumed and not retention.training:
         weight = min(weight, 2)
-        if local and not retention.evaluating:
-            weight = 1
+        if not retention.evaluating and (local or (retention.how == "keyed" and not retention.hook)):
+            weight = 1  # a place for each key is not for each call
         if retention.chain and retention.released and not retention.evaluating:
             weight = 1  # whoever drives it may reset it in time
     if not retention.growing:
