@@ -58,6 +58,7 @@ class Recording(NamedTuple):
     evaluating: bool
     named: bool  # the function's name says evaluation
     pipeline: bool  # the call of an inference pipeline: a framework's name for it
+    in_test: bool  # in a method of a test case
     in_module: bool  # in a method of a module
     consumed: bool
     detached: bool  # its result is detached: the graph lives no longer than the call
@@ -346,6 +347,7 @@ class Evidence:
                     evaluating=call.evaluating,
                     named=any(says_evaluation(name) for name in names),
                     pipeline=_in_pipeline(call.frame),
+                    in_test=_in_test_case(call.frame),
                     in_module=isinstance(call.frame.receiver, Obj) and call.frame.receiver.kind == "module",
                     consumed=call.node in self._consumed,
                     detached=call.node in self._detached,
@@ -399,6 +401,12 @@ class Evidence:
     def derives_from(self, node: int, site: Site) -> bool:
         """Whether a value was computed from the module run at `site`."""
         return any(label[0] == "module" and label[2] == site for label in self._origins(node))
+
+
+def _in_test_case(frame: Frame) -> bool:
+    receiver = frame.receiver
+    known = isinstance(receiver, Obj) and isinstance(receiver.cls, Class)
+    return known and "Test" in receiver.cls.facts.name and frame.name.startswith("test")
 
 
 def _in_pipeline(frame: Frame) -> bool:

@@ -174,7 +174,7 @@ def bind_item(machine: Machine, frame: Frame, target: Expr, value: Value, site: 
     for atom in machine.eval(frame, target[1]):
         if type(atom) is not Obj:
             if type(atom) is Tensor and any(type(part) is Tensor and part.graph == ATTACHED for part in value):
-                _write_in_place(machine, frame, target[1], atom, value, site)
+                _write_in_place(machine, frame, target[1], atom, value, site, "augment" if how == "augment" else "fill")
             continue
         if atom.kind == "module":  # ModuleDict, ParameterDict: what a model is made of
             machine.put(atom.fields, "*", machine.join(atom.fields.get("*", UNKNOWN), value))
@@ -201,11 +201,13 @@ def bind_item(machine: Machine, frame: Frame, target: Expr, value: Value, site: 
             machine.grow(frame, atom, value, site, "*", "keyed")
 
 
-def _write_in_place(machine: Machine, frame: Frame, place: Expr, tensor: Tensor, value: Value, site: Site) -> None:
+def _write_in_place(
+    machine: Machine, frame: Frame, place: Expr, tensor: Tensor, value: Value, site: Site, how: str
+) -> None:
     """`buffer[i] = attached`: the buffer joins the graph."""
     if machine.grad == OFF:
         return
-    machine.assign(frame, place, arithmetic(machine, ((tensor,), value)), site, how="fill")
+    machine.assign(frame, place, arithmetic(machine, ((tensor,), value)), site, how=how)
 
 
 # -- operators ------------------------------------------------------------------------------------

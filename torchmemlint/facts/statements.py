@@ -104,7 +104,8 @@ def _differentiated_later(machine: Machine, frame: Frame, site: Site, value: Val
     part = frame.facts.backward.get(site)
     if part is None or machine.grad == OFF:
         return value
-    if any(type(atom) is Tensor and ((atom.graph == ATTACHED and atom.weight == 3) or atom.bundle) for atom in value):
+    known = [atom for atom in value if type(atom) is Tensor]
+    if any(atom.graph == ATTACHED and atom.weight == 3 for atom in known) or (part and any(a.bundle for a in known)):
         return value
     parents = tuple(machine.nodes(value))
     node = machine.derivation.node(parents, ("differentiated", site, part))

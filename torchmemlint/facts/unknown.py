@@ -27,7 +27,8 @@ def from_uses(machine: Machine, frame: Frame, ident: Any, uses: Collection[str],
     if used & {"append", "extend", "appendleft"}:
         return (_imagined(machine, frame, ident, "list"),)
     if name in knowledge.MODEL_NAMES:
-        return (_imagined_module(machine, frame, ident, 1),)
+        likely = used & {"train", "to", "cuda", "state_dict", "load_state_dict", "zero_grad"}
+        return (_imagined_module(machine, frame, ident, 2 if likely else 1),)
     return UNKNOWN
 
 

@@ -85,8 +85,8 @@ def _weight(recording: Recording) -> int:
         return 1  # its graph lives no longer than the call
     if recording.pipeline:
         return 2
-    if call.frame.name.startswith("test_"):
-        return 0  # a test of a test suite
+    if recording.in_test:
+        return 0
     if not recording.evaluating and not (recording.named and recording.consumed):
         return 0
     if call.grad == ASSUMED and recording.in_module:
