@@ -333,8 +333,37 @@ def _register(
 
 def _hook(machine: Machine, frame: Frame, obj: Obj, name: str, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
     """A hook runs at every later forward or backward of the module: run it now, as a repeated call."""
+    note_dropped_handle(machine, frame, args[0] if args else UNKNOWN, obj, site)
     run_hook(machine, frame, name, args[0] if args else UNKNOWN, (obj,), site)
     return UNKNOWN
+
+
+def note_dropped_handle(machine: Machine, frame: Frame, callee: Value, target: Obj | None, site: Site) -> None:
+    """A hook that nobody can remove: noted if it belongs to an object that is not the module's owner."""
+    if not machine.statement_call(site):
+        return
+    for atom in callee:
+        owner = atom.receiver if type(atom) is Bound else None
+        if not isinstance(owner, Obj) or owner.kind == "module" or not isinstance(owner.cls, Class):
+            continue
+        if target is None or not _belongs(target, owner):
+            made = [
+                loop for loop in owner.birth if loop.kind == "loop" and (target is None or loop not in target.birth)
+            ]
+            if made or owner.unknown:
+                machine.note("hook-dropped", site, frame, (owner.cls.facts.name, bool(made)))
+
+
+def _belongs(part: Obj, owner: Obj) -> bool:
+    """Whether an object is, directly or not, a part that another one made: born while that was made."""
+    current: Any = part
+    for _ in range(6):
+        if not isinstance(current, Obj) or current.home is None:
+            return False
+        current = current.home[0]
+        if current is owner:
+            return not part.unknown
+    return False
 
 
 def run_hook(machine: Machine, frame: Frame, name: str, callee: Value, module: Value, site: Site) -> None:

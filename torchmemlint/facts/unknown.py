@@ -219,8 +219,9 @@ def unknown_method(
     if name == "scale" and len(args) == 1:
         return args[0]
     if name.startswith("register_") and name.endswith("hook"):
-        from .objects import run_hook
+        from .objects import note_dropped_handle, run_hook
 
+        note_dropped_handle(machine, frame, args[0] if args else UNKNOWN, None, site)
         run_hook(machine, frame, name, args[0] if args else UNKNOWN, UNKNOWN, site)
         return UNKNOWN
     if name == "step":
