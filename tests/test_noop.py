@@ -466,7 +466,7 @@ GUILTY = {
         class Recorder:
             def __init__(self, model: Net):
                 self.features = {}
-                model.layer.register_forward_hook(self.keep)
+                model.layer.register_forward_hook(self.keep)  # TML304
 
             def keep(self, module, inputs, output):
                 self.features[id(module)] = output  # TML108
