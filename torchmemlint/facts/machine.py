@@ -379,6 +379,7 @@ class Machine:
         """The earliest write to a place that a value derives from; `NEVER` if there is none."""
         derivation = self.derivation
         found = NEVER
+        seen = {start}
         for node in (queue := [start]):
             if len(queue) > 400:
                 break
@@ -389,7 +390,8 @@ class Machine:
                 elif label[0] == "module" and not through_modules:
                     continue
             for parent in derivation.parents[node]:
-                if parent not in queue:
+                if parent not in seen:
+                    seen.add(parent)
                     queue.append(parent)
         return found
 
