@@ -46,7 +46,6 @@ VIEWS: Final = frozenset(
     diagonal unfold requires_grad_ pin_memory mT swapdims real imag retain_grad rename refine_names align_to
     as_strided hsplit vsplit tensor_split share_memory_ coalesce to_dense""".split()
 )
-PLACEMENT: Final = frozenset("to cpu cuda float double half bfloat16 type_as contiguous pin_memory".split())
 
 # Results that are tuples of (values, indices): only the first carries the graph [measured].
 VALUES_AND_INDICES: Final = frozenset("topk sort kthvalue mode cummax cummin".split())

@@ -62,7 +62,6 @@ class Frame:
         "call_site",
         "caller",
         "children",
-        "closed",
         "dead",
         "facts",
         "function",
@@ -93,7 +92,6 @@ class Frame:
         self.dead = 0
         self.on_yield: Callable[[Value], None] | None = None
         self.outer: dict[str, Frame] = {}  # names declared global or nonlocal
-        self.closed = False
 
     @property
     def name(self) -> str:

@@ -18,7 +18,6 @@ from .values import (
     LIGHT,
     MAYBE,
     OFF,
-    ROW,
     SCALAR,
     UNKNOWN,
     Const,
@@ -245,6 +244,3 @@ def loss(machine: Machine, values: Sequence[Value], kwargs: Kwargs, label: Any, 
     parents = tuple(node for value in values for node in machine.nodes(value))
     node = machine.derivation.node(parents, label)
     return (Tensor(ATTACHED, min(weight, certain), node, ANY if none else SCALAR),)
-
-
-ROW_SIZE = ROW

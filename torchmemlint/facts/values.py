@@ -27,7 +27,6 @@ WANTED: Final = 4  # turned on for the purpose
 
 # How many elements, as far as that is known.
 SCALAR: Final = "scalar"
-ROW: Final = "row"
 ANY: Final = ""
 
 
