@@ -166,7 +166,7 @@ def test_all_keys(folder: Path) -> None:
         ("jobs = true", "`jobs` must be a number above zero"),
         ("jobs = 0", "`jobs` must be a number above zero"),
         ('min-confidence = "sure"', '`min-confidence` must be one of "low", "medium", "high"'),
-        ('output-format = "sarif"', '`output-format` must be one of "text", "full", "json"'),
+        ('output-format = "xml"', '`output-format` must be one of "text", "full", "json"'),
         ('per-file-ignores = ["TML1"]', "`per-file-ignores` must be a table of file patterns"),
         ("select = [", "not valid TOML"),
         ('per-file-ignores = { "a.py" = ["TML1O1"] }', "per-file-ignores: no rule is called `TML1O1`"),

@@ -44,7 +44,7 @@ DEFAULT_EXCLUDES = (
     "site-packages",
     "venv",
 )
-OUTPUT_FORMATS = ("text", "full", "json")
+OUTPUT_FORMATS = ("text", "full", "json", "sarif", "github", "gitlab", "junit")
 Values = Mapping[str, Any]
 
 

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from ...finding import Finding
 from ...source import Source, Unreadable, read
-from . import full, json, text
+from . import full, github, gitlab, json, junit, places, sarif, text
 
 _EVERY_FILE = 1 << 30  # the report may show a line of any file that was linted
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a report may need besides findings: colour, and the lines of the files.
+    """What a report may need besides findings: colour, the lines of the files, and where the checkout is.
 
     `given` are sources that cannot be read again, as standard input.
     """
 
     color: bool = False
     given: Mapping[str, Source] = field(default_factory=dict)
+    root: Path = field(default_factory=lambda: places.repository(Path.cwd()))
     _lines: dict[str, list[str]] = field(default_factory=dict, init=False, repr=False)
 
     def lines(self, filename: str) -> list[str]:
@@ -35,4 +37,12 @@ class Context:
 
 
 Render = Callable[[Sequence[Finding], Context], str]
-FORMATS: Mapping[str, Render] = {"text": text.render, "full": full.render, "json": json.render}
+FORMATS: Mapping[str, Render] = {
+    "text": text.render,
+    "full": full.render,
+    "json": json.render,
+    "sarif": sarif.render,
+    "github": github.render,
+    "gitlab": gitlab.render,
+    "junit": junit.render,
+}
