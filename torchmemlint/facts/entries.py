@@ -12,19 +12,10 @@ from .model import FileFacts, FunctionFacts
 from .unknown import modules_by_use
 from .values import ASSUMED, OFF, ON, Class, Function, Light, Mode, Obj
 
-_SINKS = (
-    m.GROWS
-    | m.KEEPS
-    | m.EVALUATES
-    | m.BACKWARD
-    | m.HOOKS
-    | m.CARRIES
-    | m.THREADS
-    | m.RECORDS
-    | m.DISCARDS
-    | m.MODE
-    | m.RELEASES
-)
+# What makes a function worth a run of its own: it changes what others hold, or says how gradients are to be kept.
+_SINKS = m.GROWS | m.KEEPS | m.BACKWARD | m.HOOKS | m.THREADS | m.RECORDS | m.DISCARDS | m.MODE | m.RELEASES | m.EVALUATES
+# A graph that only locals keep matters while the function trains or evaluates, itself or through what it calls.
+_DRIVES = m.BACKWARD | m.EVALUATES | m.MODE | m.HOOKS | m.THREADS
 _ROUNDS = 2
 
 
@@ -45,19 +36,33 @@ def run(facts: FileFacts) -> Machine:
 
 def _worth(facts: FileFacts) -> set[int]:
     """The functions that a rule could speak about: with a sink of their own, or calling one by that name."""
-    by_name: dict[str, list[int]] = {}
-    for index, function in enumerate(facts.functions):
-        by_name.setdefault(function.name, []).append(index)
     worth = {i for i, function in enumerate(facts.functions) if function.flags & _SINKS or _evaluation(function)}
-    grown = True
-    while grown:
-        grown = False
-        names = {facts.functions[index].name for index in worth}
-        for index, function in enumerate(facts.functions):
-            if index not in worth and (names.intersection(function.calls) or worth.intersection(function.inner)):
-                worth.add(index)
-                grown = True
+    driving = {i for i, function in enumerate(facts.functions) if function.flags & _DRIVES or _evaluation(function)}
+    _add_callers(facts, driving)
+    worth |= {i for i in driving if facts.functions[i].flags & m.LOCAL}
+    _add_callers(facts, worth)
     return worth
+
+
+def _add_callers(facts: FileFacts, chosen: set[int]) -> None:
+    """Add all functions that call a chosen one by its name, or that it is defined in."""
+    callers: dict[str, list[int]] = {}
+    outer: dict[int, int] = {}
+    for index, function in enumerate(facts.functions):
+        for name in function.calls:
+            callers.setdefault(name, []).append(index)
+        for inner in function.inner:
+            outer[inner] = index
+    queue = list(chosen)
+    while queue:
+        index = queue.pop()
+        found = callers.pop(facts.functions[index].name, [])
+        if index in outer:
+            found.append(outer[index])
+        for caller in found:
+            if caller not in chosen:
+                chosen.add(caller)
+                queue.append(caller)
 
 
 def _evaluation(function: FunctionFacts) -> bool:

@@ -68,7 +68,9 @@ def call_function(
     if function.grad is not None:
         machine.grad = function.grad
     passes = len(machine.backwards)
+    with_locals = machine.journal, len(machine.journal or ())
     machine.block(inner, facts.body)
+    machine.forget_locals(inner, *with_locals)
     machine.grad = outer_grad
     machine.stack.pop()
     _note_mode(machine, inner, function)

@@ -12,6 +12,7 @@ from .lower_expressions import lower as expression
 from .model import ClassFacts, Expr, FileFacts, FunctionFacts, Param, Site, Stmt
 
 _DISCARDED = frozenset("detach cpu cuda to float half double numpy clone no_grad inference_mode enable_grad".split())
+_LOOK_UPS = frozenset("get setdefault pop popleft popitem".split())
 _MODES = frozenset(("no_grad", "inference_mode", "enable_grad"))
 
 
@@ -28,6 +29,25 @@ class _Scope:
         self.operands: dict[Site, list[str]] = {}  # names that an assigned value is computed from
         self.inner: list[int] = []
         self.loops = 0
+        self.made: set[str] = set()  # names bound to something new
+        self.taken: set[str] = set()  # names bound to what may be somebody else's
+        self.added_to: set[tuple[int, str]] = set()  # (flag, name at the root of the place)
+
+    def keep(self, flag: int, place: Expr) -> None:
+        """Something is added to a place: whether that place is the function's own shows at its end."""
+        while place[0] in (m.ATTR, m.ITEM):
+            place = place[1]
+        if place[0] == m.NAME:
+            self.added_to.add((flag, place[1]))
+        else:
+            self.flags |= flag
+
+    def all_flags(self) -> int:
+        own = self.made - self.taken
+        flags = self.flags
+        for flag, name in self.added_to:
+            flags |= m.LOCAL if name in own else flag
+        return flags
 
     def differentiate(self, name: str, part: str, ordinal: int) -> None:
         """`name` is back-propagated here: mark the assignment that gave it its value."""
@@ -100,7 +120,7 @@ class Lowering:
             returns,
             body,
             scope.generator,
-            scope.flags,
+            scope.all_flags(),
             tuple(sorted(scope.calls)),
             uses,
             scope.backward,
@@ -123,6 +143,7 @@ class Lowering:
         self.scope = scope = _Scope()
         for param in params:
             scope.assigned[param.name] = [-1]
+            scope.taken.add(param.name)
         if isinstance(node, cst.Lambda):
             here = self.ordinal * m.CALLS_PER_STATEMENT if site is None else site
             body: tuple[Stmt, ...] = ((m.RETURN, here, expression(self, node.body)),)
@@ -193,12 +214,13 @@ class Lowering:
         self.note_target(lowered, site)
         return lowered
 
-    def note_target(self, target: Expr, site: Site) -> None:
+    def note_target(self, target: Expr, site: Site, new: bool = False) -> None:
         op = target[0]
         if op == m.NAME:
             self.scope.assigned.setdefault(target[1], []).append(site)
+            (self.scope.made if new else self.scope.taken).add(target[1])
         elif op in (m.ATTR, m.ITEM):
-            self.scope.flags |= m.KEEPS
+            self.scope.keep(m.KEEPS, target)
         elif op == m.NEW:
             for item in target[3]:
                 self.note_target(item, site)
@@ -233,15 +255,26 @@ def _expr(low: Lowering, node: cst.Expr, site: Site) -> Stmt | None:
 def _assign(low: Lowering, node: cst.Assign, site: Site) -> Stmt:
     targets = tuple(expression(low, item.target) for item in node.targets)
     value = expression(low, node.value)
+    new = _is_new(value)
     for target in targets:
-        low.note_target(target, site)
+        low.note_target(target, site, new)
         if target[0] == m.NAME:
             low.scope.operands[site] = _operands(value)
             if low.scope.loops and value[0] not in (m.CONST, m.NAME, m.TEXT):
-                low.scope.flags |= m.CARRIES
+                low.scope.flags |= m.LOCAL
         elif target[0] == m.NEW and low.scope.loops:
-            low.scope.flags |= m.CARRIES
+            low.scope.flags |= m.LOCAL
     return (m.ASSIGN, site, targets, value)
+
+
+def _is_new(value: Expr) -> bool:
+    """Whether an expression makes something, as opposed to naming what others may hold."""
+    if value[0] != m.CALL:
+        return value[0] in (m.NEW, m.DICT, m.COMP, m.CONST, m.TEXT, m.ARITH)
+    callee = value[2]
+    if callee[0] == m.NAME:
+        return callee[1] not in ("getattr", "next", "vars")
+    return callee[0] == m.ATTR and callee[1][0] != m.CALL and callee[2] not in _LOOK_UPS and callee[1] != (m.NAME, "self")
 
 
 def _operands(value: Expr) -> list[str]:
@@ -259,10 +292,10 @@ def _operands(value: Expr) -> list[str]:
 
 
 def _augment(low: Lowering, node: cst.AugAssign, site: Site) -> Stmt:
-    low.scope.flags |= m.GROWS
     target = expression(low, node.target)
     value = expression(low, node.value)
-    low.note_target(target, site)
+    low.note_target(target, site, new=True)
+    low.scope.keep(m.GROWS, target)
     operator = type(node.operator).__name__.removesuffix("Assign")
     return (m.AUGMENT, site, target, operator, value)
 
@@ -326,7 +359,9 @@ def _dotted(node: Any) -> str:
 
 def _scope_names(operation: int) -> Callable[[Lowering, Any, Site], Stmt]:
     def handler(low: Lowering, node: Any, site: Site) -> Stmt:
-        return (operation, site, tuple(item.name.value for item in node.names))
+        names = tuple(item.name.value for item in node.names)
+        low.scope.taken.update(names)
+        return (operation, site, names)
 
     return handler
 

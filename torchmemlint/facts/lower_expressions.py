@@ -77,7 +77,7 @@ def _note_call(low: Lowering, call: Expr) -> None:
             elif whole[0] == m.ATTR and whole[1] == _SELF and low.class_uses is not None:
                 low.class_uses.setdefault(whole[2] + "[]", set()).add(method)
         if method in _GROWERS:
-            scope.flags |= m.GROWS
+            scope.keep(m.GROWS, receiver)
         elif method == "eval":
             scope.flags |= m.EVALUATES
         elif "backward" in method:

@@ -37,6 +37,9 @@ RETURNED = 1  # how a block ended before its end
 JUMPED = 2
 
 
+Journal = list[tuple[dict[Any, Value], Any, "Value | None"]]
+
+
 class Loop:
     """One loop, or the repeated calls of a public function ("call")."""
 
@@ -115,7 +118,7 @@ class Machine:
         self.loops: tuple[Loop, ...] = ()
         self.grad = ASSUMED
         self.conditions = 0
-        self.journal: list[tuple[dict[Any, Value], Any, Value | None]] | None = None
+        self.journal: Journal | None = None
         self.stack: list[Frame] = []
         self.steps = 0
         self.most_steps = facts.statements * _STEPS_PER_STATEMENT + 3000
@@ -181,6 +184,12 @@ class Machine:
             self.journal.append((where, key, where.get(key)))
         where[key] = value
 
+    def forget_locals(self, frame: Frame, journal: Journal | None, since: int) -> None:
+        """Take a finished call's own variables out of the journal: no branch around it will look at them."""
+        if journal is not None and journal is self.journal:
+            local = frame.vars
+            journal[since:] = [entry for entry in journal[since:] if entry[0] is not local]
+
     def join(self, a: Value, b: Value) -> Value:
         return join(a, b, self.derivation)
 
@@ -194,7 +203,7 @@ class Machine:
         before: dict[tuple[int, Any], tuple[dict[Any, Value], Any, Value | None]] = {}
         self.conditions += conditional
         for arm in arms:
-            journal: list[tuple[dict[Any, Value], Any, Value | None]] = []
+            journal: Journal = []
             self.journal = journal
             frame.dead = 0
             arm()
