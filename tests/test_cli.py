@@ -329,10 +329,10 @@ def test_a_bug_in_a_rule_costs_one_file_only(write: Write, lint: Lint, monkeypat
 
     real = analysis.findings
 
-    def faulty(source, rules):  # type: ignore[no-untyped-def]
+    def faulty(source, rules, *rest):  # type: ignore[no-untyped-def]
         if source.path == "a.py":
             raise KeyError("oops")
-        return real(source, rules)
+        return real(source, rules, *rest)
 
     monkeypatch.setattr(analysis, "findings", faulty)
     write({"a.py": NO_EFFECT, "b.py": NO_EFFECT})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import marshal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,7 +14,8 @@ from conftest import ROOT
 
 from torchmemlint.facts import model as m
 from torchmemlint.facts.lower import lower
-from torchmemlint.facts.model import ClassFacts, FileFacts, FunctionFacts, Param
+from torchmemlint.facts.model import FileFacts
+from torchmemlint.facts.packing import pack, unpack
 from torchmemlint.facts.positions import positions
 from torchmemlint.finding import Location
 
@@ -114,34 +114,18 @@ def ast_calls(text: str) -> dict[tuple[int, int, int, int], str]:
     return found
 
 
-def plain(value: Any) -> Any:
-    """Named tuples as plain ones: what a cache would keep."""
-    if isinstance(value, tuple):
-        return tuple(plain(part) for part in value)
-    return value
-
-
-def restored(value: Any) -> FileFacts:
-    functions, classes, statements = value
-    return FileFacts(
-        tuple(FunctionFacts(*f)._replace(params=tuple(Param(*p) for p in f[3])) for f in functions),
-        tuple(ClassFacts(*c) for c in classes),
-        statements,
-    )
-
-
 @pytest.mark.parametrize("path", [*OWN, *FIXTURES], ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_facts_of_a_file(path: Path) -> None:
     text = path.read_text("utf-8")
     facts = lower(text)
-    assert restored(marshal.loads(marshal.dumps(plain(facts)))) == facts
+    assert unpack(pack(facts)) == facts
     assert lower(text) == facts
     check_positions(text, facts)
 
 
 def test_facts_of_most_syntax() -> None:
     facts = lower(SYNTAX)
-    assert restored(marshal.loads(marshal.dumps(plain(facts)))) == facts
+    assert unpack(pack(facts)) == facts
     check_positions(SYNTAX, facts)
 
 

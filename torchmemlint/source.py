@@ -50,8 +50,13 @@ class Source:
 
     def has_trace(self) -> bool:
         """Whether the bytes name torch or a library whose memory the rules know."""
-        lowered = self.raw.lower()
-        return any(trace in lowered for trace in TRACES)
+        return has_trace(self.raw)
+
+
+def has_trace(raw: bytes) -> bool:
+    """Whether a file's bytes name torch or a library whose memory the rules know."""
+    lowered = raw.lower()
+    return any(trace in lowered for trace in TRACES)
 
 
 def read(path: str, max_size: int) -> Source:

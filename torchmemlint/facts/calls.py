@@ -10,6 +10,7 @@ from .functions import call_function
 from .instances import call_instance, construct, is_module, ran
 from .knowledge import IN_PLACE_LIGHT, LIGHT_RESULTS
 from .library import call_external
+from .linking import module_member
 from .machine import Frame, Machine, evaluates
 from .model import Expr, Site
 from .objects import call_object
@@ -28,6 +29,7 @@ from .values import (
     Light,
     Method,
     Mode,
+    Module,
     Obj,
     Opaque,
     Partial,
@@ -90,7 +92,7 @@ def _arguments(
         for atom in value:
             if type(atom) is Obj:
                 for field, part in atom.fields.items():
-                    if field[0] == "[":
+                    if field[:1] == "[":
                         kwargs[field[1:-1]] = part
     return args, kwargs
 
@@ -165,6 +167,11 @@ def call_method(
         return _class_method(machine, frame, atom, name, args, kwargs, site)
     if kind is Super:
         return _super_method(machine, frame, atom, name, args, kwargs, site)
+    if kind is Module:
+        found = module_member(machine, atom.unit, name)
+        if found:
+            return call(machine, frame, found, args, kwargs, site)
+        return call_external(machine, frame, f"{atom.unit.name}.{name}", args, kwargs, site)
     if kind is Opaque:
         if name in LIGHT_RESULTS:
             machine.derivation.consumed.add(atom.node)

@@ -44,8 +44,8 @@ def _decorate(machine: Machine, frame: Frame, function: Function, decorator: Exp
 
 def define_class(machine: Machine, frame: Frame, index: int, facts: ClassFacts) -> Value:
     """The class that a `class` statement makes; its body runs now."""
-    known = machine.classes.get(index)
-    if known is not None and known.frame.parent is frame:
+    known = frame.unit.classes.get(index)
+    if isinstance(known, Class) and known.frame.parent is frame:
         return (known,)
     bases: list[Class] = []
     external: list[str] = []
@@ -63,11 +63,11 @@ def define_class(machine: Machine, frame: Frame, index: int, facts: ClassFacts) 
                 grad = atom.grad
             elif type(atom) is External:
                 external.append("@" + atom.dotted.rsplit(".", 1)[-1])
-    body = machine.facts.functions[facts.body]
-    inner = Frame(body, frame, frame, frame.call_site)
+    body = frame.unit.facts.functions[facts.body]
+    inner = Frame(body, frame, frame, frame.call_site, frame.unit)
     inner.loops = machine.loops
     klass = Class(facts, inner, bases, tuple(dict.fromkeys(external)))
-    machine.classes[index] = klass
+    frame.unit.classes[index] = klass
     machine.stack.append(inner)
     machine.block(inner, body.body)
     machine.stack.pop()

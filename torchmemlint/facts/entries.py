@@ -4,70 +4,31 @@ from __future__ import annotations
 
 from . import expressions as _expressions  # noqa: F401  registers what evaluates and executes
 from . import knowledge
-from . import model as m
 from . import statements as _statements  # noqa: F401
 from .functions import call_unseen
+from .linking import Project
 from .machine import Frame, Machine
-from .model import FileFacts, FunctionFacts
+from .model import FileFacts
+from .relevance import worth_running
 from .unknown import modules_by_use
 from .values import ASSUMED, OFF, ON, Class, Function, Light, Mode, Obj
 
-# What makes a function worth a run of its own: it changes what others hold, or says how gradients are to be kept.
-_SINKS = m.GROWS | m.KEEPS | m.BACKWARD | m.HOOKS | m.THREADS | m.RECORDS | m.DISCARDS | m.MODE | m.RELEASES | m.EVALUATES
-# A graph that only locals keep matters while the function trains or evaluates, itself or through what it calls.
-_DRIVES = m.BACKWARD | m.EVALUATES | m.MODE | m.HOOKS | m.THREADS
 _ROUNDS = 2
 
 
-def run(facts: FileFacts) -> Machine:
-    """Run everything in a file; returns the machine with what it noted."""
-    machine = Machine(facts)
+def run(facts: FileFacts, path: str = "", project: Project | None = None) -> Machine:
+    """Run everything in a file, with what it uses of the project; returns the machine with what it noted."""
+    machine = Machine(facts, path, project)
     machine.used_as_modules = modules_by_use(facts)
     machine.stack.append(machine.module_frame)
     machine.grad = ON
     machine.block(machine.module_frame, facts.functions[0].body)
     machine.stack.pop()
-    worth = _worth(facts)
+    worth = worth_running(facts)
     _functions(machine, machine.module_frame, worth)
-    for cls in list(machine.classes.values()):
+    for cls in [cls for cls in machine.home.classes.values() if isinstance(cls, Class)]:
         _methods(machine, cls, worth)
     return machine
-
-
-def _worth(facts: FileFacts) -> set[int]:
-    """The functions that a rule could speak about: with a sink of their own, or calling one by that name."""
-    worth = {i for i, function in enumerate(facts.functions) if function.flags & _SINKS or _evaluation(function)}
-    driving = {i for i, function in enumerate(facts.functions) if function.flags & _DRIVES or _evaluation(function)}
-    _add_callers(facts, driving)
-    worth |= {i for i in driving if facts.functions[i].flags & m.LOCAL}
-    _add_callers(facts, worth)
-    return worth
-
-
-def _add_callers(facts: FileFacts, chosen: set[int]) -> None:
-    """Add all functions that call a chosen one by its name, or that it is defined in."""
-    callers: dict[str, list[int]] = {}
-    outer: dict[int, int] = {}
-    for index, function in enumerate(facts.functions):
-        for name in function.calls:
-            callers.setdefault(name, []).append(index)
-        for inner in function.inner:
-            outer[inner] = index
-    queue = list(chosen)
-    while queue:
-        index = queue.pop()
-        found = callers.pop(facts.functions[index].name, [])
-        if index in outer:
-            found.append(outer[index])
-        for caller in found:
-            if caller not in chosen:
-                chosen.add(caller)
-                queue.append(caller)
-
-
-def _evaluation(function: FunctionFacts) -> bool:
-    name = function.name.lower()
-    return any(word in name for word in knowledge.EVALUATION_WORDS) and bool(function.calls)
 
 
 def _functions(machine: Machine, frame: Frame, worth: set[int]) -> None:
@@ -83,6 +44,26 @@ def _functions(machine: Machine, frame: Frame, worth: set[int]) -> None:
     for function in pending:
         if id(function.facts) not in machine.reached:
             enter(machine, function, None)
+
+
+def _templates(machine: Machine, cls: Class) -> list[Function]:
+    """Methods that a class inherits from another file and that call what the class defines."""
+    own = {name for entry in cls.mro if entry.frame.unit is machine.home for name in entry.facts.methods}
+    found: dict[str, Function] = {}
+    for entry in cls.mro:
+        unit = entry.frame.unit
+        if unit is machine.home:
+            continue
+        for name, index in entry.facts.methods.items():
+            function = unit.facts.functions[index]
+            if name in own or name in found or name == "__init__" or own.isdisjoint(function.calls):
+                continue
+            if not unit.is_worth_running(index):
+                continue
+            for member in entry.frame.vars.get(name, ()):
+                if type(member) is Function and member.kind in ("", "class"):
+                    found[name] = member
+    return list(found.values())
 
 
 def enter(machine: Machine, function: Function, receiver: object) -> None:
@@ -127,6 +108,7 @@ def _methods(machine: Machine, cls: Class, worth: set[int]) -> None:
     ]
     indices = {id(machine.facts.functions[index]) for index in worth}
     wanted = [f for f in own if id(f.facts) in indices and id(f.facts) not in machine.reached]
+    wanted += _templates(machine, cls)
     if not wanted:
         return
     if "torch.autograd.Function" in cls.external:

@@ -89,7 +89,7 @@ class Evidence:
         """Noted statements of one kind, each place once."""
         seen: set[Site] = set()
         for note in self.machine.plain:
-            if note.kind == kind and note.site not in seen:
+            if note.kind == kind and note.site not in seen and self.machine.is_home(note.site):
                 seen.add(note.site)
                 yield note
 
@@ -208,8 +208,11 @@ class Evidence:
         if store.grad == DEPENDS:
             weight = min(weight, 2)
         training = any(loop.backward for loop in growing or repeats)
+        anchor = self._anchor(store)
+        if anchor is None:
+            return
         yield Retention(
-            site=self._anchor(store),
+            site=anchor,
             store=store.site,
             graph=graph,
             how=store.how,
@@ -320,11 +323,16 @@ class Evidence:
             frame = frame.caller
         return False
 
-    def _anchor(self, store: Store) -> Site:
-        """The store, or, where others store innocent values there, the call through which the bad one came."""
-        innocent = self.machine.innocent
+    def _anchor(self, store: Store) -> Site | None:
+        """The store, or, where others store innocent values there, the call through which the bad one came.
+
+        Always in the home file: what another file keeps is said of the line that hands it over. None if no line
+        does: then it is the other file's affair.
+        """
+        if not self.machine.is_home(store.site):
+            return next((label[1] for label in self._origins(store.node) if label[0] == "handed over"), None)
         for site in (store.site, *reversed(store.trail)):
-            if site not in innocent:
+            if site not in self.machine.innocent and self.machine.is_home(site):
                 return site
         return store.site
 
@@ -339,6 +347,8 @@ class Evidence:
             if call.grad in (OFF, DEPENDS, WANTED):
                 continue
             names = [frame.name for frame in call.frames]
+            if not self.machine.is_home(call.site):
+                continue
             found.append(
                 Recording(
                     site=call.site,

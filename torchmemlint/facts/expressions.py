@@ -41,7 +41,7 @@ def _const(machine: Machine, frame: Frame, expr: Expr) -> Value:
 def _name(machine: Machine, frame: Frame, expr: Expr) -> Value:
     name = expr[1]
     value = machine.look_up(frame, name)
-    if not value and name in machine.used_as_modules:
+    if not value and name in machine.used_as_modules and frame.unit is machine.home:
         return imagine_name(machine, frame, name)
     return get_builtin(name) if value is None else value
 
@@ -122,7 +122,7 @@ def elements(machine: Machine, frame: Frame, value: Value) -> Value:
     for atom in value:
         if type(atom) is Obj:
             for key, part in atom.fields.items():
-                if key == "*" or key[0] == "[":
+                if key == "*" or key[:1] == "[":
                     result = machine.join(result, read(machine, atom, part))
     return result
 
@@ -336,7 +336,7 @@ def _yield_from(machine: Machine, frame: Frame, expr: Expr) -> Value:
 
 @evaluates(m.LAMBDA)
 def _lambda(machine: Machine, frame: Frame, expr: Expr) -> Value:
-    return (Function(machine.facts.functions[expr[1]], frame, None),)
+    return (Function(frame.unit.facts.functions[expr[1]], frame, None),)
 
 
 # -- displays -------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from .values import (
     UNKNOWN,
     Function,
     Light,
+    Obj,
     Opaque,
     Tensor,
     Value,
@@ -48,18 +49,22 @@ def call_function(
         manager.fields["$call"] = ((function, receiver, args, kwargs),)
         return (manager,)
     active = sum(entry.facts is facts for entry in machine.stack)
-    if machine.exhausted or machine.too_deep or active > 1 or (active and on_yield is None and len(facts.body) > 30):
+    again = active > 1 or (active and on_yield is None and len(facts.body) > 30)
+    if again or machine.too_deep or not machine.may_enter(function.frame.unit):
         return _unentered(machine, args, kwargs)
     key = (site, id(facts), id(receiver))
     inner = frame.children.get(key)
     if inner is None:
-        inner = Frame(facts, _lexical_parent(function), frame, site)
+        inner = Frame(facts, _lexical_parent(function), frame, site, function.frame.unit)
         frame.children[key] = inner
     inner.vars = {}
     inner.function, inner.receiver, inner.loops = function, receiver, machine.loops
     inner.returns = inner.yields = UNKNOWN
     inner.dead = 0
     inner.on_yield = on_yield
+    if frame.unit is machine.home and inner.unit is not machine.home:
+        args = [_handed_over(machine, value, site) for value in args]
+        kwargs = {name: _handed_over(machine, value, site) for name, value in kwargs.items()}
     machine.stack.append(inner)
     bind(machine, inner, function, receiver, args, kwargs)
     outer_grad = machine.grad
@@ -83,7 +88,24 @@ def call_function(
         return (made,)
     if not inner.returns and facts.returns is not None:
         return value_of_hint(machine, inner, facts.returns, 2, "returns")
+    if frame.unit is not machine.home and inner.unit is machine.home:
+        return _handed_over(machine, inner.returns, inner.returned_at)
     return inner.returns
+
+
+def _handed_over(machine: Machine, value: Value, site: Site, depth: int = 2) -> Value:
+    """What the home file gives to a function of another file, or returns to one: whatever is done with it there
+    is said of this line."""
+    result: list[Any] = []
+    for atom in value:
+        if type(atom) is Tensor:
+            atom = atom._replace(node=machine.derivation.node((atom.node,), ("handed over", site)))
+        elif type(atom) is Obj and depth and atom.kind in ("dict", "tuple"):
+            for key, part in list(atom.fields.items()):
+                if key[:1] != "$" and machine.reach(part, depth - 1):
+                    machine.put(atom.fields, key, _handed_over(machine, part, site, depth - 1))
+        result.append(atom)
+    return tuple(result)
 
 
 def _note_mode(machine: Machine, inner: Frame, function: Function) -> None:
@@ -149,7 +171,7 @@ def call_unseen(machine: Machine, function: Function, receiver: Any) -> tuple[Fr
     key = ("unseen", id(facts), id(receiver))
     inner = parent.children.get(key)
     if inner is None:
-        inner = Frame(facts, _lexical_parent(function), None, -1)
+        inner = Frame(facts, _lexical_parent(function), None, -1, function.frame.unit)
         parent.children[key] = inner
     inner.vars = {}
     inner.function, inner.receiver, inner.loops = function, receiver, machine.loops

@@ -38,6 +38,19 @@ def is_module(cls: Class) -> bool:
     return bool(cls.external) and cls.find("forward") is not None
 
 
+def is_dull(machine: Machine, cls: Class) -> bool:
+    """Whether a module class of another file does nothing that a rule could speak about: what it computes is known
+    without running it."""
+    if cls.frame.unit is machine.home or not is_module(cls):
+        return False
+    return not any(
+        entry.frame.unit.is_worth_running(index)
+        for entry in cls.mro
+        for name, index in entry.facts.methods.items()
+        if name != "__init__"
+    )
+
+
 def construct(machine: Machine, frame: Frame, cls: Class, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
     """An instance of a class of the file."""
     obj = machine.allocate(frame, ("instance", site, cls.facts.site), "instance", cls)
@@ -45,6 +58,8 @@ def construct(machine: Machine, frame: Frame, cls: Class, args: list[Value], kwa
     known = machine.instances.setdefault(id(cls), [])
     if obj not in known:
         known.append(obj)
+    if is_dull(machine, cls):
+        return (obj,)
     init = cls.find("__init__")
 
     def initialise() -> None:
@@ -67,7 +82,7 @@ def _fill_fields(machine: Machine, frame: Frame, cls: Class, obj: Obj, args: lis
     """A dataclass, NamedTuple or attrs class: arguments become fields in the order they are declared."""
     names: list[str] = []
     for entry in reversed(cls.mro):
-        body = machine.facts.functions[entry.facts.body].body
+        body = entry.frame.facts.body
         names += [s[2][1] for s in body if s[0] == m.ANNOTATE and s[2][0] == m.NAME and s[2][1] not in names]
     for index, name in enumerate(names):
         value = kwargs.get(name) if name in kwargs else (args[index] if index < len(args) else None)
@@ -83,7 +98,7 @@ def _fill_fields(machine: Machine, frame: Frame, cls: Class, obj: Obj, args: lis
 def _default_of_field(machine: Machine, cls: Class, name: str) -> Value:
     """What a dataclass or attrs field starts with: `field(default_factory=list)`, `attr.ib(factory=dict)`."""
     for entry in cls.mro:
-        for statement in machine.facts.functions[entry.facts.body].body:
+        for statement in entry.frame.facts.body:
             if statement[0] != m.ANNOTATE or statement[2] != (m.NAME, name) or statement[4] is None:
                 continue
             default = statement[4]
@@ -98,6 +113,8 @@ def _default_of_field(machine: Machine, cls: Class, name: str) -> Value:
 
 def call_instance(machine: Machine, frame: Frame, obj: Obj, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
     """`obj(...)`: `forward` of a module, `__call__` of anything else."""
+    if isinstance(obj.cls, Class) and is_dull(machine, obj.cls):
+        return run_module(machine, frame, obj, args, kwargs, site)
     if isinstance(obj.cls, Class):
         names = ("forward", "__call__") if obj.kind == "module" else ("__call__", "forward")
         for name in names:
@@ -195,7 +212,7 @@ def instance_of(machine: Machine, frame: Frame, cls: Class, ident: Any) -> Value
         obj.serial = machine.serial
         obj.unknown = True
         machine.module_frame.allocs[key] = obj
-        if not machine.exhausted and not machine.too_deep:
+        if not machine.exhausted and not machine.too_deep and not is_dull(machine, cls):
             _construct_unseen(machine, cls, obj)
     return (obj,)
 

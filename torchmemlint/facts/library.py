@@ -35,10 +35,6 @@ Kwargs = dict[str, Value]
 _MODULE_PACKAGES = frozenset(("nn", "layers", "backbones"))
 
 
-def import_name(dotted: str) -> Value:
-    return (External(dotted),)
-
-
 def get_builtin(name: str) -> Value:
     return (External("builtins." + name),) if name in knowledge.BUILTINS else UNKNOWN
 

@@ -66,10 +66,12 @@ class _Scope:
 class Lowering:
     """One walk over one file."""
 
-    def __init__(self) -> None:
+    def __init__(self, number: int = 0) -> None:
+        self.number = number
+        self.first = number * m.STATEMENTS_PER_FILE
         self.functions: list[FunctionFacts | None] = []
         self.classes: list[ClassFacts | None] = []
-        self.ordinal = -1
+        self.ordinal = self.first - 1
         self.calls = 0
         self.ids = 0
         self.scope = _Scope()
@@ -95,10 +97,12 @@ class Lowering:
 
     def file(self, module: cst.Module) -> FileFacts:
         self.functions.append(None)
-        self.functions[0] = self._finish("<module>", 0, (), (), None, self._block(module.body), self.scope)
+        body = self._block(module.body)
+        site = self.first * m.CALLS_PER_STATEMENT
+        self.functions[0] = self._finish("<module>", site, (), (), None, body, self.scope)
         functions = tuple(function for function in self.functions if function is not None)
         classes = tuple(klass for klass in self.classes if klass is not None)
-        return FileFacts(functions, classes, self.ordinal + 1)
+        return FileFacts(functions, classes, self.ordinal + 1 - self.first, self.number)
 
     def _finish(
         self,
@@ -274,7 +278,9 @@ def _is_new(value: Expr) -> bool:
     callee = value[2]
     if callee[0] == m.NAME:
         return callee[1] not in ("getattr", "next", "vars")
-    return callee[0] == m.ATTR and callee[1][0] != m.CALL and callee[2] not in _LOOK_UPS and callee[1] != (m.NAME, "self")
+    if callee[0] != m.ATTR or callee[2] in _LOOK_UPS:
+        return False
+    return bool(callee[1][0] != m.CALL and callee[1] != (m.NAME, "self"))
 
 
 def _operands(value: Expr) -> list[str]:
@@ -496,6 +502,6 @@ _SMALL: dict[type, Callable[[Lowering, Any, Site], Stmt | None]] = {
 }
 
 
-def lower(text: str) -> FileFacts:
-    """The facts of one file. Raises `libcst.ParserSyntaxError` where libcst cannot parse it."""
-    return Lowering().file(cst.parse_module(text))
+def lower(text: str, number: int = 0) -> FileFacts:
+    """The facts of the file with this number. Raises `libcst.ParserSyntaxError` where libcst cannot parse it."""
+    return Lowering(number).file(cst.parse_module(text))

@@ -7,21 +7,25 @@ joined. Every write goes through `put`, which keeps a journal, so an arm can be 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from . import model as m
 from .events import NEVER, Backward, ModuleCall, Plain, Reset, Store
+from .linking import Project, Unit, link, module_name
 from .model import Expr, FileFacts, FunctionFacts, Site, Stmt
 from .values import (
     ASSUMED,
     ATTACHED,
     FREE,
     LIGHT,
+    ON,
     UNKNOWN,
     Class,
     Derivation,
     Function,
+    Imported,
     Obj,
     Tensor,
     Value,
@@ -73,13 +77,18 @@ class Frame:
         "outer",
         "parent",
         "receiver",
+        "returned_at",
         "returns",
+        "unit",
         "vars",
         "yields",
     )  # fmt: skip
 
-    def __init__(self, facts: FunctionFacts, parent: Frame | None, caller: Frame | None, call_site: Site) -> None:
+    def __init__(
+        self, facts: FunctionFacts, parent: Frame | None, caller: Frame | None, call_site: Site, unit: Unit
+    ) -> None:
         self.facts = facts
+        self.unit = unit  # the file that it is in
         self.parent = parent  # lexically enclosing
         self.caller = caller
         self.call_site = call_site
@@ -91,6 +100,7 @@ class Frame:
         self.children: dict[Any, Frame] = {}
         self.loops: tuple[Loop, ...] = ()
         self.returns: Value = UNKNOWN
+        self.returned_at: Site = -1  # the last statement that returned something heavy
         self.yields: Value = UNKNOWN
         self.dead = 0
         self.on_yield: Callable[[Value], None] | None = None
@@ -110,23 +120,27 @@ class Frame:
 
 
 class Machine:
-    """An abstract run over one file."""
+    """An abstract run over one file, its home, and what that uses of others."""
 
-    def __init__(self, facts: FileFacts) -> None:
+    def __init__(self, facts: FileFacts, path: str = "", project: Project | None = None) -> None:
         self.facts = facts
+        self.project = project
+        self.units: dict[str, Unit] = {}
+        self.links: dict[Imported, Value] = {}
+        self.import_depth = 0
         self.derivation = Derivation()
         self.loops: tuple[Loop, ...] = ()
         self.grad = ASSUMED
         self.conditions = 0
         self.journal: Journal | None = None
         self.stack: list[Frame] = []
-        self.steps = 0
+        self.steps = self.steps_away = 0  # in the home file, in others
         self.most_steps = facts.statements * _STEPS_PER_STATEMENT + 3000
         self.module_depth = 0
         self.site: Site = 0  # what is being run: a statement, or a call in it
         self.statement: Site = 0
-        self.module_frame = Frame(facts.functions[0], None, None, -1)
-        self.classes: dict[int, Class] = {}
+        self.home = self.add_unit(facts, path)
+        self.module_frame = self.home.frame
         self.instances: dict[int, list[Obj]] = {}  # those that the file makes, by class
         self.reads: dict[tuple[int, str], set[str]] = {}  # which functions read an attribute
         self.reached: set[int] = set()
@@ -157,13 +171,46 @@ class Machine:
 
     # -- running ----------------------------------------------------------------------------------
 
+    def add_unit(self, facts: FileFacts, path: str) -> Unit:
+        """Take a file into the run; nothing of it is executed yet."""
+        unit = Unit(facts, path)
+        unit.frame = Frame(facts.functions[0], None, None, -1, unit)
+        self.units[path] = unit
+        return unit
+
+    @contextmanager
+    def apart(self, frame: Frame) -> Iterator[None]:
+        """A state of its own for a part of a module body, which runs when it is imported."""
+        names = (
+            "loops", "grad", "conditions", "journal", "stack", "site", "statement", "module_depth", "in_hook",
+            "threads", "bare",
+        )  # fmt: skip
+        before = [getattr(self, name) for name in names]
+        self.loops, self.grad, self.journal, self.stack = (), ON, None, [frame]
+        self.conditions = self.module_depth = self.in_hook = self.threads = 0
+        self.import_depth += 1
+        try:
+            yield
+        finally:
+            self.import_depth -= 1
+            frame.dead = 0
+            for name, value in zip(names, before, strict=True):
+                setattr(self, name, value)
+
+    def is_home(self, site: Site) -> bool:
+        return m.file_of(site) == self.facts.number
+
     def eval(self, frame: Frame, expr: Expr) -> Value:
         return EVALUATE[expr[0]](self, frame, expr)
 
     def block(self, frame: Frame, statements: Sequence[Stmt]) -> None:
         """Run statements until one of them returns or jumps."""
+        away = frame.unit is not self.home
         for statement in statements:
-            self.steps += 1
+            if away:
+                self.steps_away += 1
+            else:
+                self.steps += 1
             self.site = self.statement = statement[1]
             EXECUTE[statement[0]](self, frame, statement)
             if frame.dead:
@@ -172,6 +219,10 @@ class Machine:
     @property
     def exhausted(self) -> bool:
         return self.steps > self.most_steps
+
+    def may_enter(self, unit: Unit) -> bool:
+        """Whether there is time left for a function of this file."""
+        return not self.exhausted and (unit is self.home or self.steps_away <= self.most_steps)
 
     @property
     def too_deep(self) -> bool:
@@ -280,12 +331,15 @@ class Machine:
     # -- scopes -----------------------------------------------------------------------------------
 
     def look_up(self, frame: Frame, name: str) -> Value | None:
-        current: Frame | None = frame
-        if name in frame.outer:
-            current = frame.outer[name]
+        current: Frame | None = frame.outer.get(name, frame)
         while current is not None:
-            if name in current.vars:
-                return current.vars[name]
+            value = current.vars.get(name)
+            if value is not None:
+                if value and (type(value[0]) is Imported or (len(value) > 1 and type(value[1]) is Imported)):
+                    value = current.vars[name] = link(self, value)
+                return value
+            if current.parent is None:
+                return module_name(self, current, name)
             current = current.parent
         return None
 
@@ -319,7 +373,7 @@ class Machine:
             elif kind is Obj and depth and id(atom) not in seen and atom.kind not in ("module", "optimizer"):
                 seen.add(id(atom))
                 for key, part in atom.fields.items():
-                    if part and key[0] != "$":
+                    if part and key[:1] != "$":
                         self._reach(part, depth - 1, found, seen)
 
     def store(self, frame: Frame, owner: Obj | Frame, key: str, value: Value, how: str, site: Site) -> Value:

@@ -5,7 +5,8 @@ operation numbers below; strings, numbers and `None` are the only leaves, so the
 facts goes through `marshal` unchanged and can be cached or sent between processes.
 
 A *site* is a place in the source: `ordinal * 256 + n`, where `ordinal` counts statements in the
-order they are written and `n` counts the calls inside one (0 is the statement itself).
+order they are written and `n` counts the calls inside one (0 is the statement itself). Ordinals of a
+file start at its number (made from its content) times 2 ** 20, so that sites of different files differ.
 `positions.py` turns sites into rows and columns for the few files that need them.
 """
 
@@ -17,6 +18,14 @@ Expr = tuple[Any, ...]
 Stmt = tuple[Any, ...]
 Site = int
 CALLS_PER_STATEMENT: Final = 256
+STATEMENTS_PER_FILE: Final = 1 << 20
+_SITES_PER_FILE: Final = CALLS_PER_STATEMENT * STATEMENTS_PER_FILE
+
+
+def file_of(site: Site) -> int:
+    """The number of the file that a site is in."""
+    return site // _SITES_PER_FILE
+
 
 # Expressions: (operation, operands...)
 CONST: Final = 0  # value
@@ -111,7 +120,11 @@ class FileFacts(NamedTuple):
     functions: tuple[FunctionFacts, ...]
     classes: tuple[ClassFacts, ...]
     statements: int
+    number: int  # of the file; sites in different files differ
 
+
+NAMESPACE: Final = FileFacts((FunctionFacts("<module>", -1, 0, (), (), None, (), False, 0, (), {}, {}, ()),), (), 0, 0)
+"""A folder without an `__init__.py`: a package with nothing in it but its modules."""
 
 # What a function may do that a rule could speak about; a function without any, whose callees have
 # none either, is never evaluated for its own sake.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import knowledge
+from .linking import module_member
 from .machine import Frame, Machine
 from .model import Site
 from .tensors import free, freeze_owner, loss, tensor_attribute, wide_loss_label
@@ -26,6 +27,7 @@ from .values import (
     Function,
     Light,
     Method,
+    Module,
     Obj,
     Opaque,
     Super,
@@ -56,6 +58,8 @@ def get_attribute(machine: Machine, frame: Frame, atom: Any, name: str) -> Value
     if kind is Class:
         found = atom.find(name)
         return UNKNOWN if found is None else found
+    if kind is Module:
+        return module_member(machine, atom.unit, name) or UNKNOWN
     if kind is Opaque:
         return (atom,)
     if kind is Super and type(atom.receiver) is Obj:
@@ -107,8 +111,8 @@ def set_attribute(machine: Machine, frame: Frame, owner: Any, name: str, value: 
     if type(owner) is Tensor:
         _set_on_tensor(machine, frame, owner, name, value, site)
         return
-    if type(owner) is Class:
-        owner_frame = owner.frame
+    if type(owner) in (Class, Module):
+        owner_frame = owner.unit.frame if type(owner) is Module else owner.frame
         stored = machine.store(frame, owner_frame, name, value, how, site)
         machine.put(owner_frame.vars, name, stored)
         return
@@ -232,7 +236,7 @@ def _grow(machine: Machine, frame: Frame, obj: Obj, name: str, args: list[Value]
             for atom in value:
                 if type(atom) is Obj:
                     for field, part in atom.fields.items():
-                        if field == "*" or field[0] == "[":
+                        if field == "*" or field[:1] == "[":
                             machine.grow(frame, obj, part, site, field)
         for key, value in kwargs.items():
             machine.grow(frame, obj, value, site, f"[{key}]")

@@ -23,7 +23,7 @@ def describe_object(obj: Obj) -> str:
     if obj.home is not None:
         owner, key = obj.home
         if isinstance(owner, Obj):
-            text = f"self.{key}" if key[0].isalpha() or key[0] == "_" else describe_object(owner)
+            text = f"self.{key}" if key[:1].isalpha() or key[:1] == "_" else describe_object(owner)
         else:
             text = key
     if text:
@@ -36,15 +36,16 @@ def describe_object(obj: Obj) -> str:
 def describe(owner: Obj | Frame, key: str, machine: Machine) -> Holder:
     """Who a place belongs to, in words."""
     if isinstance(owner, Frame):
-        if owner is machine.module_frame:
-            return Holder("global", key, "the module", False)
+        if owner is owner.unit.frame:
+            named = key if owner is machine.module_frame else f"{owner.unit.name}.{key}"
+            return Holder("global", named, "the module", False)
         if owner.function is None:
             return Holder("class", f"{owner.name}.{key}", owner.name, False)
         return Holder("local", key, owner.name, False)
     container = owner.kind in ("list", "dict", "set", "deque", "tuple", "queue", "generator")
     if not container:
         cls = owner.cls.facts.name if isinstance(owner.cls, Class) else ""
-        named = key if key[0].isalpha() or key[0] == "_" else describe_object(owner)
+        named = key if key[:1].isalpha() or key[:1] == "_" else describe_object(owner)
         return Holder("attribute", f"self.{named}" if cls else named, cls, False)
     part = key if key.startswith("[") and not key[1:-1].isdigit() else ""
     if owner.home is None:

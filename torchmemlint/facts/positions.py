@@ -8,21 +8,22 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ..finding import Location
-from .model import CALLS_PER_STATEMENT, Site
+from .model import CALLS_PER_STATEMENT, STATEMENTS_PER_FILE, Site
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 Span = tuple[Location, Location]
 
 
 def positions(text: str, sites: Iterable[Site]) -> dict[Site, Span]:
-    """The spans of these sites. Raises SyntaxError if `ast` refuses the text."""
+    """The spans of these sites, all of one file. Raises SyntaxError if `ast` refuses the text."""
     wanted = set(sites)
+    first = min(wanted, default=0) // CALLS_PER_STATEMENT // STATEMENTS_PER_FILE * STATEMENTS_PER_FILE
     by_statement: dict[int, list[int]] = {}
     for site in wanted:
         by_statement.setdefault(site // CALLS_PER_STATEMENT, []).append(site % CALLS_PER_STATEMENT)
     lines = _LINE_END.split(text)  # not at form feeds, where Python sees no line end
     found: dict[Site, Span] = {}
-    for ordinal, statement in enumerate(_statements(ast.parse(text).body)):
+    for ordinal, statement in enumerate(_statements(ast.parse(text).body), first):
         numbers = by_statement.get(ordinal)
         if numbers is None:
             continue

@@ -164,7 +164,7 @@ def _copy_tree(machine: Machine, frame: Frame, obj: Obj, site: Site, depth: int)
     copy.unknown = obj.unknown
     machine.put(copy.fields, "$copy", LIGHT)
     for field, part in obj.fields.items():
-        if depth and field[0] != "$":
+        if depth and field[:1] != "$":
             part = tuple(
                 _copy_tree(machine, frame, atom, site, depth - 1) if type(atom) is Obj and atom is not obj else atom
                 for atom in part

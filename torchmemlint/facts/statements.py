@@ -10,7 +10,7 @@ from . import model as m
 from .calls import enter_context
 from .definitions import define_class, define_function
 from .expressions import bind_item, elements, iterate
-from .library import import_name
+from .linking import import_name
 from .machine import JUMPED, RETURNED, Frame, Machine, executes
 from .model import Expr, Site, Stmt
 from .narrowing import truth
@@ -206,7 +206,7 @@ def _assign_name(machine: Machine, frame: Frame, name: str, value: Value, site: 
     for atom in value:
         if type(atom) is Obj and not atom.settled:
             atom.home = (scope, name)
-        elif type(atom) is Mode and len(value) == 1 and scope is not machine.module_frame:
+        elif type(atom) is Mode and len(value) == 1 and scope is not frame.unit.frame:
             machine.note("mode-assigned", site, frame, atom.site)
     machine.put(scope.vars, name, value)
 
@@ -239,7 +239,10 @@ def _part_differentiated(machine: Machine, frame: Frame, site: Site, target: Exp
 @executes(m.RETURN)
 def _return(machine: Machine, frame: Frame, statement: Stmt) -> None:
     if statement[2] is not None:
-        frame.returns = machine.join(frame.returns, machine.eval(frame, statement[2]))
+        value = machine.eval(frame, statement[2])
+        if not is_light(value):
+            frame.returned_at = statement[1]
+        frame.returns = machine.join(frame.returns, value)
     else:
         frame.returns = machine.join(frame.returns, NOTHING)
     frame.dead = RETURNED
@@ -469,20 +472,20 @@ def _mode_by_name(context: Expr, site: Site) -> Value:
 
 @executes(m.DEF)
 def _def(machine: Machine, frame: Frame, statement: Stmt) -> None:
-    facts = machine.facts.functions[statement[2]]
+    facts = frame.unit.facts.functions[statement[2]]
     machine.put(frame.vars, facts.name, define_function(machine, frame, facts))
 
 
 @executes(m.CLASS)
 def _class(machine: Machine, frame: Frame, statement: Stmt) -> None:
-    facts = machine.facts.classes[statement[2]]
+    facts = frame.unit.facts.classes[statement[2]]
     machine.put(frame.vars, facts.name, define_class(machine, frame, statement[2], facts))
 
 
 @executes(m.IMPORT)
 def _import(machine: Machine, frame: Frame, statement: Stmt) -> None:
     for local, dotted in statement[2]:
-        machine.put(frame.vars, local, import_name(dotted))
+        machine.put(frame.vars, local, import_name(machine, frame, 0, dotted, ""))
 
 
 @executes(m.FROM)
@@ -490,13 +493,15 @@ def _from(machine: Machine, frame: Frame, statement: Stmt) -> None:
     _, _, level, module, names = statement
     for name, local in names:
         if name != "*":
-            machine.put(frame.vars, local, import_name("." * level + module + "." + name))
+            machine.put(frame.vars, local, import_name(machine, frame, level, module, name))
+        elif frame is machine.module_frame:
+            frame.unit.stars.append((level, module))
 
 
 @executes(m.GLOBAL)
 def _global(machine: Machine, frame: Frame, statement: Stmt) -> None:
     for name in statement[2]:
-        frame.outer[name] = machine.module_frame
+        frame.outer[name] = frame.unit.frame
 
 
 @executes(m.NONLOCAL)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
+    from .linking import Unit
     from .machine import Frame, Loop
     from .model import ClassFacts, FunctionFacts, Site
 
@@ -63,6 +64,21 @@ class External(NamedTuple):
     dotted: str
 
 
+class Imported(NamedTuple):
+    """A name imported from a module that may belong to the project; what it stands for is found when it is used."""
+
+    importer: str
+    level: int
+    module: str
+    name: str  # empty: the module itself
+
+
+class Module(NamedTuple):
+    """A module of the project."""
+
+    unit: Unit
+
+
 class Mode(NamedTuple):
     """A grad-mode context or decorator; `site` is where it was made, `entered` once it acts."""
 
@@ -72,7 +88,7 @@ class Mode(NamedTuple):
 
 
 class Function:
-    """A function of the file, with the frame that it was defined in."""
+    """A function of the project, with the frame that it was defined in."""
 
     __slots__ = ("facts", "frame", "grad", "kind", "mode", "owner")
 
@@ -97,14 +113,14 @@ class Partial(NamedTuple):
 
 
 class Method(NamedTuple):
-    """A method of something that is not a class of the file, not called yet: `loss.detach`."""
+    """A method of something that is not a class of the project, not called yet: `loss.detach`."""
 
     receiver: Any
     name: str
 
 
 class Class:
-    """A class of the file."""
+    """A class of the project."""
 
     __slots__ = ("bases", "external", "facts", "frame", "mro")
 
@@ -112,7 +128,7 @@ class Class:
         self.facts = facts
         self.frame = frame  # of the class body: its variables are the class attributes
         self.bases = bases
-        self.external = external  # dotted names of bases outside the file, also inherited ones
+        self.external = external  # dotted names of bases outside the project, also inherited ones
         self.mro: list[Class] = [self]
         for base in bases:
             self.mro += [entry for entry in base.mro if entry not in self.mro]

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import zlib
 from collections.abc import Collection, Iterable
 
 import libcst as cst
 
 from ..facts.entries import run
 from ..facts.evidence import Evidence
+from ..facts.linking import Project
 from ..facts.lower import lower
-from ..facts.positions import Span, positions
+from ..facts.machine import Machine
+from ..facts.model import FileFacts, file_of
+from ..facts.positions import positions
 from ..finding import Finding, Location, Related
 from ..rules import Report, Rule
-from ..source import Source
+from ..source import Source, Unreadable, read
+
+Place = tuple[str, Location, Location]  # path as the user would name it, start, end
 
 
 class Unparsable(Exception):
@@ -25,35 +32,55 @@ class Unparsable(Exception):
         self.message = message
 
 
-def findings(source: Source, rules: Collection[Rule]) -> list[Finding]:
+def facts_of(source: Source) -> FileFacts:
+    """The facts of one file. Raises Unparsable where libcst refuses the text."""
+    try:
+        return lower(source.text, zlib.crc32(source.raw) + 1)
+    except cst.ParserSyntaxError as error:
+        raise Unparsable(error.raw_line, error.raw_column + 1, error.message) from None
+
+
+def findings(source: Source, rules: Collection[Rule], path: str = "", project: Project | None = None) -> list[Finding]:
     """All findings of one file, unsorted and with suppressions not applied yet.
+
+    `path` is the file's absolute path: what it imports is looked up in the project, if there is one.
 
     Raises Unparsable where libcst refuses the text.
     """
-    try:
-        facts = lower(source.text)
-    except cst.ParserSyntaxError as error:
-        raise Unparsable(error.raw_line, error.raw_column + 1, error.message) from None
-    evidence = Evidence(run(facts))
-    spoken = [(rule, report) for rule in rules for report in rule.check(evidence)]
+    machine = run(facts_of(source), path, project)
+    evidence = Evidence(machine)
+    spoken = [(rule, report) for rule in rules for report in rule.check(evidence) if machine.is_home(report.site)]
     if not spoken:
         return []
-    spans = _spans(source.text, (report for _, report in spoken))
-    made = [_finding(source, rule, report, spans) for rule, report in spoken]
+    places = _places(source, machine, (report for _, report in spoken))
+    made = [_finding(source, rule, report, places) for rule, report in spoken]
     return list({(finding.code, finding.start): finding for finding in reversed(made)}.values())
 
 
-def _spans(text: str, reports: Iterable[Report]) -> dict[int, Span]:
+def _places(source: Source, machine: Machine, reports: Iterable[Report]) -> dict[int, Place]:
+    """Where the sites of the reports are, in this file and others."""
     sites = {site for report in reports for site in (report.site, *(note[0] for note in report.related))}
-    try:
-        return positions(text, sites)
-    except (SyntaxError, ValueError, RecursionError):
-        return {}  # newer syntax than this Python knows: rows are lost, findings are not
+    files = {unit.facts.number: unit.path for unit in machine.units.values() if unit is not machine.home}
+    found: dict[int, Place] = {}
+    for number in {file_of(site) for site in sites}:
+        try:
+            home = number == machine.facts.number
+            other = source if home else _read_again(files[number])
+            spans = positions(other.text, {site for site in sites if file_of(site) == number})
+        except (SyntaxError, ValueError, RecursionError, Unreadable, OSError):
+            continue  # newer syntax than this Python knows: rows are lost, findings are not
+        found.update({site: (other.path, *span) for site, span in spans.items()})
+    return found
 
 
-def _finding(source: Source, rule: Rule, report: Report, spans: dict[int, Span]) -> Finding:
-    start, end = spans.get(report.site, (Location(1, 1), Location(1, 1)))
-    related = tuple(Related(source.path, *spans[site], message) for site, message in report.related if site in spans)
+def _read_again(path: str) -> Source:
+    """Another file of the project, under the name that the user would give it. Raises Unreadable, OSError."""
+    return read(path.removeprefix(os.getcwd() + os.sep), os.stat(path).st_size)
+
+
+def _finding(source: Source, rule: Rule, report: Report, places: dict[int, Place]) -> Finding:
+    _, start, end = places.get(report.site, (source.path, Location(1, 1), Location(1, 1)))
+    related = tuple(Related(*places[site], message) for site, message in report.related if site in places)
     return Finding(
         code=rule.code,
         name=rule.name,

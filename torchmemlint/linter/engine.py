@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import os
 import traceback
 import warnings
 from collections.abc import Mapping
@@ -9,10 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..config import Settings
+from ..facts.model import FileFacts
 from ..finding import Confidence, Finding, Location
 from ..rules import Rule, registry
 from ..source import Source, Unreadable, read, read_stdin
 from . import limits, suppressions
+from .project import Project
 from .selection import UNREADABLE, Selection, select
 
 
@@ -23,12 +27,21 @@ class Plan:
     selection: Selection
     min_confidence: Confidence
     max_file_size: int
+    root: Path  # of the project: what imports lead to is looked for below it
+    exclude: tuple[str, ...]
     noqa: bool = True  # off under flake8, which sees to its own comments
 
 
 def plan(settings: Settings, *, noqa: bool = True) -> Plan:
     """The plan that the settings ask for. Raises ConfigError for a selector that names no rule."""
-    return Plan(select(settings, registry()), settings.min_confidence, settings.max_file_size, noqa)
+    return Plan(
+        select(settings, registry()),
+        settings.min_confidence,
+        settings.max_file_size,
+        settings.root,
+        settings.exclude,
+        noqa,
+    )
 
 
 def lint_file(path: str, plan: Plan) -> list[Finding]:
@@ -81,15 +94,17 @@ def _lint(source: Source, plan: Plan) -> list[Finding]:
     if suppressions.skips_file(source, noqa=plan.noqa):
         return []
     rules = registry()
-    found = _judge(source, {code: rules[code] for code in codes if code in rules})
+    found = _judge(source, {code: rules[code] for code in codes if code in rules}, plan)
     kept = suppressions.apply(source, found, codes, rules, noqa=plan.noqa)
     return [finding for finding in kept if finding.code in codes and finding.confidence >= plan.min_confidence]
 
 
-def _judge(source: Source, rules: Mapping[str, Rule]) -> list[Finding]:
+def _judge(source: Source, rules: Mapping[str, Rule], plan: Plan) -> list[Finding]:
     """All findings of a source, before comments have a say. Raises Unreadable."""
     limits.check(source)
-    if not source.has_trace():
+    project = _project(plan.root, plan.exclude, plan.max_file_size)
+    path = os.path.abspath(source.path)
+    if not source.has_trace() and not project.leads_to_trace(path, source.raw):
         _check_syntax(source)
         return []
     from . import analysis  # brings libcst, which most files and commands can do without
@@ -97,11 +112,30 @@ def _judge(source: Source, rules: Mapping[str, Rule]) -> list[Finding]:
     try:
         with limits.deep_stack(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # CPython's about the linted code: not ours to report
-            return analysis.findings(source, list(rules.values()))
+            return analysis.findings(source, list(rules.values()), path, project)
     except analysis.Unparsable as error:
         raise _better(source, error.message, error.row, error.column) from error
     except RecursionError as error:
         raise Unreadable(f"is nested too deeply to be analysed{_where(error)}") from error
+
+
+@functools.lru_cache(maxsize=4)
+def _project(root: Path, exclude: tuple[str, ...], max_size: int) -> Project:
+    """The files of the project as this process knows them."""
+
+    def load(path: str) -> FileFacts | None:
+        from . import analysis
+
+        try:
+            source = read(path, max_size)
+            limits.check(source)
+            with limits.deep_stack(), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return analysis.facts_of(source)
+        except (Unreadable, analysis.Unparsable, RecursionError):
+            return None  # a finding of its own where that file is linted
+
+    return Project(root, exclude, load)
 
 
 def _check_syntax(source: Source) -> None:

@@ -60,7 +60,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
         weight = _weight(recording)
         if not weight or recording.function in seen:
             continue
-        if any(evidence.derives_from(retention.store_event.node, recording.site) for retention in spoken):
+        if any(evidence.derives_from(retention.store_event.node, recording.call.site) for retention in spoken):
             continue  # reported where its result is kept
         seen.add(recording.function)
         yield Report(

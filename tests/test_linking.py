@@ -1,0 +1,248 @@
+"""Findings that need more than one file: each project below is written out, linted, and compared with the codes in
+its comments."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from torchmemlint.config import load
+from torchmemlint.linter import engine, pool
+
+METER = """
+class Meter:
+    def __init__(self):
+        self.total, self.n = 0.0, 0
+
+    def update(self, value):
+        self.total = self.total + value
+        self.n += 1
+"""
+TRAIN = """
+import torch
+{imports}
+
+def train(model: torch.nn.Module, loader, optimizer):
+    meter = {meter}()
+    for x, y in loader:
+        loss = torch.nn.functional.mse_loss(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        meter.update(loss.item())
+        meter.update(loss)  # TML101
+"""
+
+
+def train(imports: str, meter: str = "Meter") -> str:
+    return TRAIN.format(imports=imports, meter=meter)
+
+
+PROJECTS = {
+    "a script beside its module": {"meters.py": METER, "train.py": train("from meters import Meter")},
+    "an alias of the module": {"meters.py": METER, "train.py": train("import meters as m", "m.Meter")},
+    "a dotted import": {
+        "pack/__init__.py": "",
+        "pack/meters.py": METER,
+        "train.py": train("import pack.meters", "pack.meters.Meter"),
+    },
+    "relative": {"pack/__init__.py": "", "pack/meters.py": METER, "pack/train.py": train("from .meters import Meter")},
+    "relative, one up": {
+        "pack/__init__.py": "",
+        "pack/meters.py": METER,
+        "pack/jobs/__init__.py": "",
+        "pack/jobs/train.py": train("from ..meters import Meter"),
+    },
+    "a submodule as a name": {
+        "pack/__init__.py": "",
+        "pack/meters.py": METER,
+        "pack/train.py": train("from . import meters", "meters.Meter"),
+    },
+    "re-exported": {
+        "pack/__init__.py": "from .tools import Meter",
+        "pack/tools/__init__.py": "from .meters import Meter as Meter",
+        "pack/tools/meters.py": METER,
+        "train.py": train("from pack import Meter"),
+    },
+    "re-exported by a star": {
+        "pack/__init__.py": "from .meters import *",
+        "pack/meters.py": METER,
+        "train.py": train("from pack import Meter"),
+    },
+    "imported by a star": {"meters.py": METER, "train.py": train("from meters import *")},
+    "a namespace package": {"pack/tools/meters.py": METER, "train.py": train("from pack.tools.meters import Meter")},
+    "a src layout": {
+        "src/pack/__init__.py": "",
+        "src/pack/meters.py": METER,
+        "scripts/train.py": train("from pack.meters import Meter"),
+    },
+    "a cycle": {
+        "meters.py": "import train\nfrom train import nothing\n" + METER,
+        "train.py": train("from meters import Meter"),
+    },
+    "names that import each other": {
+        "a.py": "from b import Meter\n",
+        "b.py": "from a import Meter\n",
+        "train.py": train("from a import Meter").replace("  # TML101", ""),
+    },
+    "imported on a condition": {
+        "meters.py": METER,
+        "train.py": train("try:\n    from meters import Meter\nexcept ImportError:\n    Meter = None"),
+    },
+    "imported in the function": {
+        "meters.py": METER,
+        "train.py": train("", "Meter").replace("    meter =", "    from meters import Meter\n    meter ="),
+    },
+    "the package goes before a module of its name": {
+        "meters/__init__.py": METER,
+        "meters.py": "class Meter:\n    def update(self, value):\n        print(float(value))\n",
+        "train.py": train("from meters import Meter"),
+    },
+    "the nearer of two modules of one name": {
+        "jobs/meters.py": "class Meter:\n    def update(self, value):\n        self.total = float(value)\n",
+        "meters.py": METER,
+        "jobs/train.py": train("from meters import Meter").replace("  # TML101", ""),
+    },
+    "a standard module is not taken for a file": {
+        "queue.py": METER,
+        "train.py": train("from queue import Meter").replace("  # TML101", ""),
+    },
+    "an excluded folder is no context": {
+        "venv/meters.py": METER,
+        "train.py": train("from venv.meters import Meter").replace("  # TML101", ""),
+    },
+    "a base class in another file stores what a method returns": {
+        "engine.py": """
+class Trainer:
+    def fit(self, loader):
+        self.logs = []
+        for batch in loader:
+            self.logs.append(self.step(batch))
+""",
+        "train.py": """
+import torch
+from engine import Trainer
+
+class Mine(Trainer):
+    def __init__(self):
+        self.net = torch.nn.Linear(2, 2)
+        self.optimizer = torch.optim.SGD(self.net.parameters(), 0.1)
+
+    def step(self, batch):
+        loss = self.net(batch).pow(2).mean()
+        loss.backward()
+        self.optimizer.step()
+        return {"loss": loss}  # TML102
+
+class Other(Mine):
+    def step(self, batch):
+        loss = self.net(batch).pow(2).mean()
+        loss.backward()
+        self.optimizer.step()
+        return {"loss": loss.item()}
+""",
+    },
+    "a global of another module": {
+        "state.py": "HISTORY = []\n",
+        "train.py": """
+import torch
+import state
+
+def train(model: torch.nn.Module, loader):
+    for x, y in loader:
+        loss = torch.nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        state.HISTORY.append(loss)  # TML102
+""",
+    },
+    "a function that returns a number": {
+        "tools.py": "def mean(values):\n    return float(sum(values)) / len(values)\n",
+        "train.py": """
+import torch
+from tools import mean
+
+def train(model: torch.nn.Module, loader):
+    losses = []
+    for x, y in loader:
+        loss = torch.nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        losses.append(mean([loss]))
+    return losses
+""",
+    },
+    "what another file keeps of its own is not said here": {
+        "tools.py": """
+import torch
+
+class Keeper:
+    def __init__(self, model: torch.nn.Module):
+        self.model, self.kept = model, []
+
+    def run(self, loader):
+        for x, y in loader:
+            loss = torch.nn.functional.mse_loss(self.model(x), y)
+            loss.backward()
+            self.kept.append(loss)  # TML102
+""",
+        "train.py": """
+import torch
+from tools import Keeper
+
+def main(loader):
+    keeper = Keeper(torch.nn.Linear(1, 1))
+    for _ in range(10):
+        keeper.run(loader)
+""",
+    },
+}
+
+
+def write(folder: Path, files: dict[str, str]) -> list[str]:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+    return [name for name in files if not name.startswith("venv/")]
+
+
+def marked(files: dict[str, str]) -> list[tuple[str, int, str]]:
+    return sorted(
+        (name, row, match[0])
+        for name, text in files.items()
+        for row, line in enumerate(text.splitlines(), 1)
+        for match in [re.search(r"TML\d+", line)]
+        if match
+    )
+
+
+def lint(folder: Path, names: list[str], jobs: int = 1) -> list[tuple[str, int, str]]:
+    plan = engine.plan(load(folder, {}, isolated=True))
+    return [(f.filename, f.start.row, f.code) for f in pool.lint_files(names, plan, jobs)]
+
+
+@pytest.mark.parametrize("name", PROJECTS)
+def test_projects(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = PROJECTS[name]
+    names = write(tmp_path, files)
+    monkeypatch.chdir(tmp_path)
+    found = lint(tmp_path, names)
+    assert found == marked(files)
+    for single in names:  # a part of the project has the same findings as in the whole
+        assert lint(tmp_path, [single]) == [finding for finding in found if finding[0] == single]
+
+
+def test_the_store_in_the_other_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, PROJECTS["relative"])
+    monkeypatch.chdir(tmp_path)
+    (finding,) = pool.lint_files(["pack/train.py"], engine.plan(load(tmp_path, {}, isolated=True)), 1)
+    stored = finding.related[0]
+    assert (stored.filename, stored.start.row, stored.message) == ("pack/meters.py", 7, "stored here")
+
+
+def test_a_context_file_that_cannot_be_parsed_is_its_own_affair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = write(tmp_path, {"meters.py": "class Meter(:\n", "train.py": train("from meters import Meter")})
+    monkeypatch.chdir(tmp_path)
+    assert lint(tmp_path, names) == [("meters.py", 1, "TML900")]
+    assert lint(tmp_path, ["train.py"]) == []

@@ -1,0 +1,179 @@
+"""The files around a file: what its imports mean, and the facts of what they lead to."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
+
+from ..facts.model import NAMESPACE, FileFacts
+from ..source import has_trace
+from .patterns import Pattern
+
+_MOST_STATEMENTS = 60_000  # of facts that are kept in memory: some 60 MB
+_SUFFIX = ".py"
+_IMPORT = re.compile(
+    rb"^[ \t]*(?:from[ \t]+(?P<module>[.\w]+)[ \t]+)?import[ \t]*(?P<names>\([^)]*\)?|[^\r\n#;]*)", re.M
+)
+
+Asked = tuple[str, int, str]  # importer, level, dotted name; level -1: a submodule of a package
+
+
+class Project:
+    """The Python files below a root, minus excludes. Everything that was asked of it since `begin` is on record,
+    so that a result can be kept for as long as the answers stay the same."""
+
+    def __init__(self, root: Path, exclude: tuple[str, ...], load: Callable[[str], FileFacts | None]) -> None:
+        self._root = str(root)
+        self._excludes = [Pattern(glob, root) for glob in exclude]
+        self._load = load
+        self._facts: OrderedDict[str, FileFacts | None] = OrderedDict()
+        self._statements = 0
+        self._kinds: dict[str, str] = {}
+        self._scanned: dict[str, tuple[bool, list[str]]] = {}
+        self._answers: dict[Asked, str | None] = {}
+        self.asked: dict[Asked, str | None] = {}
+        self.used: set[str] = set()
+
+    def begin(self) -> None:
+        """Start a new record."""
+        self.asked, self.used = {}, set()
+
+    # -- names ------------------------------------------------------------------------------------
+
+    def resolve(self, importer: str, level: int, dotted: str) -> str | None:
+        return self.answer((importer, level, dotted))
+
+    def submodule(self, package: str, name: str) -> str | None:
+        return self.answer((package, -1, name))
+
+    def answer(self, asked: Asked) -> str | None:
+        """The file that a name means to a file; None where the project has none."""
+        if asked not in self._answers:
+            self._answers[asked] = self._find(*asked)
+        self.asked[asked] = found = self._answers[asked]
+        return found
+
+    def _find(self, importer: str, level: int, dotted: str) -> str | None:
+        folder = os.path.dirname(importer)
+        if level < 0:
+            is_package = os.path.basename(importer) in ("", "__init__.py")
+            return self._walk(folder, [dotted]) if is_package else None
+        parts = dotted.split(".") if dotted else []
+        if level:
+            for _ in range(level - 1):
+                folder = os.path.dirname(folder)
+            return self._walk(folder, parts)
+        for start in self._starts(folder):
+            found = self._walk(start, parts)
+            if found is not None and found != importer:
+                return found
+        return None
+
+    def _starts(self, folder: str) -> list[str]:
+        """Where absolute imports of a file may begin: the folder above its package (its own, for a script), the
+        root, and `src` below it."""
+        above = folder
+        while self._kind(os.path.join(above, "__init__.py")) == "file" and os.path.dirname(above) != above:
+            above = os.path.dirname(above)
+        return list(dict.fromkeys((above, self._root, os.path.join(self._root, "src"))))
+
+    def _walk(self, folder: str, parts: list[str]) -> str | None:
+        for number, part in enumerate(parts):
+            inner = os.path.join(folder, part)
+            last = number == len(parts) - 1
+            is_package = self._kind(os.path.join(inner, "__init__.py")) == "file"
+            if last and not is_package and self._kind(inner + _SUFFIX) == "file":
+                return inner + _SUFFIX if self._belongs(inner + _SUFFIX) else None
+            if self._kind(inner) != "folder":
+                return None
+            folder = inner
+        package = os.path.join(folder, "__init__.py")
+        found = package if self._kind(package) == "file" else folder + os.sep
+        return found if self._belongs(found) else None
+
+    def _kind(self, path: str) -> str:
+        known = self._kinds.get(path)
+        if known is None:
+            known = "folder" if os.path.isdir(path) else "file" if os.path.isfile(path) else ""
+            self._kinds[path] = known
+        return known
+
+    def _belongs(self, path: str) -> bool:
+        """Whether a file is below the root and in no excluded folder."""
+        if not path.startswith(self._root + os.sep):
+            return False
+        full = path.rstrip(os.sep)
+        while len(full) > len(self._root):
+            if self._is_excluded(full):
+                return False
+            full = os.path.dirname(full)
+        return True
+
+    def _is_excluded(self, full: str) -> bool:
+        key = full + "\0"
+        known = self._kinds.get(key)
+        if known is None:
+            known = self._kinds[key] = "excluded" if any(p.matches(full) for p in self._excludes) else ""
+        return bool(known)
+
+    # -- relevance --------------------------------------------------------------------------------
+
+    def leads_to_trace(self, path: str, raw: bytes) -> bool:
+        """Whether a file's imports lead to one whose bytes name torch: only then can it hold what rules know."""
+        seen = {path}
+        queue = self._imported(path, raw)
+        for inner in queue:
+            if inner in seen:
+                continue
+            seen.add(inner)
+            traced, imports = self._scan(inner)
+            if traced:
+                return True
+            queue += imports
+        return False
+
+    def _scan(self, path: str) -> tuple[bool, list[str]]:
+        known = self._scanned.get(path)
+        if known is None:
+            try:
+                raw = Path(path).read_bytes() if not path.endswith(os.sep) else b""
+            except OSError:
+                raw = b""
+            known = self._scanned[path] = (has_trace(raw), self._imported(path, raw))
+        return known
+
+    def _imported(self, path: str, raw: bytes) -> list[str]:
+        """The project's files that the bytes of a file seem to import: more than it does, never fewer."""
+        found: list[str] = []
+        for match in _IMPORT.finditer(raw):
+            module = (match["module"] or b"").decode("utf-8", "replace")
+            level = len(module) - len(module.lstrip("."))
+            names = [name.split()[0].decode("utf-8", "replace") for name in match["names"].split(b",") if name.split()]
+            if match["module"] is None:
+                found += filter(None, (self.resolve(path, 0, name) for name in names))
+                continue
+            target = self.resolve(path, level, module[level:])
+            if target is not None:
+                found.append(target)
+                found += filter(None, (self.submodule(target, name.strip("()\\\r\n")) for name in names))
+        return found
+
+    # -- facts ------------------------------------------------------------------------------------
+
+    def facts(self, path: str) -> FileFacts | None:
+        """What a file does; None where it cannot be read or parsed."""
+        self.used.add(path)
+        if path.endswith(os.sep):
+            return NAMESPACE
+        if path in self._facts:
+            self._facts.move_to_end(path)
+            return self._facts[path]
+        facts = self._facts[path] = self._load(path)
+        self._statements += 0 if facts is None else facts.statements
+        while self._statements > _MOST_STATEMENTS and len(self._facts) > 1:
+            _, dropped = self._facts.popitem(last=False)
+            self._statements -= 0 if dropped is None else dropped.statements
+        return facts
