@@ -241,7 +241,9 @@ def test_the_store_in_the_other_file_is_named(tmp_path: Path, monkeypatch: pytes
     assert (stored.filename, stored.start.row, stored.message) == ("pack/meters.py", 7, "stored here")
 
 
-def test_a_context_file_that_cannot_be_parsed_is_its_own_affair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_context_file_that_cannot_be_parsed_is_its_own_affair(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     names = write(tmp_path, {"meters.py": "class Meter(:\n", "train.py": train("from meters import Meter")})
     monkeypatch.chdir(tmp_path)
     assert lint(tmp_path, names) == [("meters.py", 1, "TML900")]

@@ -1472,6 +1472,9 @@ INNOCENT = {
             def step(self, x):
                 self.model.eval()
                 self.outputs.append(self.model(x))
+
+            def reset(self):
+                self.outputs.clear()
         """,
     "inference_mode on the caller": """
         def predict(model: Net, x):

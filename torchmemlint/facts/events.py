@@ -37,6 +37,9 @@ class Store(NamedTuple):
     hook: bool
     thread: bool  # in a thread that was started under no_grad
     inside: bool  # while a module runs
+    objects: tuple[Obj, ...] = ()  # modules and optimizers that it keeps, where it keeps no tensor
+    fresh: bool = False  # they were made in the innermost round
+    key_kind: str = ""  # of `container[key] = value`, see holders.py
 
 
 class Reset(NamedTuple):

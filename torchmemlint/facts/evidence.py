@@ -15,7 +15,8 @@ from .events import NEVER, Backward, Loops, ModuleCall, Plain, Reset, Store
 from .machine import Frame, Loop, Machine
 from .model import FileFacts, Site
 from .places import Holder, describe, describe_object
-from .values import ASSUMED, ATTACHED, DEPENDS, FREE, OFF, WANTED, Class, Obj, Tensor
+from .releases import Releases
+from .values import ASSUMED, ATTACHED, DEPENDS, FEW, FREE, OFF, SCALAR, WANTED, Class, Obj, Tensor
 
 _REPEATS = ("loop", "call")  # kinds of loops whose rounds are steps
 
@@ -44,6 +45,8 @@ class Retention(NamedTuple):
     wide: bool  # a scalar with an input-sized storage
     threaded: bool  # recorded in a thread that was started under no_grad
     origins: tuple[Any, ...]  # labels of what it was computed from
+    small: bool  # scalars, or a few elements
+    remade: bool  # what holds it is made anew in each round of some loop
     weight: int
     related: tuple[tuple[Site, str], ...]
     store_event: Store
@@ -122,7 +125,7 @@ class Evidence:
         free = [tensor for tensor in store.tensors if tensor.graph != ATTACHED]
         if attached:
             yield from self._retention(store, attached, True)
-        if free and store.how in ("grow", "keyed"):
+        if (free or store.objects) and store.how in ("grow", "keyed"):
             yield from self._retention(store, free, False)
 
     @functools.cached_property
@@ -186,7 +189,7 @@ class Evidence:
         )
 
     def _retention(self, store: Store, kept: list[Tensor], graph: bool) -> Iterator[Retention]:
-        holder = describe(store.owner, store.key, self.machine)
+        holder = self._holder(store)
         if isinstance(store.owner, Obj) and store.owner.bounded:
             return
         born = self._birth(store)
@@ -204,7 +207,7 @@ class Evidence:
         chain = "sum" if store.summed < NEVER else "carry" if store.carried < NEVER else ""
         origins = self._origins(store.node)
         calls = [label for label in origins if label[0] == "module"]
-        weight = max(tensor.weight for tensor in kept)
+        weight = max([tensor.weight for tensor in kept] + [obj.weight for obj in store.objects])
         if store.grad == DEPENDS:
             weight = min(weight, 2)
         training = any(loop.backward for loop in growing or repeats)
@@ -233,10 +236,32 @@ class Evidence:
             wide=any(self._is_wide(tensor) for tensor in kept),
             threaded=store.thread or any(label[2] in self._threaded for label in calls),
             origins=tuple(origins),
+            small=not store.objects and all(tensor.size in (SCALAR, FEW) for tensor in kept),
+            remade=any(loop.kind in _REPEATS for loop in born),
             weight=weight,
             related=_trail_notes(store),
             store_event=store,
         )
+
+    def _holder(self, store: Store) -> Holder:
+        holder = describe(store.owner, store.key, self.machine)
+        if holder.kind != "local":
+            return holder
+        owner: Obj | Frame | None = store.owner
+        for _ in range(6):
+            if isinstance(owner, Obj):
+                owner = None if owner.home is None else owner.home[0]
+        frame: Frame | None = store.frame
+        while frame is not None and frame is not owner:
+            frame = frame.caller
+        # a variable of a function that has returned: what it defined or handed out keeps it
+        closed = isinstance(owner, Frame) and frame is None and owner.function is not None
+        return holder._replace(kind="closure") if closed else holder
+
+    @functools.cached_property
+    def releases(self) -> Releases:
+        """Who lets go of what, by the text of the files in the run."""
+        return Releases([unit.facts for unit in self.machine.units.values()])
 
     def _birth(self, store: Store) -> Loops:
         owner = store.owner

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import model as m
+from .holders import kind_of_key
 from .library import get_builtin
 from .machine import Frame, Machine, evaluates
 from .model import Expr, Site
@@ -14,6 +15,7 @@ from .tensors import arithmetic, comparison
 from .unknown import imagine_element, imagine_name
 from .values import (
     ATTACHED,
+    FEW,
     LIGHT,
     OFF,
     UNKNOWN,
@@ -65,7 +67,9 @@ def _item(machine: Machine, frame: Frame, expr: Expr) -> Value:
 
 def _item_of(machine: Machine, frame: Frame, atom: Any, index_expr: Expr, index: Value) -> Value:
     if type(atom) is Tensor:
-        return (atom._replace(bundle=False) if index_expr[0] == m.SLICE else atom,)
+        if index_expr[0] != m.SLICE:
+            return (atom,)
+        return (atom._replace(bundle=False, size=FEW if _few(index_expr) else atom.size),)
     if type(atom) is Opaque:
         return (atom,)
     if type(atom) is Class:
@@ -88,6 +92,12 @@ def _item_of(machine: Machine, frame: Frame, atom: Any, index_expr: Expr, index:
             return UNKNOWN
         return elements(machine, frame, (atom,))
     return UNKNOWN
+
+
+def _few(index: Expr) -> bool:
+    """`x[:2]`: a few rows, however many there are."""
+    upper = index[2]
+    return index[1] is None and upper is not None and upper[0] == m.CONST and type(upper[1]) is int and 0 < upper[1] < 9
 
 
 def read(machine: Machine, container: Obj, value: Value) -> Value:
@@ -198,6 +208,7 @@ def bind_item(machine: Machine, frame: Frame, target: Expr, value: Value, site: 
             stored = machine.store(frame, atom, "*", value, how, site)
             machine.put(atom.fields, "*", machine.join(atom.fields.get("*", UNKNOWN), stored))
         else:
+            machine.key_kind = kind_of_key(index, target[2])
             machine.grow(frame, atom, value, site, "*", "keyed")
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import model as m
+from .defaults import default_of
 from .hints import value_of_hint
 from .machine import Frame, Machine
 from .model import FunctionFacts, Site
@@ -156,9 +157,7 @@ def _argument(
         return given.pop(0)
     if param.name in left:
         return left.pop(param.name)
-    if param.default is not None:
-        return machine.eval(function.frame, param.default)
-    return UNKNOWN
+    return default_of(machine, function, param)
 
 
 def call_unseen(machine: Machine, function: Function, receiver: Any) -> tuple[Frame | None, Value]:
@@ -206,7 +205,7 @@ def _bind_unseen(machine: Machine, inner: Frame, function: Function, receiver: A
         ):
             value = (Tensor(MAYBE, 2, machine.derivation.node(), ""),)
         if param.default is not None and param.default[0] != m.CONST:
-            value = machine.join(value, machine.eval(function.frame, param.default))
+            value = machine.join(value, default_of(machine, function, param))
         inner.vars[param.name] = value
 
 

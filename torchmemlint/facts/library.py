@@ -78,6 +78,8 @@ def _call_torch(machine: Machine, frame: Frame, dotted: str, args: list[Value], 
         return _differentiate(machine, frame, tail, args, kwargs, site)
     if tail in ("set_detect_anomaly", "_record_memory_history", "detect_anomaly"):
         return _recording(machine, frame, tail, args, kwargs, site)
+    if dotted == "torch.load":
+        machine.note("load", site, frame, len(args) > 1 or "map_location" in kwargs)
     if dotted.startswith("torch.optim."):
         if tail[0].isupper() and "lr_scheduler" not in dotted:
             return (machine.allocate(frame, ("optimizer", site), "optimizer"),)

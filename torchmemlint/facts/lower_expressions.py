@@ -18,6 +18,8 @@ _GROWERS = frozenset(
     "append appendleft add extend extendleft insert put put_nowait setdefault update push register_buffer".split()
 )
 _RELEASERS = frozenset("clear pop popleft popitem remove discard".split())
+_HOLDERS = frozenset(("cycle", "finalize"))
+_REGISTRIES = frozenset((("atexit", "register"), ("signal", "signal")))
 _RECORDERS = frozenset("set_detect_anomaly detect_anomaly _record_memory_history record_memory_history profile".split())
 _MODES = frozenset("no_grad inference_mode enable_grad set_grad_enabled".split())
 _THREADS = frozenset("Thread submit run_in_executor to_thread map Timer start_new_thread apply_async".split())
@@ -96,6 +98,8 @@ def _note_call(low: Lowering, call: Expr) -> None:
         scope.flags |= m.RECORDS
     elif method in _THREADS:
         scope.flags |= m.THREADS
+    elif method in _HOLDERS or (callee[0] == m.ATTR and (callee[1][-1], method) in _REGISTRIES):
+        scope.flags |= m.HOLDS
     elif method == "grad":
         scope.flags |= m.BACKWARD
     scope.calls.add(method)

@@ -13,6 +13,7 @@ from typing import Any
 
 from . import model as m
 from .events import NEVER, Backward, ModuleCall, Plain, Reset, Store
+from .holders import heavy_objects, made_in
 from .linking import Project, Unit, link, module_name
 from .model import Expr, FileFacts, FunctionFacts, Site, Stmt
 from .values import (
@@ -156,6 +157,7 @@ class Machine:
         self.plain: list[Plain] = []
         self.innocent: set[Site] = set()
         self.entered: set[Site] = set()  # grad modes that were entered, or handed to somebody who may
+        self.key_kind = ""  # of the element that is being bound
         self.bare: Site = -1  # the call that is the whole of the statement being run
 
     # -- what other modules of this package do; they put it here when they are imported ---------------
@@ -385,10 +387,11 @@ class Machine:
             self.innocent.update(frame.trail())
             return value
         reached = self.reach(value)
-        if not reached:
+        objects = () if reached else heavy_objects(value)
+        if not reached and not objects:
             return value
         attached = [tensor for tensor in reached if tensor.graph == ATTACHED]
-        if all(tensor.graph == FREE for tensor in reached):
+        if reached and all(tensor.graph == FREE for tensor in reached):
             self.innocent.add(site)
             self.innocent.update(frame.trail())
         self.clock += 1
@@ -418,8 +421,13 @@ class Machine:
                 hook=bool(self.in_hook),
                 thread=bool(self.threads),
                 inside=bool(self.module_depth),
+                objects=objects,
+                fresh=any(made_in(obj, self.loops) for obj in objects),
+                key_kind=self.key_kind if how == "keyed" else "",
             )
         )
+        if not reached:
+            return value
         return tuple(self._as_written(atom, node) for atom in value)
 
     def _as_written(self, atom: Any, node: int, depth: int = 3) -> Any:

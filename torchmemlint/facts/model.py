@@ -18,6 +18,7 @@ Expr = tuple[Any, ...]
 Stmt = tuple[Any, ...]
 Site = int
 CALLS_PER_STATEMENT: Final = 256
+DECORATORS: Final = 255  # added to the site of a definition: from its first decorator on
 STATEMENTS_PER_FILE: Final = 1 << 20
 _SITES_PER_FILE: Final = CALLS_PER_STATEMENT * STATEMENTS_PER_FILE
 
@@ -138,4 +139,5 @@ DISCARDS: Final = 64  # a bare statement whose call has no effect of its own
 LOCAL: Final = 128  # adds to something of its own, or rebinds a name in a loop
 THREADS: Final = 256
 RELEASES: Final = 1024  # empties something of its object
+HOLDS: Final = 2048  # hands something to a place that keeps it
 RECORDS: Final = 512  # anomaly mode, profiler, memory history

@@ -9,7 +9,7 @@ from .values import Class, Obj
 
 
 class Holder(NamedTuple):
-    """Who keeps a value. `kind`: local, attribute, global, class, closure."""
+    """Who keeps a value. `kind`: local, attribute, global, class, closure, default."""
 
     kind: str
     text: str  # as the source names it: `losses`, `self.history`
@@ -43,6 +43,8 @@ def describe(owner: Obj | Frame, key: str, machine: Machine) -> Holder:
             return Holder("class", f"{owner.name}.{key}", owner.name, False)
         return Holder("local", key, owner.name, False)
     container = owner.kind in ("list", "dict", "set", "deque", "tuple", "queue", "generator")
+    if owner.kind == "defaults":
+        return Holder("default", key, str(owner.cls), False)
     if not container:
         cls = owner.cls.facts.name if isinstance(owner.cls, Class) else ""
         named = key if key[:1].isalpha() or key[:1] == "_" else describe_object(owner)

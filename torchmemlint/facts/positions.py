@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ..finding import Location
-from .model import CALLS_PER_STATEMENT, STATEMENTS_PER_FILE, Site
+from .model import CALLS_PER_STATEMENT, DECORATORS, STATEMENTS_PER_FILE, Site
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 Span = tuple[Location, Location]
@@ -32,7 +32,11 @@ def positions(text: str, sites: Iterable[Site]) -> dict[Site, Span]:
             node: ast.stmt | ast.expr = statement
             if 0 < number <= len(calls):
                 node = calls[number - 1]
-            found[ordinal * CALLS_PER_STATEMENT + number] = _span(node, lines)
+            span = _span(node, lines)
+            decorators = getattr(statement, "decorator_list", ())
+            if number == DECORATORS and decorators:
+                span = (_span(decorators[0], lines)[0], _span(statement, lines)[1])
+            found[ordinal * CALLS_PER_STATEMENT + number] = span
     return found
 
 

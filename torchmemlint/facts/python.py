@@ -83,6 +83,8 @@ def call_builtin(machine: Machine, frame: Frame, name: str, args: list[Value], k
 
 def _copy(machine: Machine, frame: Frame, name: str, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
     kind = name if name in ("set", "dict", "tuple") else "list"
+    if name in ("list", "tuple") and args and _is_loader(args[0]):
+        machine.note("cycled", site, frame, (name, True))
     copy = machine.allocate(frame, ("copy", site), kind)
     for field in list(copy.fields):
         machine.put(copy.fields, field, UNKNOWN)
@@ -211,6 +213,36 @@ def _namespace(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs
     return (obj,)
 
 
+def _cycle(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    """`itertools.cycle` saves a copy of each element of the first pass [docs]."""
+    first = args[0] if args else UNKNOWN
+    machine.note("cycled", site, frame, ("cycle", _is_loader(first)))
+    return first
+
+
+def _is_loader(value: Value) -> bool:
+    return any(type(atom) is Obj and atom.kind == "loader" for atom in value)
+
+
+def _registered(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    """`atexit.register(f, *args)`, `signal.signal(number, f)`: the process keeps the callback."""
+    machine.note("registered", site, frame, [*args, *kwargs.values()])
+    return args[0] if args else UNKNOWN
+
+
+def _finalize(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    """`weakref.finalize(obj, f, *args)` keeps `f` and the arguments until `obj` goes [docs]."""
+    machine.note("finalize", site, frame, [*args, *kwargs.values()])
+    return UNKNOWN
+
+
+def _weak_keys(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    made = _copy(machine, frame, "dict", args, kwargs, site)
+    for atom in made:
+        machine.put(atom.fields, "$weak", LIGHT)
+    return made
+
+
 def in_thread(machine: Machine, frame: Frame, target: Value, args: list[Value], site: Site) -> Value:
     """Run a function as another thread would: grad mode is thread-local and starts out on [docs: torch.no_grad]."""
     outer = machine.grad
@@ -261,7 +293,11 @@ SPECIAL: dict[str, Callable[[Machine, Frame, list[Value], Kwargs, Site], Value]]
     "copy.copy": _first,
     "cast": _first,
     "wraps": _first,
-    "cycle": _first,
+    "cycle": _cycle,
+    "atexit.register": _registered,
+    "signal.signal": _registered,
+    "weakref.finalize": _finalize,
+    "weakref.WeakKeyDictionary": _weak_keys,
     "islice": _first,
     "threading.Thread": _thread,
     "threading.local": _namespace,

@@ -8,7 +8,17 @@ from .model import FileFacts, FunctionFacts
 
 # What makes a function worth a run of its own: it changes what others hold, or says how gradients are to be kept.
 _SINKS = (
-    m.GROWS | m.KEEPS | m.BACKWARD | m.HOOKS | m.THREADS | m.RECORDS | m.DISCARDS | m.MODE | m.RELEASES | m.EVALUATES
+    m.GROWS
+    | m.KEEPS
+    | m.BACKWARD
+    | m.HOOKS
+    | m.THREADS
+    | m.RECORDS
+    | m.DISCARDS
+    | m.MODE
+    | m.RELEASES
+    | m.EVALUATES
+    | m.HOLDS
 )
 # A graph that only locals keep matters while the function trains or evaluates, itself or through what it calls.
 _DRIVES = m.BACKWARD | m.EVALUATES | m.MODE | m.HOOKS | m.THREADS

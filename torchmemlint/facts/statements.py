@@ -416,6 +416,7 @@ def _names_layers(expr: Expr) -> bool:
 def _while(machine: Machine, frame: Frame, statement: Stmt) -> None:
     _, site, test, body, orelse = statement
     loop = machine.loop_at(frame, site)
+    loop.name = "while"
 
     def once() -> None:
         _known, _positive, _ = truth(machine, frame, test)

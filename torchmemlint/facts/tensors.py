@@ -13,6 +13,7 @@ from .values import (
     ANY,
     ATTACHED,
     DEPENDS,
+    FEW,
     FREE,
     LEAF,
     LIGHT,
@@ -75,11 +76,17 @@ def arithmetic(machine: Machine, values: Sequence[Value], label: Any = None, siz
     if machine.grad == DEPENDS and graph == ATTACHED:
         weight = min(weight, 2)
     if size is None:
-        size = SCALAR if sizes and all(part == SCALAR for part in sizes) else ANY
+        size = _size(sizes)
     node = machine.derivation.node(tuple(parents), label)
     if graph != FREE:
         machine.derivation.live.add(node)
     return (Tensor(graph, max(weight, 1), node, size),)
+
+
+def _size(sizes: list[str]) -> str:
+    if not sizes or any(size == ANY for size in sizes):
+        return ANY
+    return SCALAR if all(size == SCALAR for size in sizes) else FEW
 
 
 def comparison(machine: Machine, values: Sequence[Value]) -> Value:

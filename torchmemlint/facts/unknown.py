@@ -88,6 +88,11 @@ def _is_module(used: set[str]) -> bool:
     return bool(evidence) and "step" not in used
 
 
+def is_module_by_use(uses: Collection[str]) -> bool:
+    """Whether the methods that are called on a name say that it is a module."""
+    return _is_module(set(uses))
+
+
 def imagine_name(machine: Machine, frame: Frame, name: str) -> Value:
     """A name whose value is not seen and that is used as a module, here or in another function."""
     scope: Frame | None = frame.outer.get(name, frame)

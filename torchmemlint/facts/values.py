@@ -28,6 +28,7 @@ WANTED: Final = 4  # turned on for the purpose
 
 # How many elements, as far as that is known.
 SCALAR: Final = "scalar"
+FEW: Final = "few"  # the first rows of something: `x[:2]`
 ANY: Final = ""
 
 

@@ -1,0 +1,81 @@
+"""Going through the facts of a function as text: statements with what they stand in, expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from . import model as m
+from .model import Expr, Stmt
+
+
+def blocks(statement: Stmt) -> Iterator[tuple[Stmt, ...]]:
+    """The suites of a compound statement."""
+    op = statement[0]
+    if op == m.FOR:
+        yield from statement[4:6]
+    elif op in (m.WHILE, m.IF):
+        yield from statement[3:5]
+    elif op == m.WITH:
+        yield statement[3]
+    elif op == m.TRY:
+        yield statement[2]
+        yield from (handler[2] for handler in statement[3])
+        yield from statement[4:6]
+
+
+def heads(statement: Stmt) -> Iterator[Expr]:
+    """The expressions that stand in a statement itself, not in its suites."""
+    op = statement[0]
+    if op == m.FOR:
+        parts: Any = statement[2:4]
+    elif op in (m.WHILE, m.IF):
+        parts = statement[2:3]
+    elif op == m.WITH:
+        parts = [part for item in statement[2] for part in item]
+    elif op == m.TRY:
+        parts = [handler[0] for handler in statement[3]]
+    elif op in (m.DEF, m.CLASS, m.IMPORT, m.FROM, m.GLOBAL, m.NONLOCAL, m.JUMP):
+        parts = ()
+    elif op in (m.ASSIGN, m.DELETE):
+        parts = [*statement[2], *statement[3:]]
+    elif op == m.AUGMENT or op == m.ANNOTATE:
+        parts = (statement[2], statement[4])
+    else:
+        parts = statement[2:]
+    yield from (part for part in parts if part is not None)
+
+
+def statements(block: tuple[Stmt, ...], tests: tuple[Expr, ...] = ()) -> Iterator[tuple[Stmt, tuple[Expr, ...]]]:
+    """Every statement of a block and of the suites in it, with the tests of the `if`s that it stands in."""
+    for statement in block:
+        yield statement, tests
+        inner = (*tests, statement[2]) if statement[0] == m.IF else tests
+        for suite in blocks(statement):
+            yield from statements(suite, inner)
+
+
+def nodes(expr: Expr) -> Iterator[Expr]:
+    """An expression and all that it is made of."""
+    stack: list[Any] = [expr]
+    while stack:
+        node = stack.pop()
+        if type(node) is tuple and node:
+            if type(node[0]) is int:
+                yield node
+            stack.extend(part for part in node if type(part) is tuple)
+
+
+def calls(statement: Stmt) -> Iterator[Expr]:
+    """The calls in a statement itself."""
+    for head in heads(statement):
+        for node in nodes(head):
+            if node[0] == m.CALL and len(node) == 5:
+                yield node
+
+
+def last_name(expr: Expr | None) -> str:
+    """`history` of `self.history`, `history`, `history[key]` and `history()`."""
+    while expr is not None and expr[0] in (m.ITEM, m.CALL):
+        expr = expr[1] if expr[0] == m.ITEM else expr[2]
+    return str(expr[-1]) if expr is not None and expr[0] in (m.ATTR, m.NAME) else ""

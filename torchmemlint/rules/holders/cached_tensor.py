@@ -1,0 +1,70 @@
+"""A caching decorator keeps tensors, modules or the object itself as keys.
+
+## What it does
+Reports functions under `functools.lru_cache`, `functools.cache` or a decorator
+of the file that stores results in a dictionary of its own, where the key of an
+entry keeps something heavy: `self` of an object with tensors or a model, a
+parameter that is a tensor, a module, or such an object.
+
+## Why it retains
+The cache belongs to the function and lives as long as the module. Each entry
+owns its arguments and its result. `self` as a part of the key keeps the object
+alive, with all that hangs from it, although its owner has dropped it; so does a
+model that was passed in and unloaded since. `maxsize=1` still keeps the last
+one. A tensor hashes by identity: no later call finds its entry, and the cache
+keeps one tensor per call until it is full.
+
+## When it is fine
+- The key is made of numbers, strings, dtypes and devices: one entry for each
+  shape that the program uses.
+- The cache belongs to the object: an attribute that is computed once, or
+  `functools.cached_property`.
+
+## How to release it
+Keep the value on the object (`cached_property`, an attribute); pass what the
+function needs of it, an int or a string; or call `cache_clear()` where the
+object goes.
+
+## References
+- Python documentation, "How do I cache method calls?": the cache keeps a
+  reference to the instance.
+- PyTorch documentation, `torch.Tensor`: hashing is by `id`.
+- Bytes per object: measured by this rule's fixtures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ...facts.caches import cached_functions
+from ...finding import Confidence, Retains
+from .. import Report
+
+if TYPE_CHECKING:
+    from ...facts.evidence import Evidence
+
+code = "TML305"
+name = "cached-tensor"
+retains: Retains | None = Retains.GROWING
+
+
+def check(evidence: Evidence) -> Iterator[Report]:
+    cleared = any("cache_clear" in function.calls for function in evidence.facts.functions)
+    for cached in cached_functions(evidence.machine):
+        entries = {-1: "every one that it was ever called with", 1: "the last one"}.get(
+            cached.bound, f"up to {cached.bound} of them"
+        )
+        where = f"{cached.owner}.{cached.name}" if cached.owner else cached.name
+        yield Report(
+            site=cached.site,
+            message=(
+                f"the cache of `{where}` has `{cached.key}` in its keys and keeps {cached.kept}: {entries}, "
+                "for the rest of the process; cache on the object, or key by a number or string"
+            ),
+            confidence=Confidence(cached.weight - cleared),
+            value=cached.kept,
+            holder=f"the cache of {where}",
+            release="cache on the object (`functools.cached_property`), or take a number or string as the key",
+            retains=Retains.HELD if cached.bound == 1 else None,
+        )

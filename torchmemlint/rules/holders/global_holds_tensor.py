@@ -1,0 +1,53 @@
+"""A container of the module gains tensors while the program runs.
+
+## What it does
+Reports functions and methods that append a tensor or a model to a list, set or
+dict that the module made, or store one there under a key that keeps changing,
+where nothing in the file ever empties it. The container may be reached through
+`global`, through a helper, or through an object that the module made.
+
+## Why it retains
+A module lives in `sys.modules` until the interpreter exits, and its globals
+live with it. What they collect is never freed, in any thread or request, also
+when all that worked with it is long gone.
+
+## When it is fine
+- It is filled once, while the module is imported or something is set up.
+- The keys are few by their nature (names, shapes, dtypes), or the size is
+  tested where it is filled.
+- Something clears, pops or replaces it.
+
+## How to release it
+Give the container to the object or the call that needs it, so that it goes with
+it; or bound it and evict.
+
+## References
+- Python documentation, "The import system": `sys.modules` keeps every module.
+- Bytes per call: measured by this rule's fixtures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ...finding import Retains
+from .. import Report
+from ..kept import each, of_code, report, what
+
+if TYPE_CHECKING:
+    from ...facts.evidence import Evidence
+
+code = "TML301"
+name = "global-holds-tensor"
+retains: Retains | None = Retains.GROWING
+
+
+def check(evidence: Evidence) -> Iterator[Report]:
+    for retention, confidence in of_code(evidence, code):
+        message = (
+            f"the module's `{retention.holder.text}` gains {what(retention)} {each(retention)} and nothing removes "
+            "them: they stay for the rest of the process; pass the container in, or bound it"
+        )
+        release = "let the object or call that needs the values own the container, or bound it and evict"
+        yield report(retention, confidence, message, release)

@@ -1,0 +1,58 @@
+"""A list on an object gains tensors at each call, and nothing ever takes them out.
+
+## What it does
+Reports `self.history.append(tensor)` and its relatives, where the list, set or
+queue was made with the object, the method is called again and again, and no
+method of the class, of its bases in the file or of the file's other code
+empties, trims or replaces it. Closures count as objects: a list of an outer
+function that an inner function keeps filling. So do models and optimizers that
+are made for each round and only collected.
+
+## Why it retains
+The object owns the list and the list owns every tensor, until the object goes.
+For an object that serves requests, watches a training or tracks a stream that
+is the end of the process. Each detached output costs its whole storage.
+
+## When it is fine
+- Some method clears, pops, trims or replaces *this* container. Draining another
+  one does not help it.
+- It is bounded: a `deque` with `maxlen`, or a test of its length.
+- Numbers are kept, `value.item()`, not tensors.
+- It is filled while the object is made.
+
+## How to release it
+Keep a number or a running sum; clear the list where its values are used up; or
+use `collections.deque(maxlen=...)`.
+
+## References
+- PyTorch documentation, "Frequently Asked Questions": "My model reports 'cuda
+  runtime error(2): out of memory'".
+- Bytes per call: measured by this rule's fixtures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ...finding import Retains
+from .. import Report
+from ..kept import each, lifetime, of_code, report, what
+from ..retained import place
+
+if TYPE_CHECKING:
+    from ...facts.evidence import Evidence
+
+code = "TML303"
+name = "growing-instance-history"
+retains: Retains | None = Retains.GROWING
+
+
+def check(evidence: Evidence) -> Iterator[Report]:
+    for retention, confidence in of_code(evidence, code):
+        message = (
+            f"{place(retention.holder)} gains {what(retention)} {each(retention)} and nothing removes them: "
+            f"they stay {lifetime(retention)}; clear it when they are used up, or bound it"
+        )
+        release = "clear it when its values are used up, bound it (`deque(maxlen=...)`), or keep numbers"
+        yield report(retention, confidence, message, release)

@@ -1,0 +1,79 @@
+"""`itertools.cycle` over a data loader keeps every batch of the first pass.
+
+## What it does
+Reports `itertools.cycle(loader)` and `list(loader)`, where the argument is a
+`DataLoader` or is named as one.
+
+## Why it retains
+`cycle` cannot restart an iterable, so it saves a copy of each element of the
+first pass and repeats those. Over a loader that is the whole data set, batch
+after batch, augmented once and never again: memory grows until the first pass
+is over and stays at that height. The later passes also repeat the first one's
+order and augmentation.
+
+## When it is fine
+- A generator that starts the loader anew each time:
+  `while True: yield from loader`.
+- `cycle` over a short list of names or devices.
+
+## How to release it
+Write the generator above, or call `iter(loader)` again on `StopIteration`.
+
+## References
+- Python documentation, `itertools.cycle`: "saving a copy of each".
+- Bytes per batch: measured by this rule's fixtures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ...facts.walk import calls, last_name, statements
+from ...finding import Confidence, Retains
+from .. import Report
+
+if TYPE_CHECKING:
+    from ...facts.evidence import Evidence
+    from ...facts.model import Site
+
+code = "TML308"
+name = "loader-cycled"
+retains: Retains | None = Retains.GROWING
+
+
+def check(evidence: Evidence) -> Iterator[Report]:
+    noted: dict[Site, tuple[str, bool]] = {}
+    for note in evidence.machine.plain:
+        if note.kind == "cycled":
+            function, known = note.detail
+            noted[note.site] = (function, known or noted.get(note.site, ("", False))[1])
+    names = _names(evidence, set(noted)) if noted else {}
+    for site, (function, known) in sorted(noted.items()):
+        argument = names.get(site, "")
+        named = "loader" in argument.lower()
+        if not (known or named):
+            continue
+        yield Report(
+            site=site,
+            message=(
+                f"`{function}` keeps every batch of `{argument}`'s first pass: the whole data set stays as long as "
+                "its result lives; start the loader anew instead, `while True: yield from loader`"
+            ),
+            confidence=Confidence.HIGH if known and function == "cycle" else Confidence.MEDIUM,
+            value="every batch of the first pass",
+            holder=function,
+            release="start the loader anew for each pass: `while True: yield from loader`",
+        )
+
+
+def _names(evidence: Evidence, sites: set[Site]) -> dict[Site, str]:
+    """The names of the first arguments of these calls."""
+    return {
+        call[1]: last_name(call[3][0])
+        for function in evidence.facts.functions
+        if function.calls
+        for statement, _ in statements(function.body)
+        for call in calls(statement)
+        if call[1] in sites and call[3]
+    }

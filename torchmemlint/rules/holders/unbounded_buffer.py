@@ -1,0 +1,53 @@
+"""A dictionary on an object gains a tensor for each new key and no key leaves.
+
+## What it does
+Reports `self.cache[key] = tensor` in a method that runs again and again, where
+the key is one that keeps changing (a step, a request, a path, an `id()`, a
+tensor) and nothing in the file deletes, pops, trims or replaces it.
+
+## Why it retains
+Each key keeps its value. With keys that come back, the dictionary is as large
+as the number of keys; with keys that do not, it grows with every call: a table
+of requests, a replay buffer, a memo of inputs. A tensor as key never comes back
+at all, since tensors hash by identity.
+
+## When it is fine
+- Entries leave: `pop`, `del`, `clear`, an eviction when it is full.
+- The keys are few by their nature: names of layers, shapes, dtypes, devices.
+
+## How to release it
+`pop` the entry where it is used up, or evict the oldest one when the dictionary
+is full.
+
+## References
+- PyTorch documentation, `torch.Tensor`: tensors compare element by element and
+  hash by `id`.
+- Bytes per key: measured by this rule's fixtures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ...finding import Retains
+from .. import Report
+from ..kept import each, lifetime, of_code, report, what
+from ..retained import place
+
+if TYPE_CHECKING:
+    from ...facts.evidence import Evidence
+
+code = "TML311"
+name = "unbounded-buffer"
+retains: Retains | None = Retains.GROWING
+
+
+def check(evidence: Evidence) -> Iterator[Report]:
+    for retention, confidence in of_code(evidence, code):
+        message = (
+            f"{place(retention.holder)} gains a key with {what(retention)} {each(retention)} and no key ever leaves: "
+            f"they stay {lifetime(retention)}; `pop` what is used up, or evict when it is full"
+        )
+        release = "`pop` the entry where it is used up, or evict the oldest when it is full"
+        yield report(retention, confidence, message, release)

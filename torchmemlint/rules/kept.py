@@ -1,0 +1,149 @@
+"""What the rules about long-lived holders share: which of them a growing place belongs to, how sure we
+are that nothing empties it, and how value, holder and lifetime are put in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..facts.holders import FIXED, FRESH, IDENTITY
+from ..facts.values import Obj
+from ..finding import Confidence, Retains
+from . import Report, retained
+
+if TYPE_CHECKING:
+    from ..facts.evidence import Evidence, Retention
+    from ..facts.machine import Frame
+
+_ONCE = frozenset("__init__ __post_init__ setup build configure_optimizers prepare_data __init_subclass__".split())
+_PERIODIC = frozenset(
+    """__call__ __getitem__ forward update feed step observe record push collect log predict infer encode decode
+    process handle submit generate track match tick run_step transcribe translate embed score evaluate hook
+    consume receive publish report inference detect compute_loss __next__ act select_action remember""".split()
+)
+_PERIODIC_STARTS = ("on_", "process_", "handle_", "predict_", "record_", "update_", "feed_", "track_", "observe_",
+                    "capture_", "store_", "save_activation", "forward_", "log_")  # fmt: skip
+_PERIODIC_ENDS = ("_step", "_hook", "_batch", "_batch_end", "_frame", "_request", "_callback", "_forward")
+
+
+def of_code(evidence: Evidence, code: str) -> Iterator[tuple[Retention, Confidence]]:
+    """The growing places that a rule speaks about: each belongs to one rule."""
+    for retention in evidence.retentions:
+        if retention.graph or not retention.growing or _code(retention) != code:
+            continue
+        weight = _weight(evidence, retention)
+        if weight > 0:
+            yield retention, Confidence(min(weight, 3))
+
+
+def _code(retention: Retention) -> str | None:
+    kind = retention.holder.kind
+    if kind == "class":
+        return "TML302"
+    if kind == "default":
+        return "TML306"
+    if kind == "global":
+        return "TML301"
+    if kind in ("attribute", "closure"):
+        return "TML311" if retention.how == "keyed" else "TML303"
+    return None
+
+
+def _weight(evidence: Evidence, retention: Retention) -> int:
+    store = retention.store_event
+    if retention.small or retention.wide or store.hook:
+        return 0
+    if retained.speaks_of(retention) or _emptied(evidence, retention) or _while_made(retention):
+        return 0
+    if isinstance(store.owner, Obj) and (store.owner.unknown or store.owner.kind == "module"):
+        return 0  # somebody else's container, or the parts of a model
+    if store.objects and not store.fresh:
+        return 0  # who made them keeps them anyway
+    if retention.holder.kind == "attribute" and retention.remade:
+        return 0  # its object is made anew in each round, and goes with the round
+    weight = retention.weight
+    if not _from_outside(retention):
+        if retention.holder.kind in ("attribute", "closure"):
+            return 0  # one call fills it: these are its results
+        weight -= 1
+    if retention.how == "keyed":
+        if store.key_kind == FIXED:
+            return 0
+        weight = min(weight, 3 if store.key_kind == IDENTITY else 2 if store.key_kind == FRESH else 1)
+    if all(loop.kind == "call" for loop in retention.loops):
+        weight = min(weight, 2 if _periodic(retention.function) else 1)
+    return weight
+
+
+def _emptied(evidence: Evidence, retention: Retention) -> bool:
+    """Whether anything may empty the place, or its size is asked for where it is filled."""
+    name = retention.holder.text.rsplit(".", 1)[-1].split("[")[0]
+    releases = evidence.releases
+    if retention.released or releases.released.get(name, set()) - _ONCE:
+        return True
+    if retention.holder.kind == "attribute" and releases.wholesale:
+        return True
+    return retention.function in releases.measured.get(name, ())
+
+
+def _while_made(retention: Retention) -> bool:
+    """Filled by a loop that runs while something is set up: that is done once."""
+    frame: Frame | None = retention.store_event.frame
+    while frame is not None:
+        if frame.name in _ONCE and not any(loop in frame.loops for loop in retention.loops):
+            return True
+        frame = frame.caller
+    return False
+
+
+def _from_outside(retention: Retention) -> bool:
+    """Whether it is called again and again, or goes on until it is told to stop, as opposed to going once
+    through what there is."""
+    store = retention.store_event
+    owner = store.owner.home[0] if isinstance(store.owner, Obj) and store.owner.home is not None else None
+    entered: Frame = store.frame
+    frame: Frame | None = entered.caller
+    while frame is not None and isinstance(owner, Obj):
+        if frame.receiver is owner:
+            entered = frame
+        frame = frame.caller
+    return any(loop in entered.loops or loop.name == "while" for loop in retention.loops)
+
+
+def _periodic(name: str) -> bool:
+    bare = name.lstrip("_") if not name.startswith("__") else name
+    return bare in _PERIODIC or bare.startswith(_PERIODIC_STARTS) or bare.endswith(_PERIODIC_ENDS)
+
+
+# -- words ----------------------------------------------------------------------------------------
+
+
+def what(retention: Retention) -> str:
+    """What is added each time: "a tensor", "a module"."""
+    objects = retention.store_event.objects
+    if objects:
+        return "an optimizer" if all(obj.kind == "optimizer" for obj in objects) else "a model"
+    return "a tensor"
+
+
+def each(retention: Retention) -> str:
+    """When it is added."""
+    if all(loop.kind == "call" for loop in retention.loops):
+        return f"at each call of `{retention.function}`"
+    return "in each iteration"
+
+
+def lifetime(retention: Retention) -> str:
+    """Until when it stays."""
+    holder = retention.holder
+    if holder.kind == "closure":
+        return f"as long as what `{holder.owner}` made lives"
+    if holder.kind == "attribute":
+        return f"as long as the {holder.owner} lives" if holder.owner else "as long as its owner lives"
+    return "for the rest of the process"
+
+
+def report(retention: Retention, confidence: Confidence, message: str, release: str) -> Report:
+    return retained.report(
+        retention, confidence, message, f"{what(retention)} {each(retention)}", release, Retains.GROWING
+    )
