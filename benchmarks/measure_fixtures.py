@@ -50,6 +50,9 @@ SMALL = 64  # bytes per step that a good program may keep on purpose: a number o
 HEAP_NOISE = 4096  # bytes of heap per step that say nothing
 PEAK_FACTOR = 1.25
 NOTHING = "nothing"
+ELSEWHERE = (
+    "workers copies processes threads descriptors segments storages idle device absent".split()
+)  # measure_workers
 
 FIRST = """
 import torch
@@ -421,7 +424,9 @@ def pairs(codes: Iterable[str] = ()) -> list[Pair]:
         if not good.exists():
             good = bad.with_name("good.py")
         retains = registry()[code].retains
-        found.append(Pair(code, bad, good, Header.read(bad).shows or (retains.value if retains else NOTHING)))
+        shows = Header.read(bad).shows or (retains.value if retains else NOTHING)
+        if shows not in ELSEWHERE:
+            found.append(Pair(code, bad, good, shows))
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from . import contexts
 from . import model as m
 from .functions import call_function
 from .instances import call_instance, construct, is_module, ran
@@ -50,6 +51,8 @@ def _call(machine: Machine, frame: Frame, expr: Expr) -> Value:
         args, kwargs = _arguments(machine, frame, positional, keywords)
         machine.site = site
         name = callee[2]
+        if machine.context is not None:
+            contexts.note_call(machine, frame, expr, receiver)
         if name == "zero_grad":
             machine.note("zero-grad", site, frame)
         if name[-1] == "_" and name[-2:] != "__":
@@ -178,7 +181,7 @@ def call_method(
             return LIGHT
         return (Opaque(machine.derivation.node((atom.node, *_argument_nodes(machine, args, kwargs)))),)
     if kind is Light or kind is Const:
-        return LIGHT
+        return contexts.light_method(atom, name)
     if kind is Function and name == "__call__":
         return call_function(machine, frame, atom, None, args, kwargs, site)
     return UNKNOWN

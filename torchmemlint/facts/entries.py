@@ -5,6 +5,7 @@ from __future__ import annotations
 from . import expressions as _expressions  # noqa: F401  registers what evaluates and executes
 from . import knowledge
 from . import statements as _statements  # noqa: F401
+from .contexts import context_of_entry, is_dataset
 from .functions import call_unseen
 from .linking import Project
 from .machine import Frame, Machine
@@ -73,6 +74,7 @@ def enter(machine: Machine, function: Function, receiver: object) -> None:
     loop.name = name
     outer = machine.loops, machine.grad
     machine.grad = _grad_of_entry(function, receiver)
+    machine.context = context_of_entry(function, receiver)
     once = name in ("__init__", "setup", "build", "configure_optimizers", "main", "__post_init__", "prepare_data")
     machine.loops = () if once else (loop,)
 
@@ -85,6 +87,7 @@ def enter(machine: Machine, function: Function, receiver: object) -> None:
 
     machine.branch(machine.module_frame, [body, lambda: None], conditional=False)
     machine.loops, machine.grad = outer
+    machine.context = None
 
 
 def _grad_of_entry(function: Function, receiver: object) -> int:
@@ -107,7 +110,10 @@ def _methods(machine: Machine, cls: Class, worth: set[int]) -> None:
         if type(function) is Function and function.frame is cls.frame and function.kind != "setter"
     ]
     indices = {id(machine.facts.functions[index]) for index in worth}
-    wanted = [f for f in own if id(f.facts) in indices and id(f.facts) not in machine.reached]
+    again = ("__getitem__", "__iter__") if is_dataset(cls) else ()  # a loader's worker calls them as well
+    wanted = [
+        f for f in own if id(f.facts) in indices and (id(f.facts) not in machine.reached or f.facts.name in again)
+    ]
     wanted += _templates(machine, cls)
     if not wanted:
         return
@@ -124,7 +130,7 @@ def _methods(machine: Machine, cls: Class, worth: set[int]) -> None:
     entered = []
     for _ in range(_ROUNDS):
         for function in wanted:
-            if function in entered or id(function.facts) not in machine.reached:
+            if function in entered or id(function.facts) not in machine.reached or function.facts.name in again:
                 if function not in entered:
                     entered.append(function)
                 given = None if function.kind == "static" else (cls if function.kind == "class" else receiver)

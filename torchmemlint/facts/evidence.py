@@ -15,6 +15,7 @@ from .events import NEVER, Backward, Loops, ModuleCall, Plain, Reset, Store
 from .machine import Frame, Loop, Machine
 from .model import FileFacts, Site
 from .places import Holder, describe, describe_object
+from .program import Program
 from .releases import Releases
 from .values import ASSUMED, ATTACHED, DEPENDS, FEW, FREE, OFF, SCALAR, WANTED, Class, Obj, Tensor
 
@@ -83,6 +84,11 @@ class Evidence:
             machine.derivation.spread(self._consumed, node)
         for node in machine.derivation.detached:
             machine.derivation.spread(self._detached, node)
+
+    @functools.cached_property
+    def program(self) -> Program:
+        """The file as it stands, for rules about the order and form of statements."""
+        return Program(self.facts)
 
     @property
     def backwards(self) -> list[Backward]:

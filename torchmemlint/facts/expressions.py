@@ -189,6 +189,9 @@ def bind_item(machine: Machine, frame: Frame, target: Expr, value: Value, site: 
         if atom.kind == "module":  # ModuleDict, ParameterDict: what a model is made of
             machine.put(atom.fields, "*", machine.join(atom.fields.get("*", UNKNOWN), value))
             continue
+        if isinstance(atom.cls, Class) and atom.cls.find("__setitem__") is not None:
+            machine.call_method(frame, atom, "__setitem__", [index, value], {}, site)
+            continue
         if whole:
             machine.reset(frame, atom, "*", "trim")
         if key is not ...:

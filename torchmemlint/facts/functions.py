@@ -195,6 +195,9 @@ def _bind_unseen(machine: Machine, inner: Frame, function: Function, receiver: A
         if index == 0 and receiver is not None:
             inner.vars[param.name] = (receiver,)
             continue
+        if index == 1 and inner.name == "__getitem__" and param.hint is None:
+            inner.vars[param.name] = LIGHT  # an index or a key
+            continue
         value = value_of_hint(machine, inner, param.hint, 2, param.name)
         if not value or (param.hint is not None and param.hint[-1] == "Any"):
             value = machine.join(value, parameter(machine, inner, param.name))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import knowledge
+from . import contexts, knowledge
 from .machine import Frame, Machine
 from .model import Site
 from .objects import CONTAINERS
@@ -44,6 +44,9 @@ def call_external(machine: Machine, frame: Frame, dotted: str, args: list[Value]
     root, _, rest = dotted.partition(".")
     if root == "builtins":
         return call_builtin(machine, frame, rest, args, kwargs, site)
+    started = contexts.call(machine, frame, dotted, args, kwargs, site)
+    if started is not None:
+        return started
     if root == "torch":
         return _call_torch(machine, frame, dotted, args, kwargs, site)
     tail = dotted.rsplit(".", 1)[-1]
@@ -51,7 +54,7 @@ def call_external(machine: Machine, frame: Frame, dotted: str, args: list[Value]
     if special is not None:
         return special(machine, frame, args, kwargs, site)
     if root in knowledge.LIGHT_ROOTS:
-        return LIGHT
+        return contexts.light(dotted)
     if tail in ("tqdm", "trange", "track", "auto") and args:
         return args[0]
     if tail == "from_pretrained" or tail in ("create_model", "timm.create_model"):
@@ -101,7 +104,9 @@ def _call_torch(machine: Machine, frame: Frame, dotted: str, args: list[Value], 
     if dotted.startswith("torch.nn.") and tail[0].isupper() and ".utils." not in dotted:
         return _make_module(machine, frame, dotted, args, kwargs, site)
     if dotted in ("torch.utils.data.DataLoader",) or tail == "DataLoader":
-        return (machine.allocate(frame, ("loader", site), "loader"),)
+        made = machine.allocate(frame, ("loader", site), "loader")
+        contexts.loader(machine, frame, made, args, kwargs, site)
+        return (made,)
     if tail in knowledge.FACTORIES:
         wants = constant(kwargs.get("requires_grad", UNKNOWN)) is True
         return (Tensor(LEAF if wants else 0, 3, machine.derivation.node(), ""),)

@@ -373,7 +373,7 @@ def _scope_names(operation: int) -> Callable[[Lowering, Any, Site], Stmt]:
 
 
 def _jump(low: Lowering, node: Any, site: Site) -> Stmt:
-    return (m.JUMP, site)
+    return (m.JUMP, site, isinstance(node, cst.Break))
 
 
 def _assert(low: Lowering, node: cst.Assert, site: Site) -> Stmt:

@@ -22,7 +22,10 @@ _HOLDERS = frozenset(("cycle", "finalize"))
 _REGISTRIES = frozenset((("atexit", "register"), ("signal", "signal")))
 _RECORDERS = frozenset("set_detect_anomaly detect_anomaly _record_memory_history record_memory_history profile".split())
 _MODES = frozenset("no_grad inference_mode enable_grad set_grad_enabled".split())
-_THREADS = frozenset("Thread submit run_in_executor to_thread map Timer start_new_thread apply_async".split())
+_THREADS = frozenset(
+    """Thread submit run_in_executor to_thread map Timer start_new_thread apply_async imap imap_unordered starmap
+    map_async starmap_async Pool Process ProcessPoolExecutor DataLoader delayed spawn start_processes""".split()
+)
 
 
 def lower(low: Lowering, node: Any) -> Expr:

@@ -150,6 +150,7 @@ class Machine:
         self.clock = 0  # counts writes and rounds of loops
         self.in_hook = 0
         self.threads = 0
+        self.context: Any = None  # contexts.Context: in which worker or thread this runs
         self.stores: list[Store] = []
         self.resets: list[Reset] = []
         self.backwards: list[Backward] = []
@@ -170,6 +171,7 @@ class Machine:
     elements: Callable[..., Value]
     assign: Callable[..., None]
     grow: Callable[..., None]
+    keep: Callable[..., None]  # contexts._keep
 
     # -- running ----------------------------------------------------------------------------------
 
@@ -185,11 +187,12 @@ class Machine:
         """A state of its own for a part of a module body, which runs when it is imported."""
         names = (
             "loops", "grad", "conditions", "journal", "stack", "site", "statement", "module_depth", "in_hook",
-            "threads", "bare",
+            "threads", "bare", "context",
         )  # fmt: skip
         before = [getattr(self, name) for name in names]
         self.loops, self.grad, self.journal, self.stack = (), ON, None, [frame]
         self.conditions = self.module_depth = self.in_hook = self.threads = 0
+        self.context = None
         self.import_depth += 1
         try:
             yield
@@ -380,6 +383,8 @@ class Machine:
 
     def store(self, frame: Frame, owner: Obj | Frame, key: str, value: Value, how: str, site: Site) -> Value:
         """Note that `value` goes to a place; returns the value as it is read from there later."""
+        if self.context is not None:
+            self.keep(frame, owner, key, value, how, site)
         if not value:
             return value
         if is_light(value):

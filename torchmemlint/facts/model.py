@@ -72,7 +72,7 @@ IMPORT: Final = 14  # ((local name, dotted), ...)
 FROM: Final = 15  # level, module, ((name, local), ...)
 GLOBAL: Final = 16  # names
 NONLOCAL: Final = 17  # names
-JUMP: Final = 18  # break, continue
+JUMP: Final = 18  # whether it is a break
 ASSERT: Final = 19  # test
 STATEMENTS: Final = 20
 

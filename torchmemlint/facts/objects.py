@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import knowledge
+from . import contexts, knowledge
 from .linking import module_member
 from .machine import Frame, Machine
 from .model import Site
@@ -172,6 +172,10 @@ def call_object(
                 "recording-on" if name == "start" else "recording-off", site, frame, ("profile", machine.conditions)
             )
         return LIGHT
+    if obj.kind in ("pool", "mp-context", "delayed"):
+        return contexts.call_object(machine, frame, obj, name, args, kwargs, site)
+    if name == "start":
+        contexts.start(machine, frame, obj, site)
     if obj.kind in ("thread", "executor"):
         from .python import run_in_thread
 
@@ -195,6 +199,8 @@ def _container_method(
         for field in list(obj.fields):
             machine.put(obj.fields, field, UNKNOWN)
         return LIGHT
+    if obj.kind == "queue" and name == "get" and machine.context is not None:
+        machine.note("queue-get", site, frame, obj)
     if name in _POP or (name == "get" and obj.kind == "queue"):
         machine.reset(frame, obj, "*", "pop")
         return machine.elements(frame, (obj,))

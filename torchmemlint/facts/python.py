@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .contexts import Context, receiver_of
 from .machine import Frame, Machine
 from .model import Site
 from .objects import get_attribute, set_attribute
@@ -16,6 +17,7 @@ from .values import (
     UNKNOWN,
     Bound,
     Function,
+    Light,
     Obj,
     Partial,
     Tensor,
@@ -76,6 +78,12 @@ def call_builtin(machine: Machine, frame: Frame, name: str, args: list[Value], k
         return (mapped,)
     if name in ("getattr", "setattr"):
         return _dynamic_attribute(machine, frame, name, args, site)
+    if name == "open":
+        return (Light("handle"),)
+    if name == "dict.fromkeys":
+        table = machine.allocate(frame, ("fromkeys", site), "dict")
+        machine.put(table.fields, "*", args[1] if len(args) > 1 else UNKNOWN)
+        return (table,)
     if name in ("property", "staticmethod", "classmethod", "super", "vars", "object"):
         return UNKNOWN
     return LIGHT
@@ -202,7 +210,10 @@ def _to_thread(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs
 
 
 def _queue(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
-    return (machine.allocate(frame, ("queue", site), "queue"),)
+    obj = machine.allocate(frame, ("queue", site), "queue")
+    limit = args[0] if args else kwargs.get("maxsize", UNKNOWN)
+    obj.bounded = bool(args or kwargs) and constant(limit) not in (0, -1)
+    return (obj,)
 
 
 def _namespace(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
@@ -250,11 +261,17 @@ def in_thread(machine: Machine, frame: Frame, target: Value, args: list[Value], 
     machine.grad = ON
     depth, machine.module_depth = machine.module_depth, 0
     machine.threads += outer == OFF
+    context, machine.context = (
+        machine.context,
+        Context("thread", site, receiver=receiver_of(target), creator=frame.facts),
+    )
     made = machine.call(frame, target, args, {}, site)
     machine.threads -= outer == OFF
+    machine.context = context
     machine.module_depth = depth
     machine.grad = outer
     machine.note("thread", site, frame, (outer, before, len(machine.module_calls)))
+    machine.note("thread-start", site, frame, (target, machine.conditions))
     return made
 
 
@@ -275,10 +292,11 @@ def run_in_thread(
 
 def submit(machine: Machine, frame: Frame, name: str, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
     given = args[1:] if name == "run_in_executor" else args
+    future: Value = (machine.allocate(frame, ("future", site), "future"),) if name != "start_new_thread" else UNKNOWN
     if name == "apply_async" or not given or not any(type(a) in (Function, Bound, Partial) for a in given[0]):
-        return UNKNOWN
+        return future if name == "submit" else UNKNOWN
     in_thread(machine, frame, given[0], given[1:], site)
-    return UNKNOWN
+    return future
 
 
 SPECIAL_ROOTS = ("collections", "functools", "copy", "threading", "concurrent", "queue", "itertools", "typing",

@@ -8,6 +8,7 @@ from typing import Any
 
 from . import model as m
 from .calls import enter_context
+from .contexts import end_of_round, is_worker
 from .definitions import define_class, define_function
 from .expressions import bind_item, elements, iterate
 from .linking import import_name
@@ -159,6 +160,8 @@ def grow(
     for atom in stored:
         if type(atom) is Obj:
             _keep_in(machine, container, atom)
+            if is_worker(atom):
+                machine.note("worker-kept", site, frame, (container, atom))
     if stored is not value or any(type(atom) is Obj for atom in stored):
         reached = machine.stores[-1].node if machine.stores and machine.stores[-1].site == site else None
         if reached is not None and any(type(atom) is Obj for atom in stored):
@@ -355,6 +358,8 @@ def _for(machine: Machine, frame: Frame, statement: Stmt) -> None:
     def once() -> None:
         assign(machine, frame, target, iterate(machine, frame, value), site)
         machine.block(frame, body)
+        if machine.context is not None:
+            end_of_round(machine, frame, statement)
 
     if unrolled is not None:
         for item in unrolled:
@@ -421,6 +426,8 @@ def _while(machine: Machine, frame: Frame, statement: Stmt) -> None:
     def once() -> None:
         _known, _positive, _ = truth(machine, frame, test)
         machine.block(frame, body)
+        if machine.context is not None:
+            end_of_round(machine, frame, statement)
 
     machine.go_round(frame, loop, once)
     if orelse and not frame.dead:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from . import knowledge
+from . import contexts, knowledge
 from . import model as m
 from .machine import Frame, Machine
 from .model import Expr, FileFacts, Site
@@ -232,6 +232,8 @@ def unknown_method(
     if name == "step":
         for loop in machine.loops:
             loop.steps = True
+    if name in contexts.ONLY_OF_POOLS:
+        return contexts.pool_method(machine, frame, None, name, args, kwargs, site)
     if name in ("submit", "start_new_thread", "run_in_executor", "apply_async"):
         from .python import submit
 

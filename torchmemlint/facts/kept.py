@@ -1,0 +1,302 @@
+"""What workers and threads keep: the stores that `contexts.py` noted, joined with their holders and resets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from . import model as m
+from .contexts import Context, Kept, is_module_level, root
+from .events import Plain
+from .machine import Frame, Machine
+from .model import FunctionFacts, Site
+from .places import Holder, describe
+from .program import Program, calls, names_in, statements, targets
+from .values import Bound, Class, Function, Obj
+from .walk import heads, last_name, nodes
+
+_BUILDERS = ("__init__", "__post_init__", "setup", "__setstate__", "<module>")
+
+
+class WorkerRetention(NamedTuple):
+    """A heavy value that stays in a worker process."""
+
+    site: Site
+    holder: Holder
+    process_wide: bool  # in a global or class attribute, as opposed to an object that the worker has a copy of
+    growing: bool
+    what: str
+    weight: int
+    guarded: bool
+    function: str
+    context: Context
+    related: tuple[tuple[Site, str], ...]
+
+
+def kept_by_workers(machine: Machine) -> Iterator[WorkerRetention]:
+    """Everything noted in worker processes that stays there, each store once, the best evidence first."""
+    best: dict[Site, WorkerRetention] = {}
+    for note in machine.plain:
+        if note.kind != "worker-store":
+            continue
+        made = _retention(machine, note, note.detail)
+        if made is None:
+            continue
+        known = best.get(made.site)
+        if known is None or (made.growing, made.weight) > (known.growing, known.weight):
+            best[made.site] = made
+    yield from best.values()
+
+
+def _retention(machine: Machine, note: Plain, kept: Kept) -> WorkerRetention | None:
+    holder = describe(kept.owner, kept.key, machine)
+    top = root(kept.owner)
+    wide = is_module_level(top)
+    if holder.kind not in ("attribute", "global", "class"):
+        return None
+    if isinstance(kept.owner, Obj) and kept.owner.kind == "tuple":
+        return None
+    grows = (
+        _grows(kept) and not emptied(machine, kept.owner, kept.key, note.site) and not measured(note.frame, holder.text)
+    )
+    if not grows and (kept.how != "set" or not isinstance(kept.owner, Frame)):
+        return None
+    if grows and isinstance(kept.owner, Obj) and kept.owner.bounded:
+        return None
+    trail = [note.site, *reversed(note.trail), kept.context.site]
+    anchor = next((site for site in trail if machine.is_home(site)), None)
+    if anchor is None:
+        return None  # the affair of the file that starts the worker
+    related = tuple((site, "called from here") for site in reversed(note.trail) if site != anchor)
+    started = (kept.context.site, "the workers start here")
+    if anchor != note.site:
+        related = ((note.site, "stored here"), *related)
+    return WorkerRetention(
+        anchor,
+        holder,
+        wide,
+        grows,
+        kept.what,
+        kept.weight,
+        bool(kept.conditions),
+        note.frame.name,
+        kept.context,
+        (started, *related) if started[0] != anchor and started[0] not in note.trail else related,
+    )
+
+
+def _grows(kept: Kept) -> bool:
+    """Whether each task or item adds to the place."""
+    if kept.how not in ("grow", "keyed") or kept.key != "*" or kept.context.recycled:
+        return False
+    birth = kept.owner.birth if isinstance(kept.owner, Obj) else ()
+    return any(loop.kind in ("loop", "call") and loop not in birth for loop in kept.loops)
+
+
+def emptied(machine: Machine, owner: Obj | Frame, key: str, but: Site = -1) -> bool:
+    """Whether anything ever empties or replaces a place, or a container that it is in; the store at `but` does not."""
+    places: list[tuple[Obj | Frame, str]] = []
+    current: Obj | Frame = owner
+    for _ in range(5):
+        places.append((current, key))
+        if isinstance(current, Frame):
+            break
+        places.append((current, "*"))
+        if current.home is None:
+            break
+        current, key = current.home
+    return any(
+        reset.frame.name not in _BUILDERS
+        and reset.site != but
+        and any(reset.owner is one and reset.key in (name, "*") for one, name in places)
+        for reset in machine.resets
+    )
+
+
+def measured(frame: Frame, holder: str) -> bool:
+    """Whether a test asks how long the container is, in the function that fills it or in one that calls it."""
+    last = holder.split("[", 1)[0].rsplit(".", 1)[-1]
+    current: Frame | None = frame
+    while current is not None:
+        if _asks_length(current.facts, last):
+            return True
+        current = current.caller
+    return False
+
+
+def _asks_length(facts: FunctionFacts, name: str) -> bool:
+    for statement in statements(facts.body):
+        if statement[0] not in (m.IF, m.WHILE):
+            continue
+        for expr in nodes(statement[2]):
+            if expr[0] != m.CALL or expr[2] != (m.NAME, "len") or not expr[3]:
+                continue
+            if expr[3][0][-1] == name or expr[3][0] == (m.NAME, "self"):
+                return True
+    return False
+
+
+class KeptWorker(NamedTuple):
+    """A thread, process, pool, loader or future that goes into a container which is never emptied."""
+
+    site: Site
+    holder: Holder
+    item: Obj
+    repeated: bool  # in a loop that is seen, not just in a method that may be called again
+
+
+def kept_in_containers(machine: Machine, program: Program) -> Iterator[KeptWorker]:
+    """Workers and futures that pile up in an attribute or global, each place once."""
+    seen: set[Site] = set()
+    for note in machine.plain:
+        if note.kind != "worker-kept" or note.site in seen:
+            continue
+        container, item = note.detail
+        holder = describe(container, "*", machine)
+        if holder.kind not in ("attribute", "global", "class"):
+            continue
+        loops = [loop for loop in note.loops if loop.kind in ("loop", "call") and loop not in container.birth]
+        if not loops or container.bounded or note.frame.name in _BUILDERS:
+            continue
+        last = holder.text.split("[", 1)[0].rsplit(".", 1)[-1]
+        if emptied(machine, container, "*") or drained(program, last) or measured(note.frame, holder.text):
+            continue
+        seen.add(note.site)
+        yield KeptWorker(note.site, holder, item, any(loop.kind == "loop" for loop in loops))
+
+
+_EMPTY = ("clear", "pop", "popleft", "popitem", "remove", "discard", "difference_update", "intersection_update")
+_ENDS = ("close", "terminate", "shutdown", "kill", "deleteLater", "_shutdown_workers")
+
+
+def drained(program: Program, name: str) -> bool:
+    """Whether something takes elements out of the container of this name, or hands over a method that does."""
+    for place in program.places:
+        for statement in statements(place.facts.body):
+            for expr in heads(statement):
+                for part in nodes(expr):
+                    if part[0] == m.ATTR and part[2] in _EMPTY and part[1][-1] == name:
+                        return True
+            if place.facts.name not in _BUILDERS and any(
+                target[-1] == name or (target[0] == m.ITEM and target[2][0] == m.SLICE and target[1][-1] == name)
+                for target in targets(statement)
+                if statement[0] in (m.ASSIGN, m.ANNOTATE)
+            ):
+                return True
+            if statement[0] == m.DELETE and any(
+                name in names_in(target) or target[1][-1] == name for target in statement[2]
+            ):
+                return True
+    return False
+
+
+def ended(program: Program, name: str) -> bool:
+    """Whether something closes the elements of the container of this name."""
+    for place in program.places:
+        for statement in statements(place.facts.body):
+            if statement[0] != m.FOR or not any(part[-1] == name for part in nodes(statement[3])):
+                continue
+            if any(call[2][0] == m.ATTR and call[2][2] in _ENDS for call in calls(statement[4])):
+                return True
+    return False
+
+
+class ThreadRetention(NamedTuple):
+    """A heavy result that a thread's object keeps, while the object itself is kept."""
+
+    site: Site
+    holder: Holder
+    attribute: str
+    cls: str
+    what: str
+    weight: int
+    stored: Site
+
+
+def kept_by_threads(machine: Machine, program: Program) -> Iterator[ThreadRetention]:
+    """Thread objects with a result on them, in a container that is never emptied."""
+    piled = list(kept_in_containers(machine, program))
+    done: set[Site] = set()
+    for note in machine.plain:
+        if note.kind != "thread-store":
+            continue
+        kept: Kept = note.detail
+        owner = kept.owner
+        for _ in range(2):  # a list on the object counts as the object's
+            if isinstance(owner, Obj) and owner.kind != "instance" and owner.home is not None:
+                owner = owner.home[0]
+        if not isinstance(owner, Obj) or kept.what not in ("tensor", "array") or not isinstance(owner.cls, Class):
+            continue
+        name = kept.key if kept.owner is owner else "*"
+        if emptied(machine, kept.owner, kept.key, note.site):
+            continue
+        for one in piled:
+            if one.item is owner and one.site not in done:
+                done.add(one.site)
+                yield ThreadRetention(
+                    one.site, one.holder, name, owner.cls.facts.name, kept.what, kept.weight, note.site
+                )
+
+
+class EndlessWorker(NamedTuple):
+    """A thread whose function never returns, started repeatedly."""
+
+    site: Site
+    function: str
+    owner: str  # the class whose method it runs
+    weight: int
+
+
+_ONCE = frozenset(
+    """__init__ __enter__ start run setup main launch begin connect open serve listen initialize init start_workers
+    start_threads <module>""".split()
+)
+
+
+_PER_CALL = frozenset("__call__ handle process predict infer submit on forward step generate request".split())
+
+
+def endless_workers(machine: Machine) -> Iterator[EndlessWorker]:
+    """Threads and executor tasks that run `while True` without a way out, started in a loop or per call."""
+    seen: set[Site] = set()
+    for note in machine.plain:
+        if note.kind != "thread-start" or note.site in seen:
+            continue
+        target, conditions = note.detail
+        for atom in target:
+            function = atom.function if type(atom) is Bound else atom
+            if type(function) is not Function or not _never_returns(function.facts):
+                continue
+            receiver = atom.receiver if type(atom) is Bound else None
+            loops = [loop for loop in note.loops if loop.kind in ("loop", "call")]
+            born = receiver.birth if isinstance(receiver, Obj) else ()
+            again = [loop for loop in loops if loop.kind == "loop" and (note.frame.name != "__init__" or loop in born)]
+            fixed = _bounded_range(note.frame)
+            if again and not fixed:
+                weight = 3
+            elif loops and not conditions and note.frame.name not in _ONCE and not fixed:
+                weight = 2 if note.frame.name.split("_")[0] in _PER_CALL or note.frame.name in _PER_CALL else 1
+            else:
+                continue
+            seen.add(note.site)
+            owner = receiver.cls.facts.name if isinstance(receiver, Obj) and isinstance(receiver.cls, Class) else ""
+            yield EndlessWorker(note.site, function.facts.name, owner, weight)
+
+
+def _bounded_range(frame: Frame) -> bool:
+    """Whether the threads are started in a `for ... in range(...)` of their function: a pool of workers."""
+    return any(
+        statement[0] == m.FOR and statement[3][0] == m.CALL and statement[3][2] == (m.NAME, "range")
+        and any(last_name(call[2]) in ("Thread", "submit", "start") for call in calls(statement[4]))
+        for statement in statements(frame.facts.body)
+    )  # fmt: skip
+
+
+def _never_returns(facts: FunctionFacts) -> bool:
+    for statement in statements(facts.body):
+        if statement[0] == m.WHILE and statement[2] in ((m.CONST, True), (m.CONST, 1)):
+            inside = list(statements(statement[3]))
+            leaves = any(one[0] in (m.RETURN, m.RAISE) or (one[0] == m.JUMP and one[2]) for one in inside)
+            if not leaves:
+                return True
+    return False

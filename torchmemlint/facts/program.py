@@ -1,0 +1,152 @@
+"""Going over lexical facts without running them: statements, expressions, dotted names, who defines what.
+
+For what a text says as it stands, such as the order of two calls, no values are needed.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from . import model as m
+from . import walk
+from .model import Expr, FileFacts, FunctionFacts, Site, Stmt
+from .walk import heads, nodes
+
+Block = tuple[Stmt, ...]
+
+
+def statements(body: Block) -> Iterator[Stmt]:
+    """All statements of a body, as they are written, without those of functions and classes inside."""
+    return (statement for statement, _ in walk.statements(body))
+
+
+def expressions(body: Block) -> Iterator[Expr]:
+    """Every expression in a body."""
+    for statement in statements(body):
+        for expr in heads(statement):
+            yield from nodes(expr)
+
+
+def calls(body: Block) -> Iterator[Expr]:
+    """Every call in a body."""
+    return (expr for expr in expressions(body) if expr[0] == m.CALL)
+
+
+def text(expr: Expr) -> str:
+    """`self.pool.map` of a chain of names; "" if anything else is in it."""
+    names: list[str] = []
+    while expr[0] == m.ATTR:
+        names.append(expr[2])
+        expr = expr[1]
+    if expr[0] != m.NAME:
+        return ""
+    names.append(expr[1])
+    return ".".join(reversed(names))
+
+
+def keyword(call: Expr, name: str, index: int = -1) -> Expr | None:
+    """An argument of a call, by keyword or position."""
+    for key, value in call[4]:
+        if key == name:
+            return value  # type: ignore[no-any-return]
+    if 0 <= index < len(call[3]):
+        return call[3][index]  # type: ignore[no-any-return]
+    return None
+
+
+def names_in(expr: Expr) -> set[str]:
+    """The names and `self.x` chains that an expression reads."""
+    return {text(part) for part in nodes(expr) if part[0] in (m.NAME, m.ATTR)} - {""}
+
+
+def targets(statement: Stmt) -> tuple[Expr, ...]:
+    """What a statement binds, patterns taken apart."""
+    if statement[0] == m.ASSIGN:
+        found = list(statement[2])
+    elif statement[0] in (m.AUGMENT, m.ANNOTATE, m.FOR):
+        found = [statement[2]]
+    elif statement[0] == m.WITH:
+        found = [target for _, target in statement[2] if target is not None]
+    else:
+        return ()
+    flat: list[Expr] = []
+    for target in found:
+        flat += target[3] if target[0] == m.NEW else (target,)
+    return tuple(flat)
+
+
+class Place(NamedTuple):
+    """A function in its file."""
+
+    facts: FunctionFacts
+    cls: str  # the class that it is a method of, or ""
+    bases: tuple[str, ...]  # dotted names of that class's bases
+
+
+class Program:
+    """One file, as far as its text goes."""
+
+    def __init__(self, facts: FileFacts) -> None:
+        self.facts = facts
+
+    @functools.cached_property
+    def called(self) -> frozenset[str]:
+        """The last names of everything that is called anywhere in the file."""
+        return frozenset(name for function in self.facts.functions for name in function.calls)
+
+    @functools.cached_property
+    def imports(self) -> dict[str, str]:
+        """Local name -> dotted name, for imports anywhere in the file."""
+        found: dict[str, str] = {}
+        for function in self.facts.functions:
+            for statement in statements(function.body):
+                if statement[0] == m.IMPORT:
+                    found.update(statement[2])
+                elif statement[0] == m.FROM:
+                    base = "." * statement[2] + statement[3]
+                    found.update({local: f"{base}.{name}" for name, local in statement[4] if name != "*"})
+        return found
+
+    def dotted(self, expr: Expr) -> str:
+        """The full name of what an expression names: `torch.cuda.empty_cache`; "" if it is no name."""
+        head, dot, rest = text(expr).partition(".")
+        return self.imports.get(head, head) + dot + rest if head else ""
+
+    @functools.cached_property
+    def places(self) -> tuple[Place, ...]:
+        """Every function, method and the module's body; class bodies are left out."""
+        bodies = {cls.body for cls in self.facts.classes}
+        owners = {
+            index: (cls.name, tuple(self.dotted(base) for base in cls.bases))
+            for cls in self.facts.classes
+            for index in cls.methods.values()
+        }
+        return tuple(
+            Place(function, *owners.get(index, ("", ())))
+            for index, function in enumerate(self.facts.functions)
+            if index not in bodies
+        )
+
+    @functools.cached_property
+    def by_name(self) -> dict[str, list[Place]]:
+        found: dict[str, list[Place]] = {}
+        for place in self.places:
+            found.setdefault(place.facts.name, []).append(place)
+        return found
+
+    def methods(self, cls: str) -> list[Place]:
+        """The methods of a class and of its bases in this file."""
+        wanted, found = [cls], []
+        for name in wanted:
+            for place in self.places:
+                if place.cls == name:
+                    found.append(place)
+            for facts in self.facts.classes:
+                if facts.name == name:
+                    wanted += [base for base in map(self.dotted, facts.bases) if base and base not in wanted]
+        return found
+
+
+Related = tuple[tuple[Site, str], ...]

@@ -1,0 +1,67 @@
+"""A data set keeps what it has loaded, once more in each worker of its loader.
+
+## What it does
+Reports a `Dataset` whose `__getitem__`, `__iter__` or a helper of theirs puts
+what it loads into a container of the data set or into a global, without a
+limit: `self.cache[index] = image`.
+
+## Why it retains
+A worker of a `DataLoader` works on its own copy of the data set. What it caches
+stays in that copy: with 8 workers, the cache of a data set that is shuffled
+ends up in memory 8 times. Without `persistent_workers=True` the copies go at
+the end of each epoch together with all that was cached, so the cache costs
+memory and saves nothing; with it they stay.
+
+## When it is fine
+- The cache is bounded (`lru_cache(maxsize=...)`, an eviction).
+- It is filled before the workers start, as arrays or tensors, and only read by
+  them.
+- It is a container of a `multiprocessing.Manager`, or shared memory.
+- The loader has no workers: then the cache is held once, as intended.
+
+## How to release it
+Do not cache in `__getitem__`; or bound the cache; or fill one shared tensor
+(`torch.empty(...).share_memory_()`) that all workers write to and read from.
+
+## References
+- PyTorch documentation, `torch.utils.data`, "Multi-process data loading":
+  "each worker ... dataset, collate_fn, and worker_init_fn are passed to each
+  worker", and the warning about memory.
+- Private memory of the workers, N and 2N items: measured by this rule's
+  fixtures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ...facts.kept import kept_by_workers
+from ...finding import Confidence, Retains
+from .. import Report
+
+if TYPE_CHECKING:
+    from ...facts.evidence import Evidence
+
+code = "TML404"
+name = "dataset-cache-per-worker"
+retains: Retains | None = Retains.GROWING
+
+
+def check(evidence: Evidence) -> Iterator[Report]:
+    for kept in kept_by_workers(evidence.machine):
+        if kept.context.kind != "loader" or not kept.growing or kept.what == "handle":
+            continue
+        seen = any(note.site == kept.context.site for note in evidence.plain("loader-workers"))
+        yield Report(
+            site=kept.site,
+            message=(
+                f"`{kept.holder.text}` keeps every item that was loaded, and each worker of the loader has a copy of "
+                "its own: the cache costs its size times `num_workers`; bound it, or fill it before the workers start"
+            ),
+            confidence=Confidence(kept.weight if seen else min(kept.weight, 2)),
+            value="the items loaded so far",
+            holder=kept.holder.text,
+            release="bound the cache, or share one between the workers",
+            related=kept.related[:4],
+        )

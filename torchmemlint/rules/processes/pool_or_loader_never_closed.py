@@ -1,0 +1,67 @@
+"""Pools, processes or loaders with persistent workers pile up in a container.
+
+## What it does
+Reports pools of processes, processes, thread pools and loaders with
+`persistent_workers=True` that go into an attribute or global, call after call
+or epoch after epoch, where nothing takes them out or closes them.
+
+## Why it retains
+Each of them keeps its worker processes alive, and each worker keeps its copy of
+the data set, its caches and its pipes. The main process looks small.
+
+A pool or loader that is made for each epoch and bound to a local name is not
+reported: its workers end when the name is bound again (measured on CPython
+3.11: no process was left after three pools, three executors and three
+persistent loaders that went out of scope without `close`).
+
+## When it is fine
+- The container is emptied, or its elements are closed (`close`, `terminate`,
+  `shutdown`).
+- One pool or loader is made for the whole run.
+
+## How to release it
+Make one and reuse it; or close the old one before you make the next, and take
+it out of the container.
+
+## References
+- Python documentation, `multiprocessing.pool.Pool`: "Pool objects have internal
+  resources that need to be properly managed"; PyTorch documentation,
+  `torch.utils.data.DataLoader(persistent_workers=...)`.
+- Child processes after N and 2N epochs: measured by this rule's fixtures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ...facts.kept import ended, kept_in_containers
+from ...finding import Confidence, Retains
+from .. import Report
+
+if TYPE_CHECKING:
+    from ...facts.evidence import Evidence
+
+code = "TML408"
+name = "pool-or-loader-never-closed"
+retains: Retains | None = Retains.GROWING
+
+WHAT = {"pool": "pool of processes", "executor": "executor", "loader": "loader", "process": "process"}
+
+
+def check(evidence: Evidence) -> Iterator[Report]:
+    for kept in kept_in_containers(evidence.machine, evidence.program):
+        if kept.item.kind not in WHAT or ended(evidence.program, kept.holder.text.rsplit(".", 1)[-1]):
+            continue
+        what = WHAT[kept.item.kind]
+        yield Report(
+            site=kept.site,
+            message=(
+                f"`{kept.holder.text}` keeps every {what}, and each keeps its workers running with their memory: "
+                "nothing closes them or takes them out; make one and reuse it, or close the old one first"
+            ),
+            confidence=Confidence.HIGH if kept.repeated else Confidence.MEDIUM,
+            value="worker processes with all that they hold",
+            holder=kept.holder.text,
+            release="close the old one (`close()` and `join()`, `shutdown()`) and drop it, or reuse one",
+        )

@@ -1,0 +1,60 @@
+"""A named shared memory segment is created and never unlinked.
+
+## What it does
+Reports `SharedMemory(create=True, ...)` whose handle, wherever it goes in the
+file, is closed at most and never unlinked, by nobody who attaches to it either.
+
+## Why it retains
+`close()` unmaps the segment from this process; the segment itself, a file in
+`/dev/shm`, stays until `unlink()`, or until the process that created it ends
+in an orderly way and its resource tracker clears up with a warning. A segment
+for each batch fills the machine's shared memory while every process looks
+small.
+
+## When it is fine
+- One process calls `unlink()` when all have attached, or in a `finally`.
+- A `SharedMemoryManager` owns the segments.
+- The handle is returned to code that is not seen.
+
+## How to release it
+Let the last reader call `segment.close()` and `segment.unlink()`, or use
+`with SharedMemoryManager() as manager: manager.SharedMemory(size)`.
+
+## References
+- Python documentation, `multiprocessing.shared_memory.SharedMemory.unlink`:
+  "unlink() should be called once (and only once) across all the processes which
+  have access to the shared memory block".
+- Segments in `/dev/shm` after N and 2N steps: measured by this rule's fixtures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ...facts.segments import never_unlinked
+from ...finding import Confidence, Retains
+from .. import Report
+
+if TYPE_CHECKING:
+    from ...facts.evidence import Evidence
+
+code = "TML407"
+name = "shared-segment-never-unlinked"
+retains: Retains | None = Retains.GROWING
+
+
+def check(evidence: Evidence) -> Iterator[Report]:
+    for site, handle in never_unlinked(evidence.program):
+        named = f"`{handle}`" if handle else "its handle"
+        yield Report(
+            site=site,
+            message=(
+                f"nothing unlinks this shared memory segment ({named}): `close()` only unmaps it, so it stays in "
+                "/dev/shm until the process that made it ends; call `unlink()` once, when its last reader is done"
+            ),
+            confidence=Confidence.HIGH,
+            value="a shared memory segment",
+            holder="/dev/shm",
+            release="`unlink()`, once, after the last reader's `close()`",
+        )

@@ -1,0 +1,63 @@
+"""A data set or worker opens a file for each item or shard and keeps it open.
+
+## What it does
+Reports open files, HDF5 and archive handles, memory maps, databases, video
+readers and child processes that `__getitem__`, or the task of a pool, puts into
+a container that is never emptied: `self.shards[i] = h5py.File(path)`; also
+objects of the file's own classes that open one.
+
+## Why it retains
+Every handle is a file descriptor, with its mapped pages, buffers and the
+library's chunk caches behind it. They stay until the data set goes; the
+operating system allows a process about a thousand. Each worker of a loader
+opens its own.
+
+## When it is fine
+- One handle, opened on first use and kept: `if self.file is None`.
+- The handle is closed after the item was read (`with`).
+- The number of open handles has a limit that is kept.
+
+## How to release it
+Open in a `with` for each item, or keep the last few in an `lru_cache` that
+closes what it drops.
+
+## References
+- Python documentation, `open`: "If you're not using the with keyword, then you
+  should call f.close()".
+- Open descriptors after N and 2N items: measured by this rule's fixtures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ...facts.kept import kept_by_workers
+from ...finding import Confidence, Retains
+from .. import Report
+
+if TYPE_CHECKING:
+    from ...facts.evidence import Evidence
+
+code = "TML406"
+name = "worker-opens-handle-per-item"
+retains: Retains | None = Retains.GROWING
+
+
+def check(evidence: Evidence) -> Iterator[Report]:
+    for kept in kept_by_workers(evidence.machine):
+        if kept.what != "handle" or not kept.growing:
+            continue
+        where = "the data set" if kept.context.kind == "loader" else "the worker process"
+        yield Report(
+            site=kept.site,
+            message=(
+                f"`{kept.holder.text}` keeps every file that was opened, with its descriptor and caches, as long as "
+                f"{where} lives; open it in a `with` for each item, or close what is dropped from a bounded cache"
+            ),
+            confidence=Confidence(min(kept.weight, 3)),
+            value="open files",
+            holder=kept.holder.text,
+            release="open the file in a `with`, or bound the number of open files and close the rest",
+            related=kept.related[:4],
+        )

@@ -1,0 +1,65 @@
+"""A worker that never ends is started again and again.
+
+## What it does
+Reports a thread or executor task whose function is an endless loop, `while
+True:` without a way out, where it is started in a loop or in a method that is
+called again and again.
+
+## Why it retains
+A running thread is alive by itself, whoever has dropped its handle. It keeps
+its function's arguments and, if the target is a bound method, `self` with all
+that is on it: a model, a cache, a device handle. Nothing ends it, so each start
+adds one more, for the rest of the process.
+
+An executor that is merely dropped is not reported: its idle threads end when
+the executor is collected (measured on CPython 3.11: after three executors, and
+three process pools, that went out of scope without `shutdown`, no thread and no
+process was left).
+
+## When it is fine
+- The loop has an end: a sentinel, an event (`while not stop.is_set()`), `break`
+  or `return`.
+- The worker is started once for the whole process.
+
+## How to release it
+Give the loop a sentinel or an event, and set it in `close()`; start the worker
+once and hand it work through a queue.
+
+## References
+- Python documentation, `threading.Thread`: a thread is alive until its `run`
+  returns; `concurrent.futures.Executor.shutdown`.
+- Threads and live storages after N and 2N starts: measured by this rule's
+  fixtures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ...facts.kept import endless_workers
+from ...finding import Confidence, Retains
+from .. import Report
+
+if TYPE_CHECKING:
+    from ...facts.evidence import Evidence
+
+code = "TML505"
+name = "executor-never-shut-down"
+retains: Retains | None = Retains.GROWING
+
+
+def check(evidence: Evidence) -> Iterator[Report]:
+    for worker in endless_workers(evidence.machine):
+        kept = f"the {worker.owner} that it belongs to" if worker.owner else "its arguments"
+        yield Report(
+            site=worker.site,
+            message=(
+                f"`{worker.function}` never returns, and one more is started each time: every thread stays for the "
+                f"rest of the process with {kept}; give its loop an end and stop it, or start it once"
+            ),
+            confidence=Confidence(worker.weight),
+            value=f"a thread, with {kept}",
+            holder="the running thread",
+            release="end the loop on a sentinel or an event, and set it when the work is done",
+        )

@@ -1,0 +1,59 @@
+"""Futures or tasks are collected and never dropped when they are done.
+
+## What it does
+Reports futures of an executor and asyncio tasks that go into an attribute or
+global, call after call, where nothing ever takes one out.
+
+## Why it retains
+A finished future holds its result, or its exception together with the traceback
+and every frame in it, and its done callbacks. As long as the list holds the
+future, all of that stays.
+
+## When it is fine
+- Done futures are dropped: `futures = [f for f in futures if not f.done()]`,
+  `task.add_done_callback(tasks.discard)`, `as_completed` with a removal.
+- The list is local to the function that waits for all of them.
+
+## How to release it
+Keep tasks in a set and discard them when they are done:
+`task.add_done_callback(self.tasks.discard)`; `Future` has the same method.
+
+## References
+- Python documentation, `asyncio.create_task`: the recipe with a set and
+  `add_done_callback(background_tasks.discard)`; `concurrent.futures.Future`.
+- Live storages after N and 2N finished futures: measured by this rule's
+  fixtures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ...facts.kept import kept_in_containers
+from ...finding import Confidence, Retains
+from .. import Report
+
+if TYPE_CHECKING:
+    from ...facts.evidence import Evidence
+
+code = "TML503"
+name = "future-list-grows"
+retains: Retains | None = Retains.GROWING
+
+
+def check(evidence: Evidence) -> Iterator[Report]:
+    for kept in kept_in_containers(evidence.machine, evidence.program):
+        if kept.item.kind != "future":
+            continue
+        yield Report(
+            site=kept.site,
+            message=(
+                f"`{kept.holder.text}` keeps every future, done or not, and each keeps its result or its traceback: "
+                "nothing takes them out; drop them when done, `future.add_done_callback(futures.discard)` with a set"
+            ),
+            confidence=Confidence.HIGH if kept.repeated else Confidence.MEDIUM,
+            value="results and tracebacks of finished futures",
+            holder=kept.holder.text,
+            release="discard each future in a done callback, or filter out the finished ones",
+        )

@@ -1,0 +1,60 @@
+"""Tensors go to another thread or process through a queue without a limit.
+
+## What it does
+Reports `put` of a tensor or array, in a loop, into a `queue.Queue()` or
+`multiprocessing.Queue()` without `maxsize`, where the other end is in another
+thread or process.
+
+## Why it retains
+A queue without a limit takes whatever the producer has. If the consumer is
+slower, and a loader, a GPU or a disk sooner or later is, everything in between
+waits in the queue: memory grows by the difference of the two rates, and the
+queue still holds it when the consumer stops.
+
+## When it is fine
+- The queue has a `maxsize`: `put` then waits.
+- Something else keeps the producer back: a semaphore, `queue.join()`, an answer
+  that it waits for.
+- Both ends are in one thread, or what goes through is small.
+
+## How to release it
+`queue.Queue(maxsize=2 * workers)`.
+
+## References
+- Python documentation, `queue.Queue`: "If maxsize is less than or equal to
+  zero, the queue size is infinite".
+- Live storages with a consumer that is slower: measured by this rule's
+  fixtures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ...facts.queues import unbounded_puts
+from ...finding import Confidence, Retains
+from .. import Report
+
+if TYPE_CHECKING:
+    from ...facts.evidence import Evidence
+
+code = "TML504"
+name = "unbounded-tensor-queue"
+retains: Retains | None = Retains.GROWING
+
+
+def check(evidence: Evidence) -> Iterator[Report]:
+    for put in unbounded_puts(evidence.machine):
+        yield Report(
+            site=put.site,
+            message=(
+                f"`{put.name}` has no `maxsize`: when the other end is slower, every tensor in between stays in the "
+                "queue; give it a limit, so that `put` waits"
+            ),
+            confidence=Confidence(put.weight),
+            value="tensors that wait in the queue",
+            holder=put.name,
+            release="give the queue a limit: `Queue(maxsize=...)`",
+            related=((put.made, "made without a limit here"),) if put.made != put.site else (),
+        )
