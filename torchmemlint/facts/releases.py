@@ -51,6 +51,8 @@ class Releases:
             for node in nodes(head):
                 if node[0] == m.COMPARE:
                     self._compared(function, node)
+                elif node[0] == m.ATTR and node[2] in _RELEASERS:
+                    self._note(node[1], function)  # called, or handed over: `add_done_callback(self.tasks.discard)`
 
     def _assigned(self, function: FunctionFacts, target: Expr, value: Expr, tests: tuple[Expr, ...]) -> None:
         if target[0] == m.NEW:
@@ -67,9 +69,7 @@ class Releases:
     def _call(self, function: FunctionFacts, call: Expr) -> None:
         callee, arguments = call[2], call[3]
         name = callee[-1] if callee[0] in (m.NAME, m.ATTR) else ""
-        if callee[0] == m.ATTR and name in _RELEASERS:
-            self._note(callee[1], function)
-        elif name == "setattr" or (name == "__init__" and callee[0] == m.ATTR and callee[1] == (m.NAME, "self")):
+        if name == "setattr" or (name == "__init__" and callee[0] == m.ATTR and callee[1] == (m.NAME, "self")):
             self.wholesale = self.wholesale or function.name not in _FIRST
         elif any(word in name for word in _LETS_GO):
             for place in arguments:
