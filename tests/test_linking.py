@@ -218,7 +218,7 @@ def marked(files: dict[str, str]) -> list[tuple[str, int, str]]:
 
 
 def lint(folder: Path, names: list[str], jobs: int = 1) -> list[tuple[str, int, str]]:
-    plan = engine.plan(load(folder, {}, isolated=True))
+    plan = engine.plan(load(folder, {"no-cache": True}, isolated=True))
     return [(f.filename, f.start.row, f.code) for f in pool.lint_files(names, plan, jobs)]
 
 
@@ -236,7 +236,7 @@ def test_projects(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_the_store_in_the_other_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, PROJECTS["relative"])
     monkeypatch.chdir(tmp_path)
-    (finding,) = pool.lint_files(["pack/train.py"], engine.plan(load(tmp_path, {}, isolated=True)), 1)
+    (finding,) = pool.lint_files(["pack/train.py"], engine.plan(load(tmp_path, {"no-cache": True}, isolated=True)), 1)
     stored = finding.related[0]
     assert (stored.filename, stored.start.row, stored.message) == ("pack/meters.py", 7, "stored here")
 

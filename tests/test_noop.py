@@ -15,7 +15,7 @@ from torchmemlint.config import load
 from torchmemlint.linter.engine import lint_source, plan
 from torchmemlint.source import decode
 
-PLAN = plan(load(Path(__file__).parent, {}, isolated=True))
+PLAN = plan(load(Path(__file__).parent, {"no-cache": True}, isolated=True))
 PRELUDE = """\
 import functools
 import queue

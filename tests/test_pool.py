@@ -15,7 +15,7 @@ from torchmemlint.linter import engine, pool
 forked = pytest.mark.skipif(sys.platform != "linux", reason="a patched function reaches forked workers only")
 
 
-def patched(path: str, plan: engine.Plan) -> list[Finding]:
+def patched(path: str, plan: engine.Plan, session: object) -> list[Finding]:
     if "crash" in path:
         os._exit(1)
     return [engine.internal_error(path, "fine")]
@@ -29,14 +29,14 @@ def test_a_dying_worker_costs_its_file_only(folder: Path, monkeypatch: pytest.Mo
     paths = [f"fine_{n:02}.py" for n in range(40)] + [f"crash_{n}.py" for n in range(crashing)]
     done = 0
 
-    def count(files: int) -> None:
+    def count(steps: int) -> None:
         nonlocal done
-        done += files
+        done += steps
 
-    findings = pool.lint_files(paths, engine.plan(load(folder, {})), 2, count)
+    findings = pool.lint_files(paths, engine.plan(load(folder, {"no-cache": True})), 2, count)
     assert [finding.filename for finding in findings] == sorted(paths)
     assert {finding.filename for finding in findings if "fine" not in finding.message} == set(paths[40:])
-    assert done == len(paths)
+    assert done == 2 * len(paths)
 
 
 def test_chunks_begin_with_the_biggest_and_hold_everything_once() -> None:
@@ -50,4 +50,4 @@ def test_chunks_begin_with_the_biggest_and_hold_everything_once() -> None:
 
 
 def test_no_files(folder: Path) -> None:
-    assert pool.lint_files([], engine.plan(load(folder, {})), None) == []
+    assert pool.lint_files([], engine.plan(load(folder, {"no-cache": True})), None) == []

@@ -16,12 +16,12 @@ from torchmemlint import source
 from torchmemlint.config import load
 from torchmemlint.finding import Finding
 from torchmemlint.linter import engine, pool
-from torchmemlint.linter.analysis import findings
+from torchmemlint.linter.analysis import facts_of, findings
 from torchmemlint.rules import registry
 
 FIXTURES = sorted((ROOT / "fixtures").glob("TML*/*.py"))
 NAMES = [str(path) for path in FIXTURES]
-PLAN = engine.plan(load(ROOT, {"preview": True, "min-confidence": "low"}, isolated=True))
+PLAN = engine.plan(load(ROOT, {"preview": True, "min-confidence": "low", "no-cache": True}, isolated=True))
 SOURCES = [path.read_bytes() for path in FIXTURES]
 
 
@@ -113,7 +113,7 @@ def test_what_is_skipped_holds_nothing(path: Path) -> None:
         text = source.read(str(path), 1_000_000)
     except source.Unreadable:
         return
-    assert findings(text, list(registry().values())) == []
+    assert findings(text, facts_of(text), list(registry().values())) == []
     assert [f for f in lint(text.raw) if f.code not in ("TML900", "TML901")] == []
 
 

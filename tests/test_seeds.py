@@ -15,7 +15,7 @@ from torchmemlint.config import load
 from torchmemlint.linter.engine import lint_source, plan
 from torchmemlint.source import decode
 
-PLAN = plan(load(Path(__file__).parent, {"min-confidence": "low"}, isolated=True))
+PLAN = plan(load(Path(__file__).parent, {"min-confidence": "low", "no-cache": True}, isolated=True))
 
 PROGRAMS = {
     "thread: clean-up before the end of run": """

@@ -16,7 +16,7 @@ from torchmemlint.linter import engine, pool
 
 SAMPLE = 150
 LARGEST = 60_000  # bytes: a file of ten thousand lines takes seconds, and holds no more kinds of syntax
-PLAN = engine.plan(load(ROOT, {"preview": True, "min-confidence": "low"}, isolated=True))
+PLAN = engine.plan(load(ROOT, {"preview": True, "min-confidence": "low", "no-cache": True}, isolated=True))
 
 
 def sample(folder: Path, most: int) -> list[str]:

@@ -77,7 +77,7 @@ def check(context: click.Context, /, paths: tuple[str, ...], **chosen: Any) -> N
 
 def _settings(paths: Sequence[str], chosen: dict[str, Any]) -> Settings:
     """The settings file's values with the options on top. Raises ConfigError."""
-    overrides = {key: chosen.get(key.replace("-", "_")) for key in KEYS}
+    overrides = {key: chosen.get(key.replace("-", "_")) for key in (*KEYS, "no-cache")}
     named = chosen["stdin_filename"] or "stdin.py"
     start = common_parent([named if path == "-" else path for path in paths])
     config = Path(chosen["config"]) if chosen["config"] else None
@@ -100,8 +100,9 @@ def _run(paths: Sequence[str], settings: Settings, chosen: dict[str, Any]) -> tu
         found = _found(paths, settings, chosen)
         if chosen["show_files"]:
             return [], "".join(os.path.abspath(file) + "\n" for file in found)
+        warn = None if chosen["quiet"] else _warn
         with _progress(len(found), quiet=chosen["quiet"]) as tell:
-            findings = pool.lint_files(found, plan, settings.jobs, tell)
+            findings = pool.lint_files(found, plan, settings.jobs, tell, warn)
         given = {}
     if chosen["statistics"]:
         from .linter.reports import statistics
@@ -140,8 +141,12 @@ def _progress(files: int, *, quiet: bool) -> Iterator[Progress | None]:
     if quiet or files < _LONG_RUN or not sys.stderr.isatty():
         yield None
         return
-    with click.progressbar(length=files, label="linting", file=sys.stderr, show_pos=True) as bar:
+    with click.progressbar(length=2 * files, label=f"linting {files} files", file=sys.stderr) as bar:
         yield bar.update
+
+
+def _warn(message: str) -> None:
+    click.echo(f"warning: {message}", err=True)
 
 
 def _spelled_out(settings: Settings) -> str:
@@ -158,6 +163,7 @@ def _spelled_out(settings: Settings) -> str:
         "jobs": settings.jobs or "one a core",
         "max-file-size": settings.max_file_size,
         "output-format": settings.output_format,
+        "cache-dir": str(settings.cache) if settings.cache else "none",
     }
     head = f"# project root: {settings.root}\n# settings file: {settings.config_file or 'none'}\n"
     rules = json.dumps(sorted(engine.plan(settings).selection.codes))
@@ -195,6 +201,22 @@ def rules(output_format: str) -> None:
 
     with _misuse():
         _print(pages.listing(registry().values(), output_format))
+
+
+@cli.command()
+@click.option("--cache-dir", type=click.Path(), help="The folder to delete (default: the project's).")
+def clean(cache_dir: str | None) -> None:
+    """Delete what was kept between runs."""
+    from .linter import cache
+
+    with _misuse():
+        folder = load(Path.cwd(), {"cache-dir": cache_dir}).cache
+        assert folder is not None
+        try:
+            removed = cache.remove(folder)
+        except OSError as error:
+            raise ConfigError(f"cannot delete {folder}: {error.strerror}") from error
+        click.echo(f"{'deleted' if removed else 'nothing to delete at'} {folder}", err=True)
 
 
 @contextmanager

@@ -44,6 +44,7 @@ DEFAULT_EXCLUDES = (
     "site-packages",
     "venv",
 )
+CACHE_FOLDER = ".torchmemlint_cache"
 OUTPUT_FORMATS = ("text", "full", "json", "sarif", "github", "gitlab", "junit")
 Values = Mapping[str, Any]
 
@@ -78,6 +79,7 @@ class Settings:
     jobs: int | None = None
     max_file_size: int = 5_000_000
     output_format: str = "text"
+    cache: Path | None = None  # the folder of what is kept between runs; None: nothing is kept
 
 
 def load(start: Path, overrides: Values, *, config: Path | None = None, isolated: bool = False) -> Settings:
@@ -167,6 +169,10 @@ def _count(value: object) -> str | None:
     return None if isinstance(value, int) and not isinstance(value, bool) and value > 0 else "a number above zero"
 
 
+def _text(value: object) -> str | None:
+    return None if isinstance(value, str) else "a string"
+
+
 def _one_of(*words: str) -> Callable[[object], str | None]:
     return lambda value: None if value in words else "one of " + ", ".join(f'"{word}"' for word in words)
 
@@ -192,6 +198,7 @@ KEYS: Mapping[str, Callable[[object], str | None]] = {
     "jobs": _count,
     "max-file-size": _count,
     "output-format": _one_of(*OUTPUT_FORMATS),
+    "cache-dir": _text,
 }
 
 
@@ -238,7 +245,18 @@ def _merge(root: Path, file: Path | None, values: Values, overrides: Values) -> 
         jobs=both.last("jobs", None),
         max_file_size=both.last("max-file-size", Settings.__dataclass_fields__["max_file_size"].default),
         output_format=both.last("output-format", "text"),
+        cache=None if overrides.get("no-cache") else _cache_folder(root, file, values, overrides),
     )
+
+
+def _cache_folder(root: Path, file: Path | None, values: Values, overrides: Values) -> Path:
+    """Where results are kept: as told (a settings file's path is relative to it), in the project, or here."""
+    if overrides.get("cache-dir"):
+        return Path(os.path.abspath(overrides["cache-dir"]))
+    if file is not None and values.get("cache-dir"):
+        return file.parent / str(values["cache-dir"])
+    is_project = file is not None or (root / "pyproject.toml").is_file() or (root / ".git").exists()
+    return (root if is_project else Path.cwd()) / CACHE_FOLDER
 
 
 def _choice(values: Values, origin: str) -> Choice:

@@ -68,8 +68,8 @@ SOURCES = _options(
     click.option("--config", type=click.Path(), help="The settings file to use."),
     click.option("--isolated", is_flag=True, help="Use no settings file."),
     click.option("--stdin-filename", metavar="NAME", help="What to call standard input (path `-`)."),
-    click.option("--no-cache", is_flag=True, help="Accepted for scripts; there is no cache yet."),
-    click.option("--cache-dir", type=click.Path(), help="Accepted for scripts; there is no cache yet."),
+    click.option("--no-cache", is_flag=True, help="Keep nothing between runs, and use nothing kept."),
+    click.option("--cache-dir", type=click.Path(), help="Where to keep results (default: .torchmemlint_cache)."),
 )
 REPORTING = _options(
     click.option("--output-format", type=click.Choice(OUTPUT_FORMATS), help="How to report (default: text)."),

@@ -40,14 +40,14 @@ def facts_of(source: Source) -> FileFacts:
         raise Unparsable(error.raw_line, error.raw_column + 1, error.message) from None
 
 
-def findings(source: Source, rules: Collection[Rule], path: str = "", project: Project | None = None) -> list[Finding]:
+def findings(
+    source: Source, facts: FileFacts, rules: Collection[Rule], path: str = "", project: Project | None = None
+) -> list[Finding]:
     """All findings of one file, unsorted and with suppressions not applied yet.
 
     `path` is the file's absolute path: what it imports is looked up in the project, if there is one.
-
-    Raises Unparsable where libcst refuses the text.
     """
-    machine = run(facts_of(source), path, project)
+    machine = run(facts, path, project)
     evidence = Evidence(machine)
     spoken = [(rule, report) for rule in rules for report in rule.check(evidence) if machine.is_home(report.site)]
     spoken = _most_specific(spoken)

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import traceback
-import warnings
-from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..config import Settings
-from ..facts.model import FileFacts
 from ..finding import Confidence, Finding, Location
-from ..rules import Rule, registry
-from ..source import Source, Unreadable, read, read_stdin
+from ..rules import registry
+from ..source import Source, Unreadable, decode, read, read_stdin
 from . import limits, suppressions
-from .project import Project
+from .cache import Cache, open_cache
 from .selection import UNREADABLE, Selection, select
+from .session import Session
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +27,7 @@ class Plan:
     max_file_size: int
     root: Path  # of the project: what imports lead to is looked for below it
     exclude: tuple[str, ...]
+    cache: Path | None = None  # the folder of what is kept between runs
     noqa: bool = True  # off under flake8, which sees to its own comments
 
 
@@ -40,27 +39,60 @@ def plan(settings: Settings, *, noqa: bool = True) -> Plan:
         settings.max_file_size,
         settings.root,
         settings.exclude,
+        settings.cache,
         noqa,
     )
 
 
-def lint_file(path: str, plan: Plan) -> list[Finding]:
+def session(plan: Plan, cache: Cache | None = None) -> Session:
+    """What a process needs for file after file. Files must not change while it is in use."""
+    return Session(plan.root, plan.exclude, plan.max_file_size, cache)
+
+
+def lint_file(path: str, plan: Plan, session: Session) -> list[Finding]:
     """The findings to report in the file at `path`, in order. Raises nothing: failures are findings."""
     try:
         source = read(path, plan.max_file_size)
     except Unreadable as error:
         return _only_if_on([unreadable(path, error)], plan)
-    return lint_source(source, plan)
+    return lint_source(source, plan, session)
 
 
-def lint_source(source: Source, plan: Plan) -> list[Finding]:
+def lint_source(source: Source, plan: Plan, session: Session | None = None) -> list[Finding]:
     """The findings to report in a source, in order. Raises nothing: failures are findings."""
+    used = session or Session(plan.root, plan.exclude, plan.max_file_size)
     try:
-        return sorted(_lint(source, plan), key=lambda finding: finding.key)
+        return _reported(source, _judge(source, used), plan)
     except Unreadable as error:
         return _only_if_on([unreadable(source.path, error)], plan)
     except Exception as error:  # a bug of ours in one file must not end the run over all others
         return [unreadable(source.path, Unreadable(_internal(error)))]
+
+
+def recall_file(path: str, plan: Plan, session: Session) -> list[Finding] | None:
+    """The findings to report in a file, if they are known from an earlier run. Raises nothing."""
+    try:
+        raw = Path(path).read_bytes()
+        judgement = session.recall(path, raw) if len(raw) <= plan.max_file_size else None
+        if judgement is None:
+            return None
+        if isinstance(judgement, Unreadable):
+            return _only_if_on([unreadable(path, judgement)], plan)
+        if not judgement and not suppressions.may_be_unused(raw):
+            return []
+        return _reported(decode(path, raw), judgement, plan)
+    except (OSError, Unreadable):
+        return None
+
+
+def prepare_file(path: str, plan: Plan, session: Session) -> None:
+    """Puts the facts of a file where other processes find them. Raises nothing: linting it says what is wrong."""
+    try:
+        source = read(path, plan.max_file_size)
+        if session.is_relevant(source):
+            session.facts(source)
+    except Exception:
+        return
 
 
 def lint_stdin(name: str, plan: Plan) -> tuple[list[Finding], dict[str, Source]]:
@@ -69,7 +101,8 @@ def lint_stdin(name: str, plan: Plan) -> tuple[list[Finding], dict[str, Source]]
         source = read_stdin(name, plan.max_file_size)
     except Unreadable as error:
         return _only_if_on([unreadable(name, error)], plan), {}
-    return lint_source(source, plan), {name: source}
+    with closing(open_cache(plan.cache)) as cache:
+        return lint_source(source, plan, session(plan, cache)), {name: source}
 
 
 def unreadable(path: str, error: Unreadable) -> Finding:
@@ -89,53 +122,45 @@ def _only_if_on(findings: list[Finding], plan: Plan) -> list[Finding]:
     return [finding for finding in findings if finding.code in plan.selection.codes_for(finding.filename)]
 
 
-def _lint(source: Source, plan: Plan) -> list[Finding]:
+def _reported(source: Source, found: list[Finding], plan: Plan) -> list[Finding]:
+    """What is left of a source's findings when comments and the selection have had their say."""
     codes = plan.selection.codes_for(source.path)
     if suppressions.skips_file(source, noqa=plan.noqa):
         return []
-    rules = registry()
-    found = _judge(source, {code: rules[code] for code in codes if code in rules}, plan)
-    kept = suppressions.apply(source, found, codes, rules, noqa=plan.noqa)
-    return [finding for finding in kept if finding.code in codes and finding.confidence >= plan.min_confidence]
+    found = [finding for finding in found if finding.code in codes]
+    kept = suppressions.apply(source, found, codes, registry(), noqa=plan.noqa)
+    kept = [finding for finding in kept if finding.code in codes and finding.confidence >= plan.min_confidence]
+    return sorted(kept, key=lambda finding: finding.key)
 
 
-def _judge(source: Source, rules: Mapping[str, Rule], plan: Plan) -> list[Finding]:
-    """All findings of a source, before comments have a say. Raises Unreadable."""
+def _judge(source: Source, session: Session) -> list[Finding]:
+    """All findings of all rules in a source, before comments have a say; kept for the next run. Raises Unreadable."""
+    session.project.begin()
+    try:
+        found = _findings(source, session)
+    except Unreadable as error:
+        session.keep(source.path, source.raw, error)
+        raise
+    session.keep(source.path, source.raw, found)
+    return found
+
+
+def _findings(source: Source, session: Session) -> list[Finding]:
     limits.check(source)
-    project = _project(plan.root, plan.exclude, plan.max_file_size)
-    path = os.path.abspath(source.path)
-    if not source.has_trace() and not project.leads_to_trace(path, source.raw):
+    if not session.is_relevant(source):
         _check_syntax(source)
         return []
     from . import analysis  # brings libcst, which most files and commands can do without
 
     try:
-        with limits.deep_stack(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # CPython's about the linted code: not ours to report
-            return analysis.findings(source, list(rules.values()), path, project)
+        facts = session.facts(source)
+        with limits.deep_stack():
+            path = os.path.abspath(source.path)
+            return analysis.findings(source, facts, list(registry().values()), path, session.project)
     except analysis.Unparsable as error:
         raise _better(source, error.message, error.row, error.column) from error
     except RecursionError as error:
         raise Unreadable(f"is nested too deeply to be analysed{_where(error)}") from error
-
-
-@functools.lru_cache(maxsize=4)
-def _project(root: Path, exclude: tuple[str, ...], max_size: int) -> Project:
-    """The files of the project as this process knows them."""
-
-    def load(path: str) -> FileFacts | None:
-        from . import analysis
-
-        try:
-            source = read(path, max_size)
-            limits.check(source)
-            with limits.deep_stack(), warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                return analysis.facts_of(source)
-        except (Unreadable, analysis.Unparsable, RecursionError):
-            return None  # a finding of its own where that file is linted
-
-    return Project(root, exclude, load)
 
 
 def _check_syntax(source: Source) -> None:

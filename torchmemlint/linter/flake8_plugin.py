@@ -9,7 +9,9 @@ from pathlib import Path
 from .. import __version__
 from ..config import common_parent, load
 from ..source import Source
-from .engine import Plan, lint_source, plan
+from .cache import open_cache
+from .engine import Plan, lint_source, plan, session
+from .session import Session
 
 
 class Plugin:
@@ -26,10 +28,12 @@ class Plugin:
         """Yields the findings of the file. Raises ConfigError for settings that make no sense."""
         text = "".join(self._lines)
         source = Source(self._filename, text, text.encode("utf-8", "surrogatepass"))
-        for finding in lint_source(source, _plan(common_parent([self._filename]))):
+        plan, known = _plan(common_parent([self._filename]))
+        for finding in lint_source(source, plan, known):
             yield finding.start.row, finding.start.column - 1, f"{finding.code} {finding.message}", type(self)
 
 
 @functools.cache
-def _plan(folder: Path) -> Plan:
-    return plan(load(folder, {}), noqa=False)
+def _plan(folder: Path) -> tuple[Plan, Session]:
+    made = plan(load(folder, {}), noqa=False)
+    return made, session(made, open_cache(made.cache))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import importlib
 import multiprocessing
@@ -11,11 +12,14 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from multiprocessing.context import BaseContext
+from pathlib import Path
 
 from ..finding import Finding
-from .engine import Plan, internal_error, lint_file
+from .cache import Cache, open_cache
+from .engine import Plan, internal_error, lint_file, prepare_file, recall_file, session
+from .session import Session
 
 _FEW_FILES, _FEW_BYTES = 16, 400_000  # not worth starting processes for
 _CHUNK_FILES, _CHUNK_BYTES = 50, 300_000
@@ -25,17 +29,45 @@ Chunk = list[str]
 Progress = Callable[[int], None]
 
 
-def lint_files(paths: Sequence[str], plan: Plan, jobs: int | None, progress: Progress | None = None) -> list[Finding]:
-    """The findings of all files, in order. `progress` is told how many files have been done since."""
+def lint_files(
+    paths: Sequence[str],
+    plan: Plan,
+    jobs: int | None,
+    progress: Progress | None = None,
+    warn: Callable[[str], None] | None = None,
+) -> list[Finding]:
+    """The findings of all files, in order.
+
+    `progress` is told how many steps have been done since: each file takes two, a parse and a judgement. `warn` is
+    told why there is no cache, if there should be one.
+    """
     tell = progress or (lambda done: None)
+    with closing(open_cache(plan.cache)) as cache, _rare_collections():
+        if cache.notice is not None and warn is not None:
+            warn(f"results are not kept for the next run: {cache.notice}")
+        here = session(plan, cache)
+        results: list[list[Finding]] = []
+        todo: list[str] = []
+        for path in paths:
+            known = None if cache.temporary else recall_file(path, plan, here)
+            if known is None:
+                todo.append(path)
+            else:
+                results.append(known)
+        tell(2 * (len(paths) - len(todo)))
+        results += _lint(todo, plan, here, jobs, tell, cache)
+    return sorted((finding for result in results for finding in result), key=lambda finding: finding.key)
+
+
+def _lint(
+    paths: Sequence[str], plan: Plan, here: Session, jobs: int | None, tell: Progress, cache: Cache
+) -> Iterator[list[Finding]]:
     sizes = {path: _size(path) for path in paths}
     workers = min(jobs or _cores(), len(paths))
     few = len(paths) <= _FEW_FILES and sum(sizes.values()) <= _FEW_BYTES
-    if workers <= 1 or (few and jobs is None) or len(paths) == 1:
-        results = _here(paths, plan, tell)
-    else:
-        results = _there(_chunks(sizes), plan, workers, tell)
-    return sorted((finding for result in results for finding in result), key=lambda finding: finding.key)
+    if workers <= 1 or (few and jobs is None):
+        return _here(paths, plan, here, tell)
+    return _there(_chunks(sizes), plan, workers, tell, cache.file)
 
 
 def _cores() -> int:
@@ -65,41 +97,48 @@ def _chunks(sizes: dict[str, int]) -> list[Chunk]:
     return chunks
 
 
-def _here(paths: Sequence[str], plan: Plan, tell: Progress) -> Iterator[list[Finding]]:
-    with _rare_collections():
-        for number, path in enumerate(paths, 1):
-            yield lint_file(path, plan)
-            tell(1)
-            if number % _CHUNK_FILES == 0:
-                gc.collect()
+def _here(paths: Sequence[str], plan: Plan, here: Session, tell: Progress) -> Iterator[list[Finding]]:
+    for number, path in enumerate(paths, 1):
+        yield lint_file(path, plan, here)
+        tell(2)
+        if number % _CHUNK_FILES == 0:
+            gc.collect()
 
 
-def _there(chunks: list[Chunk], plan: Plan, workers: int, tell: Progress) -> Iterator[list[Finding]]:
-    """Results of all chunks. Where a worker dies, the files it may have died of are tried alone."""
-    todo = list(reversed(chunks))
+def _there(chunks: list[Chunk], plan: Plan, workers: int, tell: Progress, cache: Path) -> Iterator[list[Finding]]:
+    """Results of all chunks: first every file is parsed, then each is judged with what it uses of the others.
+
+    Where a worker dies, the files it may have died of are tried alone.
+    """
     importlib.import_module(f"{__package__}.analysis")  # once, before workers are forked
+    crew = functools.partial(_pool, workers, plan, cache)
+    for chunk, _ in _round(list(reversed(chunks)), crew, workers, _prepare):
+        tell(len(chunk))
+    todo = list(reversed(chunks))
     while todo:
         suspects: list[Chunk] = []
-        for chunk, result in _round(todo, plan, workers):
+        for chunk, result in _round(todo, crew, workers, _work):
             if result is None:
                 suspects.append(chunk)
             else:
                 tell(len(chunk))
                 yield result
         for path in (path for chunk in suspects for path in chunk):
-            yield _alone(path, plan)
+            yield _alone(path, plan, cache)
             tell(1)
 
 
-def _round(todo: list[Chunk], plan: Plan, workers: int) -> Iterator[tuple[Chunk, list[Finding] | None]]:
+def _round(
+    todo: list[Chunk], crew: Callable[[], ProcessPoolExecutor], workers: int, work: Callable[[Chunk], list[Finding]]
+) -> Iterator[tuple[Chunk, list[Finding] | None]]:
     """Takes chunks off `todo` until it is empty or a worker dies; None stands for a lost result."""
     running: dict[Future[list[Finding]], Chunk] = {}
-    pool = _pool(workers, plan)
+    pool = crew()
     try:
         while todo or running:
             try:
                 while todo and len(running) < workers * _IN_FLIGHT:
-                    running[pool.submit(_work, todo[-1])] = todo[-1]
+                    running[pool.submit(work, todo[-1])] = todo[-1]
                     todo.pop()
             except BrokenProcessPool:
                 yield from ((chunk, None) for chunk in running.values())
@@ -118,9 +157,9 @@ def _round(todo: list[Chunk], plan: Plan, workers: int) -> Iterator[tuple[Chunk,
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _alone(path: str, plan: Plan) -> list[Finding]:
+def _alone(path: str, plan: Plan, cache: Path) -> list[Finding]:
     """The findings of one file from a process of its own."""
-    pool = _pool(1, plan)
+    pool = _pool(1, plan, cache)
     try:
         return pool.submit(_work, [path]).result()
     except BrokenProcessPool:
@@ -129,8 +168,8 @@ def _alone(path: str, plan: Plan) -> list[Finding]:
         pool.shutdown(wait=False)
 
 
-def _pool(workers: int, plan: Plan) -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(workers, mp_context=_context(), initializer=_start, initargs=(plan,))
+def _pool(workers: int, plan: Plan, cache: Path) -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(workers, mp_context=_context(), initializer=_start, initargs=(plan, cache))
 
 
 def _context() -> BaseContext:
@@ -139,19 +178,28 @@ def _context() -> BaseContext:
 
 
 _plan: Plan
+_session: Session
 
 
-def _start(plan: Plan) -> None:
+def _start(plan: Plan, cache: Path) -> None:
     """Readies a worker. The parent answers Ctrl-C for all."""
-    global _plan
+    global _plan, _session
     _plan = plan
+    _session = session(plan, Cache(cache))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.freeze()
 
 
+def _prepare(chunk: Chunk) -> list[Finding]:
+    with _rare_collections():
+        for path in chunk:
+            prepare_file(path, _plan, _session)
+    return []
+
+
 def _work(chunk: Chunk) -> list[Finding]:
     with _rare_collections():
-        return [finding for path in chunk for finding in lint_file(path, _plan)]
+        return [finding for path in chunk for finding in lint_file(path, _plan, _session)]
 
 
 @contextmanager

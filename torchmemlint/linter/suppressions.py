@@ -84,6 +84,11 @@ def skips_file(source: Source, *, noqa: bool = True) -> bool:
     return bool(_FILE_LEVEL.search(source.raw)) and read(source, noqa=noqa).skip
 
 
+def may_be_unused(raw: bytes) -> bool:
+    """Whether a file without findings may hold a comment that suppresses nothing."""
+    return bool(_OURS.search(raw))
+
+
 def apply(
     source: Source, findings: list[Finding], codes: frozenset[str], rules: Mapping[str, Rule], *, noqa: bool = True
 ) -> list[Finding]:
@@ -91,7 +96,7 @@ def apply(
 
     `codes` are those in force. Comments that flake8 acts on, and unused ones, are left out without `noqa`.
     """
-    if not findings and not _OURS.search(source.raw):
+    if not findings and not may_be_unused(source.raw):
         return []
     directives = read(source, noqa=noqa)
     used: set[tuple[Directive, str]] = set()

@@ -1,0 +1,185 @@
+"""What is kept between runs: it changes no finding, it goes stale when it must, and it never gets in the way."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sqlite3
+import subprocess
+import sys
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from torchmemlint.config import CACHE_FOLDER, load
+from torchmemlint.linter import cache, engine, pool
+from torchmemlint.linter.session import Session
+
+METER = "class Meter:\n    total = 0.0\n    def update(self, value):\n        self.total = self.total + {value}\n"
+TRAIN = """
+import torch
+from meters import Meter
+
+def train(model: torch.nn.Module, loader):
+    meter = Meter()
+    for x, y in loader:
+        loss = torch.nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        meter.update(loss)
+"""
+Lint = Callable[..., list[tuple[str, int, str]]]
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "pyproject.toml").write_text("")
+    (tmp_path / "meters.py").write_text(METER.format(value="value"))
+    (tmp_path / "train.py").write_text(TRAIN)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def lint(
+    *names: str, jobs: int = 1, said: list[str] | None = None, settings: dict[str, object] | None = None
+) -> list[tuple[str, int, str]]:
+    plan = engine.plan(load(Path.cwd(), settings or {}))
+    warn = said.append if said is not None else None
+    found = pool.lint_files(names or ("meters.py", "train.py"), plan, jobs, warn=warn)
+    return [(finding.filename, finding.start.row, finding.code) for finding in found]
+
+
+FOUND = [("train.py", 10, "TML101")]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_kept_results_are_those_of_a_fresh_run(project: Path, jobs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert lint(jobs=jobs) == FOUND
+    assert (project / CACHE_FOLDER / ".gitignore").read_text() == "*\n"
+    monkeypatch.setattr(pool, "_lint", lambda paths, *rest: [[]] if not paths else pytest.fail(f"not kept: {paths}"))
+    assert lint(jobs=jobs) == FOUND
+
+
+def test_a_change_in_another_file_counts(project: Path) -> None:
+    assert lint() == FOUND
+    (project / "meters.py").write_text(METER.format(value="float(value)"))
+    assert lint() == []
+    (project / "meters.py").write_text(METER.format(value="value"))
+    assert lint() == FOUND
+
+
+def test_a_file_that_comes_to_be_counts(project: Path) -> None:
+    (project / "meters.py").unlink()
+    assert lint("train.py") == []
+    (project / "meters.py").write_text(METER.format(value="value"))
+    assert lint("train.py") == FOUND
+    (project / "meters").mkdir()
+    (project / "meters" / "__init__.py").write_text(METER.format(value="float(value)"))
+    assert lint("train.py") == []
+
+
+def test_selection_and_comments_are_not_kept(project: Path) -> None:
+    assert lint() == FOUND
+    assert lint(settings={"ignore": ["TML101"]}) == []
+    assert lint(settings={"min-confidence": "high"}) == FOUND
+    text = (project / "train.py").read_text()
+    (project / "train.py").write_text(text.replace("update(loss)", "update(loss)  # noqa: TML101"))
+    assert lint() == []
+    assert lint(settings={"ignore": ["TML101"]}) == []
+
+
+def test_what_cannot_be_read_is_kept_too(project: Path) -> None:
+    (project / "broken.py").write_text("import torch\ndef f(:\n")
+    assert lint("broken.py") == lint("broken.py") == [("broken.py", 2, "TML900")]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [b"", b"not a database", b"SQLite format 3\0" + bytes(4000)],
+    ids=["empty", "other", "half"],
+)
+def test_a_damaged_file_is_made_anew(project: Path, damage: bytes) -> None:
+    assert lint() == FOUND
+    file = project / CACHE_FOLDER / "results.sqlite"
+    for suffix in ("-wal", "-shm"):
+        Path(f"{file}{suffix}").unlink(missing_ok=True)
+    file.write_bytes(damage)
+    said: list[str] = []
+    assert lint(said=said) == FOUND
+    assert said == []
+    assert sqlite3.connect(file).execute("SELECT count(*) FROM kept").fetchone()[0] > 0
+
+
+@pytest.mark.parametrize("value", [b"", b"x", zlib.compress(b"x"), zlib.compress(pickle.dumps({"digest": ""}))])
+def test_damaged_values_are_ignored(project: Path, value: bytes) -> None:
+    assert lint() == FOUND
+    with sqlite3.connect(project / CACHE_FOLDER / "results.sqlite") as connection:
+        connection.execute("UPDATE kept SET value = ?", (value,))
+    assert lint() == FOUND
+
+
+def test_a_record_can_hold_nothing_but_findings(project: Path) -> None:
+    class Evil:
+        def __reduce__(self) -> tuple[object, tuple[str]]:
+            return os.system, ("touch owned",)
+
+    assert lint() == FOUND
+    with sqlite3.connect(project / CACHE_FOLDER / "results.sqlite") as connection:
+        connection.execute("UPDATE kept SET value = ?", (zlib.compress(pickle.dumps(Evil())),))
+    assert lint() == FOUND
+    assert not (project / "owned").exists()
+
+
+def test_where_no_cache_can_be(project: Path) -> None:
+    (project / CACHE_FOLDER).write_text("in the way")
+    said: list[str] = []
+    assert lint(said=said, jobs=2) == FOUND
+    assert len(said) == 1 and "results are not kept" in said[0]
+
+
+def test_no_cache_leaves_nothing(project: Path) -> None:
+    assert lint(jobs=2, settings={"no-cache": True}) == FOUND
+    assert not (project / CACHE_FOLDER).exists()
+
+
+def test_a_folder_of_the_users_choice(project: Path) -> None:
+    (project / "pyproject.toml").write_text('[tool.torchmemlint]\ncache-dir = "kept/here"\n')
+    assert lint() == FOUND
+    assert (project / "kept" / "here" / "CACHEDIR.TAG").is_file()
+    assert not (project / CACHE_FOLDER).exists()
+
+
+def test_clean(project: Path) -> None:
+    assert lint() == FOUND
+    done = subprocess.run([sys.executable, "-m", "torchmemlint", "clean"], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stderr.startswith("deleted ")
+    assert not (project / CACHE_FOLDER).exists()
+    other = project / "mine"
+    other.mkdir()
+    assert cache.remove(other) is False and other.is_dir()
+
+
+def test_a_warm_run_brings_neither_libcst_nor_torch(project: Path) -> None:
+    script = "import sys; sys.argv = ['torchmemlint', '.']\nfrom torchmemlint.cli import main\n" + (
+        "try:\n    main()\nexcept SystemExit:\n    print(sorted({'libcst', 'torch'} & set(sys.modules)))"
+    )
+    runs = [subprocess.run([sys.executable, "-c", script], capture_output=True, text=True).stdout for _ in range(2)]
+    assert [run.splitlines()[-1] for run in runs] == ["['libcst']", "[]"]
+
+
+def test_runs_at_the_same_time(project: Path) -> None:
+    command = [sys.executable, "-m", "torchmemlint", "--output-format", "json", "."]
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(4)]
+    outputs = {process.communicate() for process in running}
+    assert len(outputs) == 1 and next(iter(outputs))[1] == b""
+
+
+def test_the_key_depends_on_the_version(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def keys() -> bytes:
+        return Session(project, (), 10_000, cache.open_cache(None))._key(b"facts", b"")
+
+    before = keys()
+    assert keys() == before
+    monkeypatch.setattr(cache, "__version__", "99")
+    assert keys() != before

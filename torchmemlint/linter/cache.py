@@ -1,0 +1,160 @@
+"""What is kept between runs: facts by content, findings by everything that they depend on.
+
+One SQLite file in `.torchmemlint_cache`: safe under parallel runs and killed processes by what SQLite promises.
+Where there can be none (a read-only or full disk) runs go on without, and say so once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import os
+import shutil
+import sqlite3
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from .. import __version__
+
+FOLDER = ".torchmemlint_cache"
+_FILE = "results.sqlite"
+_KEPT_DAYS = 30
+_TAG = """Signature: 8a477f597d28d172789f06886806bc55
+# This folder is a cache of torchmemlint. It can be deleted at any time.
+# For information about cache folder tags see https://bford.info/cachedir/
+"""
+_TABLES = "CREATE TABLE IF NOT EXISTS kept (key BLOB PRIMARY KEY, value BLOB NOT NULL, day INTEGER NOT NULL)"
+
+
+class Cache:
+    """Bytes by key, in a file that several processes may use.
+
+    A damaged file is made anew. Where there can be none at all, nothing is kept and `trouble` says why.
+    """
+
+    def __init__(self, file: Path, *, temporary: bool = False) -> None:
+        self.file = file
+        self.temporary = temporary
+        self.trouble: str | None = None
+        self.notice: str | None = None  # why the cache that was asked for is not used
+        self._connection: sqlite3.Connection | None = None
+        self._owner = 0
+        self._today = int(time.time() // 86400)
+
+    def get(self, key: bytes) -> bytes | None:
+        """What is kept under a key."""
+        found = self._do(
+            lambda connection: connection.execute("SELECT value FROM kept WHERE key = ?", (key,)).fetchone()
+        )
+        return None if found is None else bytes(found[0])
+
+    def put(self, key: bytes, value: bytes) -> None:
+        """Keep a value under a key."""
+        row = (key, value, self._today)
+        self._do(lambda connection: connection.execute("INSERT OR REPLACE INTO kept VALUES (?, ?, ?)", row))
+
+    def close(self) -> None:
+        """Drop what was made more than a month ago; a temporary cache goes altogether."""
+        if self.temporary:
+            shutil.rmtree(self.file.parent, ignore_errors=True)
+        elif self._connection is not None:
+            self._do(
+                lambda connection: connection.execute("DELETE FROM kept WHERE day < ?", (self._today - _KEPT_DAYS,))
+            )
+        if self._connection is not None and self._owner == os.getpid():
+            self._connection.close()
+        self._connection = None
+
+    def _do(self, work: Callable[[sqlite3.Connection], Any]) -> Any:
+        """Work on the file, a second time if it was damaged; None where that fails too."""
+        if self.trouble is not None:
+            return None
+        try:
+            try:
+                return work(self._open())
+            except sqlite3.OperationalError:  # locked for long, read-only, full: not damaged
+                raise
+            except sqlite3.DatabaseError:
+                self._connection = None
+                for suffix in ("", "-wal", "-shm"):
+                    Path(f"{self.file}{suffix}").unlink(missing_ok=True)
+                return work(self._open())
+        except (sqlite3.Error, OSError) as error:
+            self.trouble = str(error) or type(error).__name__
+            return None
+
+    def _open(self) -> sqlite3.Connection:
+        """The connection of this process: one made before a fork must not be used after it."""
+        if self._connection is None or self._owner != os.getpid():
+            _prepare(self.file.parent)
+            self._connection, self._owner = _tables(self.file), os.getpid()
+        return self._connection
+
+
+def _tables(file: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(file, timeout=10, isolation_level=None)
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")  # a killed writer leaves the file whole
+        connection.execute("PRAGMA synchronous = OFF")  # what a power cut loses is made again
+        connection.execute(_TABLES)
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
+
+
+def _prepare(folder: Path) -> None:
+    if folder.is_dir():
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / ".gitignore").write_text("*\n", encoding="utf-8")
+    (folder / "CACHEDIR.TAG").write_text(_TAG, encoding="utf-8")
+
+
+def open_cache(folder: Path | None) -> Cache:
+    """The cache kept in a folder; without one, or where the folder cannot be used, one that goes with the run,
+    through which workers exchange what they found."""
+    if folder is not None:
+        cache = Cache(folder / _FILE)
+        cache.get(b"")
+        if cache.trouble is None:
+            return cache
+        trouble = f"{folder}: {cache.trouble}"
+    try:
+        cache = Cache(Path(tempfile.mkdtemp(prefix="torchmemlint-")) / _FILE, temporary=True)
+    except OSError as error:  # then each worker is on its own
+        cache = Cache(Path(os.devnull))
+        cache.trouble = str(error)
+    cache.notice = trouble if folder is not None else None
+    return cache
+
+
+def salt() -> bytes:
+    """What all entries depend on: versions of torchmemlint, Python and libcst, our own sources, rules from others."""
+    digest = hashlib.blake2b(f"{__version__} {sys.version} {_version('libcst')}".encode(), digest_size=16)
+    package = Path(__file__).parent.parent
+    for path in sorted(package.rglob("*.py")):
+        status = path.stat()
+        digest.update(f"{path.relative_to(package)} {status.st_size} {status.st_mtime_ns}\n".encode())
+    for point in sorted(importlib.metadata.entry_points(group="torchmemlint.rules"), key=lambda point: point.name):
+        digest.update(f"{point.value} {point.dist.version if point.dist else ''}\n".encode())
+    return digest.digest()
+
+
+def _version(name: str) -> str:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def remove(folder: Path) -> bool:
+    """Delete a cache folder; whether there was one. Raises OSError. Leaves a folder alone that is not a cache."""
+    if not (folder / "CACHEDIR.TAG").is_file():
+        return False
+    shutil.rmtree(folder)
+    return True

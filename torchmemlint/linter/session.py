@@ -1,0 +1,151 @@
+"""What a process needs to lint file after file: the project around them, and what is kept from earlier."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import pickle
+import warnings
+import zlib
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .. import finding
+from ..facts.packing import pack, unpack
+from ..finding import Finding
+from ..source import Source, Unreadable, read
+from . import limits
+from .cache import Cache, salt
+from .project import Project
+
+if TYPE_CHECKING:
+    from ..facts.model import FileFacts
+
+Judgement = list[Finding] | Unreadable
+
+
+class Session:
+    """The project, and the cache, as one process sees them. Files must not change while it lives."""
+
+    def __init__(self, root: Path, exclude: tuple[str, ...], max_file_size: int, cache: Cache | None = None) -> None:
+        self.project = Project(root, exclude, self._load)
+        self._cache = cache
+        self._salt = salt() if cache is not None else b""
+        self._max_file_size = max_file_size
+        self._digests: dict[str, str] = {}
+
+    # -- facts ------------------------------------------------------------------------------------
+
+    def facts(self, source: Source) -> FileFacts:
+        """What a file does, from the cache or by a parse. Raises Unreadable, Unparsable, RecursionError."""
+        key = self._key(b"facts", source.raw)
+        kept = self._cache.get(key) if self._cache is not None else None
+        if kept is not None:
+            try:
+                return unpack(kept)
+            except (ValueError, EOFError, TypeError, zlib.error):
+                pass  # not ours, or damaged: made anew
+        from . import analysis  # brings libcst, which a warm run does without
+
+        limits.check(source)
+        with limits.deep_stack(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # CPython's about the linted code: not ours to report
+            facts = analysis.facts_of(source)
+        if self._cache is not None:
+            self._cache.put(key, pack(facts))
+        return facts
+
+    def _load(self, path: str) -> FileFacts | None:
+        from .analysis import Unparsable
+
+        try:
+            return self.facts(read(path, self._max_file_size))
+        except (Unreadable, Unparsable, RecursionError):
+            return None  # a finding of its own where that file is linted
+
+    def is_relevant(self, source: Source) -> bool:
+        """Whether rules could say anything of a file: it names torch, or its imports lead to a file that does."""
+        return source.has_trace() or self.project.leads_to_trace(os.path.abspath(source.path), source.raw)
+
+    # -- judgements -------------------------------------------------------------------------------
+
+    def recall(self, name: str, raw: bytes) -> Judgement | None:
+        """What was found in a file when it and all that it uses were as they are now."""
+        data = self._cache.get(self._key(b"found", _place(name))) if self._cache is not None else None
+        if data is None:
+            return None
+        try:
+            record = _Findings(io.BytesIO(zlib.decompress(data))).load()
+            if record["digest"] != _digest(raw) or not self._holds(record):
+                return None
+            if record["unreadable"]:
+                return Unreadable(*record["unreadable"])
+            return [_renamed(found, record["name"], name) for found in record["findings"]]
+        except (pickle.UnpicklingError, zlib.error, ValueError, LookupError, TypeError, AttributeError, EOFError):
+            return None
+
+    def keep(self, name: str, raw: bytes, judgement: Judgement) -> None:
+        """Keep what was found, with everything that was asked of the project since `project.begin()`."""
+        if self._cache is None:
+            return
+        lost = judgement if isinstance(judgement, Unreadable) else None
+        record = {
+            "name": name,
+            "digest": _digest(raw),
+            "asked": self.project.asked,
+            "used": {used: self._digest_of(used) for used in self.project.used},
+            "unreadable": (lost.message, lost.row, lost.column) if lost else None,
+            "findings": () if lost else judgement,
+        }
+        self._cache.put(self._key(b"found", _place(name)), zlib.compress(pickle.dumps(record, 4), 1))
+
+    def _holds(self, record: dict[str, Any]) -> bool:
+        return all(self.project.answer(asked) == answer for asked, answer in record["asked"].items()) and all(
+            self._digest_of(used) == digest for used, digest in record["used"].items()
+        )
+
+    def _digest_of(self, path: str) -> str:
+        known = self._digests.get(path)
+        if known is None:
+            try:
+                known = _digest(Path(path).read_bytes()) if not path.endswith(os.sep) else ""
+            except OSError:
+                known = "unreadable"
+            self._digests[path] = known
+        return known
+
+    def _key(self, kind: bytes, content: bytes) -> bytes:
+        return hashlib.blake2b(kind + self._salt + content, digest_size=16).digest()
+
+
+def _place(name: str) -> bytes:
+    """What identifies a file and how others are named beside it."""
+    return f"{os.getcwd()}\0{os.path.abspath(name)}".encode("utf-8", "surrogatepass")
+
+
+def _digest(raw: bytes) -> str:
+    return hashlib.blake2b(raw, digest_size=16).hexdigest()
+
+
+class _Findings(pickle.Unpickler):
+    """Reads what was kept. A cache can come from anywhere, so nothing but our own records is ever made of it."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if module == finding.__name__ and name in _KINDS:
+            return getattr(finding, name)
+        raise pickle.UnpicklingError(f"not a record of findings: {module}.{name}")
+
+
+_KINDS = {
+    name for name, kind in vars(finding).items() if isinstance(kind, type) and kind.__module__ == finding.__name__
+}
+
+
+def _renamed(found: Finding, old: str, new: str) -> Finding:
+    """The finding under the name that the user gives the file this time."""
+    if old == new:
+        return found
+    related = tuple(replace(other, filename=new) if other.filename == old else other for other in found.related)
+    return replace(found, filename=new, related=related)
