@@ -59,7 +59,7 @@ def _templates(machine: Machine, cls: Class) -> list[Function]:
             function = unit.facts.functions[index]
             if name in own or name in found or name == "__init__" or own.isdisjoint(function.calls):
                 continue
-            if not unit.is_worth_running(index):
+            if not unit.is_worth_running(function):
                 continue
             for member in entry.frame.vars.get(name, ()):
                 if type(member) is Function and member.kind in ("", "class"):

@@ -17,6 +17,7 @@ from .model import FileFacts, Site
 from .places import Holder, describe, describe_object
 from .program import Program
 from .releases import Releases
+from .relevance import says_evaluation
 from .values import ASSUMED, ATTACHED, DEPENDS, FEW, FREE, OFF, SCALAR, WANTED, Class, Obj, Tensor
 
 _REPEATS = ("loop", "call")  # kinds of loops whose rounds are steps
@@ -473,15 +474,6 @@ def _rank(retention: Retention) -> tuple[bool, int, bool, bool, int]:
         retention.training,
         len(retention.loops),
     )
-
-
-def says_evaluation(name: str) -> bool:
-    """Whether a function's name says that it evaluates: `validate`, `run_eval`, `predict_batch`; not a
-    test of a test suite: `test_output_shape`."""
-    words = name.lower().strip("_").split("_")
-    if words[0] == "test" and len(words) > 1 and words[1] not in ("epoch", "loop", "one", "batch", "step"):
-        return False
-    return any(word in knowledge.EVALUATION_NAMES for word in words)
 
 
 def _trail_notes(store: Store) -> tuple[tuple[Site, str], ...]:

@@ -8,9 +8,10 @@ from typing import Any
 from . import model as m
 from .defaults import default_of
 from .hints import value_of_hint
+from .linking import Unit
 from .machine import Frame, Machine
 from .model import FunctionFacts, Site
-from .unknown import parameter
+from .unknown import parameter, unknown_call
 from .values import (
     LIGHT,
     MAYBE,
@@ -24,6 +25,7 @@ from .values import (
 )
 
 Kwargs = dict[str, Value]
+_SHORT = 8  # statements
 _TENSOR_INPUTS = ("input", "inputs", "x", "tensor", "features", "feature", "logits", "weight", "weights", "q", "k", "v")
 _TENSOR_METHODS = frozenset(
     """sigmoid tanh relu exp log clone detach view reshape contiguous size dim sum mean pow abs sqrt clamp matmul
@@ -50,6 +52,8 @@ def call_function(
         manager.fields["$call"] = ((function, receiver, args, kwargs),)
         return (manager,)
     active = sum(entry.facts is facts for entry in machine.stack)
+    if frame.unit is machine.home and is_beside_the_point(function, machine.home):
+        return unknown_call(machine, frame, (m.NAME, facts.name), args, kwargs, site)
     again = active > 1 or (active and on_yield is None and len(facts.body) > 30)
     if again or machine.too_deep or not machine.may_enter(function.frame.unit):
         return _unentered(machine, args, kwargs)
@@ -107,6 +111,15 @@ def _handed_over(machine: Machine, value: Value, site: Site, depth: int = 2) -> 
                     machine.put(atom.fields, key, _handed_over(machine, part, site, depth - 1))
         result.append(atom)
     return tuple(result)
+
+
+def is_beside_the_point(function: Function, home: Unit) -> bool:
+    """Whether a function of another file is long and does nothing that a rule could speak about: then what it
+    returns is judged by its name."""
+    unit = function.frame.unit
+    if unit is home or len(function.facts.body) <= _SHORT:
+        return False
+    return not unit.is_worth_running(function.facts)
 
 
 def _note_mode(machine: Machine, inner: Frame, function: Function) -> None:

@@ -26,6 +26,11 @@ from .values import (
 )
 
 Kwargs = dict[str, Value]
+# Methods of modules that set them up, or take them down and up again.
+_PREPARING = (
+    "__init__", "init_", "_init_", "reset", "set_", "load_", "_load", "state_dict", "_save", "__setstate__", "fuse",
+    "switch_", "prune_", "get_", "_get_",
+)  # fmt: skip
 
 
 def is_module(cls: Class) -> bool:
@@ -44,10 +49,10 @@ def is_dull(machine: Machine, cls: Class) -> bool:
     if cls.frame.unit is machine.home or not is_module(cls):
         return False
     return not any(
-        entry.frame.unit.is_worth_running(index)
+        entry.frame.unit.is_worth_running(entry.frame.unit.facts.functions[index])
         for entry in cls.mro
         for name, index in entry.facts.methods.items()
-        if name != "__init__"
+        if not name.startswith(_PREPARING)
     )
 
 

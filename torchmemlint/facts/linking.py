@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol
 
 from . import model as m
-from .model import FileFacts, Stmt
+from .model import FileFacts, FunctionFacts, Stmt
 from .relevance import worth_running
 from .values import UNKNOWN, External, Imported, Module, Value
 
@@ -51,7 +51,7 @@ class Unit:
         self.classes: dict[int, object] = {}  # index -> Class
         self.pending: dict[str, list[Stmt]] = {}
         self.stars: list[tuple[int, str]] = []  # level and module of each `from ... import *`
-        self._worth: set[int] | None = None
+        self._worth: set[int] | None = None  # ids of the facts of functions
 
     @property
     def name(self) -> str:
@@ -59,10 +59,10 @@ class Unit:
         folder, file = os.path.split(self.path)
         return os.path.basename(folder) if file.startswith("__init__.") else os.path.splitext(file)[0]
 
-    def is_worth_running(self, function: int) -> bool:
+    def is_worth_running(self, function: FunctionFacts) -> bool:
         if self._worth is None:
-            self._worth = worth_running(self.facts)
-        return function in self._worth
+            self._worth = {id(self.facts.functions[index]) for index in worth_running(self.facts)}
+        return id(function) in self._worth
 
 
 def import_name(machine: Machine, frame: Frame, level: int, module: str, name: str) -> Value:

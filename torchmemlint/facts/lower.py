@@ -12,6 +12,9 @@ from .lower_expressions import lower as expression
 from .model import ClassFacts, Expr, FileFacts, FunctionFacts, Param, Site, Stmt
 
 _DISCARDED = frozenset("detach cpu cuda to float half double numpy clone no_grad inference_mode enable_grad".split())
+_LIGHT_CALLS = frozenset("int float str bool len round isinstance hasattr type id range".split())
+_LIGHT_HINTS = frozenset("int float str bool bytes".split())
+_CONTAINERS = frozenset("list dict set tuple deque defaultdict OrderedDict Counter".split())
 _LOOK_UPS = frozenset("get setdefault pop popleft popitem".split())
 _MODES = frozenset(("no_grad", "inference_mode", "enable_grad"))
 
@@ -31,6 +34,7 @@ class _Scope:
         self.loops = 0
         self.made: set[str] = set()  # names bound to something new
         self.taken: set[str] = set()  # names bound to what may be somebody else's
+        self.light: set[str] = set()  # parameters that are numbers, strings, flags
         self.added_to: set[tuple[int, str]] = set()  # (flag, name at the root of the place)
 
     def keep(self, flag: int, place: Expr) -> None:
@@ -42,8 +46,10 @@ class _Scope:
         else:
             self.flags |= flag
 
-    def all_flags(self) -> int:
+    def all_flags(self, name: str) -> int:
         own = self.made - self.taken
+        if name == "__init__":
+            own.add("self")  # what a constructor gives its object is new
         flags = self.flags
         for flag, name in self.added_to:
             flags |= m.LOCAL if name in own else flag
@@ -124,7 +130,7 @@ class Lowering:
             returns,
             body,
             scope.generator,
-            scope.all_flags(),
+            scope.all_flags(name),
             tuple(sorted(scope.calls)),
             uses,
             scope.backward,
@@ -147,7 +153,9 @@ class Lowering:
         self.scope = scope = _Scope()
         for param in params:
             scope.assigned[param.name] = [-1]
-            scope.taken.add(param.name)
+            (scope.made if param.kind else scope.taken).add(param.name)
+            if _is_light_param(param):
+                scope.light.add(param.name)
         if isinstance(node, cst.Lambda):
             here = self.ordinal * m.CALLS_PER_STATEMENT if site is None else site
             body: tuple[Stmt, ...] = ((m.RETURN, here, expression(self, node.body)),)
@@ -218,13 +226,13 @@ class Lowering:
         self.note_target(lowered, site)
         return lowered
 
-    def note_target(self, target: Expr, site: Site, new: bool = False) -> None:
+    def note_target(self, target: Expr, site: Site, new: bool = False, light: bool = False) -> None:
         op = target[0]
         if op == m.NAME:
             self.scope.assigned.setdefault(target[1], []).append(site)
             (self.scope.made if new else self.scope.taken).add(target[1])
         elif op in (m.ATTR, m.ITEM):
-            self.scope.keep(m.KEEPS, target)
+            self.scope.keep(m.RELEASES if light and op == m.ATTR else m.KEEPS, target)
         elif op == m.NEW:
             for item in target[3]:
                 self.note_target(item, site)
@@ -259,9 +267,9 @@ def _expr(low: Lowering, node: cst.Expr, site: Site) -> Stmt | None:
 def _assign(low: Lowering, node: cst.Assign, site: Site) -> Stmt:
     targets = tuple(expression(low, item.target) for item in node.targets)
     value = expression(low, node.value)
-    new = _is_new(value)
+    new, light = _is_new(value), _is_light(low.scope, value)
     for target in targets:
-        low.note_target(target, site, new)
+        low.note_target(target, site, new, light)
         if target[0] == m.NAME:
             low.scope.operands[site] = _operands(value)
             if low.scope.loops and value[0] not in (m.CONST, m.NAME, m.TEXT):
@@ -269,6 +277,42 @@ def _assign(low: Lowering, node: cst.Assign, site: Site) -> Stmt:
         elif target[0] == m.NEW and low.scope.loops:
             low.scope.flags |= m.LOCAL
     return (m.ASSIGN, site, targets, value)
+
+
+def _is_light(scope: _Scope, value: Expr) -> bool:
+    """Whether an expression keeps nothing that was not kept before: what is set to it is at most let go."""
+    op = value[0]
+    if op in (m.CONST, m.TEXT, m.COMPARE, m.NOT):
+        return True
+    if op == m.NAME:
+        return value[1] in scope.light
+    if op == m.UNARY:
+        return _is_light(scope, value[1])
+    if op == m.ARITH:
+        return _is_light(scope, value[2]) and _is_light(scope, value[3])
+    if op == m.COND:
+        return _is_light(scope, value[2]) and _is_light(scope, value[3])
+    if op == m.NEW:
+        return all(_is_light(scope, item) for item in value[3])
+    if op == m.DICT:
+        return all(_is_light(scope, item) for _, item in value[2])
+    if op in (m.ATTR, m.ITEM):
+        while value[0] in (m.ATTR, m.ITEM):
+            value = value[1]
+        return value == (m.NAME, "self")
+    if op == m.CALL:
+        callee = value[2]
+        if callee[0] == m.ATTR and callee[1] == (m.NAME, "nn"):
+            return bool(callee[2][0].isupper() and callee[2] != "Parameter")
+        return callee[0] == m.NAME and (callee[1] in _LIGHT_CALLS or (callee[1] in _CONTAINERS and not value[3]))
+    return False
+
+
+def _is_light_param(param: Param) -> bool:
+    hint, default = param.hint, param.default
+    if hint is not None and hint[0] == m.NAME and hint[1] in _LIGHT_HINTS:
+        return True
+    return default is not None and default[0] == m.CONST and default[1] is not None
 
 
 def _is_new(value: Expr) -> bool:

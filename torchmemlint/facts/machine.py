@@ -37,6 +37,7 @@ from .values import (
 
 _DEEPEST_CALL = 12
 _STEPS_PER_STATEMENT = 12
+_STEPS_AWAY_PER_STATEMENT = 1.5  # of the home file
 
 RETURNED = 1  # how a block ended before its end
 JUMPED = 2
@@ -137,6 +138,7 @@ class Machine:
         self.stack: list[Frame] = []
         self.steps = self.steps_away = 0  # in the home file, in others
         self.most_steps = facts.statements * _STEPS_PER_STATEMENT + 3000
+        self.most_steps_away = facts.statements * _STEPS_AWAY_PER_STATEMENT + 500
         self.module_depth = 0
         self.site: Site = 0  # what is being run: a statement, or a call in it
         self.statement: Site = 0
@@ -227,7 +229,7 @@ class Machine:
 
     def may_enter(self, unit: Unit) -> bool:
         """Whether there is time left for a function of this file."""
-        return not self.exhausted and (unit is self.home or self.steps_away <= self.most_steps)
+        return not self.exhausted and (unit is self.home or self.steps_away <= self.most_steps_away)
 
     @property
     def too_deep(self) -> bool:
