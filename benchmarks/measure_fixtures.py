@@ -51,7 +51,7 @@ HEAP_NOISE = 4096  # bytes of heap per step that say nothing
 PEAK_FACTOR = 1.25
 NOTHING = "nothing"
 ELSEWHERE = (
-    "workers copies processes threads descriptors segments storages idle device absent".split()
+    "workers copies processes threads descriptors segments storages idle uncollected device absent".split()
 )  # measure_workers
 
 FIRST = """

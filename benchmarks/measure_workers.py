@@ -17,6 +17,7 @@ their number, threads, open file descriptors, segments in /dev/shm, and the byte
     segments     files in /dev/shm that stay
     storages     bytes of tensor storages grow with the steps
     idle         bytes of tensor storages that the good twin does not keep
+    uncollected  the same, before the cyclic collector has run
     device       only a machine with the device can measure it: not run here
     absent       the program needs a library that is not installed here, or shows the absence of an API
 """
@@ -53,6 +54,7 @@ GROWING = {
 HELD = {
     "copies": ("private", "MiB private to the workers", 1.0),
     "idle": ("live", "B of live storages", 64.0),
+    "uncollected": ("uncollected", "B of live storages", 64.0),
 }
 UNMEASURED = ("device", "absent")
 WORDS = (*GROWING, *HELD, *UNMEASURED)
@@ -62,18 +64,25 @@ TIMEOUT = 120.0
 # --- the child ------------------------------------------------------------------------------------
 
 
-def look() -> dict[str, float]:
-    """What is there at this moment."""
-    import psutil
+def live_bytes() -> int:
+    """Bytes of the storages of all tensors that are alive."""
     import torch
 
-    gc.collect()
     storages = {}
     for one in gc.get_objects():
         if issubclass(type(one), torch.Tensor):
             with contextlib.suppress(RuntimeError, NotImplementedError):
                 storage = one.untyped_storage()
                 storages[storage.data_ptr()] = storage.nbytes()
+    return sum(storages.values())
+
+
+def look() -> dict[str, float]:
+    """What is there at this moment."""
+    import psutil
+
+    uncollected = live_bytes()
+    gc.collect()
     process = psutil.Process()
     private, children = 0, 0
     for child in process.children(recursive=True):
@@ -88,7 +97,8 @@ def look() -> dict[str, float]:
         "threads": threading.active_count(),
         "descriptors": process.num_fds(),
         "segments": len(os.listdir("/dev/shm")) if os.path.isdir("/dev/shm") else 0,
-        "live": sum(storages.values()),
+        "uncollected": uncollected,
+        "live": live_bytes(),
     }
 
 

@@ -214,5 +214,5 @@ def test_fingerprints_change_with_the_flagged_code(write: Write, lint: Lint) -> 
 
 
 def test_fingerprints_of_files_that_cannot_be_read(folder: Path) -> None:
-    made = fingerprints([finding(), finding(), finding(filename="b.py")], lambda name: [], folder)
+    made = fingerprints([finding(), finding(), finding(filename="b.py")], lambda name, cell: [], folder)
     assert len(set(made)) == 3

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from . import notebook
+from .notebook import Cell
+
 # A file whose bytes name none of these cannot hold memory that the rules know about. The match is
 # on lower-cased bytes, so that `PyTorch` in a comment counts: a needless parse costs time only.
 TRACES = (
@@ -39,6 +42,11 @@ class Source:
     path: str
     text: str
     raw: bytes
+    cells: tuple[Cell, ...] = ()  # of a notebook: its text is that of the code cells
+
+    def cell_at(self, row: int) -> Cell | None:
+        """The cell of a notebook that a row of the text is in."""
+        return next((cell for cell in self.cells if cell.holds(row)), None)
 
     @property
     def is_stub(self) -> bool:
@@ -91,6 +99,12 @@ def _read_up_to(file: BinaryIO, max_size: int) -> bytes:
 
 def decode(path: str, raw: bytes) -> Source:
     """The source made of `raw`: PEP 263 coding line, else UTF-8. Raises Unreadable."""
+    if path.endswith(".ipynb"):
+        try:
+            text, cells = notebook.program(raw)
+        except ValueError as error:
+            raise Unreadable(str(error)) from error
+        return Source(path, text, raw, cells)
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(raw).readline)
     except SyntaxError as error:

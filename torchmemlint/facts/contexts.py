@@ -472,6 +472,9 @@ def note_call(machine: Machine, frame: Frame, call: Expr, receiver: Value) -> No
             machine.note("loader-device", call[1], frame, machine.context)
 
 
+_SETTINGS = tuple((m.NAME, name) for name in "self args cfg config conf opt opts hparams params settings".split())
+
+
 def _to_device(machine: Machine, frame: Frame, call: Expr) -> bool:
     given = [value for key, value in call[4] if key == "device"]
     if call[2][2] == "to":
@@ -482,6 +485,8 @@ def _to_device(machine: Machine, frame: Frame, call: Expr) -> bool:
         known = expr[1] if expr[0] == m.CONST else constant(machine.eval(frame, expr))
         if isinstance(known, str):
             return known.startswith(("cuda", "mps", "xpu"))
+        if expr[0] == m.ATTR and expr[2] == "device" and expr[1] not in _SETTINGS:
+            continue  # that of another tensor
         if expr[0] in (m.NAME, m.ATTR) and "device" in str(expr[-1]).lower():
             return True
     return False

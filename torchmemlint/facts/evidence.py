@@ -79,6 +79,7 @@ class Evidence:
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self.facts: FileFacts = machine.facts
+        self.displays: frozenset[Site] = frozenset()  # expressions that end a notebook's cell: their value is shown
         self._consumed = set[int]()
         self._detached = set[int]()
         for node in machine.derivation.consumed:

@@ -152,6 +152,7 @@ class Machine:
         self.clock = 0  # counts writes and rounds of loops
         self.in_hook = 0
         self.threads = 0
+        self.shown: dict[Site, Value] = {}  # what expressions that stand alone in the module's body give
         self.context: Any = None  # contexts.Context: in which worker or thread this runs
         self.stores: list[Store] = []
         self.resets: list[Reset] = []

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ..finding import Location
+from ..notebook import Cell
 from .model import CALLS_PER_STATEMENT, DECORATORS, STATEMENTS_PER_FILE, Site
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -38,6 +39,28 @@ def positions(text: str, sites: Iterable[Site]) -> dict[Site, Span]:
                 span = (_span(decorators[0], lines)[0], _span(statement, lines)[1])
             found[ordinal * CALLS_PER_STATEMENT + number] = span
     return found
+
+
+def displays(text: str, cells: Iterable[Cell], number: int) -> frozenset[Site]:
+    """The expressions that end a cell, and are therefore shown and kept; those with a `;` after them are not."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return frozenset()
+    outer = {id(statement) for statement in tree.body}
+    ordinals = [
+        (i, one) for i, one in enumerate(_statements(tree.body), number * STATEMENTS_PER_FILE) if id(one) in outer
+    ]
+    lines = _LINE_END.split(text)
+    found: set[Site] = set()
+    for cell in cells:
+        inside = [(ordinal, one) for ordinal, one in ordinals if cell.holds(one.lineno)]
+        if inside and isinstance(inside[-1][1], ast.Expr):
+            ordinal, last = inside[-1]
+            rest = lines[(last.end_lineno or last.lineno) - 1].encode()[last.end_col_offset :]
+            if not rest.lstrip().startswith(b";"):
+                found.add(ordinal * CALLS_PER_STATEMENT)
+    return frozenset(found)
 
 
 def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:

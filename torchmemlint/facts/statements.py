@@ -42,6 +42,8 @@ def _expr(machine: Machine, frame: Frame, statement: Stmt) -> None:
     _, site, value = statement
     machine.bare = value[1] if value[0] == m.CALL else -1
     result = machine.eval(frame, value)
+    if frame is machine.module_frame:
+        machine.shown[site] = result
     if value[0] != m.CALL:
         return
     if len(result) == 1 and type(result[0]) is Mode:

@@ -14,8 +14,9 @@ from ..facts.linking import Project
 from ..facts.lower import lower
 from ..facts.machine import Machine
 from ..facts.model import FileFacts, file_of
-from ..facts.positions import positions
+from ..facts.positions import displays, positions
 from ..finding import Finding, Location, Related
+from ..notebook import percent_cells
 from ..rules import Report, Rule
 from ..source import Source, Unreadable, read
 
@@ -49,22 +50,15 @@ def findings(
     """
     machine = run(facts, path, project)
     evidence = Evidence(machine)
+    cells = source.cells or percent_cells(source.text)
+    if cells:
+        evidence.displays = displays(source.text, cells, machine.facts.number)
     spoken = [(rule, report) for rule in rules for report in rule.check(evidence) if machine.is_home(report.site)]
-    spoken = _most_specific(spoken)
     if not spoken:
         return []
     places = _places(source, machine, (report for _, report in spoken))
     made = [_finding(source, rule, report, places) for rule, report in spoken]
     return list({(finding.code, finding.start): finding for finding in reversed(made)}.values())
-
-
-_GENERAL = ("TML301", "TML302", "TML303", "TML311")  # who holds it, without what holds it there
-
-
-def _most_specific(spoken: list[tuple[Rule, Report]]) -> list[tuple[Rule, Report]]:
-    """One finding a place: what is said of a worker or thread makes the general word on its container needless."""
-    claimed = {report.site for rule, report in spoken if rule.code.startswith(("TML4", "TML5"))}
-    return [(rule, report) for rule, report in spoken if rule.code not in _GENERAL or report.site not in claimed]
 
 
 def _places(source: Source, machine: Machine, reports: Iterable[Report]) -> dict[int, Place]:

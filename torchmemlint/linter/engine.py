@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import traceback
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..config import Settings
@@ -64,7 +64,7 @@ def lint_source(source: Source, plan: Plan, session: Session | None = None) -> l
     try:
         return _reported(source, _judge(source, used), plan)
     except Unreadable as error:
-        return _only_if_on([unreadable(source.path, error)], plan)
+        return _only_if_on([_in_cell(source, unreadable(source.path, error))], plan)
     except Exception as error:  # a bug of ours in one file must not end the run over all others
         return [unreadable(source.path, Unreadable(_internal(error)))]
 
@@ -127,10 +127,38 @@ def _reported(source: Source, found: list[Finding], plan: Plan) -> list[Finding]
     codes = plan.selection.codes_for(source.path)
     if suppressions.skips_file(source, noqa=plan.noqa):
         return []
-    found = [finding for finding in found if finding.code in codes]
+    found = most_specific([finding for finding in found if finding.code in codes])
     kept = suppressions.apply(source, found, codes, registry(), noqa=plan.noqa)
     kept = [finding for finding in kept if finding.code in codes and finding.confidence >= plan.min_confidence]
+    if source.cells:
+        kept = [_in_cell(source, finding) for finding in kept]
     return sorted(kept, key=lambda finding: finding.key)
+
+
+_GENERAL = ("TML301", "TML302", "TML303", "TML311")  # who holds it, without what holds it there
+
+
+def most_specific(found: list[Finding]) -> list[Finding]:
+    """One finding a place: what is said of a worker or thread makes the general word on its container needless."""
+    claimed = {finding.start for finding in found if finding.code.startswith(("TML4", "TML5"))}
+    return [finding for finding in found if finding.code not in _GENERAL or finding.start not in claimed]
+
+
+def _in_cell(source: Source, finding: Finding) -> Finding:
+    """A finding in a notebook: its rows count within its cell. What stands in other cells is left out."""
+    cell = source.cell_at(finding.start.row)
+    if cell is None:
+        return finding
+
+    def within(place: Location) -> Location:
+        return Location(place.row - cell.first + 1, place.column)
+
+    related = tuple(
+        replace(one, start=within(one.start), end=within(one.end))
+        for one in finding.related
+        if one.filename == source.path and cell.holds(one.start.row)
+    )
+    return replace(finding, cell=cell.number, start=within(finding.start), end=within(finding.end), related=related)
 
 
 def _judge(source: Source, session: Session) -> list[Finding]:

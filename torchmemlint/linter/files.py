@@ -13,14 +13,14 @@ from ..config import ConfigError, Settings
 from ..source import is_lintable_kind
 from .patterns import Pattern
 
-SUFFIXES = (".py", ".pyi")
+SUFFIXES = (".py", ".pyi", ".ipynb")
 
 
 def find(paths: Iterable[str], settings: Settings) -> list[str]:
     """The files to lint, named as the user would name them, each once, in a stable order.
 
     A file that is named is linted whatever its suffix, and excluded only with `force_exclude`; in
-    folders `*.py` and `*.pyi` count. Raises ConfigError for a path that does not exist.
+    folders `*.py`, `*.pyi` and `*.ipynb` count. Raises ConfigError for a path that does not exist.
     """
     walker = _Walker(settings)
     found: dict[str, str] = {}

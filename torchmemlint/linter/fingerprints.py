@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ..finding import Finding
 
-Lines = Callable[[str], Sequence[str]]
+Lines = Callable[[str, int | None], Sequence[str]]
 
 
 def fingerprints(findings: Sequence[Finding], lines: Lines, root: Path) -> list[str]:
@@ -43,7 +43,7 @@ def below(filename: str, root: Path) -> str:
 def code(finding: Finding, lines: Lines) -> str:
     """The flagged code with runs of white space made one space; empty where it cannot be read."""
     start, end = finding.start, finding.end
-    rows = list(lines(finding.filename)[start.row - 1 : end.row])
+    rows = list(lines(finding.filename, finding.cell)[start.row - 1 : end.row])
     if not rows:
         return ""
     rows[-1] = rows[-1][: end.column - 1] if end.row - start.row == len(rows) - 1 else rows[-1]

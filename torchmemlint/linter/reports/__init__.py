@@ -23,17 +23,21 @@ class Context:
     color: bool = False
     given: Mapping[str, Source] = field(default_factory=dict)
     root: Path = field(default_factory=lambda: places.repository(Path.cwd()))
-    _lines: dict[str, list[str]] = field(default_factory=dict, init=False, repr=False)
+    _lines: dict[tuple[str, int | None], list[str]] = field(default_factory=dict, init=False, repr=False)
 
-    def lines(self, filename: str) -> list[str]:
-        """The lines of a file, without their ends; none where it cannot be read."""
-        if filename not in self._lines:
+    def lines(self, filename: str, cell: int | None = None) -> list[str]:
+        """The lines of a file, or of one cell of a notebook, without their ends; none where it cannot be read."""
+        if (filename, cell) not in self._lines:
             try:
                 source = self.given.get(filename) or read(filename, _EVERY_FILE)
-                self._lines[filename] = [line.rstrip("\r\n") for line in source.lines()]
+                lines = [line.rstrip("\r\n") for line in source.lines()]
             except Unreadable:
-                self._lines[filename] = []
-        return self._lines[filename]
+                source, lines = None, []
+            for one in source.cells if source else ():
+                if one.number == cell:
+                    lines = lines[one.first - 1 : one.first - 1 + one.rows]
+            self._lines[filename, cell] = lines
+        return self._lines[filename, cell]
 
 
 Render = Callable[[Sequence[Finding], Context], str]

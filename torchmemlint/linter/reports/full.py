@@ -45,7 +45,9 @@ def _block(finding: Finding, context: Context) -> Iterator[str]:
     labels = {finding.filename: [_Label(finding.start, finding.end, _verdict(finding), True)]}
     for related in finding.related:
         labels.setdefault(related.filename, []).append(_Label(related.start, related.end, related.message, False))
-    snippets = {name: _snippet(sorted(of, key=_order), context.lines(name), paint) for name, of in labels.items()}
+    snippets = {
+        name: _snippet(sorted(of, key=_order), context.lines(name, finding.cell), paint) for name, of in labels.items()
+    }
     rows = [label.last for name, of in labels.items() if snippets[name] for label in of]
     margin = len(str(max(rows, default=finding.start.row)))
     for name, of in labels.items():

@@ -1,0 +1,68 @@
+"""A name is deleted to free memory, while the caller still binds the object.
+
+## What it does
+Reports `del p`, or `p = None`, of a parameter, or of what a context manager has
+yielded, in a function that then collects or empties the cache, while the caller
+goes on binding the object under a name of its own.
+
+## Why it retains
+`del` removes a name, not an object. The object lives as long as anything refers
+to it: the caller's variable, the `as` name of the `with` statement (which stays
+bound after the block), an attribute. So nothing is freed, and the `empty_cache()`
+that follows has nothing to give back.
+
+## When it is fine
+- The parameter was the last reference: the caller passed a temporary, or deletes
+  its own name at once.
+- The name is deleted for other reasons: no clean-up follows.
+
+## How to release it
+Delete the caller's name, in the caller: `del model`, then collect and empty the
+cache; or hand over the owner (`release(trainer)` that sets `trainer.model =
+None`).
+
+## References
+- Python documentation, "The del statement": deletion of a name "removes the
+  binding of that name"; "The with statement".
+- What is alive after the clean-up: measured by this rule's fixtures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ...facts.cleanup import borrowed
+from ...finding import Confidence, Retains
+from .. import Report
+
+if TYPE_CHECKING:
+    from ...facts.evidence import Evidence
+
+code = "TML602"
+name = "del-of-a-borrowed-name"
+retains: Retains | None = Retains.HELD
+
+
+def check(evidence: Evidence) -> Iterator[Report]:
+    for slip in borrowed(evidence.program):
+        if slip.kind == "yielded":
+            who = "the `with` block's own name for it stays bound, also after the block"
+        elif slip.kind:
+            who = f"the caller still binds it as `{slip.kind}`"
+        else:
+            who = "whoever calls this still binds it"
+        yield Report(
+            site=slip.site,
+            message=(
+                f"this removes the name `{slip.name}` and frees nothing: {who}; drop the reference there, and then "
+                "collect and empty the cache"
+            ),
+            confidence=Confidence(slip.weight),
+            value=f"what `{slip.name}` refers to",
+            holder=slip.kind if slip.kind not in ("", "yielded") else slip.name,
+            release="delete the name in the caller, which is the last to bind it",
+            related=((slip.other, "handed out here" if slip.kind == "yielded" else "passed here"),)
+            if slip.other >= 0
+            else (),
+        )

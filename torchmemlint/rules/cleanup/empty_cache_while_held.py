@@ -1,0 +1,74 @@
+"""The cache is emptied while something still holds what was to be freed.
+
+## What it does
+Reports a clean-up that deletes a model and empties the cache while an optimizer
+made from the model's parameters is still bound beside it; and an `empty_cache()`
+that comes before the `del` of the same clean-up.
+
+## Why it retains
+An optimizer refers to every parameter and, after its first step, to moments of
+the same size. `del model` leaves all of that alive: of a model trained with Adam
+parameters, gradients and both moments stay, that is everything. `empty_cache()`
+gives back only blocks that no tensor uses when it is called; what is deleted
+afterwards stays reserved.
+
+## When it is fine
+- The optimizer and the scheduler are dropped as well.
+- Another `empty_cache()` follows the `del`.
+
+## How to release it
+Drop everything that refers to the parameters first, `del model, optimizer,
+scheduler`, then collect, then empty the cache.
+
+## References
+- PyTorch documentation, `torch.optim.Optimizer.param_groups`;
+  `torch.cuda.empty_cache`.
+- What is alive when the cache is emptied: measured by this rule's fixtures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ...facts.cleanup import emptied_while_held
+from ...finding import Confidence, Retains
+from .. import Report
+
+if TYPE_CHECKING:
+    from ...facts.evidence import Evidence
+
+code = "TML604"
+name = "empty-cache-while-held"
+retains: Retains | None = Retains.HELD
+
+
+def check(evidence: Evidence) -> Iterator[Report]:
+    for slip in emptied_while_held(evidence.program):
+        if slip.kind == "order":
+            yield Report(
+                site=slip.site,
+                message=(
+                    f"the cache is emptied while `{slip.name}` is still bound, so its memory stays reserved: delete it "
+                    "first and call `empty_cache()` last"
+                ),
+                confidence=Confidence(slip.weight),
+                retains=Retains.CACHED,
+                value=f"the memory of `{slip.name}`",
+                holder=slip.name,
+                release="`del` first, `empty_cache()` last",
+                related=((slip.other, "deleted only here"),),
+            )
+            continue
+        yield Report(
+            site=slip.site,
+            message=(
+                f"`{slip.kind}` still refers to every parameter of `{slip.name}` and to its own state of that size, so "
+                f"emptying the cache gives none of it back; drop `{slip.kind}` too"
+            ),
+            confidence=Confidence(slip.weight),
+            value=f"parameters of `{slip.name}` and the optimizer's state",
+            holder=slip.kind,
+            release=f"drop `{slip.kind}` as well, before the cache is emptied",
+            related=((slip.other, "made from the parameters here"),),
+        )

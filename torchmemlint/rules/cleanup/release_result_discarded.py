@@ -1,0 +1,58 @@
+"""A helper that returns `None` for each object is called without taking its result.
+
+## What it does
+Reports calls of `accelerate.utils.release_memory`, and of functions of the file
+that set the elements of their `*args` to `None` and return them, whose result is
+dropped or goes to fewer names than were passed.
+
+## Why it retains
+A function cannot unbind its caller's names. Such a helper clears its own list
+only; the caller's variables are unbound by assigning the returned `None`s to
+them. Without the assignment every object stays alive, and the `empty_cache()`
+inside the helper gives nothing back.
+
+## When it is fine
+- `model, batch = release_memory(model, batch)`.
+- The caller deletes its names right after.
+
+## How to release it
+Assign the result to the same names, in the same order.
+
+## References
+- Documentation of accelerate, `release_memory`: "Releases memory from `objects`
+  by setting them to `None` ... Returned objects should be reassigned to the same
+  variables".
+- What is alive after the call: measured by this rule's fixtures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ...facts.cleanup import results_dropped
+from ...finding import Confidence, Retains
+from .. import Report
+
+if TYPE_CHECKING:
+    from ...facts.evidence import Evidence
+
+code = "TML603"
+name = "release-result-discarded"
+retains: Retains | None = Retains.HELD
+
+
+def check(evidence: Evidence) -> Iterator[Report]:
+    for slip in results_dropped(evidence.program):
+        yield Report(
+            site=slip.site,
+            message=(
+                f"`{slip.kind}` cannot unbind the caller's names: `{slip.name}` still refers to its object; assign the "
+                f"result, `{slip.name} = {slip.kind}({slip.name})`"
+            ),
+            confidence=Confidence(slip.weight),
+            value=f"what `{slip.name}` refers to",
+            holder=slip.name.split(", ")[0],
+            release=f"`{slip.name} = {slip.kind}({slip.name})`",
+            related=((slip.other, "it clears its own list only"),) if slip.other >= 0 else (),
+        )

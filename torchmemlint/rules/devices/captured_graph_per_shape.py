@@ -1,0 +1,55 @@
+"""A captured CUDA graph is kept for each shape, without a limit.
+
+## What it does
+Reports a table on an object that gains a `torch.cuda.CUDAGraph` for each key that
+the input decides, such as its shape, where nothing is ever taken out.
+
+## Why it retains
+A captured graph owns a private memory pool with all its intermediate tensors,
+and keeps its static inputs and outputs. Inputs of ever new shapes, a sequence
+length or a last batch, capture ever new graphs.
+
+## When it is fine
+- The number of graphs has a limit, or shapes are rounded up to a few buckets
+  that are known beforehand.
+
+## How to release it
+Pad to a few fixed sizes, and evict the least recently used graph beyond a limit;
+let graphs share a pool (`pool=`).
+
+## References
+- PyTorch documentation, `torch.cuda.CUDAGraph` and "CUDA Graphs" in the notes on
+  CUDA semantics: "Graph memory management".
+- Figures: only a machine with a GPU can measure them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ...facts.devices import graphs_by_shape
+from ...finding import Confidence, Retains
+from .. import Report
+
+if TYPE_CHECKING:
+    from ...facts.evidence import Evidence
+
+code = "TML703"
+name = "captured-graph-per-shape"
+retains: Retains | None = Retains.GROWING
+
+
+def check(evidence: Evidence) -> Iterator[Report]:
+    for slip in graphs_by_shape(evidence.program):
+        yield Report(
+            site=slip.site,
+            message=(
+                f"`{slip.name}` keeps a captured graph, with a memory pool of its own, for every key that comes along; "
+                "pad inputs to a few sizes and evict beyond a limit"
+            ),
+            confidence=Confidence(slip.weight),
+            value="captured graphs with their memory pools",
+            holder=slip.name,
+            release="pad to a few sizes, and bound the table",
+        )

@@ -1,0 +1,68 @@
+"""A device context is pushed or made and not popped on every way out.
+
+## What it does
+Reports PyCUDA's `context.push()` where a `return` or `raise` comes before the
+`pop()`, or where nothing pops; and `make_context()` whose context nothing pops
+or detaches.
+
+## Why it retains
+Contexts are a stack for each thread. One that stays on it stays current: the
+next push goes on top, what is allocated belongs to whichever context is there,
+and a context that is never detached keeps its memory, some hundred MiB and all
+allocations in it, until the process ends.
+
+## When it is fine
+- `pop()` stands in a `finally`.
+- `__enter__` pushes and `__exit__` pops.
+
+## How to release it
+`context.push()`, then `try:` the work, `finally: context.pop()`.
+
+## References
+- PyCUDA documentation, `pycuda.driver.Context.push`, `pop` and `detach`.
+- Figures: only a machine with a GPU can measure them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ...facts.devices import not_popped
+from ...finding import Confidence, Retains
+from .. import Report
+
+if TYPE_CHECKING:
+    from ...facts.evidence import Evidence
+
+code = "TML701"
+name = "context-not-popped"
+retains: Retains | None = Retains.HELD
+
+
+def check(evidence: Evidence) -> Iterator[Report]:
+    for slip in not_popped(evidence.program):
+        if slip.kind == "made":
+            message = (
+                f"nothing pops or detaches the context `{slip.name}`: it and all that is allocated in it stay until "
+                "the process ends; call `pop()` after making it and `detach()` when it is no longer needed"
+            )
+        elif slip.kind == "early":
+            message = (
+                f"`{slip.name}` is not popped on every way out: it stays current on this thread, with what is "
+                "allocated in it; put `pop()` into a `finally`"
+            )
+        else:
+            message = (
+                f"`{slip.name}` is pushed and never popped: it stays current on this thread, with what is allocated "
+                "in it; put `pop()` into a `finally`"
+            )
+        yield Report(
+            site=slip.site,
+            message=message,
+            confidence=Confidence(slip.weight),
+            value="a device context with its allocations",
+            holder=slip.name,
+            release="`try: ... finally: context.pop()`",
+            related=((slip.other, "leaves without `pop()`"),) if slip.other >= 0 else (),
+        )

@@ -1,0 +1,66 @@
+"""Device memory is allocated outside of torch's tensors and never freed.
+
+## What it does
+Reports `cudaMalloc`, `caching_allocator_alloc`, `cudaHostRegister` and the like
+in a file without the matching free; and buffers of PyCUDA, CuPy and Numba that a
+method appends to a list on its object, call after call, where nothing takes them
+out.
+
+## Why it retains
+A raw pointer is an integer: nothing is freed when the name goes. An owned buffer,
+such as PyCUDA's `DeviceAllocation`, frees itself when its last reference goes;
+a list on `self` that only grows is such a reference.
+
+## When it is fine
+- A `DeviceAllocation` or array in a local variable: it goes with its frame.
+- The matching free is in a `finally`, or in a class that owns the pointer.
+- Buffers that are made once, when the object is set up.
+
+## How to release it
+Allocate once and reuse the buffer; or wrap the pointer in an object that frees
+it, used by `with`.
+
+## References
+- PyCUDA documentation, `pycuda.driver.DeviceAllocation`: "Once this object is
+  deleted, its associated device memory is freed"; CUDA runtime API, `cudaFree`.
+- Figures: only a machine with a GPU can measure them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ...facts.devices import not_freed
+from ...finding import Confidence, Retains
+from .. import Report
+
+if TYPE_CHECKING:
+    from ...facts.evidence import Evidence
+
+code = "TML702"
+name = "raw-allocation-not-freed"
+retains: Retains | None = Retains.GROWING
+
+
+def check(evidence: Evidence) -> Iterator[Report]:
+    for slip in not_freed(evidence.program):
+        if slip.kind == "piled":
+            message = (
+                f"`{slip.name}` gains a device buffer at each call and nothing takes one out: device memory grows with "
+                "the number of calls; allocate the buffer once and reuse it"
+            )
+        else:
+            message = (
+                f"`{slip.kind}` gives a raw pointer and nothing here frees it: the memory stays until the process "
+                f"ends; call `{slip.name}` in a `finally`"
+            )
+        yield Report(
+            site=slip.site,
+            message=message,
+            confidence=Confidence(slip.weight),
+            value="device memory",
+            holder=slip.name if slip.kind == "piled" else None,
+            release="allocate once and reuse" if slip.kind == "piled" else f"`{slip.name}` in a `finally`",
+            related=((slip.other, "allocated here"),) if slip.other >= 0 else (),
+        )

@@ -1,0 +1,64 @@
+"""A notebook cell ends with a tensor, which the history of outputs keeps.
+
+## What it does
+Reports a cell of a notebook, or of a script with `# %%` cells, whose last
+expression is a tensor: a batch, the output of a model, a loss with its graph.
+
+## Why it retains
+IPython keeps what a cell shows: in `_`, in `Out[n]` and in `_n`, for the whole
+session. A later `del logits` removes one name of several, and the cache that is
+emptied after it has nothing to give back. A value with a graph keeps that too.
+
+## When it is fine
+- The expression ends with `;`, or is printed: neither is kept.
+- It is a number, a shape or a string.
+
+## How to release it
+Show what you want to know, `logits.shape` or `print(logits)`; or end the line
+with `;`. What is already kept goes with `%reset -f out`, or with
+`del Out[5], _5, _`.
+
+## References
+- IPython documentation, "Output caching system": "Be aware that every output is
+  kept ... potentially large objects"; `%reset out`.
+- What is alive after `del`: measured by this rule's fixtures, in IPython's own
+  display hook where that is installed and in a copy of its bookkeeping here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ...facts.contexts import heavy
+from ...facts.values import ATTACHED, Tensor
+from ...finding import Confidence, Retains
+from .. import Report
+
+if TYPE_CHECKING:
+    from ...facts.evidence import Evidence
+
+code = "TML801"
+name = "cell-output-kept"
+retains: Retains | None = Retains.HELD
+
+
+def check(evidence: Evidence) -> Iterator[Report]:
+    for site in sorted(evidence.displays):
+        value = evidence.machine.shown.get(site, ())
+        what, weight = heavy(evidence.machine, value, 1)
+        graph = any(type(atom) is Tensor and atom.graph == ATTACHED and atom.weight > 1 for atom in value)
+        if (what != "tensor" or weight < 2) and not graph:
+            continue
+        kept = "the tensor and its graph" if graph else "the tensor"
+        yield Report(
+            site=site,
+            message=(
+                f"the last expression of this cell is shown, and `Out` and `_` keep {kept} for the whole session, also "
+                "after `del`; show its `.shape`, print it, or end the line with `;`"
+            ),
+            confidence=Confidence(max(weight, 2)),
+            value=kept,
+            holder="Out",
+            release="end the line with `;`, or print what you want to see",
+        )
