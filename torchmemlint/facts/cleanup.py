@@ -8,12 +8,11 @@ from typing import NamedTuple
 
 from . import model as m
 from .model import Expr, Site, Stmt
-from .program import Block, Place, Program, calls, keyword, statements, targets, text
+from .program import EMPTIES, Block, Place, Program, calls, keyword, statements, targets, text
 from .walk import blocks, heads, last_name, nodes
 from .walk import calls as calls_of
 
-_EMPTIES = ("empty_cache", "free_all_blocks")
-_FREES = (*_EMPTIES, "collect", "malloc_trim", "ipc_collect")
+_FREES = (*EMPTIES, "collect", "malloc_trim", "ipc_collect")
 _MODELS = ("model", "net", "network", "module", "trainer", "pipe", "pipeline", "teacher", "student", "agent", "engine",
            "generator", "discriminator", "encoder", "decoder", "backbone", "policy", "llm", "unet", "vae")  # fmt: skip
 _OPTIMIZERS = ("Adam", "AdamW", "SGD", "RMSprop", "Adagrad", "Adamax", "NAdam", "RAdam", "Adadelta", "LBFGS", "Lion")
@@ -32,18 +31,9 @@ class Slip(NamedTuple):
 def _empties(program: Program, call: Expr) -> bool:
     """`torch.cuda.empty_cache()` and its like, or a function of the file that does little else."""
     name = last_name(call[2])
-    if name in _EMPTIES:
+    if name in EMPTIES:
         return True
-    return name in _emptying_helpers(program)
-
-
-def _emptying_helpers(program: Program) -> set[str]:
-    found = set()
-    for place in program.places:
-        facts = place.facts
-        if set(_EMPTIES) & set(facts.calls) and not facts.params and len(list(statements(facts.body))) <= 8:
-            found.add(facts.name)
-    return found
+    return name in program.emptying
 
 
 def _collects(program: Program, call: Expr) -> bool:
@@ -65,7 +55,7 @@ def _runs(body: Block) -> Iterator[tuple[Stmt, ...]]:
 
 def emptied_before_collected(program: Program) -> Iterator[Slip]:
     """`empty_cache()` and then `gc.collect()`, with nothing emptied after it."""
-    if not set(_EMPTIES) & program.called or "collect" not in program.called:
+    if not set(EMPTIES) & program.called or "collect" not in program.called:
         return
     for place in program.places:
         if "collect" not in place.facts.calls:
@@ -106,9 +96,11 @@ def _dropped(place: Place) -> str:
 
 def borrowed(program: Program) -> Iterator[Slip]:
     """`del p` of what somebody else still binds, followed by a call that is to free it."""
+    if not set(_FREES) & program.called:
+        return
     for place in program.places:
         facts = place.facts
-        frees = set(_FREES) & set(facts.calls) or _emptying_helpers(program) & set(facts.calls)
+        frees = set(_FREES) & set(facts.calls) or program.emptying & set(facts.calls)
         if not frees:
             continue
         params = {param.name for param in facts.params if not param.kind} - {"self", "cls"}
@@ -246,7 +238,7 @@ def _returns_nones(place: Place) -> bool:
 
 def emptied_while_held(program: Program) -> Iterator[Slip]:
     """`empty_cache()` while something still refers to what was to be freed."""
-    if not set(_EMPTIES) & program.called:
+    if not set(EMPTIES) & program.called:
         return
     for place in program.places:
         if not any(_empties(program, call) for call in calls(place.facts.body)):
@@ -358,5 +350,5 @@ def emptied_in_loop(program: Program) -> Iterator[Slip]:
                 continue
             for one in body:
                 for call in _own_calls(one):
-                    if last_name(call[2]) in _EMPTIES or _collects(program, call):
+                    if last_name(call[2]) in EMPTIES or _collects(program, call):
                         yield Slip(call[1], last_name(call[2]), statement[1], 2)

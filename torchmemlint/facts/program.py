@@ -11,10 +11,11 @@ from typing import NamedTuple
 
 from . import model as m
 from . import walk
-from .model import Expr, FileFacts, FunctionFacts, Site, Stmt
+from .model import Expr, FileFacts, FunctionFacts, Stmt
 from .walk import heads, nodes
 
 Block = tuple[Stmt, ...]
+EMPTIES = ("empty_cache", "free_all_blocks")  # of torch.cuda, torch.mps ...; of CuPy's pools
 
 
 def statements(body: Block) -> Iterator[Stmt]:
@@ -136,17 +137,13 @@ class Program:
             found.setdefault(place.facts.name, []).append(place)
         return found
 
-    def methods(self, cls: str) -> list[Place]:
-        """The methods of a class and of its bases in this file."""
-        wanted, found = [cls], []
-        for name in wanted:
-            for place in self.places:
-                if place.cls == name:
-                    found.append(place)
-            for facts in self.facts.classes:
-                if facts.name == name:
-                    wanted += [base for base in map(self.dotted, facts.bases) if base and base not in wanted]
-        return found
-
-
-Related = tuple[tuple[Site, str], ...]
+    @functools.cached_property
+    def emptying(self) -> frozenset[str]:
+        """Functions of the file that empty a device cache and do little else."""
+        return frozenset(
+            place.facts.name
+            for place in self.places
+            if set(EMPTIES) & set(place.facts.calls)
+            and not place.facts.params
+            and len(list(statements(place.facts.body))) <= 8
+        )
