@@ -35,7 +35,23 @@ PAIRS = script.pairs()
 MEASURED_RULES = (
     [f"TML1{n:02}" for n in range(1, 12)]
     + [f"TML2{n:02}" for n in range(1, 7)]
-    + ["TML301", "TML302", "TML303", "TML304", "TML305", "TML306", "TML308", "TML311", "TML605"]
+    + [
+        "TML301",
+        "TML302",
+        "TML303",
+        "TML304",
+        "TML305",
+        "TML306",
+        "TML307",
+        "TML308",
+        "TML310",
+        "TML311",
+        "TML312",
+        "TML313",
+        "TML314",
+        "TML317",
+        "TML605",
+    ]
 )
 
 

@@ -259,11 +259,13 @@ class Evidence:
         for _ in range(6):
             if isinstance(owner, Obj):
                 owner = None if owner.home is None else owner.home[0]
-        frame: Frame | None = store.frame
-        while frame is not None and frame is not owner:
-            frame = frame.caller
-        # a variable of a function that has returned: what it defined or handed out keeps it
-        closed = isinstance(owner, Frame) and frame is None and owner.function is not None
+        inner, caller = store.frame.parent, store.frame.caller
+        while inner is not None and inner is not owner:
+            inner = inner.parent
+        while caller is not None and caller is not owner:
+            caller = caller.caller
+        # a variable of a function that has returned: what it defined keeps it
+        closed = inner is not None and caller is None and isinstance(owner, Frame) and owner.function is not None
         return holder._replace(kind="closure") if closed else holder
 
     @functools.cached_property

@@ -21,6 +21,7 @@ from .values import (
     ATTACHED,
     FREE,
     LIGHT,
+    OFF,
     ON,
     UNKNOWN,
     Class,
@@ -161,6 +162,7 @@ class Machine:
         self.plain: list[Plain] = []
         self.innocent: set[Site] = set()
         self.entered: set[Site] = set()  # grad modes that were entered, or handed to somebody who may
+        self.moves: list[tuple[int, tuple[Loop, ...]]] = []  # nodes that went to the host, and when
         self.key_kind = ""  # of the element that is being bound
         self.bare: Site = -1  # the call that is the whole of the statement being run
 
@@ -403,7 +405,9 @@ class Machine:
             self.innocent.add(site)
             self.innocent.update(frame.trail())
         self.clock += 1
-        label = ("write", owner, key, self.clock) if attached else None
+        # without a graph only what a loop adds to by concatenation is of interest
+        traced = attached or (how == "set" and self.grad == OFF and self.loops and type(owner) is Frame)
+        label = ("write", owner, key, self.clock) if traced else None
         node = self.derivation.node(tuple({tensor.node for tensor in reached}), label)
         summed = carried = NEVER
         if how != "grow" and self.loops:

@@ -349,11 +349,13 @@ def _hook(machine: Machine, frame: Frame, obj: Obj, name: str, args: list[Value]
 
 
 def note_dropped_handle(machine: Machine, frame: Frame, callee: Value, target: Obj | None, site: Site) -> None:
-    """A hook that nobody can remove: noted if it belongs to an object that is not the module's owner."""
-    if not machine.statement_call(site):
-        return
+    """A hook that belongs to an object that is not the module's owner, or to a call: noted with whether its
+    handle is thrown away."""
+    dropped = machine.statement_call(site)
     for atom in callee:
         owner = atom.receiver if type(atom) is Bound else None
+        if type(atom) is Function and dropped and _of_a_call(machine, frame, atom, target):
+            machine.note("hook-dropped", site, frame, (atom.facts.name, False, frame, dropped))
         if not isinstance(owner, Obj) or owner.kind == "module" or not isinstance(owner.cls, Class):
             continue
         if target is None or not _belongs(target, owner):
@@ -361,7 +363,15 @@ def note_dropped_handle(machine: Machine, frame: Frame, callee: Value, target: O
                 loop for loop in owner.birth if loop.kind == "loop" and (target is None or loop not in target.birth)
             ]
             if made or owner.unknown:
-                machine.note("hook-dropped", site, frame, (owner.cls.facts.name, bool(made)))
+                machine.note("hook-dropped", site, frame, (owner.cls.facts.name, bool(made), owner, dropped))
+
+
+def _of_a_call(machine: Machine, frame: Frame, function: Function, target: Obj | None) -> bool:
+    """Whether each call of a function leaves another hook, a closure of that call, on a module that was there."""
+    repeated = [loop for loop in machine.loops if loop.kind in ("call", "loop")]
+    if not repeated or function.frame is not frame or frame.receiver is not None:
+        return False
+    return target is None or target.unknown or repeated[-1] not in target.birth
 
 
 def _belongs(part: Obj, owner: Obj) -> bool:

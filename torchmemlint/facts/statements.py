@@ -355,6 +355,8 @@ def _for(machine: Machine, frame: Frame, statement: Stmt) -> None:
     loop = machine.loop_at(frame, site, loop_kind(machine, frame, iterable, value))
     if any(type(atom) is Obj and "$backward" in atom.fields for atom in value):
         loop.backward = True
+    if any(type(atom) is Obj and atom.kind == "loader" for atom in value) or "loader" in _named(iterable):
+        loop.name = "loader"
     unrolled = _unroll(value)
 
     def once() -> None:
@@ -404,6 +406,13 @@ def loop_kind(machine: Machine, frame: Frame, iterable: Expr, value: Value) -> s
         elif type(atom) is Tensor and atom.graph == LEAF:
             return "layers"
     return "layers" if _names_layers(iterable) else "loop"
+
+
+def _named(expr: Expr) -> str:
+    """The name of what a loop goes over: `loader` of `enumerate(tqdm(loader))`."""
+    while expr[0] == m.CALL and expr[3]:
+        expr = expr[3][0]
+    return str(expr[-1]).lower() if expr[0] in (m.NAME, m.ATTR) else ""
 
 
 def _names_layers(expr: Expr) -> bool:

@@ -129,6 +129,8 @@ def tensor_method(
         machine.derivation.detached.add(tensor.node)
         label = ("wide", wide[1]) if wide is not None and wide[0] == "wide-loss" else None
         return (Tensor(FREE, max(tensor.weight, 2), machine.derivation.node((), label), tensor.size),)
+    if name == "cpu" or (name == "to" and args and constant(args[0]) == "cpu"):
+        machine.moves.append((tensor.node, machine.loops))
     if name in knowledge.LIGHT_RESULTS:
         machine.derivation.consumed.add(tensor.node)
         return LIGHT

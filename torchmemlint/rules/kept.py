@@ -66,6 +66,9 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
         if retention.holder.kind in ("attribute", "closure"):
             return 0  # one call fills it: these are its results
         weight -= 1
+    updated = isinstance(store.owner, Obj) and store.owner.kind == "dict" and retention.how == "grow"
+    if updated:
+        weight = min(weight, 1)  # `d.update(...)`: mostly the same keys again
     if retention.how == "keyed":
         if store.key_kind == FIXED:
             return 0

@@ -2,9 +2,10 @@
 
 ## What it does
 Reports `register_forward_hook(...)` and its relatives whose handle is thrown
-away, where the hook is a method of an object and the module is not that
-object's own: a probe, a saliency map or a profiler that is made for each image
-and hooks into the caller's model.
+away, or that nothing in the file ever removes, where the hook is a method of an
+object and the module is not that object's own: a probe, a saliency map or a
+profiler that is made for each image and hooks into the caller's model. So are
+hooks that a function leaves behind at each call, with what they collect.
 
 ## Why it retains
 The module's hook table refers to the bound method, which refers to the object
@@ -36,11 +37,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ...facts.values import Obj
 from ...finding import Confidence, Retains
 from .. import Report
 
 if TYPE_CHECKING:
     from ...facts.evidence import Evidence
+    from ...facts.machine import Frame
 
 code = "TML304"
 name = "hook-never-removed"
@@ -48,16 +51,41 @@ retains: Retains | None = Retains.GROWING
 
 
 def check(evidence: Evidence) -> Iterator[Report]:
+    removes = any(any("remove" in called for called in function.calls) for function in evidence.facts.functions)
     for note in evidence.plain("hook-dropped"):
-        owner, repeated = note.detail
+        name, repeated, owner, dropped = note.detail
+        if not dropped and removes:
+            continue
+        records = _records(evidence, owner)
+        if not repeated and not records:
+            continue  # a hook that keeps nothing: installed once, it costs one callback
+        kept = f"the {name} and all that it records" if isinstance(owner, Obj) else f"what `{owner.name}` collected"
+        handle = "the handle of this hook is dropped" if dropped else "nothing removes this hook"
         yield Report(
             site=note.site,
             message=(
-                f"the handle of this hook is dropped: the module keeps the {owner} and all that it records as long "
-                "as the module lives; keep the handle and call `handle.remove()`"
+                f"{handle}: the module keeps {kept} as long as the module lives; keep the handle and call "
+                "`handle.remove()`"
             ),
             confidence=Confidence.HIGH if repeated else Confidence.MEDIUM,
-            value=f"a {owner} with what it recorded",
+            value=kept,
             holder="the module's hook table",
             release="keep the handle, and call `handle.remove()` when the object has done its work",
         )
+
+
+def _records(evidence: Evidence, owner: Obj | Frame) -> bool:
+    """Whether a hook puts tensors into a place of this object, or of the call that registered it."""
+    for store in evidence.machine.stores:
+        if not store.hook or not store.tensors:
+            continue
+        place: Obj | Frame = store.owner
+        for _ in range(5):
+            if isinstance(place, Obj) and place.bounded:
+                break
+            if place is owner:
+                return True
+            if not isinstance(place, Obj) or place.home is None:
+                break
+            place = place.home[0]
+    return False

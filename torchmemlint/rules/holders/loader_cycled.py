@@ -1,8 +1,8 @@
 """`itertools.cycle` over a data loader keeps every batch of the first pass.
 
 ## What it does
-Reports `itertools.cycle(loader)` and `list(loader)`, where the argument is a
-`DataLoader` or is named as one.
+Reports `itertools.cycle(loader)`, where the argument is a `DataLoader` or is
+named as one; with low confidence also `list(loader)`.
 
 ## Why it retains
 `cycle` cannot restart an iterable, so it saves a copy of each element of the
@@ -29,17 +29,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ...facts import model as m
 from ...facts.walk import calls, last_name, statements
 from ...finding import Confidence, Retains
 from .. import Report
 
 if TYPE_CHECKING:
     from ...facts.evidence import Evidence
-    from ...facts.model import Site
+    from ...facts.model import Expr, Site
 
 code = "TML308"
 name = "loader-cycled"
 retains: Retains | None = Retains.GROWING
+
+_CONFIDENCE = {  # a list of everything may be what is wanted
+    (True, True): Confidence.HIGH,
+    (True, False): Confidence.MEDIUM,
+    (False, True): Confidence.LOW,
+}
 
 
 def check(evidence: Evidence) -> Iterator[Report]:
@@ -51,7 +58,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
     names = _names(evidence, set(noted)) if noted else {}
     for site, (function, known) in sorted(noted.items()):
         argument = names.get(site, "")
-        named = "loader" in argument.lower()
+        named = "loader" in argument.lower() and function == "cycle"
         if not (known or named):
             continue
         yield Report(
@@ -60,17 +67,22 @@ def check(evidence: Evidence) -> Iterator[Report]:
                 f"`{function}` keeps every batch of `{argument}`'s first pass: the whole data set stays as long as "
                 "its result lives; start the loader anew instead, `while True: yield from loader`"
             ),
-            confidence=Confidence.HIGH if known and function == "cycle" else Confidence.MEDIUM,
+            confidence=_CONFIDENCE[function == "cycle", known],
             value="every batch of the first pass",
             holder=function,
             release="start the loader anew for each pass: `while True: yield from loader`",
         )
 
 
+def _inner(argument: Expr) -> Expr:
+    """`loader` of `tqdm(loader)`."""
+    return argument[3][0] if argument[0] == m.CALL and argument[3] else argument
+
+
 def _names(evidence: Evidence, sites: set[Site]) -> dict[Site, str]:
     """The names of the first arguments of these calls."""
     return {
-        call[1]: last_name(call[3][0])
+        call[1]: last_name(_inner(call[3][0]))
         for function in evidence.facts.functions
         if function.calls
         for statement, _ in statements(function.body)

@@ -1,0 +1,62 @@
+"""Predictions of a whole loader pile up on the device and are moved only after the loop.
+
+## What it does
+Reports lists, dictionaries and tensors grown by `torch.cat` that collect results
+in a loop with gradients off, where what was collected goes to the host,
+`.cpu()`, only when the loop is over.
+
+## Why it retains
+Without a graph each element is one tensor, but all of them lie on the device at
+once: the logits of a whole evaluation set, next to the model. With `torch.cat`
+in each round the old and the new tensor stand there together for a moment.
+
+## When it is fine
+- Each result is moved in the loop, `outputs.append(logits.cpu())`.
+- What is kept is small by its nature: a number, `argmax`.
+- The result is needed on the device.
+
+## How to release it
+Move in the loop: `outputs.append(logits.cpu())`, and concatenate on the host.
+
+## References
+- transformers documentation, `Trainer`, `eval_accumulation_steps`: "If left
+  unset, the whole predictions are accumulated on the device accelerator before
+  being moved to the CPU".
+- Bytes per batch: measured by this rule's fixtures, where the CPU stands in for
+  the device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ...facts.collected import collected_on_device
+from ...finding import Confidence, Retains
+from .. import Report
+
+if TYPE_CHECKING:
+    from ...facts.evidence import Evidence
+
+code = "TML310"
+name = "device-results-collected"
+retains: Retains | None = Retains.GROWING
+
+
+def check(evidence: Evidence) -> Iterator[Report]:
+    seen: set[tuple[int, str]] = set()
+    for found in collected_on_device(evidence.machine):
+        if (found.store.site, found.holder) in seen or found.weight <= 0:
+            continue
+        seen.add((found.store.site, found.holder))
+        yield Report(
+            site=found.store.site,
+            message=(
+                f"`{found.holder}` collects results of every iteration where they were computed and is moved to the "
+                "host only after the loop: all of them lie on the device at once; move each one in the loop, `.cpu()`"
+            ),
+            confidence=Confidence(found.weight),
+            value="the results of every iteration, on the device",
+            holder=found.holder,
+            release="move each result in the loop, `.cpu()`, and concatenate on the host",
+        )

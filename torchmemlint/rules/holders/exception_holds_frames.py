@@ -1,0 +1,100 @@
+"""A caught exception keeps the frames of the failed call, and what their locals hold.
+
+## What it does
+Reports two things. A clause that does the failed work again while its exception
+is alive: it catches an out-of-memory error and calls what the `try` called, or
+its own function, inside the `except`. And a clause that puts the exception away
+in an attribute, a list or a dictionary which nothing empties, when the `try`
+ran a model.
+
+## Why it retains
+An exception refers to its traceback, the traceback to every frame between the
+`raise` and the `except`, and each frame to its locals: inputs, activations,
+losses. Until the clause ends they all live, so a retry inside it allocates on
+top of the failed attempt, and each further recursion adds one more. A stored
+exception keeps its frames for as long as it is stored.
+
+## When it is fine
+- The clause only notes that it failed; the retry stands after it.
+- The traceback is let go first: `error.with_traceback(None)`,
+  `traceback.clear_frames(error.__traceback__)`.
+- The message is kept, `str(error)`, and not the exception.
+
+## How to release it
+Set a flag in the clause and retry below it. Store
+`traceback.format_exc()` or `error.with_traceback(None)`.
+
+## References
+- PyTorch documentation, "Frequently Asked Questions": "My out of memory
+  exception handler can't allocate memory".
+- Python documentation, `traceback.clear_frames`.
+- Bytes per failed attempt: measured by this rule's fixtures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ...facts import handlers
+from ...facts.knowledge import MODEL_NAMES
+from ...finding import Confidence, Retains
+from .. import Report
+
+if TYPE_CHECKING:
+    from ...facts.evidence import Evidence
+
+code = "TML307"
+name = "exception-holds-frames"
+retains: Retains | None = Retains.HELD
+
+_RUNS = MODEL_NAMES | {"forward", "generate", "backward"}
+
+
+def check(evidence: Evidence) -> Iterator[Report]:
+    for function in evidence.facts.functions:
+        for retry in handlers.retries(function):
+            yield Report(
+                site=retry.site,
+                message=(
+                    f"`{retry.callee}` is tried again inside `except`: the traceback still keeps every frame of the "
+                    "failed attempt with its tensors; retry after the clause"
+                ),
+                confidence=Confidence.HIGH if retry.certain else Confidence.MEDIUM,
+                value="the frames of the failed attempt",
+                holder="the exception's traceback",
+                release="note in the clause that it failed, and retry below it",
+            )
+        for kept in handlers.kept(function):
+            if _runs_model(evidence, kept) and not _emptied(evidence, kept):
+                yield Report(
+                    site=kept.site,
+                    message=(
+                        f"`{kept.holder}` keeps the exception, and its traceback every frame of the failed call with "
+                        "its tensors; keep `str(error)`, or let the traceback go with `with_traceback(None)`"
+                    ),
+                    confidence=Confidence.MEDIUM,
+                    value="an exception with its frames",
+                    holder=kept.holder,
+                    release="keep `str(error)` or `traceback.format_exc()` instead of the exception",
+                    retains=Retains.GROWING if kept.grows else Retains.HELD,
+                )
+
+
+def _runs_model(evidence: Evidence, kept: handlers.Kept) -> bool:
+    """Whether what the `try` does runs a model, here or in what it calls by a name of this file."""
+    by_name = {function.name: function for function in evidence.facts.functions}
+    names, seen = set(kept.names), set[str]()
+    for _ in range(4):
+        if names & _RUNS:
+            return True
+        seen |= names
+        names = {called for name in names if name in by_name for called in by_name[name].calls} - seen
+    return False
+
+
+def _emptied(evidence: Evidence, kept: handlers.Kept) -> bool:
+    name = kept.holder.rsplit(".", 1)[-1]
+    if "." not in kept.holder and kept.root not in evidence.machine.module_frame.vars:
+        return True  # a local: it goes when the function returns
+    return bool(evidence.releases.released.get(name, set()) - {"__init__", kept.function.name})

@@ -1,0 +1,106 @@
+"""A model is deleted to free its memory while the optimizer keeps every parameter.
+
+## What it does
+Reports `del trainer.model` or `self.model = None` where another attribute of
+the same object is an optimizer that was made from that model's parameters, and
+the function that lets the model go leaves the optimizer where it is.
+
+## Why it retains
+An optimizer's `param_groups` refer to the parameters themselves, and its state
+holds up to two more tensors of their size for each (Adam's moments). So
+deleting the module frees nothing: parameters, gradients and moments stay until
+the optimizer goes too, often until after the next model has been built.
+
+## When it is fine
+- The optimizer (and the scheduler, which refers to it) is dropped in the same
+  place.
+- Both are locals of a function that is about to return.
+
+## How to release it
+Let go of both, `trainer.model = trainer.optimizer = None`, and of the scheduler,
+before the cache is emptied.
+
+## References
+- PyTorch documentation, `torch.optim.Optimizer`: `param_groups` holds the
+  parameters.
+- Bytes that stay: measured by this rule's fixtures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ...facts import model as m
+from ...facts.walk import calls, last_name, nodes, statements
+from ...finding import Confidence, Retains
+from .. import Report
+
+if TYPE_CHECKING:
+    from ...facts.evidence import Evidence
+    from ...facts.model import Expr, FunctionFacts, Site
+
+code = "TML317"
+name = "optimizer-outlives-model"
+retains: Retains | None = Retains.HELD
+
+_FREES = frozenset(("empty_cache", "collect", "ipc_collect"))
+
+
+def check(evidence: Evidence) -> Iterator[Report]:
+    functions = evidence.facts.functions
+    if not any({"parameters", "named_parameters"}.intersection(function.calls) for function in functions):
+        return
+    built = [pair for function in functions for pair in _built(function)]
+    if not built:
+        return
+    for function in functions:
+        dropped = list(_dropped(function))
+        for site, place, deleted in dropped:
+            if function.name.startswith("__init__") or not (deleted or _FREES.intersection(function.calls)):
+                continue
+            for model, optimizer in built:
+                if model != place[-1] or any(other[-1] == optimizer for _, other, _ in dropped):
+                    continue
+                yield Report(
+                    site=site,
+                    message=(
+                        f"`{model}` goes but `{optimizer}`, which was made from its parameters, stays: it keeps every "
+                        f"parameter, gradient and moment; drop `{optimizer}` as well"
+                    ),
+                    confidence=Confidence.HIGH if _FREES.intersection(function.calls) else Confidence.MEDIUM,
+                    value="the parameters and the optimizer's moments",
+                    holder=optimizer,
+                    release=f"drop `{optimizer}` (and its scheduler) where `{model}` is dropped",
+                )
+                break
+
+
+def _built(function: FunctionFacts) -> Iterator[tuple[str, str]]:
+    """Pairs of attributes: a model, and the optimizer that is made from its parameters."""
+    if not {"parameters", "named_parameters"}.intersection(function.calls):
+        return
+    for statement, _ in statements(function.body):
+        if statement[0] != m.ASSIGN:
+            continue
+        for target in statement[2]:
+            if target[0] != m.ATTR or "optim" not in target[2].lower():
+                continue
+            for call in calls(statement):
+                if call[2][0] == m.ATTR and call[2][2] in ("parameters", "named_parameters"):
+                    owner = call[2][1]
+                    if owner[0] == m.ATTR and any(node == owner[1] for node in nodes(target[1])):
+                        yield owner[2], target[2]
+
+
+def _dropped(function: FunctionFacts) -> Iterator[tuple[Site, Expr, bool]]:
+    """Attributes that a function deletes or sets to None."""
+    for statement, _ in statements(function.body):
+        if statement[0] == m.DELETE:
+            for target in statement[2]:
+                if target[0] == m.ATTR:
+                    yield statement[1], target, True
+        elif statement[0] == m.ASSIGN and statement[3] == (m.CONST, None):
+            for target in statement[2]:
+                if target[0] == m.ATTR and last_name(target):
+                    yield statement[1], target, False

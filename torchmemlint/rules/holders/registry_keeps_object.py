@@ -1,0 +1,81 @@
+"""A registry of the process keeps an object with its model until the interpreter exits.
+
+## What it does
+Reports `atexit.register(self.close)`, `signal.signal(..., partial(f, model))`
+and `weakref.finalize(self, self.close)` where the callback, or an argument that
+it is registered with, keeps an object with tensors or a model, such objects are
+made more than once, and nothing unregisters it.
+
+## Why it retains
+`atexit` keeps each callback and its arguments until the interpreter exits. A
+bound method is a reference to its object, so each trainer, engine or worker
+that registers itself is kept with all that it owns, also when it was closed and
+dropped long ago. `weakref.finalize` with a bound method of the very object that
+it watches keeps that object alive, so it never runs before the exit.
+
+## When it is fine
+- `atexit.unregister(self.close)` when the object is closed.
+- The callback refers to the object weakly, or to a path or number only.
+- There is one such object, made by the program's main part.
+
+## How to release it
+Unregister where the object is closed; or register a function that takes a
+`weakref.ref`; or use `weakref.finalize` with a static function.
+
+## References
+- Python documentation, `atexit.unregister`; `weakref.finalize`: "It is
+  important to ensure that func, args and kwargs do not own any references to
+  obj".
+- Bytes per object: measured by this rule's fixtures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ...facts.callbacks import held_by
+from ...finding import Confidence, Retains
+from .. import Report
+
+if TYPE_CHECKING:
+    from ...facts.evidence import Evidence
+
+code = "TML314"
+name = "registry-keeps-object"
+retains: Retains | None = Retains.GROWING
+
+
+def check(evidence: Evidence) -> Iterator[Report]:
+    unregisters = any("unregister" in function.calls for function in evidence.facts.functions)
+    for note in evidence.plain("registered"):
+        for held in held_by(evidence.machine, note):
+            if unregisters or not held.again:
+                continue
+            yield Report(
+                site=note.site,
+                message=(
+                    f"the interpreter keeps this callback, and with it {held.what}, until it exits, for each one that "
+                    "is made; unregister it when the object is closed, or refer to the object weakly"
+                ),
+                confidence=Confidence(held.weight),
+                value=held.what,
+                holder="the interpreter's list of callbacks",
+                release="`atexit.unregister(...)` where the object is closed, or register a weak reference",
+            )
+            break
+    for note in evidence.plain("finalize"):
+        for held in held_by(evidence.machine, note):
+            if held.watched:
+                yield Report(
+                    site=note.site,
+                    message=(
+                        f"this finalizer refers to the very object that it watches: {held.what} stays until the "
+                        "interpreter exits; pass a static function and what it needs"
+                    ),
+                    confidence=Confidence.HIGH if held.heavy else Confidence.MEDIUM,
+                    value=held.what,
+                    holder="the finalizer",
+                    release="pass a static function and the few things that it needs, not a bound method",
+                )
+                break
