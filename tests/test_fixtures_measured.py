@@ -35,23 +35,8 @@ PAIRS = script.pairs()
 MEASURED_RULES = (
     [f"TML1{n:02}" for n in range(1, 12)]
     + [f"TML2{n:02}" for n in range(1, 7)]
-    + [
-        "TML301",
-        "TML302",
-        "TML303",
-        "TML304",
-        "TML305",
-        "TML306",
-        "TML307",
-        "TML308",
-        "TML310",
-        "TML311",
-        "TML312",
-        "TML313",
-        "TML314",
-        "TML317",
-        "TML605",
-    ]
+    + [f"TML3{n:02}" for n in (1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14, 17)]
+    + ["TML605"]
 )
 
 

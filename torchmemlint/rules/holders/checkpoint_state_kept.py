@@ -1,4 +1,4 @@
-"""A loaded checkpoint stays bound long after its states were copied into the model.
+"""A loaded checkpoint stays bound after its states went into the model.
 
 ## What it does
 Reports `checkpoint = torch.load(path)` where the last use of the name is

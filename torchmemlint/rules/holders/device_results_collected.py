@@ -1,4 +1,4 @@
-"""Predictions of a whole loader pile up on the device and are moved only after the loop.
+"""Predictions pile up on the device and are moved only after the loop.
 
 ## What it does
 Reports lists, dictionaries and tensors grown by `torch.cat` that collect results

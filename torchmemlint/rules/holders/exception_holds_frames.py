@@ -1,4 +1,4 @@
-"""A caught exception keeps the frames of the failed call, and what their locals hold.
+"""A caught exception keeps the frames of the failed call with their locals.
 
 ## What it does
 Reports two things. A clause that does the failed work again while its exception
@@ -71,7 +71,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
                     site=kept.site,
                     message=(
                         f"`{kept.holder}` keeps the exception, and its traceback every frame of the failed call with "
-                        "its tensors; keep `str(error)`, or let the traceback go with `with_traceback(None)`"
+                        "its tensors; keep `str(error)` instead"
                     ),
                     confidence=Confidence.MEDIUM,
                     value="an exception with its frames",

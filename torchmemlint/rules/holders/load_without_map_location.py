@@ -1,4 +1,4 @@
-"""A checkpoint is loaded onto the device that it was saved from, by every rank.
+"""A checkpoint is loaded onto the device it was saved from, by every rank.
 
 ## What it does
 Reports `torch.load(path)` without `map_location`, for a checkpoint or a state

@@ -1,4 +1,4 @@
-"""A model is deleted to free its memory while the optimizer keeps every parameter.
+"""A model is deleted but its optimizer keeps every parameter.
 
 ## What it does
 Reports `del trainer.model` or `self.model = None` where another attribute of

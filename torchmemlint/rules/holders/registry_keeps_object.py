@@ -1,4 +1,4 @@
-"""A registry of the process keeps an object with its model until the interpreter exits.
+"""A registry of the process keeps an object with its model until the exit.
 
 ## What it does
 Reports `atexit.register(self.close)`, `signal.signal(..., partial(f, model))`
