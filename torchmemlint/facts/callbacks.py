@@ -11,7 +11,7 @@ from .holders import heavy_objects
 from .knowledge import MODEL_NAMES
 from .machine import Frame, Machine
 from .values import Bound, Class, Function, Obj, Partial, Value
-from .walk import heads, nodes, statements
+from .walk import calls, heads, last_name, nodes, statements
 
 _OWNERS = MODEL_NAMES | {"state", "trainer", "engine", "pipeline", "agent", "learner"}
 
@@ -41,7 +41,19 @@ def held_by(machine: Machine, note: Plain) -> Iterator[Held]:
         again = made or (obj.unknown and _in_constructor(note.frame))
         weight = 3 if heavy and made else 2
         found.append(Held(f"{what} and all that it owns", heavy, again, obj in watched, weight))
+    if not found and note.kind == "registered" and _in_constructor(note.frame):
+        for name in _argument_names(note):
+            if name in _OWNERS:
+                found.append(Held(f"what is passed as `{name}`", False, True, False, 2))
     return iter(sorted(found, key=lambda held: (-held.weight, not held.heavy)))
+
+
+def _argument_names(note: Plain) -> Iterator[str]:
+    """The names of what a callback is registered with."""
+    for statement, _ in statements(note.frame.facts.body):
+        for call in calls(statement):
+            if call[1] == note.site:
+                yield from (last_name(argument) for argument in call[3][1:])
 
 
 def _in_constructor(frame: Frame) -> bool:

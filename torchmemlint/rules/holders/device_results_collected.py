@@ -1,8 +1,8 @@
 """Predictions pile up on the device and are moved only after the loop.
 
 ## What it does
-Reports lists, dictionaries and tensors grown by `torch.cat` that collect results
-in a loop with gradients off, where what was collected goes to the host,
+Reports lists, dictionaries and tensors grown by `torch.cat` that collect the
+results of a loop with gradients off, where what was collected goes to the host,
 `.cpu()`, only when the loop is over.
 
 ## Why it retains

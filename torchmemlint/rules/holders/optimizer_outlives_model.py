@@ -17,8 +17,8 @@ the optimizer goes too, often until after the next model has been built.
 - Both are locals of a function that is about to return.
 
 ## How to release it
-Let go of both, `trainer.model = trainer.optimizer = None`, and of the scheduler,
-before the cache is emptied.
+Let go of both, `trainer.model = trainer.optimizer = None`, and of the
+scheduler, before the cache is emptied.
 
 ## References
 - PyTorch documentation, `torch.optim.Optimizer`: `param_groups` holds the
