@@ -41,7 +41,7 @@ def held_by(machine: Machine, note: Plain) -> Iterator[Held]:
         again = made or (obj.unknown and _in_constructor(note.frame))
         weight = 3 if heavy and made else 2
         found.append(Held(f"{what} and all that it owns", heavy, again, obj in watched, weight))
-    if not found and note.kind == "registered" and _in_constructor(note.frame):
+    if not any(held.again for held in found) and note.kind == "registered" and _in_constructor(note.frame):
         for name in _argument_names(note):
             if name in _OWNERS:
                 found.append(Held(f"what is passed as `{name}`", False, True, False, 2))
