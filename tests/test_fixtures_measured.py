@@ -2,36 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
+import json
 import re
-import sys
 from collections.abc import Iterator
-from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import pytest
 
 if importlib.util.find_spec("torch") is None:  # imported by the child process only
     pytest.skip("torch is not installed", allow_module_level=True)
 
-ROOT = Path(__file__).resolve().parent.parent
-SCRIPT = ROOT / "benchmarks" / "measure_fixtures.py"
+from torchmemlint.rules import registry
+from torchmemlint.runtime import fixtures
+from torchmemlint.runtime.client import Server
+
 EXPECTATION = re.compile(r"# (TML\d{3})(?::\d+)?(?=$|[ ,])", re.MULTILINE)
-
-
-def load() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("measure_fixtures", SCRIPT)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-script = load()
-PAIRS = script.pairs()
+PAIRS = fixtures.pairs({code: rule.retains.value if rule.retains else None for code, rule in registry().items()})
 MEASURED_RULES = (
     [f"TML1{n:02}" for n in range(1, 12)]
     + [f"TML2{n:02}" for n in range(1, 7)]
@@ -41,16 +27,23 @@ MEASURED_RULES = (
 
 
 @pytest.fixture(scope="module")
-def child() -> Iterator[object]:
-    """One process for all; it imports torch once."""
-    with contextlib.closing(script.Child()) as one:
+def server() -> Iterator[Server]:
+    """One for all; it imports torch once."""
+    with Server(device="cpu") as one:
         yield one
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
-def test_pair_shows_what_its_rule_says(pair: Any, child: object) -> None:
-    outcome = script.measure(pair, child, {})
+def test_pair_shows_what_its_rule_says(pair: fixtures.Pair, server: Server) -> None:
+    """The bad one confirmed, the good one refuted, and the committed receipt says the same."""
+    outcome = fixtures.measure(pair, server)
     assert not outcome.problems, "\n".join(outcome.problems)
+    receipts = json.loads(pair.bad.with_name(fixtures.RECEIPTS).read_text("utf-8"))
+    receipt = receipts["cpu"][pair.bad.stem]
+    assert receipt["bad"]["verdict"] == outcome.status
+    assert receipt["good"]["verdict"] == "refuted"
+    if receipt["torch"] == outcome.bad.long["torch"].split("+")[0]:
+        assert receipt["said"] == fixtures.receipt(outcome)["said"]
 
 
 @pytest.mark.parametrize("code", MEASURED_RULES)
@@ -59,23 +52,18 @@ def test_rule_has_a_pair(code: str) -> None:
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
-def test_expectations(pair: Any) -> None:
+def test_expectations(pair: fixtures.Pair) -> None:
     assert pair.good.exists()
     assert pair.code in EXPECTATION.findall(pair.bad.read_text("utf-8"))
     assert not EXPECTATION.findall(pair.good.read_text("utf-8"))
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
-def test_header_states_figures(pair: Any) -> None:
+def test_header_states_figures(pair: fixtures.Pair) -> None:
     for path in pair.paths():
-        assert script.Header.read(path).measured, f"{path.name}: run benchmarks/measure_fixtures.py --write"
+        assert fixtures.Header.read(path).measured, f"{path.name}: run benchmarks/measure_fixtures.py --write"
 
 
 def test_good_fixtures_belong_to_a_pair() -> None:
     paired = {path for pair in PAIRS for path in pair.paths()}
-    here = [
-        p
-        for p in (ROOT / "fixtures").glob("TML[1236]*/good*.py")
-        if script.Header.read(p).shows not in script.ELSEWHERE
-    ]
-    assert not [path.name for path in here if path not in paired]
+    assert not [path.name for path in fixtures.FOLDER.glob("TML[1236]*/good*.py") if path not in paired]

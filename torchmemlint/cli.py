@@ -30,10 +30,20 @@ class _Misuse(click.ClickException):
 
 
 class _WithDefault(click.Group):
-    """A group whose command `check` need not be named."""
+    """A group whose command `check` need not be named, and whose command `verify` is imported when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted([*self.commands, "verify"])
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name == "verify":
+            from .verifying import verify
+
+            return verify
+        return super().get_command(ctx, cmd_name)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if not args or (args[0] not in self.commands and args[0] not in ("--help", "-h", "--version")):
+        if not args or (args[0] not in self.list_commands(ctx) and args[0] not in ("--help", "-h", "--version")):
             args = ["check", *args]
         return super().parse_args(ctx, args)
 

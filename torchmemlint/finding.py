@@ -65,6 +65,38 @@ class Fix:
 
 
 @dataclass(frozen=True, slots=True)
+class Verdict:
+    """What running the flagged code showed. Per-step figures compare a run of N steps with one of 2N.
+
+    `status`: a word of `Retains`, or refuted, or inconclusive. `tier`: observed (the user's code on the user's data),
+    replayed (on stand-in data) or simulated. `scope`: what is kept is there until the loop ends, or after the call.
+    """
+
+    status: str
+    tier: str
+    reason: str  # in plain words: what was seen, or why nothing can be said
+    bytes_per_step: int | None = None  # of tensor storages
+    host_bytes_per_step: int | None = None  # of the C heap: an estimate
+    nodes_per_step: float | None = None  # of autograd graphs
+    held_bytes: int | None = None
+    peak_bytes: int | None = None
+    steps: int | None = None
+    device: str = "cpu"
+    torch: str | None = None
+    scope: str | None = None
+    path: tuple[str, ...] = ()  # from a root to what is held
+    child_bytes_per_step: int | None = None  # private to child processes
+    fds_per_step: float | None = None
+    shm_bytes_per_step: int | None = None
+    after_fix: Verdict | None = None
+    curve: tuple[tuple[int, int], ...] = ()  # operations so far, live bytes
+
+    @property
+    def confirmed(self) -> bool:
+        return self.status in tuple(Retains)
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """One statement about retained memory. `filename` is as the user named it."""
 
@@ -82,6 +114,7 @@ class Finding:
     related: tuple[Related, ...] = field(default=())
     fix: Fix | None = None
     cell: int | None = None  # notebook cell, from 1
+    verdict: Verdict | None = None
 
     @property
     def key(self) -> tuple[str, int, int, int, str, str]:

@@ -34,9 +34,27 @@ def page(rule: Rule, *, color: bool = False) -> str:
     if example is not None:
         lines += ["", f"## Example ({example.parent.name}/{example.name})", ""]
         lines += [f"    {line}".rstrip() for line in example.read_text(encoding="utf-8").strip().splitlines()]
+        lines += _receipt(example)
     if color:
         lines = [click.style(line, bold=True) if line.startswith(("## ", head)) else line for line in lines]
     return "\n".join(lines) + "\n"
+
+
+def _receipt(example: Path) -> list[str]:
+    """What running the example showed, on each device that it was run on."""
+    file = example.with_name("receipts.json")
+    if not file.exists():
+        return []
+    lines = []
+    for device, pairs in sorted(json.loads(file.read_text(encoding="utf-8")).items()):
+        receipt = pairs.get(example.stem)
+        if receipt is None:
+            continue
+        where = f"torch {receipt['torch']}, {device}, {receipt['steps']} and twice as many steps"
+        lines += [f"    {receipt['bad']['verdict']} ({where})", f"    {receipt['said']}"]
+        if receipt["bad"]["held_by"]:
+            lines.append(f"    held by {' -> '.join(receipt['bad']['held_by'])}")
+    return ["", "## Measured", "", *lines] if lines else []
 
 
 def _example(code: str) -> Path | None:

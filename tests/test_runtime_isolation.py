@@ -1,0 +1,112 @@
+"""Programs that misbehave: each ends in a reason, and leaves no process behind."""
+
+from __future__ import annotations
+
+import importlib.util
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+if any(importlib.util.find_spec(name) is None for name in ("torch", "psutil")):
+    pytest.skip("torch is not installed", allow_module_level=True)
+
+from torchmemlint.runtime import isolation
+from torchmemlint.runtime.client import Answer, Server
+from torchmemlint.runtime.isolation import Limits
+
+LIMITS = Limits(timeout=4.0, memory=1 << 30, output=1 << 20)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with Server(device="cpu", limits=LIMITS, jobs=1) as one:
+        yield one
+
+
+def run(server: Server, folder: Path, body: str, limits: Limits = LIMITS) -> Answer:
+    program = folder / "program.py"
+    program.write_text("import os, sys, time\nimport torch\n\ndef main(steps):\n" + textwrap.indent(body, "    "))
+    return server.run("run", {"file": str(program), "steps": 2}, limits)
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("while True: pass", "ran longer than 4 s"),
+        ("os._exit(3)", "ended its process itself, with status 3"),
+        ("import ctypes; ctypes.string_at(0)", "died of SIGSEGV"),
+        ("while True: print('x' * 10000)", "printed more than 1 MiB"),
+    ],
+)
+def test_end_without_a_result(server: Server, tmp_path: Path, body: str, reason: str) -> None:
+    answer = run(server, tmp_path, body)
+    assert (answer.result, answer.reason) == (None, reason)
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        ("torch.empty(1 << 36)", "RuntimeError"),
+        ("x = bytearray(1 << 36)", "MemoryError"),
+        ("sys.exit(0)", "SystemExit"),
+        ("raise ValueError('no')", "ValueError: no"),
+        ("open(os.path.expanduser('~root/made-by-a-test'), 'w')", "PermissionError: not allowed while being verified"),
+        ("os.remove(__file__)", "PermissionError: not allowed while being verified"),
+        ("os.system('true')", "PermissionError: not allowed while being verified"),
+        ("import urllib.request; urllib.request.urlopen('http://example.com')", "Error"),
+        ("input()", "EOFError"),
+    ],
+)
+def test_error_of_the_program(server: Server, tmp_path: Path, body: str, error: str) -> None:
+    answer = run(server, tmp_path, body)
+    assert answer.reason is None
+    assert error in answer.result["error"]
+
+
+def test_own_folder_may_be_written(server: Server, tmp_path: Path) -> None:
+    answer = run(server, tmp_path, "open('scratch', 'w').write('x')")
+    assert answer.result["error"] is None
+
+
+def test_fork_bomb(server: Server, tmp_path: Path) -> None:
+    body = """
+    def grow():
+        while True:
+            try:
+                if os.fork() == 0:
+                    time.sleep(0.02)
+            except OSError:
+                time.sleep(0.05)
+    grow()
+    """
+    answer = run(server, tmp_path, textwrap.dedent(body))
+    assert answer.result is None
+    assert answer.reason == "started more than 64 processes"
+    assert not left_behind(server)
+
+
+def test_process_that_moves_away(server: Server, tmp_path: Path) -> None:
+    """A child of its own session that would outlive the program."""
+    answer = run(server, tmp_path, "if os.fork() == 0:\n    os.setsid()\n    time.sleep(600)")
+    assert answer.result["error"] is None
+    assert not left_behind(server)
+
+
+def test_thread_that_never_ends(server: Server, tmp_path: Path) -> None:
+    body = "import threading\nthreading.Thread(target=time.sleep, args=(600,)).start()"
+    assert run(server, tmp_path, body).result["error"] is None
+
+
+def test_secrets_are_not_passed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_API_TOKEN", "hidden")
+    monkeypatch.setenv("SOME_SETTING", "visible")
+    with Server(device="cpu", limits=LIMITS, jobs=1) as server:
+        body = "assert 'SOME_API_TOKEN' not in os.environ\nassert os.environ['SOME_SETTING'] == 'visible'"
+        assert run(server, tmp_path, body).result["error"] is None
+
+
+def left_behind(server: Server) -> list[int]:
+    """Processes below the server; it answers once it has ended them."""
+    return list(isolation.children(server._process.pid))

@@ -1,0 +1,34 @@
+"""What a forked child can be asked to do: plain data in, plain data out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from . import program
+
+
+def device(wanted: str) -> str:
+    """`auto` is CUDA where there is a device. Called in a forked child: the server must not touch CUDA."""
+    if wanted == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    return wanted
+
+
+def run(arguments: dict[str, Any]) -> dict[str, Any]:
+    """One run."""
+    return program.run(program.Request.of(arguments)).as_dict()
+
+
+def fixture(arguments: dict[str, Any]) -> list[dict[str, Any]]:
+    """A fixture with N and with 2N steps, after a short run: what that leaves in caches is nobody's fault."""
+    steps = arguments.pop("steps")
+    runs = []
+    for count in (2, steps, 2 * steps):
+        runs.append(program.run(program.Request.of({**arguments, "steps": count})).as_dict())
+    return runs[1:]
+
+
+JOBS: dict[str, Callable[[dict[str, Any]], Any]] = {"run": run, "fixture": fixture}

@@ -1,0 +1,133 @@
+"""What is alive at one moment: bytes, autograd nodes, descriptors, shared segments."""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import psutil
+import torch
+
+from . import isolation
+from .ledger import Ledger, live_tensors
+
+_COLLECTIONS = 20  # at most, for one look
+
+
+@dataclass(frozen=True)
+class Look:
+    """What was alive at one moment, beyond what was alive before the program began."""
+
+    bytes: int  # of tensor storages
+    storages: int
+    nodes: int  # of autograd graphs, reachable from live tensors
+    text: int  # characters of stacks that anomaly mode left on nodes
+    heap: int  # bytes handed out by the C allocator: an estimate, never the only witness
+    fds: int  # open file descriptors
+    shm: int  # bytes of POSIX shared memory segments on the system
+    allocated: int  # bytes, by the CUDA allocator; 0 without CUDA
+    reserved: int
+    threads: int
+    children: int  # processes below this one
+    private: int  # bytes of memory that are private to them
+
+    def minus(self, other: Look) -> Look:
+        return Look(**{name: getattr(self, name) - getattr(other, name) for name in self.__dataclass_fields__})
+
+
+def look(ledger: Ledger, since: Look | None = None) -> Look:
+    """What is alive now, less what was alive at `since`."""
+    total, count, used = ledger.total, ledger.count, heap()
+    nodes, text = graph_size(live_tensors())
+    allocated, reserved = _device_bytes()
+    below = [pid for pid in isolation.children(os.getpid()) if not _is_tracker(pid)]
+    now = Look(
+        total, count, nodes, text, used, _descriptors(), _segments(), allocated, reserved,
+        threading.active_count(), len(below), sum(map(isolation.private_bytes, below)),
+    )  # fmt: skip
+    return now if since is None else now.minus(since)
+
+
+def look_after_collecting(ledger: Ledger, since: Look | None = None) -> Look:
+    """Collect until nothing changes: a chain of cycles through C++ comes apart one link at a time."""
+    looks: list[Look] = []
+    while len(looks) < 2 or (looks[-1].bytes != looks[-2].bytes and len(looks) < _COLLECTIONS):
+        gc.collect()
+        looks.append(look(ledger, since))
+    return looks[-1]
+
+
+def graph_size(tensors: Iterable[torch.Tensor]) -> tuple[int, int]:
+    """Autograd nodes reachable from tensors, and the characters of stacks kept on them."""
+    seen: dict[int, Any] = {}
+    queue: list[Any] = []
+    for tensor in tensors:
+        queue.append(tensor.grad_fn)
+        if tensor.is_leaf and tensor.grad is not None:
+            queue.append(tensor.grad.grad_fn)
+    text = 0
+    while queue:
+        node = queue.pop()
+        if node is None or id(node) in seen:
+            continue
+        seen[id(node)] = node  # held, so that no other node can take its address
+        text += sum(len(line) for line in node.metadata.get("traceback_", ()))
+        queue.extend(following for following, _ in node.next_functions)
+    return len(seen), text
+
+
+def heap() -> int:
+    """Bytes handed out by the C allocator; 0 where psutil cannot tell (before 7.2, or an unknown C library)."""
+    try:
+        info = psutil.heap_info()
+    except (AttributeError, NotImplementedError, OSError):
+        return 0
+    return int(info.heap_used + info.mmap_used)
+
+
+def _is_tracker(pid: int) -> bool:
+    """Whether a process is multiprocessing's own, which cleans up after the others."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return b"resource_tracker" in file.read()
+    except OSError:
+        return True
+
+
+def _descriptors() -> int:
+    try:
+        return len(os.listdir("/proc/self/fd")) - 1  # less the one that lists
+    except OSError:
+        return 0
+
+
+def _segments() -> int:
+    total = 0
+    try:
+        with os.scandir("/dev/shm") as entries:
+            for entry in entries:
+                total += entry.stat(follow_symlinks=False).st_size
+    except OSError:
+        pass
+    return total
+
+
+def _device_bytes() -> tuple[int, int]:
+    if not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        return 0, 0
+    torch.cuda.synchronize()
+    return torch.cuda.memory_allocated(), torch.cuda.memory_reserved()
+
+
+def modes() -> dict[str, bool]:
+    """The switches of autograd that a program may leave changed."""
+    return {
+        "gradients": torch.is_grad_enabled(),
+        "anomaly detection": torch.is_anomaly_enabled(),
+        "inference mode": torch.is_inference_mode_enabled(),
+        "profiler": torch.autograd._profiler_enabled(),  # type: ignore[attr-defined]
+    }

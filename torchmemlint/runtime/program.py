@@ -1,0 +1,379 @@
+"""One program in this process: load it, call it, and look at what is alive as its functions return."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import atexit
+import builtins
+import contextlib
+import gc
+import importlib.machinery
+import importlib.util
+import inspect
+import os
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import torch
+
+from . import holders, look, watch
+from .ledger import Ledger, live_tensors, tracking
+from .look import Look
+
+_EVERY, _MOST = 16, 32  # returns of a function that are looked at: the first ones, then fewer and fewer
+_HERE = os.path.dirname(__file__) + os.sep
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to run, and where to look.
+
+    `function` takes the number of steps if it has one required parameter; without one it is called `steps` times.
+    `probe` names a function at whose return to look closely, instead of `function` itself; `at` which of its calls.
+    """
+
+    file: str
+    function: str = "main"
+    steps: int = 6
+    probe: str | None = None
+    at: int | None = None
+    sites: tuple[watch.Site, ...] = ()
+    device: str = "cpu"
+    everywhere: bool = True  # look at the return of every function of the user's, not of the probed one alone
+    collector: bool = False  # leave the cyclic collector on
+    source: str | None = None  # in place of what the file says
+    seed: int = 0
+
+    @staticmethod
+    def of(data: Mapping[str, Any]) -> Request:
+        sites = tuple(watch.Site(**site) for site in data.get("sites", ()))
+        return Request(**{**data, "sites": sites})
+
+
+@dataclass
+class Point:
+    """A function's returns: how many, and of those looked at the most that was alive at one, and when."""
+
+    hits: int = 0
+    stride: int = 1
+    looked: int = 0
+    bytes: int = 0
+    storages: int = 0
+    nodes: int = 0
+    at: int = 0  # the hit of the maximum
+
+
+@dataclass
+class Run:
+    """What one run showed. `before` and `after` a collection, at the return that was probed."""
+
+    steps: int
+    before: Look | None = None
+    after: Look | None = None
+    left: Look | None = None  # after the function, once collected
+    peak: int = 0
+    storages_at_peak: int = 0
+    left_on: tuple[str, ...] = ()
+    points: dict[str, Point] = field(default_factory=dict)
+    sites: dict[str, dict[str, Any]] = field(default_factory=dict)
+    held: list[holders.Held] = field(default_factory=list)
+    curve: list[tuple[int, int]] = field(default_factory=list)
+    error: str | None = None
+    where: str | None = None  # file:line that raised
+    device: str = "cpu"
+    torch: str = torch.__version__
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class Unrunnable(Exception):
+    """Why a function cannot be called at all, in plain words."""
+
+
+def run(request: Request) -> Run:
+    """Load and call. Whatever the program raises becomes the run's `error`."""
+    ledger = Ledger()
+    result = Run(request.steps, device=request.device)
+    gc.collect()
+    ledger.adopt()
+    torch.manual_seed(request.seed)
+    recorder = watch.Recorder(ledger, request.sites)
+    before = look.modes()
+    observer: Observer | None = None
+    with _prepared(request, recorder) as at_exit:
+        try:
+            with tracking(ledger):
+                module = load(request)
+                function = _function(module, request.function)
+                observer = Observer(request, _codes(module, function, request), ledger, recorder, result, at_exit)
+                with observer.watching():
+                    _call(function, request.steps)
+        except BaseException as error:
+            result.error, result.where = _described(error)
+            error.__traceback__ = None
+        result.left_on = tuple(name for name, value in look.modes().items() if value != before[name])
+    if observer is not None:
+        gc.collect()
+        result.left = look.look(ledger, observer.start)
+    result.peak, result.storages_at_peak, result.curve = ledger.peak, ledger.count_at_peak, ledger.curve
+    for key, record in recorder.records.items():
+        result.sites.setdefault(str(key), {}).update(
+            hits=record.hits, samples=record.samples, tensors=record.tensors, with_graph=record.with_graph
+        )
+    if result.error is None and result.before is None:
+        result.error = f"{request.probe or request.function} was not called"
+    return result
+
+
+class Observer:
+    """The profile function: looks as functions return."""
+
+    def __init__(
+        self,
+        request: Request,
+        codes: frozenset[CodeType],
+        ledger: Ledger,
+        recorder: watch.Recorder,
+        result: Run,
+        at_exit: list[Any],
+    ) -> None:
+        self._request, self._codes, self._ledger, self._result = request, codes, ledger, result
+        self._recorder, self._at_exit = recorder, at_exit
+        self._folder = os.path.dirname(os.path.abspath(request.file)) + os.sep
+        self._calls = 0
+        self._busy = False
+        self.start = look.look(ledger)
+
+    @contextlib.contextmanager
+    def watching(self) -> Iterator[None]:
+        threading.setprofile(self)
+        sys.setprofile(self)
+        try:
+            yield
+        finally:
+            sys.setprofile(None)
+            threading.setprofile(None)
+
+    def __call__(self, frame: FrameType, event: str, _: object) -> None:
+        if event != "return" or self._busy:
+            return
+        code = frame.f_code
+        close = code in self._codes
+        if not close and not (self._request.everywhere and code.co_filename.startswith(self._folder)):
+            return
+        self._busy = True  # looking calls functions, too
+        try:
+            self._glance(code)
+            if close:
+                self._calls += 1
+                if self._request.at in (None, self._calls):
+                    self._look_closely(frame)
+        finally:
+            self._busy = False
+
+    def _glance(self, code: CodeType) -> None:
+        name = getattr(code, "co_qualname", code.co_name)
+        point = self._result.points.setdefault(f"{os.path.basename(code.co_filename)}::{name}", Point())
+        point.hits += 1
+        if point.hits > _EVERY and point.hits % point.stride:
+            return
+        point.looked += 1
+        if point.looked % _MOST == 0:
+            point.stride *= 2
+        nodes = look.graph_size(live_tensors())[0] - self.start.nodes
+        total = self._ledger.total - self.start.bytes
+        if (nodes, total) > (point.nodes, point.bytes) or total > point.bytes:
+            point.at = point.hits
+        point.bytes, point.nodes = max(total, point.bytes), max(nodes, point.nodes)
+        point.storages = max(self._ledger.count - self.start.storages, point.storages)
+
+    def _look_closely(self, frame: FrameType) -> None:
+        result = self._result
+        result.before = look.look(self._ledger, self.start)
+        result.after = look.look_after_collecting(self._ledger, self.start)
+        for key in self._recorder.records:
+            held, nodes = self._recorder.held(key)
+            result.sites[str(key)] = {"held": held, "nodes": nodes}
+        extra = [("function to run at exit", callback) for callback in self._at_exit]
+        result.held = holders.walk(self._ledger, _frames(frame), extra)
+
+
+def _frames(frame: FrameType | None) -> list[FrameType]:
+    found = []
+    while frame is not None and not frame.f_code.co_filename.startswith(_HERE):
+        found.append(frame)
+        frame = frame.f_back
+    return found
+
+
+# --- loading and calling ----------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _prepared(request: Request, recorder: watch.Recorder) -> Iterator[list[Any]]:
+    """The process as the program should find it; as it was, when the program is over."""
+    at_exit: list[Any] = []
+    register, unregister = atexit.register, atexit.unregister
+
+    def noted(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Callable[..., Any]:
+        at_exit.append((function, args, kwargs))
+        return function  # not run: the process ends at once
+
+    def forgotten(function: Callable[..., Any]) -> None:
+        at_exit[:] = [entry for entry in at_exit if entry[0] != function]
+
+    modules, path, enabled = set(sys.modules), list(sys.path), gc.isenabled()
+    setattr(builtins, watch.NAME, recorder)
+    atexit.register, atexit.unregister = noted, forgotten  # type: ignore[assignment]
+    if not request.collector:
+        gc.disable()
+    if request.device != "cpu":
+        torch.set_default_device(request.device)
+    try:
+        with _instrumenting(request):
+            yield at_exit
+    finally:
+        atexit.register, atexit.unregister = register, unregister
+        sys.path[:] = path
+        torch.set_grad_enabled(True)
+        torch.autograd.set_detect_anomaly(False)
+        if torch.autograd._profiler_enabled():  # type: ignore[attr-defined]
+            torch.autograd._disable_profiler()  # type: ignore[attr-defined]
+        if request.device != "cpu":
+            torch.set_default_device("cpu")
+        for name in set(sys.modules) - modules:
+            file = getattr(sys.modules[name], "__file__", None) or ""
+            if file.startswith(os.path.dirname(os.path.abspath(request.file)) + os.sep):
+                del sys.modules[name]
+        if enabled:
+            gc.enable()
+
+
+@contextlib.contextmanager
+def _instrumenting(request: Request) -> Iterator[None]:
+    """Compiles files with flagged statements from their source, rewritten; never from a .pyc."""
+    by_file: dict[str, list[watch.Site]] = {}
+    for site in request.sites:
+        by_file.setdefault(os.path.realpath(site.file), []).append(site)
+    original = importlib.machinery.SourceFileLoader.get_code
+
+    def get_code(loader: Any, name: str) -> CodeType | None:
+        path = os.path.realpath(loader.get_filename(name))
+        replaced = request.source if path == os.path.realpath(request.file) else None
+        if path not in by_file and replaced is None:
+            return original(loader, name)
+        source = replaced if replaced is not None else importlib.util.decode_source(loader.get_data(path))
+        tree = watch.instrumented(ast.parse(source), by_file.get(path, ()))
+        return compile(tree, path, "exec", dont_inherit=True)
+
+    importlib.machinery.SourceFileLoader.get_code = get_code  # type: ignore[method-assign,assignment]
+    try:
+        yield
+    finally:
+        importlib.machinery.SourceFileLoader.get_code = original  # type: ignore[method-assign]
+
+
+def load(request: Request) -> Any:
+    """The module of the file, imported by the name that it has in its package."""
+    path = Path(request.file).resolve()
+    name, folder = path.stem, path.parent
+    while (folder / "__init__.py").exists():
+        name, folder = f"{folder.name}.{name}" if path.stem != "__init__" else folder.name, folder.parent
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+    if "." in name or name in sys.stdlib_module_names:
+        return importlib.import_module(name) if "." in name else _from_file(path, f"user_{name}")
+    return _from_file(path, name)
+
+
+def _from_file(path: Path, name: str) -> Any:
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise Unrunnable(f"{path.name} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _function(module: Any, name: str) -> Callable[..., Any]:
+    found = module
+    for part in name.split("."):
+        if not hasattr(found, part):
+            raise Unrunnable(f"there is no function {name} in {os.path.basename(module.__file__)}")
+        found = getattr(found, part)
+    if not callable(found):
+        raise Unrunnable(f"{name} is not a function")
+    return found  # type: ignore[no-any-return]
+
+
+def _call(function: Callable[..., Any], steps: int) -> None:
+    required = [
+        parameter
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.default is parameter.empty
+        and parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+    ]
+    if len(required) > 1:
+        names = ", ".join(parameter.name for parameter in required)
+        raise Unrunnable(f"{function.__name__}() needs {names}: it should take the number of steps, or nothing")
+    if not required:
+        for _ in range(steps):
+            _finish(function())
+    elif required[0].kind is inspect.Parameter.KEYWORD_ONLY:
+        _finish(function(**{required[0].name: steps}))
+    else:
+        _finish(function(steps))
+
+
+def _finish(result: Any) -> None:
+    if inspect.iscoroutine(result):
+        asyncio.run(result)
+    elif inspect.isgenerator(result):
+        for _ in result:
+            pass
+
+
+def _codes(module: Any, function: Any, request: Request) -> frozenset[CodeType]:
+    """The code objects at whose return to look."""
+    if request.probe is None:
+        return frozenset([_unwrapped(function).__code__])
+    return frozenset(code.__code__ for code in _functions(module) if code.__code__.co_name == request.probe)
+
+
+def _functions(module: Any) -> Iterator[Any]:
+    """The functions of the module's folder, and the methods of its classes."""
+    folder = os.path.dirname(os.path.abspath(module.__file__)) + os.sep
+    for one in list(sys.modules.values()):
+        if not str(getattr(one, "__file__", "") or "").startswith(folder):
+            continue
+        for value in list(vars(one).values()):
+            members: Sequence[Any] = list(vars(value).values()) if isinstance(value, type) else [value]
+            for member in members:
+                function = _unwrapped(getattr(member, "__func__", member))
+                if hasattr(function, "__code__"):
+                    yield function
+
+
+def _unwrapped(function: Any) -> Any:
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    return function
+
+
+def _described(error: BaseException) -> tuple[str, str | None]:
+    """The error in a line, and the last line of the user's that it passed."""
+    if isinstance(error, Unrunnable):
+        return str(error), None
+    frames = [one for one in traceback.extract_tb(error.__traceback__) if not one.filename.startswith(_HERE)]
+    where = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else None
+    said = f"{type(error).__name__}: {error}".splitlines()[0][:300]
+    return said, where

@@ -1,0 +1,259 @@
+"""Flagged statements under observation: what each value, once stored there, weighs at the later hits.
+
+A statement is rewritten when its file is compiled: values that go into it are handed through `value`, and `hit`
+is called when it is done. Neither changes anything for the program, and lines and columns stay what they were.
+"""
+
+from __future__ import annotations
+
+import ast
+import types
+import weakref
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from .ledger import Ledger, live_tensors
+from .look import graph_size
+
+NAME = "__torchmemlint__"  # what rewritten code calls us by, among the builtins
+_EVERY, _MOST = 24, 48  # the first hits are all looked at; then fewer and fewer
+_ITEMS, _DEPTH = 2000, 4  # of a container that are looked through
+
+
+@dataclass(frozen=True)
+class Site:
+    """A flagged place: rows count from 1. With `no_grad`, the statement is run without recording gradients."""
+
+    id: int
+    file: str
+    row: int
+    end_row: int
+    no_grad: bool = False
+
+
+@dataclass
+class Record:
+    """What is known of one site. A sample: hit, then bytes and nodes held through the site, then of all there is."""
+
+    hits: int = 0
+    stride: int = 1
+    samples: list[tuple[int, int, int, int, int, int]] = field(default_factory=list)
+    values: dict[int, weakref.ref[Any]] = field(default_factory=dict)
+    tensors: int = 0  # values that were, or held, tensors
+    with_graph: int = 0  # ... that required gradients
+
+
+class Recorder:
+    """The object that rewritten code calls."""
+
+    def __init__(self, ledger: Ledger, sites: Iterable[Site]) -> None:
+        self.ledger = ledger
+        self.records = {site.id: Record() for site in sites}
+
+    def value(self, site: int, value: Any) -> Any:
+        """Note what goes into the statement, and hand it on."""
+        record = self.records[site]
+        for item in _parts(value):
+            if issubclass(type(item), torch.Tensor):
+                record.tensors += 1
+                record.with_graph += item.grad_fn is not None
+            try:
+                record.values[id(item)] = weakref.ref(item)
+            except TypeError:
+                continue
+        return value
+
+    def hit(self, site: int, *targets: Any) -> None:
+        """Note that the statement was done, and look at what was stored, unless that was done often enough."""
+        record = self.records[site]
+        record.hits += 1
+        if record.hits > _EVERY and record.hits % record.stride:
+            return
+        held, nodes = self.held(site, targets)
+        everything = graph_size(live_tensors())[0]
+        record.samples.append((record.hits, held, nodes, self.ledger.total, everything, self.ledger.count))
+        if len(record.samples) >= _MOST:
+            record.stride *= 2
+            record.samples = record.samples[:8] + record.samples[9::2]
+
+    def held(self, site: int, targets: Sequence[Any] = ()) -> tuple[int, int]:
+        """Bytes and autograd nodes that are alive through what went into the site, or through its targets."""
+        tensors = self.alive(site) + [item for item in _parts(list(targets)) if issubclass(type(item), torch.Tensor)]
+        sizes: dict[int, int] = {}
+        for tensor in tensors:
+            try:
+                storage = tensor.untyped_storage()
+            except (NotImplementedError, RuntimeError):
+                continue
+            sizes[storage._cdata] = self.ledger.size_of(storage)
+        return sum(sizes.values()), graph_size(tensors)[0]
+
+    def alive(self, site: int) -> list[torch.Tensor]:
+        """The tensors that went into the site, alone or inside something, and are alive."""
+        record = self.records[site]
+        found: list[torch.Tensor] = []
+        for key, ref in list(record.values.items()):
+            one = ref()
+            if one is None:
+                del record.values[key]
+            elif issubclass(type(one), torch.Tensor):
+                found.append(one)
+            else:
+                found += [part for part in _parts(one) if issubclass(type(part), torch.Tensor)]
+        return found
+
+
+def _parts(value: Any, depth: int = _DEPTH) -> Iterator[Any]:
+    """A value, and what it is made of: items, attributes, what a function closes over."""
+    if value is None or isinstance(value, (str, bytes, int, float, torch.dtype, torch.device, types.ModuleType, type)):
+        return
+    yield value
+    if depth == 0 or issubclass(type(value), torch.Tensor):
+        return
+    inner: Iterable[Any]
+    if isinstance(value, dict):
+        inner = value.values()
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        inner = value
+    elif isinstance(value, types.MethodType):
+        inner = (value.__self__,)
+    elif isinstance(value, types.FunctionType):
+        inner = [cell.cell_contents for cell in value.__closure__ or () if _is_bound(cell)]
+    else:
+        inner = list(getattr(value, "__dict__", {}).values())
+    for number, item in enumerate(list(inner)):
+        if number >= _ITEMS:
+            return
+        yield from _parts(item, depth - 1)
+
+
+def _is_bound(cell: Any) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018
+    except ValueError:
+        return False
+    return True
+
+
+# --- rewriting --------------------------------------------------------------------------------------
+
+
+def instrumented(tree: ast.Module, sites: Sequence[Site]) -> ast.Module:
+    """The module with its flagged statements under observation."""
+    for site in sites:
+        found = _innermost(tree, site)
+        if found is not None:
+            body, index = found
+            body[index : index + 1] = _rewritten(body[index], site)
+    return ast.fix_missing_locations(tree)
+
+
+def _innermost(tree: ast.AST, site: Site) -> tuple[list[ast.stmt], int] | None:
+    """The smallest statement on the site's row: the list that it stands in, and where."""
+    best: tuple[int, list[ast.stmt], int] | None = None
+    for node in ast.walk(tree):
+        for name in ("body", "orelse", "finalbody"):
+            body = getattr(node, name, None)
+            if not isinstance(body, list):
+                continue
+            for index, statement in enumerate(body):
+                if not isinstance(statement, ast.stmt):
+                    continue
+                first = min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", ()))])
+                last = statement.end_lineno or statement.lineno
+                if first <= site.row <= last and (best is None or last - first < best[0]):
+                    best = last - first, body, index
+    return None if best is None else best[1:]
+
+
+def _rewritten(statement: ast.stmt, site: Site) -> list[ast.stmt]:
+    if isinstance(statement, (ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.If, ast.Try)):
+        statement.body.insert(0, _call(site, "hit", statement))
+        return [_without_gradients(statement, site)]
+    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        statement.body.insert(_after_docstring(statement), _call(site, "hit", statement))
+        return [statement]
+    if isinstance(statement, (ast.ClassDef, ast.Global, ast.Nonlocal, ast.Import, ast.ImportFrom)):
+        return [statement]
+    if isinstance(statement, ast.Delete):
+        before = [_call(site, "value", statement, _loaded(target)) for target in statement.targets if _plain(target)]
+        return [*before, statement, _call(site, "hit", statement)]
+    targets = _targets(statement)
+    _wrap_values(statement, site)
+    if isinstance(statement, (ast.Return, ast.Raise, ast.Break, ast.Continue, ast.Pass)):
+        return [_call(site, "hit", statement), _without_gradients(statement, site)]
+    return [_without_gradients(statement, site), _call(site, "hit", statement, *targets)]
+
+
+def _wrap_values(statement: ast.stmt, site: Site) -> None:
+    """Hand the statement's value, and the arguments of calls in it, through `value`."""
+    value = getattr(statement, "value", None)
+    if not isinstance(value, ast.expr):
+        return
+    called = value.value if isinstance(value, ast.Await) else value
+    if isinstance(called, ast.Call) and not _is_super(called):
+        called.args = [arg if isinstance(arg, ast.Starred) else _handed(site, arg) for arg in called.args]
+        for keyword in called.keywords:
+            if keyword.arg is not None:
+                keyword.value = _handed(site, keyword.value)
+    if not isinstance(value, (ast.Yield, ast.YieldFrom)):
+        statement.value = _handed(site, value)  # type: ignore[attr-defined]
+    elif isinstance(value, ast.Yield) and value.value is not None:
+        value.value = _handed(site, value.value)
+
+
+def _targets(statement: ast.stmt) -> list[ast.expr]:
+    """What a statement stores into, as expressions that can be read once more without doing anything."""
+    found: list[ast.expr] = []
+    if isinstance(statement, ast.Assign):
+        found = list(statement.targets)
+    elif isinstance(statement, (ast.AugAssign, ast.AnnAssign)) and statement.value is not None:
+        found = [statement.target]
+    elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        function = statement.value.func
+        found = [function.value] if isinstance(function, ast.Attribute) else []
+    return [_loaded(target) for target in found if _plain(target)]
+
+
+def _plain(target: ast.expr) -> bool:
+    if isinstance(target, ast.Attribute):
+        return _plain(target.value)
+    if isinstance(target, ast.Subscript):
+        return _plain(target.value) and isinstance(target.slice, (ast.Constant, ast.Name))
+    return isinstance(target, ast.Name)
+
+
+def _loaded(target: ast.expr) -> ast.expr:
+    copy: ast.expr = ast.parse(ast.unparse(target), mode="eval").body
+    for node in ast.walk(copy):
+        ast.copy_location(node, target)
+    return copy
+
+
+def _is_super(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Name) and call.func.id == "super"
+
+
+def _handed(site: Site, value: ast.expr) -> ast.expr:
+    function = ast.Attribute(ast.Name(NAME, ast.Load()), "value", ast.Load())
+    return ast.copy_location(ast.Call(function, [ast.Constant(site.id), value], []), value)
+
+
+def _call(site: Site, method: str, at: ast.stmt, *arguments: ast.expr) -> ast.stmt:
+    function = ast.Attribute(ast.Name(NAME, ast.Load()), method, ast.Load())
+    call = ast.Call(function, [ast.Constant(site.id), *arguments], [])
+    return ast.copy_location(ast.Expr(ast.copy_location(call, at)), at)
+
+
+def _without_gradients(statement: ast.stmt, site: Site) -> ast.stmt:
+    if not site.no_grad:
+        return statement
+    guard = ast.parse("__import__('torch').no_grad()", mode="eval").body
+    return ast.copy_location(ast.With([ast.withitem(guard)], [statement]), statement)
+
+
+def _after_docstring(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    return int(ast.get_docstring(function, clean=False) is not None)
