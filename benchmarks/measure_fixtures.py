@@ -29,6 +29,9 @@ def main() -> int:
             pair = outcome.pair
             print(f"{pair.name:36} {pair.shows:11} {outcome.bad_line.partition(': ')[2] or '-'}", flush=True)
             problems = list(outcome.problems)
+            if outcome.skipped:
+                print(f"{'':36} not run: {outcome.skipped}", flush=True)
+                continue
             if options.write and not problems:
                 fixtures.write_receipts([outcome])
             for path, line in ((pair.bad, outcome.bad_line), (pair.good, outcome.good_line)):

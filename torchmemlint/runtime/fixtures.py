@@ -156,11 +156,12 @@ class Outcome:
     bad_line: str = ""
     good_line: str = ""
     problems: tuple[str, ...] = ()
+    skipped: str | None = None  # why the pair cannot be run here
 
     @property
     def status(self) -> str:
         """The verdict on the bad program; the good one's is the opposite, or there are problems."""
-        return "inconclusive" if self.problems else _STATUS.get(self.pair.shows, self.pair.shows)
+        return "inconclusive" if self.problems or self.skipped else _STATUS.get(self.pair.shows, self.pair.shows)
 
 
 def measure(pair: Pair, server: Server) -> Outcome:
@@ -171,6 +172,8 @@ def measure(pair: Pair, server: Server) -> Outcome:
 def judge(pair: Pair, bad: Figures, good: Figures) -> Outcome:
     """Does the bad program retain, in the way the pair says, and the good one not?"""
     for figures in (bad, good):
+        if figures.error is not None and figures.error.startswith("ModuleNotFoundError"):
+            return Outcome(pair, bad, good, skipped=figures.error)
         if figures.error is not None:
             return Outcome(pair, bad, good, problems=(f"{figures.path.name}: {figures.error}",))
     where = f"Measured (torch {bad.long['torch'].split('+')[0]}, {bad.long['device']}): "
@@ -309,14 +312,14 @@ def receipt(outcome: Outcome) -> dict[str, Any]:
 
     def side(figures: Figures) -> dict[str, Any]:
         runs = {"N": figures.short, "2N": figures.long}
-        figures = {
+        kept: dict[str, Any] = {
             "bytes": {name: run["after"]["bytes"] for name, run in runs.items()},
             "bytes_before_collecting": {name: run["before"]["bytes"] for name, run in runs.items()},
             "nodes": {name: run["after"]["nodes"] for name, run in runs.items()},
         }
         if pair.shows == "peak":  # elsewhere it may depend on how threads take turns
-            figures["peak_bytes"] = {name: run["peak"] for name, run in runs.items()}
-        return figures
+            kept["peak_bytes"] = {name: run["peak"] for name, run in runs.items()}
+        return kept
 
     grown = [held for held in outcome.bad.long["held"] if _weight(held) > _weight_at(held, outcome)]
     held = max(grown or outcome.bad.long["held"], key=_weight, default=None)
@@ -326,7 +329,7 @@ def receipt(outcome: Outcome) -> dict[str, Any]:
         "shows": pair.shows,
         "bad": {**side(outcome.bad), "verdict": outcome.status, "held_by": held["labels"] if held else []},
         "good": {**side(outcome.good), "verdict": "refuted"},
-        "said": exact(outcome.bad_line.partition(": ")[2]),
+        "said": outcome.bad_line.partition(": ")[2],
     }
 
 
@@ -343,7 +346,7 @@ def _weight_at(held: dict[str, Any], outcome: Outcome) -> tuple[int, int]:
 def write_receipts(outcomes: Iterable[Outcome]) -> None:
     """Put the receipts beside the fixtures, one file a rule, by device and pair."""
     for outcome in outcomes:
-        if outcome.problems:
+        if outcome.problems or outcome.skipped:
             continue
         file = outcome.pair.bad.with_name(RECEIPTS)
         kept = json.loads(file.read_text("utf-8")) if file.exists() else {}
@@ -369,4 +372,5 @@ def exact(line: str | None) -> str:
     """A measured line without the figures that are not exact."""
     line = re.sub(r"about -?\d+ B", "about … B", line or "")
     line = re.sub(r"-?\d+ B of stacks", "… B of stacks", line)  # they name files by their paths
+    line = re.sub(r"-?[\d.]+ B of live storages", "… B of live storages", line)  # as threads take turns
     return re.sub(r"-?[\d.]+ MiB private", "… MiB private", line)

@@ -232,6 +232,7 @@ def _prepared(request: Request, recorder: watch.Recorder) -> Iterator[list[Any]]
 
     modules, path, enabled = set(sys.modules), list(sys.path), gc.isenabled()
     setattr(builtins, watch.NAME, recorder)
+    os.register_at_fork(after_in_child=_stop_watching)
     atexit.register, atexit.unregister = noted, forgotten  # type: ignore[assignment]
     if not request.collector:
         gc.disable()
@@ -255,6 +256,12 @@ def _prepared(request: Request, recorder: watch.Recorder) -> Iterator[list[Any]]
                 del sys.modules[name]
         if enabled:
             gc.enable()
+
+
+def _stop_watching() -> None:
+    """Worker processes run at their own speed: what they keep is seen from outside."""
+    sys.setprofile(None)
+    threading.setprofile(None)
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import types
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,12 +25,16 @@ _ITEMS, _DEPTH = 2000, 4  # of a container that are looked through
 
 @dataclass(frozen=True)
 class Site:
-    """A flagged place: rows count from 1. With `no_grad`, the statement is run without recording gradients."""
+    """A flagged place: rows count from 1, columns from 0 in bytes. With `no_grad`, the expression there (where it
+    can stand alone, else the statement) is run without recording gradients.
+    """
 
     id: int
     file: str
     row: int
     end_row: int
+    column: int = 0
+    end_column: int = 0
     no_grad: bool = False
 
 
@@ -91,6 +95,12 @@ class Recorder:
             sizes[storage._cdata] = self.ledger.size_of(storage)
         return sum(sizes.values()), graph_size(tensors)[0]
 
+    @staticmethod
+    def without_gradients(make: Callable[[], Any]) -> Any:
+        """What the flagged expression gives when no graph is recorded."""
+        with torch.no_grad():
+            return make()
+
     def alive(self, site: int) -> list[torch.Tensor]:
         """The tensors that went into the site, alone or inside something, and are alive."""
         record = self.records[site]
@@ -144,6 +154,8 @@ def _is_bound(cell: Any) -> bool:
 def instrumented(tree: ast.Module, sites: Sequence[Site]) -> ast.Module:
     """The module with its flagged statements under observation."""
     for site in sites:
+        if site.no_grad and _guard_expression(tree, site):
+            continue
         found = _innermost(tree, site)
         if found is not None:
             body, index = found
@@ -253,6 +265,30 @@ def _without_gradients(statement: ast.stmt, site: Site) -> ast.stmt:
         return statement
     guard = ast.parse("__import__('torch').no_grad()", mode="eval").body
     return ast.copy_location(ast.With([ast.withitem(guard)], [statement]), statement)
+
+
+def _guard_expression(tree: ast.Module, site: Site) -> bool:
+    """Run the flagged expression alone without gradients; False where there is none, or it cannot be moved."""
+    place = (site.row, site.column, site.end_row, site.end_column)
+    for parent in ast.walk(tree):
+        for name, value in ast.iter_fields(parent):
+            for number, child in enumerate(value if isinstance(value, list) else [value]):
+                if not isinstance(child, ast.Call):
+                    continue
+                if (child.lineno, child.col_offset, child.end_lineno, child.end_col_offset) != place:
+                    continue
+                if any(isinstance(n, (ast.Yield, ast.YieldFrom, ast.Await, ast.NamedExpr)) for n in ast.walk(child)):
+                    return False
+                nothing = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
+                function = ast.Attribute(ast.Name(NAME, ast.Load()), "without_gradients", ast.Load())
+                guarded = ast.Call(function, [ast.Lambda(nothing, child)], [])
+                ast.copy_location(guarded, child)
+                if isinstance(value, list):
+                    value[number] = guarded
+                else:
+                    setattr(parent, name, guarded)
+                return True
+    return False
 
 
 def _after_docstring(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:

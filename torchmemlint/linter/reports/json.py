@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from ...finding import Finding, Fix, Location, Related
+from ...finding import Finding, Fix, Location, Related, Verdict
 
 if TYPE_CHECKING:
     from . import Context
@@ -23,7 +24,7 @@ def render(findings: Sequence[Finding], context: Context) -> str:
 def as_dict(finding: Finding) -> dict[str, Any]:
     """The finding as plain data, in the keys that users may rely on."""
     data: dict[str, Any] = {
-        "code": finding.code,
+        "code": finding.code or None,  # none for growth that no rule reports
         "name": finding.name,
         "message": finding.message,
         "filename": os.path.abspath(finding.filename),
@@ -39,6 +40,15 @@ def as_dict(finding: Finding) -> dict[str, Any]:
     }
     if finding.cell is not None:
         data["cell"] = finding.cell
+    if finding.verdict is not None:
+        data["verdict"] = _verdict(finding.verdict)
+    return data
+
+
+def _verdict(verdict: Verdict) -> dict[str, Any]:
+    data = {name: value for name, value in asdict(verdict).items() if name not in ("curve", "path", "after_fix")}
+    data["path"] = list(verdict.path)
+    data["after_fix"] = None if verdict.after_fix is None else _verdict(verdict.after_fix)
     return data
 
 

@@ -1,0 +1,111 @@
+"""`torchmemlint verify` from the outside: a function of the user's, run and judged."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from typing import Any
+
+import pytest
+from conftest import Run, Write
+
+if any(importlib.util.find_spec(name) is None for name in ("torch", "psutil")):
+    pytest.skip("torch is not installed", allow_module_level=True)
+
+TRAIN = """\
+import torch
+
+def main(steps):
+    model = torch.nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    history = []
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss = model(torch.rand(4, 8)).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+        history.append(loss{item})
+    return history
+"""
+EVALUATE = """\
+import torch
+
+def evaluate(model, batches):
+    model.eval()
+    total = 0.0
+    for batch in batches:
+        output = model(batch)
+        total += output.sum().item()
+    return total
+
+def main(steps):
+    layers = [torch.nn.Linear(64, 64) for _ in range(6)]
+    evaluate(torch.nn.Sequential(*layers), torch.rand(steps, 32, 64))
+"""
+
+
+def verify(run: Run, *arguments: str) -> tuple[int, list[dict[str, Any]]]:
+    done = run("verify", "--device", "cpu", "--output-format", "json", *arguments)
+    return done.returncode, json.loads(done.stdout)
+
+
+def test_leak_is_confirmed(write: Write, run: Run) -> None:
+    write("train.py", TRAIN.format(item=""))
+    code, (finding,) = verify(run, "--entry", "train.py::main")
+    verdict = finding["verdict"]
+    assert (code, finding["code"], finding["location"]["row"]) == (1, "TML102", 12)
+    assert (verdict["status"], verdict["tier"], verdict["scope"]) == ("growing", "observed", "call")
+    assert verdict["nodes_per_step"] >= 4
+    assert verdict["path"] == ["frame of main()", "local 'history'[*]"]
+
+
+def test_fixed_program_has_nothing(write: Write, run: Run) -> None:
+    write("train.py", TRAIN.format(item=".item()"))
+    assert verify(run, "--entry", "train.py::main") == (0, [])
+
+
+def test_peak_is_compared_with_no_grad(write: Write, run: Run) -> None:
+    write("evaluate.py", EVALUATE)
+    code, findings = verify(run, "--entry", "evaluate.py::main")
+    (finding,) = [one for one in findings if one["code"] == "TML201"]
+    assert (code, finding["verdict"]["status"]) == (1, "peak")
+    assert finding["verdict"]["peak_bytes"] > 1.1 * finding["verdict"]["after_fix"]["peak_bytes"]
+
+
+def test_program_that_fails_is_inconclusive(write: Write, run: Run) -> None:
+    write("train.py", TRAIN.format(item="") + "\nimport_error = undefined_name\n")
+    code, (finding,) = verify(run, "--entry", "train.py::main")
+    assert (code, finding["verdict"]["status"]) == (0, "inconclusive")
+    assert "undefined_name" in finding["verdict"]["reason"]
+
+
+def test_page(write: Write, run: Run) -> None:
+    folder = write("train.py", TRAIN.format(item=""))
+    done = run("verify", "--device", "cpu", "--entry", "train.py::main", "--html", "page.html")
+    assert done.returncode == 1
+    assert "growing" in done.stdout and "held by  frame of main() -> local 'history'[*]" in done.stdout
+    page = (folder / "page.html").read_text()
+    assert "<polyline" in page and "history.append(loss)" in page and "http" not in page
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "say what to run"),
+        (("--entry", "train.py"), "not of the form FILE.py::FUNCTION"),
+        (("--entry", "missing.py::main"), "no such file: missing.py"),
+        (("--rules", "TML999"), "TML999"),
+        (("--rules", "--memory-limit", "much"), "is not a size"),
+    ],
+)
+def test_misuse(write: Write, run: Run, arguments: tuple[str, ...], said: str) -> None:
+    write("train.py", TRAIN.format(item=""))
+    done = run("verify", *arguments)
+    assert done.returncode == 2
+    assert said in done.stderr and "Traceback" not in done.stderr
+
+
+def test_fixtures_of_a_rule(run: Run) -> None:
+    code, outcomes = verify(run, "--rules", "TML605")
+    assert code == 0
+    assert all(one["as_expected"] for one in outcomes)

@@ -1,0 +1,295 @@
+"""Figures in, verdicts out. Nothing here runs anything, and nothing imports torch.
+
+A program is run with N, with 2N and, where it grows, with 4N steps. Growth must go on: what is filled once, or up to
+a bound, is no leak. A finding is judged by what went into the flagged statement and is still alive at later hits; only
+where that says nothing (no tensor went in) by what the program as a whole does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..finding import Retains, Verdict
+
+SMALL = 64  # bytes per step that a program may keep on purpose: a number or two
+HELD = 1 << 20  # bytes held from which on they matter by themselves
+HELD_SHARE = 0.01  # or this share of the peak
+PEAK = 1.1  # how much higher a peak must be than the one without gradients
+_FEW = 6  # hits of a statement below which nothing can be said about growth
+_CHILD_BYTES = 32 << 10  # per step, private to children
+_CHILD_MIN = 2 << 20  # in all
+_SHM_BYTES = 1 << 10
+_STORAGES = 0.1  # per step: one storage that is larger with more steps is a size, not a leak
+
+Data = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Series:
+    """The same program with N, 2N and perhaps 4N steps: what each run showed."""
+
+    runs: tuple[Data, ...]
+    child_bytes: tuple[int, ...]
+    device: str = "cpu"
+
+    @property
+    def last(self) -> Data:
+        return self.runs[-1]
+
+    @property
+    def steps(self) -> int:
+        return int(self.last["steps"])
+
+    def slopes(self, values: Sequence[float]) -> list[float]:
+        """Growth per step from each run to the next."""
+        steps = [run["steps"] for run in self.runs]
+        return [(values[n + 1] - values[n]) / (steps[n + 1] - steps[n]) for n in range(len(values) - 1)]
+
+    def rate(self, values: Sequence[float]) -> float:
+        """Growth per step that goes on: the last slope, or 0 where it is much lower than the first."""
+        slopes = self.slopes(values)
+        if not slopes or min(slopes) <= 0 or slopes[-1] < 0.5 * slopes[0]:
+            return 0.0
+        return slopes[-1]
+
+    def growth(self, what: str, when: str = "after") -> float:
+        return self.rate([run[when][what] for run in self.runs])
+
+    def child_growth(self) -> float:
+        """Bytes per step that child processes take for themselves."""
+        grown = self.child_bytes[-1] - self.child_bytes[0]
+        rate = self.rate(self.child_bytes)
+        return rate if rate >= _CHILD_BYTES and grown >= max(_CHILD_MIN, 0.1 * self.child_bytes[-1]) else 0.0
+
+
+@dataclass(frozen=True)
+class Growth:
+    """What grows in a program as a whole, per step, and where it was seen."""
+
+    bytes: float = 0.0
+    nodes: float = 0.0
+    host: float = 0.0
+    fds: float = 0.0
+    shm: float = 0.0
+    child: float = 0.0
+    delayed: float = 0.0  # bytes per step that a collection frees
+    scope: str = "call"  # there when the entry returns, or only inside a loop of it
+    where: str = ""  # the function at whose return it was seen
+    path: tuple[str, ...] = ()
+    sites: Mapping[str, int] = field(default_factory=dict)  # "file:line" -> storages made there, on that path
+
+    @property
+    def any(self) -> bool:
+        return bool(self.bytes or self.nodes or self.fds or self.shm or self.child)
+
+    def said(self) -> str:
+        parts = []
+        if self.bytes:
+            parts.append(f"{readable(self.bytes)} of tensor storages")
+        if self.nodes:
+            parts.append(f"{number(self.nodes)} autograd nodes")
+        if self.fds:
+            parts.append(f"{number(self.fds)} open descriptors")
+        if self.shm:
+            parts.append(f"{readable(self.shm)} of shared memory")
+        if self.child:
+            parts.append(f"{readable(self.child)} private to child processes")
+        return " and ".join(parts) + " more per step" if parts else "nothing grows"
+
+
+def growth(series: Series) -> Growth:
+    """What grows in the program as a whole: at the entry's return, or at the return of one of its functions."""
+    nodes = series.growth("nodes")
+    size = series.growth("bytes")
+    before = series.growth("bytes", "before")
+    fds, shm, child = series.growth("fds"), series.growth("shm"), series.child_growth()
+    left = max(series.growth("bytes", "left"), 0)
+    found = Growth(
+        bytes=size if size > SMALL and series.growth("storages") >= _STORAGES else 0.0,
+        nodes=nodes if nodes >= 0.5 else 0.0,
+        host=series.growth("heap"),
+        fds=fds if fds >= 0.25 else 0.0,
+        shm=shm if shm >= _SHM_BYTES else 0.0,
+        child=child,
+        delayed=before - size if before - size > SMALL else 0.0,
+        scope="call" if left > SMALL or size > SMALL or nodes >= 0.5 else "loop",
+        where="the entry",
+    )
+    held = _growing_path(series)
+    if found.any:
+        return _with_path(found, held)
+    return _within(series, found)
+
+
+def _with_path(found: Growth, held: Data | None) -> Growth:
+    if held is None:
+        return found
+    return Growth(**{**found.__dict__, "path": tuple(held["labels"]), "sites": held["sites"]})
+
+
+def _growing_path(series: Series) -> Data | None:
+    """The path that gains most from run to run."""
+    before = {tuple(held["labels"]): held for held in series.runs[-2]["held"]} if len(series.runs) > 1 else {}
+    best, most = None, (0, 0)
+    for held in series.last["held"]:
+        old = before.get(tuple(held["labels"]), {})
+        gained = (
+            held["bytes"] + held["saved_bytes"] - old.get("bytes", 0) - old.get("saved_bytes", 0),
+            held["nodes"] - old.get("nodes", 0),
+        )
+        if gained[0] <= SMALL * (series.steps // 2):  # numbers: what counts is the graph
+            gained = (0, gained[1])
+        if gained > most:
+            best, most = held, gained
+    return best
+
+
+def _within(series: Series, found: Growth) -> Growth:
+    """Growth that is over when the entry returns: the function that sees most of it."""
+    names = set.intersection(*(set(run["points"]) for run in series.runs))
+    best = found
+    for name in sorted(names):
+        points = [run["points"][name] for run in series.runs]
+        size = series.rate([point["bytes"] for point in points])
+        nodes = series.rate([point["nodes"] for point in points])
+        storages = series.rate([point["storages"] for point in points])
+        if nodes < 0.5 and (storages < 0.5 or size <= SMALL):
+            continue
+        if (nodes, size) > (best.nodes, best.bytes):
+            changed = {"bytes": max(size, 0.0), "nodes": nodes if nodes >= 0.5 else 0.0}
+            best = Growth(**{**found.__dict__, **changed, "scope": "loop", "where": name})
+    return best
+
+
+# --- one finding ------------------------------------------------------------------------------------
+
+
+def verdict(series: Series, site: int, retains: Retains | None, whole: Growth, *, alone: bool) -> Verdict:
+    """The verdict on one finding. `alone`: no other finding's own values explain what the program does."""
+    record = series.last["sites"].get(str(site), {"hits": 0, "samples": []})
+    base: dict[str, Any] = {
+        "tier": "observed",
+        "steps": series.steps,
+        "device": series.device,
+        "torch": series.last["torch"],
+        "peak_bytes": series.last["peak"],
+        "curve": tuple(map(tuple, series.last["curve"])),
+        "host_bytes_per_step": round(whole.host),
+    }
+    if not record["hits"]:
+        return Verdict("inconclusive", reason="the flagged line was not reached", **base)
+    own = own_growth(record)
+    if own is not None and (own[0] > SMALL or own[1] >= 0.5):
+        size, nodes = own
+        said = f"what goes in at this line stays: {_kept(size, nodes)} more at each of {record['hits']} hits"
+        return Verdict(
+            "growing",
+            reason=said,
+            bytes_per_step=round(size),
+            nodes_per_step=round(nodes, 2),
+            scope=whole.scope,
+            path=whole.path,
+            **base,
+        )
+    if whole.delayed and (alone or retains is Retains.DELAYED):
+        said = f"{readable(whole.delayed)} more per step until the cyclic collector runs, which frees them"
+        return Verdict("delayed", reason=said, bytes_per_step=round(whole.delayed), **base)
+    if whole.any and alone:
+        return Verdict("growing", reason=f"{whole.said()}, seen at {whole.where}", **figures(whole), **base)
+    left = int(series.last["left"]["bytes"])
+    if alone and left >= _matters(series):
+        said = f"{readable(left)} are still alive after the call"
+        path = tuple(series.last["held"][0]["labels"]) if series.last["held"] else ()
+        return Verdict("held", reason=said, held_bytes=left, scope="call", path=path, **base)
+    held = int(record.get("held", 0))
+    if retains is Retains.HELD and held >= _matters(series):
+        said = f"{readable(held)} that went in at this line are still alive at the end"
+        path = tuple(series.last["held"][0]["labels"]) if series.last["held"] else ()
+        return Verdict("held", reason=said, held_bytes=held, path=path, **base)
+    if record["hits"] < _FEW and retains is Retains.GROWING and own is None:
+        few = f"the flagged line was reached {record['hits']} times: too few to tell growth"
+        return Verdict("inconclusive", reason=few, **base)
+    return Verdict("refuted", reason=_refuted(record, whole), bytes_per_step=0, nodes_per_step=0, **base)
+
+
+def _matters(series: Series) -> float:
+    """Bytes from which on what is merely held matters."""
+    return float(min(HELD, max(SMALL, HELD_SHARE * series.last["peak"])))
+
+
+def figures(whole: Growth) -> dict[str, Any]:
+    """A growth's figures, by the names of a verdict."""
+    return {
+        "bytes_per_step": round(whole.bytes),
+        "nodes_per_step": round(whole.nodes, 2),
+        "fds_per_step": round(whole.fds, 2) or None,
+        "shm_bytes_per_step": round(whole.shm) or None,
+        "child_bytes_per_step": round(whole.child) or None,
+        "scope": whole.scope,
+        "path": whole.path,
+    }
+
+
+def own_growth(record: Data) -> tuple[float, float] | None:
+    """Bytes and nodes per hit that what went into a statement gains, from hit to hit; None if too few hits."""
+    samples = record["samples"]
+    if len(samples) < _FEW:
+        return None
+    return _rising([(s[0], s[1]) for s in samples]), _rising([(s[0], s[2]) for s in samples])
+
+
+def _rising(points: Sequence[tuple[int, int]]) -> float:
+    """The slope of the longest stretch without a reset, if each third of it lies above the one before; else 0.
+
+    A sum that is reset each epoch is growth inside the epoch, not a bounded buffer: the stretch is cut at a reset.
+    """
+    stretch = max(_stretches(points), key=len)
+    if len(stretch) < _FEW:
+        return 0.0
+    third = len(stretch) // 3
+    values = [value for _, value in stretch]
+    first, middle, last = values[:third], values[third:-third], values[-third:]
+    if not (min(last) >= max(middle) and min(middle) >= max(first) and last[-1] > middle[0] > first[0] - 1):
+        return 0.0
+    if last[-1] <= first[-1] or last[0] <= first[0]:
+        return 0.0
+    return (values[-1] - values[third]) / (stretch[-1][0] - stretch[third][0])
+
+
+def _stretches(points: Sequence[tuple[int, int]]) -> list[list[tuple[int, int]]]:
+    """The series, cut where it falls to less than half."""
+    found: list[list[tuple[int, int]]] = [[]]
+    for point in points:
+        if found[-1] and point[1] < 0.5 * found[-1][-1][1]:
+            found.append([])
+        found[-1].append(point)
+    return found
+
+
+def _refuted(record: Data, whole: Growth) -> str:
+    hits = record["hits"]
+    if not record.get("tensors"):
+        return f"reached {hits} times, and no tensor went in at this line"
+    if not record.get("with_graph") and not whole.any:
+        return f"reached {hits} times: what went in has no graph, and nothing grows"
+    return f"reached {hits} times, and what goes in is let go again"
+
+
+def _kept(size: float, nodes: float) -> str:
+    if nodes >= 0.5 and size > 0:
+        return f"{readable(size)} and {number(nodes)} autograd nodes"
+    return f"{number(nodes)} autograd nodes" if nodes >= 0.5 else readable(size)
+
+
+def readable(size: float) -> str:
+    """Bytes for people."""
+    for unit, factor in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if abs(size) >= 10 * factor or (unit != "KiB" and abs(size) >= factor):
+            return f"{size / factor:.1f} {unit}"
+    return f"{size:.0f} B"
+
+
+def number(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")
