@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .finding import Finding
     from .runtime.client import Server
     from .runtime.entry import Entry
-    from .runtime.fixtures import Outcome
+    from .runtime.fixtures import Outcome, Pair
 
 _CONFIRMED, _MISUSE = 1, 2
 _BESIDE = 400  # files beside the entry's that are linted, too
@@ -66,6 +66,7 @@ def verify(context: click.Context, /, paths: tuple[str, ...], **chosen: Any) -> 
         raise click.UsageError("say what to run: --entry FILE.py::FUNCTION, or --rules [CODE ...]")
     try:
         found = [_flagged(entry) for entry in chosen["entries"]]
+        pairs = _pairs(paths) if chosen["rules"] else []
     except (ConfigError, ValueError) as error:
         raise _Misuse(str(error)) from error
     limits = Limits(
@@ -77,7 +78,7 @@ def verify(context: click.Context, /, paths: tuple[str, ...], **chosen: Any) -> 
     try:
         with Server(device=chosen["device"], limits=limits, jobs=chosen["jobs"]) as server:
             if chosen["rules"]:
-                failed = _rules(paths, server, chosen["output_format"])
+                failed = _rules(pairs, server, chosen["output_format"])
             else:
                 failed = _entries(found, server, chosen)
     except (CannotVerify, ConfigError) as error:
@@ -140,15 +141,13 @@ def _block(finding: Finding) -> str:
     if verdict.path:
         lines.append(f"    held by  {' -> '.join(verdict.path)}")
     if verdict.confirmed and verdict.steps:
-        where = f"{verdict.steps} steps on {verdict.device}, torch {verdict.torch}"
-        lines.append(f"    seen in  {where}; {_SCOPES.get(verdict.scope or '', 'see above')}")
-    if verdict.after_fix is not None:
-        lines.append(f"    released {verdict.after_fix.reason} with no_grad at this line")
+        scope = f"; {_SCOPES[verdict.scope]}" if verdict.scope in _SCOPES else ""
+        lines.append(f"    seen in  {verdict.steps} steps on {verdict.device}, torch {verdict.torch}{scope}")
     return "\n".join(lines)
 
 
-def _rules(codes: tuple[str, ...], server: Server, output_format: str) -> int:
-    """Runs and prints the fixtures; how many were not as expected."""
+def _pairs(codes: tuple[str, ...]) -> list[Pair]:
+    """The fixtures of the rules that are meant. Raises ConfigError."""
     from .linter.selection import resolve
     from .rules import registry
     from .runtime import fixtures
@@ -159,6 +158,13 @@ def _rules(codes: tuple[str, ...], server: Server, output_format: str) -> int:
     pairs = fixtures.pairs(retains, wanted)
     if not pairs:
         raise ConfigError("no fixtures of these rules can be run here")
+    return pairs
+
+
+def _rules(pairs: list[Pair], server: Server, output_format: str) -> int:
+    """Runs and prints the fixtures; how many were not as expected."""
+    from .runtime import fixtures
+
     outcomes = server.map(lambda pair: fixtures.measure(pair, server), pairs)
     if output_format == "json":
         measured = list(outcomes)

@@ -137,7 +137,9 @@ class _Program:
             said = f"the peak is {judge.readable(before)}, and {judge.readable(after)} without recording gradients"
             return replace(verdict, reason=said)
         said = f"peak {judge.readable(before)}; with no_grad at this line {judge.readable(after)}"
-        return replace(verdict, status="peak", reason=said, peak_bytes=before, after_fix=fixed)
+        first = series.runs[0]  # what the fix was compared with
+        seen = {"peak_bytes": before, "steps": first["steps"], "curve": tuple(map(tuple, first["curve"]))}
+        return replace(verdict, status="peak", reason=said, after_fix=fixed, **seen)
 
     def _runs(self, steps: list[int]) -> list[Answer]:
         return [self._run(count) for count in steps]
@@ -183,7 +185,7 @@ def _suspects(findings: Sequence[Finding], series: Series, whole: Growth) -> set
 
     exact = {n for n in reached if made_there(findings[n])}
     lasting = {n for n in reached if findings[n].retains is not Retains.PEAK}
-    return exact or lasting
+    return exact or lasting or set(reached)
 
 
 def _unflagged(entry: Entry, series: Series, whole: Growth) -> Finding:
@@ -201,7 +203,7 @@ def _unflagged(entry: Entry, series: Series, whole: Growth) -> Finding:
         host_bytes_per_step=round(whole.host),
         steps=series.steps,
         device=series.device,
-        torch=series.last["torch"],
+        torch=series.last["torch"].split("+")[0],
         peak_bytes=series.last["peak"],
         curve=tuple(map(tuple, series.last["curve"])),
     )

@@ -8,7 +8,7 @@ A fixture has a `main(steps)`, which is run with N and with 2N steps. Its docstr
 
 The words are those of the rules (growing, held, delayed, peak, cached) and of what a ledger of tensors does not see:
 heap (bytes of the C heap per step), nothing (the rule is about code without effect), storages, idle, workers, copies,
-processes, threads, descriptors and segments (see `_GROWING` and `_HELD`); device and absent are not run.
+uncollected, processes, threads, descriptors and segments (see `_GROWING` and `_HELD`); device and absent are not run.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SMALL = 64  # bytes per step that a good program may keep on purpose: a number 
 _HEAP_NOISE = 4096  # bytes of heap per step that say nothing
 _PEAK_FACTOR = 1.25
 _NOTHING = "nothing"
-_UNMEASURED = ("device", "absent")
+UNMEASURED = ("device", "absent")
 _LIMITS = Limits(timeout=120.0)
 _MIB = 1 << 20
 
@@ -49,8 +49,14 @@ _GROWING: Mapping[str, tuple[str, str, float, int]] = {
 _HELD: Mapping[str, tuple[str, str, float, int]] = {
     "copies": ("private", "MiB private to the workers", 1.0, _MIB),
     "idle": ("bytes", "B of live storages", 64, 1),
+    "uncollected": ("bytes", "B of live storages", 64, 1),  # before the cyclic collector has run
 }
-_STATUS = {**dict.fromkeys(_GROWING, "growing"), **dict.fromkeys(_HELD, "held"), "heap": "growing"}
+_STATUS = {
+    **dict.fromkeys(_GROWING, "growing"),
+    **dict.fromkeys(_HELD, "held"),
+    "heap": "growing",
+    "uncollected": "delayed",
+}
 
 
 @dataclass(frozen=True)
@@ -106,7 +112,7 @@ def pairs(retains: Mapping[str, str | None], codes: Iterable[str] = (), folder: 
             good = bad.with_name("good.py")
         header = Header.read(bad)
         shows = header.shows or retains[code] or _NOTHING
-        if shows not in _UNMEASURED:
+        if shows not in UNMEASURED:
             found.append(Pair(code, bad, good, shows, header.steps))
     return found
 
@@ -290,7 +296,8 @@ def _judge_elsewhere(shows: str, bad: Figures, good: Figures) -> tuple[tuple[str
         problems = [] if one > least else [f"the bad program does not grow: {said[0]}"]
         return said, problems + ([f"the good program grows: {said[1]}"] if two > max(least, one / 5) else [])
     key, unit, least, divisor = _HELD[shows]
-    one, two = (figures.long["after"][key] / divisor for figures in (bad, good))
+    when = "before" if shows == "uncollected" else "after"
+    one, two = (figures.long[when][key] / divisor for figures in (bad, good))
     said = f"{_round(one)} {unit}", f"{_round(two)} {unit}"
     return said, [] if one - two > least else [f"no difference: {said}"]
 

@@ -173,7 +173,7 @@ def verdict(series: Series, site: int, retains: Retains | None, whole: Growth, *
         "tier": "observed",
         "steps": series.steps,
         "device": series.device,
-        "torch": series.last["torch"],
+        "torch": series.last["torch"].split("+")[0],
         "peak_bytes": series.last["peak"],
         "curve": tuple(map(tuple, series.last["curve"])),
         "host_bytes_per_step": round(whole.host),

@@ -49,7 +49,7 @@ class Ledger:
         self._operations = 0
         self._stride = 1
 
-    def see(self, tensor: torch.Tensor, *, old: bool = False) -> None:
+    def see(self, tensor: torch.Tensor, *, old: bool = False, sized: bool = False) -> None:
         """Enter a tensor's storage; one that was there before the program counts for nothing."""
         try:
             storage = tensor.untyped_storage()
@@ -59,7 +59,7 @@ class Ledger:
         known = self.live.get(key)
         if known is not None and known.ref() is storage:
             return
-        size = 0 if old or tensor.device.type == "meta" else storage.nbytes()
+        size = 0 if (old and not sized) or tensor.device.type == "meta" else storage.nbytes()
         site = ("", 0) if old else _user_line(sys._getframe(1))
         with self._lock:
             if known is not None:
@@ -92,10 +92,12 @@ class Ledger:
         entry = self.live.get(storage._cdata)
         return entry.size if entry is not None and entry.ref() is storage else 0
 
-    def adopt(self) -> None:
-        """Enter all tensors there are as older than the program."""
+    def adopt(self, *, sizes: bool = False) -> None:
+        """Enter all tensors there are as older than the program; with `sizes`, their bytes count like all others."""
         for tensor in live_tensors():
-            self.see(tensor, old=True)
+            self.see(tensor, old=True, sized=sizes)
+            if tensor.is_leaf and tensor.grad is not None:  # Python may never have met it
+                self.see(tensor.grad, old=True, sized=sizes)
 
 
 def live_tensors() -> list[torch.Tensor]:

@@ -49,12 +49,13 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, None]:
 
     ledger = Ledger()
     gc.collect()
-    ledger.adopt()
+    ledger.adopt(sizes=True)
+    before, nodes = ledger.total, _nodes()
     with tracking(ledger):
         outcome = yield
     if outcome.excinfo is None:  # a test that failed has its frames, and all they hold, in the traceback
         try:
-            _check(ledger, _nodes(), int(marker.kwargs.get("max_bytes", 0)), marker.kwargs.get("max_nodes"))
+            _check(ledger, before, nodes, int(marker.kwargs.get("max_bytes", 0)), marker.kwargs.get("max_nodes"))
         except BaseException as error:
             outcome.force_exception(error)
 
@@ -82,11 +83,11 @@ def _releasing(max_bytes: int, max_nodes: int) -> Iterator[None]:
 
     ledger = Ledger()
     gc.collect()
-    ledger.adopt()
-    before = _nodes()
+    ledger.adopt(sizes=True)  # a gradient that takes the place of an older one is no more than there was
+    before, nodes = ledger.total, _nodes()
     with tracking(ledger):
         yield
-    _check(ledger, before, max_bytes, max_nodes)
+    _check(ledger, before, nodes, max_bytes, max_nodes)
 
 
 def _nodes() -> int:
@@ -96,15 +97,15 @@ def _nodes() -> int:
     return graph_size(live_tensors())[0]
 
 
-def _check(ledger: Any, nodes: int, max_bytes: int, max_nodes: int | None) -> None:
+def _check(ledger: Any, before: int, nodes: int, max_bytes: int, max_nodes: int | None) -> None:
     """Raises AssertionError if more is alive than may be."""
     __tracebackhide__ = True
     from . import holders
     from .judge import readable
 
     gc.collect()
-    more = _nodes() - nodes
-    if ledger.total <= max_bytes and (max_nodes is None or more <= max_nodes):
+    more, grown = _nodes() - nodes, ledger.total - before
+    if grown <= max_bytes and (max_nodes is None or more <= max_nodes):
         return
     frames: list[FrameType] = []
     frame: FrameType | None = sys._getframe(1)
@@ -112,8 +113,10 @@ def _check(ledger: Any, nodes: int, max_bytes: int, max_nodes: int | None) -> No
         if holders.is_users_file(frame.f_code.co_filename):
             frames.append(frame)
         frame = frame.f_back
-    lines = [f"{readable(ledger.total)} of tensor storages and {max(more, 0)} autograd nodes are still alive"]
-    for held in holders.walk(ledger, frames, limit=8):
+    lines = [f"{readable(grown)} of tensor storages and {max(more, 0)} autograd nodes more than before are alive"]
+    for held in holders.walk(ledger, frames):
+        if not held.sites and not held.nodes:
+            continue  # there before
         kept = f" and {held.nodes} autograd nodes" if held.nodes else ""
         lines.append(f"  {' -> '.join(held.labels)}: {readable(held.bytes + held.saved_bytes)}{kept}")
         lines += [f"      made at {site} x{count}" for site, count in sorted(held.sites.items())[:3]]

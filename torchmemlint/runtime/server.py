@@ -146,7 +146,7 @@ class _Server:
         """Has it ended, or must it be?"""
         done, status = os.waitpid(one.pid, os.WNOHANG)
         if done or one.answer.endswith(b"\n"):
-            self._end(one, None if one.answer.endswith(b"\n") else _died(status))
+            self._end(one, None if one.answer.endswith(b"\n") else _died(status), reaped=bool(done))
             return
         below = list(isolation.children(one.pid))
         one.children_bytes = max(one.children_bytes, sum(isolation.private_bytes(pid) for pid in below))
@@ -159,13 +159,17 @@ class _Server:
         elif sum(isolation.private_bytes(pid) for pid in below) > one.limits.memory:
             self._end(one, f"its processes took more than {one.limits.memory >> 20} MiB")
 
-    def _end(self, one: _Running, reason: str | None) -> None:
+    def _end(self, one: _Running, reason: str | None, *, reaped: bool = False) -> None:
         for fd in (one.results, one.output):  # what it wrote last
             with contextlib.suppress(KeyError):
                 self._read(one, fd)
         if one.answer.endswith(b"\n"):
             reason = None
-        _kill(one.pid)
+        if reaped:  # its number may be another's by now; its group's is not while a member lives
+            with contextlib.suppress(OSError):
+                os.killpg(one.pid, signal.SIGKILL)
+        else:
+            _kill(one.pid)
         for fd in (one.results, one.output):
             with contextlib.suppress(KeyError):
                 self._selector.unregister(fd)
