@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -54,7 +55,12 @@ def _receipt(example: Path) -> list[str]:
         lines += [f"    {receipt['bad']['verdict']} ({where})", f"    {receipt['said']}"]
         if receipt["bad"]["held_by"]:
             lines.append(f"    held by {' -> '.join(receipt['bad']['held_by'])}")
-    return ["", "## Measured", "", *lines] if lines else []
+    wrapped = [
+        row
+        for line in lines
+        for row in textwrap.wrap(line.strip(), 78, initial_indent="    ", subsequent_indent=" " * 6)
+    ]
+    return ["", "## Measured", "", *wrapped] if lines else []
 
 
 def _example(code: str) -> Path | None:
