@@ -80,6 +80,13 @@ def test_settings_of_the_project(write: Write, flake8: Flake8) -> None:
     assert [line.split(":")[0] for line in flake8("--select", "TML", ".")] == ["./a.py"]
 
 
+def test_baseline_of_the_project(write: Write, lint: Lint, flake8: Flake8) -> None:
+    source = "import torch\ntorch.no_grad()\n"
+    write({"a.py": source, "b.py": source, "torchmemlint.toml": 'baseline = "known.json"\n'})
+    lint("--write-baseline", "b.py")
+    assert [line.split(":")[0] for line in flake8("--select", "TML", "a.py", "b.py")] == ["a.py"]
+
+
 def test_syntax_error_is_flake8s_to_report(write: Write, flake8: Flake8) -> None:
     write({"a.py": "import torch\ndef f(:\n"})
     assert [line.split(" ")[1] for line in flake8("--select", "TML,E9", "a.py")] == ["E999"]

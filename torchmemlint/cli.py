@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import __version__, options
+from . import __version__, changes, options
 from .config import KEYS, ConfigError, Settings, common_parent, load, nearest_name
 
 if TYPE_CHECKING:  # imported where needed, so that `--version` and a wrong option answer at once
-    from .finding import Finding
     from .linter.pool import Progress
 
 _FINDINGS, _MISUSE, _INTERRUPTED = 1, 2, 130
@@ -59,6 +58,8 @@ def cli() -> None:
 
 @cli.command()
 @options.LINTING
+@options.FIXING
+@options.ADOPTING
 @options.SOURCES
 @options.REPORTING
 @click.argument("paths", nargs=-1, type=click.Path())
@@ -76,12 +77,15 @@ def check(context: click.Context, /, paths: tuple[str, ...], **chosen: Any) -> N
             return
         if chosen["output_file"] and not Path(chosen["output_file"]).absolute().parent.is_dir():
             raise ConfigError(f"--output-file: no such folder: {Path(chosen['output_file']).parent}")
-        findings, report = _run(paths, settings, chosen)
+        changes.check_options(settings, chosen)
+        result, report = _run(paths, settings, chosen)
         if report is not None:
             _write(report, chosen["output_file"], color=_color(chosen))
         if report is not None and not chosen["show_files"]:
-            _summarise(findings, quiet=chosen["quiet"], always=settings.output_format == "full")
-    if findings and not chosen["exit_zero"]:
+            _summarise(result, quiet=chosen["quiet"], always=settings.output_format == "full")
+    if result.failures:
+        context.exit(_MISUSE)
+    if result.findings and not chosen["exit_zero"] and not result.clean:
         context.exit(_FINDINGS)
 
 
@@ -94,32 +98,38 @@ def _settings(paths: Sequence[str], chosen: dict[str, Any]) -> Settings:
     return load(start, overrides, config=config, isolated=chosen["isolated"])
 
 
-def _run(paths: Sequence[str], settings: Settings, chosen: dict[str, Any]) -> tuple[list[Finding], str | None]:
+def _run(paths: Sequence[str], settings: Settings, chosen: dict[str, Any]) -> tuple[changes.Result, str | None]:
     """Lints, and renders what was found or asked for. Raises ConfigError."""
     from .linter import engine, files, pool, reports
 
-    plan = engine.plan(settings)
+    plan = engine.plan(settings, fixes=changes.needs_fixes(settings, chosen))
     if "-" in paths:
         if len(paths) > 1:
             raise ConfigError("`-` (standard input) cannot be combined with other paths")
         name = chosen["stdin_filename"] or "-"
         if files.is_excluded(name, settings):
-            return [], None
+            return changes.Result([]), None
+        found = [name]
         findings, given = engine.lint_stdin(name, plan)
     else:
         found = _found(paths, settings, chosen)
         if chosen["show_files"]:
-            return [], "".join(os.path.abspath(file) + "\n" for file in found)
+            return changes.Result([]), "".join(os.path.abspath(file) + "\n" for file in found)
         warn = None if chosen["quiet"] else _warn
         with _progress(len(found), quiet=chosen["quiet"]) as tell:
             findings = pool.lint_files(found, plan, settings.jobs, tell, warn)
         given = {}
+    result = changes.make(findings, found, plan, settings, chosen, given)
     if chosen["statistics"]:
         from .linter.reports import statistics
 
-        return findings, statistics.render(findings, settings.output_format)
+        return result, statistics.render(result.findings, settings.output_format)
     context = reports.Context(color=_color(chosen), given=given)
-    return findings, reports.FORMATS[settings.output_format](findings, context)
+    if result.instead is None:
+        return result, reports.FORMATS[settings.output_format](result.findings, context)
+    if given and result.findings and not chosen["diff"] and not result.clean:  # standard output has the source
+        click.echo(reports.FORMATS[settings.output_format](result.findings, context), nl=False, err=True)
+    return result, result.instead
 
 
 def _found(paths: Sequence[str], settings: Settings, chosen: dict[str, Any]) -> list[str]:
@@ -136,13 +146,16 @@ def _found(paths: Sequence[str], settings: Settings, chosen: dict[str, Any]) -> 
     return found
 
 
-def _summarise(findings: Sequence[Finding], *, quiet: bool, always: bool) -> None:
-    """A last line for people. Standard output is for findings alone."""
-    if quiet or not (always or sys.stderr.isatty()):
+def _summarise(result: changes.Result, *, quiet: bool, always: bool) -> None:
+    """Last lines for people. Standard output is for findings alone."""
+    for failure in result.failures:
+        click.echo(f"error: {failure}", err=True)
+    if quiet:
         return
-    files = len({finding.filename for finding in findings})
-    count = f"{len(findings)} finding{'s' * (len(findings) != 1)} in {files} file{'s' * (files != 1)}"
-    click.echo(f"Found {count}." if findings else "Nothing found.", err=True)
+    for note in result.notes:
+        click.echo(note, err=True)
+    if result.instead is None and (always or result.mended or sys.stderr.isatty()):
+        click.echo(changes.summary(result), err=True)
 
 
 @contextmanager
@@ -174,6 +187,10 @@ def _spelled_out(settings: Settings) -> str:
         "max-file-size": settings.max_file_size,
         "output-format": settings.output_format,
         "cache-dir": str(settings.cache) if settings.cache else "none",
+        "fix": settings.fix,
+        "fix-only": settings.fix_only,
+        "unsafe-fixes": settings.unsafe_fixes,
+        **({"baseline": str(settings.baseline)} if settings.baseline else {}),
     }
     head = f"# project root: {settings.root}\n# settings file: {settings.config_file or 'none'}\n"
     rules = json.dumps(sorted(engine.plan(settings).selection.codes))
@@ -211,6 +228,16 @@ def rules(output_format: str) -> None:
 
     with _misuse():
         _print(pages.listing(registry().values(), output_format))
+
+
+@cli.command()
+def server() -> None:
+    """Talk to an editor: a language server on standard input and output."""
+    try:
+        from .server.server import make
+    except ImportError as error:
+        raise _Misuse("the server needs pygls: install `torchmemlint[server]`") from error
+    make().start_io()
 
 
 @cli.command()

@@ -79,6 +79,15 @@ class Settings:
     jobs: int | None = None
     max_file_size: int = 5_000_000
     output_format: str = "text"
+    fix: bool = False
+    fix_only: bool = False
+    unsafe_fixes: bool = False
+    baseline: Path | None = None
+
+    @property
+    def changes_files(self) -> bool:
+        return self.fix or self.fix_only
+
     cache: Path | None = None  # the folder of what is kept between runs; None: nothing is kept
 
 
@@ -169,6 +178,10 @@ def _count(value: object) -> str | None:
     return None if isinstance(value, int) and not isinstance(value, bool) and value > 0 else "a number above zero"
 
 
+def _path(value: object) -> str | None:
+    return None if isinstance(value, str) and value else "the path of a file"
+
+
 def _text(value: object) -> str | None:
     return None if isinstance(value, str) else "a string"
 
@@ -198,6 +211,10 @@ KEYS: Mapping[str, Callable[[object], str | None]] = {
     "jobs": _count,
     "max-file-size": _count,
     "output-format": _one_of(*OUTPUT_FORMATS),
+    "fix": _flag,
+    "fix-only": _flag,
+    "unsafe-fixes": _flag,
+    "baseline": _path,
     "cache-dir": _text,
 }
 
@@ -245,8 +262,19 @@ def _merge(root: Path, file: Path | None, values: Values, overrides: Values) -> 
         jobs=both.last("jobs", None),
         max_file_size=both.last("max-file-size", Settings.__dataclass_fields__["max_file_size"].default),
         output_format=both.last("output-format", "text"),
+        fix=both.last("fix", False),
+        fix_only=both.last("fix-only", False),
+        unsafe_fixes=both.last("unsafe-fixes", False),
+        baseline=_baseline(root, values.get("baseline"), overrides.get("baseline")),
         cache=None if overrides.get("no-cache") else _cache_folder(root, file, values, overrides),
     )
+
+
+def _baseline(root: Path, setting: str | None, option: str | None) -> Path | None:
+    """The baseline's file: an option is relative to the working directory, a setting to the project."""
+    if option is not None:
+        return Path(option)
+    return None if setting is None else Path(os.path.abspath(root)) / setting
 
 
 def _cache_folder(root: Path, file: Path | None, values: Values, overrides: Values) -> Path:

@@ -97,6 +97,22 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
+class Remedy:
+    """What would mend a finding, in a word that `linter/fixes` knows; it makes edits of it where the text allows.
+
+    `about` is what the word needs to know (a name, a method). `sure` is False where more than the text would
+    have to be known to say that nothing else changes. `start` and `end` are the place to change, where that is not
+    the finding's own.
+    """
+
+    kind: str
+    about: str = ""
+    sure: bool = True
+    start: Location | None = None
+    end: Location | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """One statement about retained memory. `filename` is as the user named it."""
 
@@ -113,6 +129,7 @@ class Finding:
     release: str | None = None  # the shortest way to let it go
     related: tuple[Related, ...] = field(default=())
     fix: Fix | None = None
+    remedy: Remedy | None = None
     cell: int | None = None  # notebook cell, from 1
     verdict: Verdict | None = None
 

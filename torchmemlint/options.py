@@ -64,6 +64,18 @@ LINTING = _options(
     click.option("--max-file-size", type=click.IntRange(min=1), metavar="BYTES", help="Largest file that is read."),
     click.option("--jobs", "-j", type=click.IntRange(min=1), help="Processes to use (default: one a core)."),
 )
+FIXING = _options(
+    click.option("--fix/--no-fix", default=None, help="Make the fixes that are safe, and report what is left."),
+    click.option("--unsafe-fixes/--no-unsafe-fixes", default=None, help="Also those that may change what code does."),
+    click.option("--fix-only/--no-fix-only", default=None, help="Make fixes, and report nothing."),
+    click.option("--diff", is_flag=True, help="Show what would be fixed; change nothing."),
+)
+ADOPTING = _options(
+    click.option("--baseline", type=click.Path(), help="A file of findings that are accepted for now."),
+    click.option("--write-baseline", is_flag=True, help="Accept everything that is found: write it to the baseline."),
+    click.option("--add-noqa", is_flag=True, help="Silence everything that is found by a comment on its line."),
+    click.option("--reason", metavar="TEXT", help="Why it is silenced, with --add-noqa."),
+)
 SOURCES = _options(
     click.option("--config", type=click.Path(), help="The settings file to use."),
     click.option("--isolated", is_flag=True, help="Use no settings file."),

@@ -22,7 +22,7 @@ TRACES = (
 )  # fmt: skip
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
-_BOM = b"\xef\xbb\xbf"
+BOM = b"\xef\xbb\xbf"
 
 
 class Unreadable(Exception):
@@ -109,7 +109,7 @@ def decode(path: str, raw: bytes) -> Source:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(raw).readline)
     except SyntaxError as error:
         encoding = _fallback_encoding(raw, error)
-    body = raw.removeprefix(_BOM)
+    body = raw.removeprefix(BOM)
     try:
         text = body.decode("utf-8" if encoding == "utf-8-sig" else encoding)
     except UnicodeDecodeError as error:

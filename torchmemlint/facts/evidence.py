@@ -162,6 +162,10 @@ class Evidence:
             return self._handed_on(store) and (id(store.owner), store.key) in self._marks[0]
         return (id(store.owner), store.key) in self._marks[0]
 
+    def wanted(self, retention: Retention) -> bool:
+        """Whether a backward pass goes through what was read from the place: without its graph it would not."""
+        return self._demanded(retention.store_event)
+
     def _never_emptied(self, store: Store) -> bool:
         """A container that is differentiated in a loop but never emptied: a second pass through what is left
         would fail, so only a part of it is used and the rest stays."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
+from dataclasses import replace
 
 import libcst as cst
 
@@ -15,7 +16,7 @@ from ..facts.lower import lower
 from ..facts.machine import Machine
 from ..facts.model import FileFacts, file_of
 from ..facts.positions import displays, positions
-from ..finding import Finding, Location, Related
+from ..finding import Finding, Location, Related, Remedy
 from ..notebook import percent_cells
 from ..rules import Report, Rule
 from ..source import Source, Unreadable, read
@@ -56,14 +57,15 @@ def findings(
     spoken = [(rule, report) for rule in rules for report in rule.check(evidence) if machine.is_home(report.site)]
     if not spoken:
         return []
-    places = _places(source, machine, (report for _, report in spoken))
+    places = _places(source, machine, [report for _, report in spoken])
     made = [_finding(source, rule, report, places) for rule, report in spoken]
     return list({(finding.code, finding.start): finding for finding in reversed(made)}.values())
 
 
-def _places(source: Source, machine: Machine, reports: Iterable[Report]) -> dict[int, Place]:
+def _places(source: Source, machine: Machine, reports: Collection[Report]) -> dict[int, Place]:
     """Where the sites of the reports are, in this file and others."""
     sites = {site for report in reports for site in (report.site, *(note[0] for note in report.related))}
+    sites |= {report.remedy_site for report in reports if report.remedy_site is not None}
     files = {unit.facts.number: unit.path for unit in machine.units.values() if unit is not machine.home}
     found: dict[int, Place] = {}
     for number in {file_of(site) for site in sites}:
@@ -98,4 +100,13 @@ def _finding(source: Source, rule: Rule, report: Report, places: dict[int, Place
         holder=report.holder,
         release=report.release,
         related=related,
+        remedy=_remedy(report, source, places),
     )
+
+
+def _remedy(report: Report, source: Source, places: dict[int, Place]) -> Remedy | None:
+    """The remedy with its place; none where it would change another file."""
+    if report.remedy is None or report.remedy_site is None:
+        return report.remedy
+    path, start, end = places.get(report.remedy_site, ("", None, None))
+    return replace(report.remedy, start=start, end=end) if path == source.path else None

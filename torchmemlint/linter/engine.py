@@ -29,9 +29,10 @@ class Plan:
     exclude: tuple[str, ...]
     cache: Path | None = None  # the folder of what is kept between runs
     noqa: bool = True  # off under flake8, which sees to its own comments
+    fixes: bool = False  # make edits of remedies: a second look at each file with findings
 
 
-def plan(settings: Settings, *, noqa: bool = True) -> Plan:
+def plan(settings: Settings, *, noqa: bool = True, fixes: bool = False) -> Plan:
     """The plan that the settings ask for. Raises ConfigError for a selector that names no rule."""
     return Plan(
         select(settings, registry()),
@@ -41,6 +42,7 @@ def plan(settings: Settings, *, noqa: bool = True) -> Plan:
         settings.exclude,
         settings.cache,
         noqa,
+        fixes,
     )
 
 
@@ -62,7 +64,7 @@ def lint_source(source: Source, plan: Plan, session: Session | None = None) -> l
     """The findings to report in a source, in order. Raises nothing: failures are findings."""
     used = session or Session(plan.root, plan.exclude, plan.max_file_size)
     try:
-        return _reported(source, _judge(source, used), plan)
+        return _reported(source, _judge(source, used), plan, used)
     except Unreadable as error:
         return _only_if_on([_in_cell(source, unreadable(source.path, error))], plan)
     except Exception as error:  # a bug of ours in one file must not end the run over all others
@@ -80,7 +82,7 @@ def recall_file(path: str, plan: Plan, session: Session) -> list[Finding] | None
             return _only_if_on([unreadable(path, judgement)], plan)
         if not judgement and not suppressions.may_be_unused(raw):
             return []
-        return _reported(decode(path, raw), judgement, plan)
+        return _reported(decode(path, raw), judgement, plan, session)
     except (OSError, Unreadable):
         return None
 
@@ -122,7 +124,7 @@ def _only_if_on(findings: list[Finding], plan: Plan) -> list[Finding]:
     return [finding for finding in findings if finding.code in plan.selection.codes_for(finding.filename)]
 
 
-def _reported(source: Source, found: list[Finding], plan: Plan) -> list[Finding]:
+def _reported(source: Source, found: list[Finding], plan: Plan, session: Session) -> list[Finding]:
     """What is left of a source's findings when comments and the selection have had their say."""
     codes = plan.selection.codes_for(source.path)
     if suppressions.skips_file(source, noqa=plan.noqa):
@@ -130,6 +132,8 @@ def _reported(source: Source, found: list[Finding], plan: Plan) -> list[Finding]
     found = most_specific([finding for finding in found if finding.code in codes])
     kept = suppressions.apply(source, found, codes, registry(), noqa=plan.noqa)
     kept = [finding for finding in kept if finding.code in codes and finding.confidence >= plan.min_confidence]
+    if plan.fixes and not source.cells:
+        kept = with_fixes(source, kept, session)
     if source.cells:
         kept = [_in_cell(source, finding) for finding in kept]
     return sorted(kept, key=lambda finding: finding.key)
@@ -158,7 +162,24 @@ def _in_cell(source: Source, finding: Finding) -> Finding:
         for one in finding.related
         if one.filename == source.path and cell.holds(one.start.row)
     )
-    return replace(finding, cell=cell.number, start=within(finding.start), end=within(finding.end), related=related)
+    return replace(finding, fix=None, cell=cell.number, start=within(finding.start), end=within(finding.end), related=related)
+
+
+def with_fixes(source: Source, findings: list[Finding], session: Session) -> list[Finding]:
+    """The findings of a source, each with a fix where there is one."""
+    from .fixes import propose
+
+    wanted = {finding.code for finding in findings}
+    codes = {code for code, rule in registry().items() if code in wanted or not rule.preview}
+
+    def judge(text: str) -> list[Finding] | None:
+        changed = Source(source.path, text, text.encode(errors="replace"))
+        try:
+            return [finding for finding in _findings(changed, session) if finding.code in codes]
+        except Unreadable:
+            return None
+
+    return propose.with_fixes(source.text, findings, judge)
 
 
 def _judge(source: Source, session: Session) -> list[Finding]:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import io
 import re
 import tokenize
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..finding import Finding, Location
+from ..finding import Edit, Finding, Fix, Location
 from ..rules import Rule
 from ..source import Source
 from .selection import UNREADABLE, UNUSED_SUPPRESSION
@@ -31,7 +31,10 @@ _SEPARATOR = re.compile(r"[,\s]+")
 
 @dataclass(frozen=True, slots=True)
 class Directive:
-    """One comment that silences: no words mean everything. It acts on the rows `first` to `last`."""
+    """One comment that silences: no words mean everything. It acts on the rows `first` to `last`.
+
+    `words_at` are the columns of the words, `until` is where the comment ends, with what is said as a reason.
+    """
 
     ours: bool  # `torchmemlint: ignore`; else a noqa
     words: tuple[str, ...]
@@ -40,6 +43,8 @@ class Directive:
     end_column: int
     first: int
     last: int
+    words_at: tuple[int, int]
+    until: int
 
     def covers(self, finding: Finding) -> bool:
         return self.first <= finding.start.row <= self.last
@@ -73,10 +78,25 @@ def read(source: Source, *, noqa: bool = True) -> Directives:
         matches = [(True, match) for match in _IGNORE.finditer(text)]
         matches += [(False, match) for match in _NOQA.finditer(text) if noqa]
         for ours, match in matches:
-            row, column = token.start[0], token.start[1] + 1
-            words = _words(match)
-            lines.append(Directive(ours, words, row, column + match.start(), column + match.end(), first, last))
+            lines.append(_directive(ours, match, token, first, last))
     return Directives(tuple(lines), file_words=tuple(file_words))
+
+
+def _directive(ours: bool, match: re.Match[str], token: tokenize.TokenInfo, first: int, last: int) -> Directive:
+    column = token.start[1] + 1
+    next_comment = token.string.find("#", match.end())
+    until = len(token.string) if next_comment < 0 else next_comment
+    return Directive(
+        ours=ours,
+        words=_words(match),
+        row=token.start[0],
+        column=column + match.start(),
+        end_column=column + match.end(),
+        first=first,
+        last=last,
+        words_at=(column + match.start("words"), column + match.end("words")),
+        until=column + until,
+    )
 
 
 def skips_file(source: Source, *, noqa: bool = True) -> bool:
@@ -102,7 +122,7 @@ def apply(
     used: set[tuple[Directive, str]] = set()
     kept = [finding for finding in findings if not _is_silenced(finding, directives, used)]
     if noqa and UNUSED_SUPPRESSION in codes:
-        unused = (_unused(source.path, line, used, codes, rules) for line in directives.lines)
+        unused = (_unused(source, line, used, codes, rules) for line in directives.lines)
         kept += [finding for finding in unused if finding is not None]
     return kept
 
@@ -131,7 +151,7 @@ def _means(word: str, code: str, name: str) -> bool:
 
 
 def _unused(
-    path: str,
+    source: Source,
     directive: Directive,
     used: set[tuple[Directive, str]],
     codes: frozenset[str],
@@ -143,7 +163,7 @@ def _unused(
     if not directive.words:
         if not directive.ours or (directive, "") in used:
             return None
-        message = "this comment suppresses nothing: remove it"
+        message, idle = "this comment suppresses nothing: remove it", []
     else:
         idle = [word for word in directive.words if (directive, word) not in used]
         idle = [word for word in idle if _is_due(word, directive.ours, codes, rules)]
@@ -156,10 +176,27 @@ def _unused(
         code=UNUSED_SUPPRESSION,
         name=rule.name if rule else "unused-suppression",
         message=message,
-        filename=path,
+        filename=source.path,
         start=Location(directive.row, directive.column),
         end=Location(directive.row, directive.end_column),
+        fix=_removal(source.lines(), directive, idle),
     )
+
+
+def _removal(lines: Sequence[str], directive: Directive, idle: Collection[str]) -> Fix:
+    """The fix that takes idle words out of a comment: all of it, where no word is left."""
+    kept = [word for word in directive.words if word not in idle]
+    row = directive.row
+    if kept:
+        start, end = directive.words_at
+        content = ", ".join(kept)
+        return Fix("safe", "Remove what is not needed", (Edit(Location(row, start), Location(row, end), content),))
+    line = lines[row - 1].rstrip("\r\n")
+    before, after = line[: directive.column - 1], line[directive.until - 1 :]
+    if not before.strip() and not after.strip():  # the comment has the line to itself
+        return Fix("safe", "Remove the comment", (Edit(Location(row, 1), Location(row + 1, 1), ""),))
+    start = len(before) + 1 if after.strip() else len(before.rstrip()) + 1
+    return Fix("safe", "Remove the comment", (Edit(Location(row, start), Location(row, directive.until), ""),))
 
 
 def _is_due(word: str, ours: bool, codes: frozenset[str], rules: Mapping[str, Rule]) -> bool:

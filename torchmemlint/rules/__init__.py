@@ -16,7 +16,7 @@ from importlib.metadata import entry_points
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from ..finding import Confidence, Retains
+from ..finding import Confidence, Remedy, Retains
 
 if TYPE_CHECKING:
     from ..facts.evidence import Evidence
@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a rule says of one place. `site` and the sites in `related` are resolved to rows later."""
+    """What a rule says of one place. `site` and the sites in `related` are resolved to rows later.
+
+    `remedy` names a fix; it is made at `remedy_site`, or at `site`.
+    """
 
     site: int
     message: str
@@ -34,6 +37,8 @@ class Report:
     release: str | None = None
     retains: Retains | None = None  # where it differs from the rule's own
     related: tuple[tuple[int, str], ...] = ()
+    remedy: Remedy | None = None
+    remedy_site: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ..facts.model import file_of
 from ..facts.values import ASSUMED, ATTACHED, Obj
-from ..finding import Confidence, Retains
+from ..finding import Confidence, Remedy, Retains
 from . import Report
 
 if TYPE_CHECKING:
@@ -149,12 +150,32 @@ def cost(retention: Retention) -> str:
     return f"the graph and saved activations of every {every(retention)} stay"
 
 
+def detach(evidence: Evidence, retention: Retention) -> Remedy | None:
+    """Store the value without its graph; of a loss whose scalar owns a storage as large as its input, a copy.
+
+    None where something that is read from the place is back-propagated: that would be cut off.
+    """
+    if evidence.wanted(retention):
+        return None
+    labels = evidence.machine.derivation.labels
+    made = [labels.get(tensor.node) for tensor in retention.store_event.tensors]
+    wide = any(label is not None and label[0] == "wide-loss" for label in made)
+    return Remedy("detach", "detach().clone()" if wide and retention.how in ("grow", "keyed", "set") else "detach()")
+
+
 def report(
-    retention: Retention, confidence: Confidence, message: str, value: str, release: str, retains: Retains | None = None
+    retention: Retention,
+    confidence: Confidence,
+    message: str,
+    value: str,
+    release: str,
+    retains: Retains | None = None,
+    remedy: Remedy | None = None,
 ) -> Report:
     related = retention.related
     if retention.store != retention.site:
         related = ((retention.store, "stored here"), *related)
+    same_file = file_of(retention.store) == file_of(retention.site)
     return Report(
         site=retention.site,
         message=message,
@@ -164,4 +185,6 @@ def report(
         release=release,
         retains=retains or (Retains.GROWING if retention.growing else Retains.HELD),
         related=tuple(note for note in related if note[0] != retention.site)[:4],
+        remedy=remedy,
+        remedy_site=retention.store if same_file else retention.site,  # else: let go where it is handed over
     )

@@ -59,7 +59,7 @@ def _block(finding: Finding, context: Context) -> Iterator[str]:
             yield f"{' ' * margin} {paint.frame('|')}"
         for row, text in snippets[name]:
             yield _GAP if row == _GAP else f"{paint.frame(f'{row:>{margin}}')} {paint.frame('|')} {text}".rstrip()
-    notes = [("keeps", _kept(finding)), ("release", finding.release)]
+    notes = [("keeps", _kept(finding)), ("release", finding.release), ("fix", _fix(finding))]
     if any(note for _, note in notes):
         yield f"{' ' * margin} {paint.frame('|')}"
     for title, note in notes:
@@ -80,6 +80,12 @@ def _kept(finding: Finding) -> str | None:
     if finding.value and finding.holder:
         return f"{finding.value}, kept by {finding.holder}"
     return finding.value or (f"what {finding.holder} refers to" if finding.holder else None)
+
+
+def _fix(finding: Finding) -> str | None:
+    if finding.fix is None:
+        return None
+    return f"{finding.fix.message}: `--fix{'' if finding.fix.applicability == 'safe' else ' --unsafe-fixes'}`"
 
 
 def _snippet(labels: list[_Label], lines: list[str], paint: _Paint) -> list[tuple[str, str]]:

@@ -32,12 +32,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...finding import Confidence
+from ...finding import Confidence, Remedy
 from .. import Report
 
 if TYPE_CHECKING:
     from ...facts.evidence import Evidence
-    from ...finding import Confidence, Retains
+    from ...finding import Retains
 
 code = "TML605"
 name = "result-of-detach-discarded"
@@ -55,4 +55,5 @@ def check(evidence: Evidence) -> Iterator[Report]:
             ),
             confidence=Confidence.HIGH,
             release=f"`{name} = {name}.{method}(...)`",
+            remedy=Remedy("assign-result", sure=False),
         )

@@ -34,12 +34,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...finding import Confidence
+from ...finding import Confidence, Remedy
 from .. import Report
 
 if TYPE_CHECKING:
     from ...facts.evidence import Evidence
-    from ...finding import Confidence, Retains
+    from ...finding import Retains
 
 code = "TML202"
 name = "grad-mode-call-without-effect"
@@ -60,4 +60,5 @@ def check(evidence: Evidence) -> Iterator[Report]:
                 message=f"this grad mode {what}, so gradients are recorded as before; use `with torch.no_grad():`",
                 confidence=Confidence.HIGH,
                 release="use `with torch.no_grad():` or the decorator `@torch.no_grad()`",
+                remedy=Remedy("enter-mode"),
             )

@@ -35,7 +35,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...facts.values import OFF
-from ...finding import Confidence, Retains
+from ...finding import Confidence, Remedy, Retains
 from .. import Report
 
 if TYPE_CHECKING:
@@ -69,4 +69,6 @@ def check(evidence: Evidence) -> Iterator[Report]:
                 holder="the thread's results",
                 release="decorate the thread's function with `@torch.no_grad()`",
                 related=((recorded[0].site, "recorded here"),),
+                remedy=Remedy("no-grad", sure=False),
+                remedy_site=recorded[0].site,
             )

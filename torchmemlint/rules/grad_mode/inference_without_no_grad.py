@@ -41,7 +41,7 @@ from typing import TYPE_CHECKING
 
 from ...facts.model import BACKWARD, EVALUATES
 from ...facts.values import ASSUMED
-from ...finding import Confidence, Retains
+from ...finding import Confidence, Remedy, Retains
 from .. import Report
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
             value="activations saved for a backward that never comes",
             holder="the result's graph",
             release="decorate the function with `@torch.no_grad()` or `@torch.inference_mode()`",
+            remedy=Remedy("no-grad", sure=not recording.escaped),
         )
 
 

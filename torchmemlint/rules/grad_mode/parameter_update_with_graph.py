@@ -38,7 +38,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...finding import Retains
+from ...finding import Remedy, Retains
 from .. import Report
 from ..retained import of_code, place, report, until
 
@@ -57,4 +57,5 @@ def check(evidence: Evidence) -> Iterator[Report]:
             f"graph that stays {until(retention.holder)}; update under `torch.no_grad()`"
         )
         release = "update under `torch.no_grad()`, or from `parameter.detach()`"
-        yield report(retention, confidence, message, "graph of the updates", release)
+        remedy = Remedy("under-no-grad", sure=False)
+        yield report(retention, confidence, message, "graph of the updates", release, remedy=remedy)

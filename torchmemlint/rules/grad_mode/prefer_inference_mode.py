@@ -30,12 +30,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...finding import Confidence
+from ...finding import Confidence, Remedy
 from .. import Report
 
 if TYPE_CHECKING:
     from ...facts.evidence import Evidence
-    from ...finding import Confidence, Retains
+    from ...finding import Retains
 
 code = "TML206"
 name = "prefer-inference-mode"
@@ -53,4 +53,5 @@ def check(evidence: Evidence) -> Iterator[Report]:
             ),
             confidence=Confidence.LOW,
             release="use `torch.inference_mode()`",
+            remedy=Remedy("inference-mode", sure=False),
         )

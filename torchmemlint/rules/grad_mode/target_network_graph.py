@@ -39,7 +39,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...facts.knowledge import FROZEN_ROLES
-from ...finding import Confidence, Retains
+from ...finding import Confidence, Remedy, Retains
 from .. import Report
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
             value="activations of a network that is not trained here",
             holder="the loss's graph",
             release="compute the target under `torch.no_grad()`, or freeze the network's parameters",
+            remedy=Remedy("constant", sure=False),
         )
 
 

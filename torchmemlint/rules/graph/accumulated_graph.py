@@ -48,7 +48,7 @@ from typing import TYPE_CHECKING
 
 from ...finding import Retains
 from .. import Report
-from ..retained import cost, of_code, place, report, until
+from ..retained import cost, detach, of_code, place, report, until
 
 if TYPE_CHECKING:
     from ...facts.evidence import Evidence
@@ -66,4 +66,4 @@ def check(evidence: Evidence) -> Iterator[Report]:
             "add `.item()` or `.detach()`"
         )
         release = "add a number, `value.item()`, or a detached tensor, `value.detach()`"
-        yield report(retention, confidence, message, "autograd graph", release)
+        yield report(retention, confidence, message, "autograd graph", release, remedy=detach(evidence, retention))

@@ -41,7 +41,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...finding import Confidence, Retains
+from ...finding import Confidence, Remedy, Retains
 from .. import Report
 
 if TYPE_CHECKING:
@@ -82,4 +82,5 @@ def check(evidence: Evidence) -> Iterator[Report]:
             value="parameters, gradients and their graph",
             holder="parameter.grad",
             release="write `gradient.detach()`",
+            remedy=Remedy("detach"),
         )

@@ -39,7 +39,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...finding import Retains
+from ...finding import Remedy, Retains
 from .. import Report
 from ..retained import every, of_code, place, report, until
 
@@ -59,4 +59,6 @@ def check(evidence: Evidence) -> Iterator[Report]:
             f"stay {until(holder)}; detach it between {every(retention)}s"
         )
         release = "detach the state before it is used again, or run under `torch.no_grad()`"
-        yield report(retention, confidence, message, "recurrent state with its graph", release)
+        alone = len(retention.store_event.tensors) == 1  # a pair of tensors has no `detach`
+        remedy = Remedy("detach-carried", holder.text, sure=False) if alone else None
+        yield report(retention, confidence, message, "recurrent state with its graph", release, remedy=remedy)

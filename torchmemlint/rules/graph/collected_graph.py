@@ -42,7 +42,7 @@ from typing import TYPE_CHECKING
 
 from ...finding import Retains
 from .. import Report
-from ..retained import cost, of_code, place, report, until
+from ..retained import cost, detach, of_code, place, report, until
 
 if TYPE_CHECKING:
     from ...facts.evidence import Evidence
@@ -60,4 +60,4 @@ def check(evidence: Evidence) -> Iterator[Report]:
             "collect `.item()` or `.detach()`"
         )
         release = "collect numbers, `value.item()`, or detached tensors, `value.detach()`"
-        yield report(retention, confidence, message, "autograd graph", release)
+        yield report(retention, confidence, message, "autograd graph", release, remedy=detach(evidence, retention))

@@ -44,10 +44,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...finding import Confidence, Retains
+from ...finding import Confidence, Remedy, Retains
 from .. import Report
 
 if TYPE_CHECKING:
+    from ...facts.events import Plain
     from ...facts.evidence import Evidence
 
 code = "TML106"
@@ -56,21 +57,32 @@ retains: Retains | None = Retains.GROWING
 
 
 def check(evidence: Evidence) -> Iterator[Report]:
-    for note in evidence.plain("context-store"):
-        attribute, value, given = note.detail
-        returned = {tensor.node for tensor in evidence.machine.reach(note.frame.returns)}
-        kept = evidence.machine.reach(value, 2)
-        weights = [tensor.weight for tensor in kept if tensor.node in given or tensor.node in returned]
-        if not weights or max(weights) < 2:
-            continue
+    found = list(_kept(evidence))
+    together: dict[int, list[str]] = {}
+    for note, _ in found:
+        together.setdefault(note.frame.facts.site, []).append(note.detail[0])
+    for note, weight in found:
+        attribute = note.detail[0]
         yield Report(
             site=note.site,
             message=(
                 f"`ctx.{attribute}` keeps a tensor as long as the graph lives, also after backward, and an output "
                 "kept there is never freed; use `ctx.save_for_backward`"
             ),
-            confidence=Confidence(min(max(weights), 3)),
+            confidence=Confidence(weight),
             value="input or output of the function",
             holder=f"ctx.{attribute}",
             release="pass it to `ctx.save_for_backward(...)` and read `ctx.saved_tensors`",
+            remedy=Remedy("save-for-backward", " ".join(together[note.frame.facts.site]), sure=False),
         )
+
+
+def _kept(evidence: Evidence) -> Iterator[tuple[Plain, int]]:
+    """Inputs and outputs that a function keeps on its `ctx`, with the weight of the evidence."""
+    for note in evidence.plain("context-store"):
+        _, value, given = note.detail
+        returned = {tensor.node for tensor in evidence.machine.reach(note.frame.returns)}
+        kept = evidence.machine.reach(value, 2)
+        weights = [tensor.weight for tensor in kept if tensor.node in given or tensor.node in returned]
+        if weights and max(weights) >= 2:
+            yield note, min(max(weights), 3)

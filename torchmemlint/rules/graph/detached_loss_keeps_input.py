@@ -38,7 +38,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...finding import Retains
+from ...finding import Remedy, Retains
 from .. import Report
 from ..retained import of_code, place, report, until
 
@@ -57,4 +57,5 @@ def check(evidence: Evidence) -> Iterator[Report]:
             f"(torch 2.13 on the CPU), {until(retention.holder)}; keep `.item()` or `.detach().clone()`"
         )
         release = "keep `loss.item()`, or `loss.detach().clone()`"
-        yield report(retention, confidence, message, "input-sized storage of a scalar", release)
+        remedy = Remedy("detach", "clone()")
+        yield report(retention, confidence, message, "input-sized storage of a scalar", release, remedy=remedy)

@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING
 
 from ...finding import Retains
 from .. import Report
-from ..retained import every, of_code, place, report, until
+from ..retained import detach, every, of_code, place, report, until
 
 if TYPE_CHECKING:
     from ...facts.evidence import Evidence
@@ -56,4 +56,5 @@ def check(evidence: Evidence) -> Iterator[Report]:
             f"a second graph of every {every(retention)} stays {until(holder)}; keep `.detach()`"
         )
         release = "keep `gradient.detach()`, or leave out `create_graph` in the last differentiation"
-        yield report(retention, confidence, message, "graph of a gradient", release)
+        remedy = detach(evidence, retention)
+        yield report(retention, confidence, message, "graph of a gradient", release, remedy=remedy)

@@ -41,7 +41,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...facts.values import ATTACHED
-from ...finding import Confidence, Retains
+from ...finding import Confidence, Remedy, Retains
 from .. import Report
 
 if TYPE_CHECKING:
@@ -73,4 +73,5 @@ def check(evidence: Evidence) -> Iterator[Report]:
             confidence=Confidence(weight),
             value="saved activations",
             release="leave `retain_graph=True` out of the last backward of a step",
+            remedy=Remedy("drop-argument", "retain_graph"),
         )

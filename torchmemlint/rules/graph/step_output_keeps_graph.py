@@ -41,7 +41,7 @@ from typing import TYPE_CHECKING
 
 from ...finding import Retains
 from .. import Report
-from ..retained import cost, of_code, place, report, until
+from ..retained import cost, detach, of_code, place, report, until
 
 if TYPE_CHECKING:
     from ...facts.evidence import Evidence
@@ -60,4 +60,5 @@ def check(evidence: Evidence) -> Iterator[Report]:
             what, release = "every batch's tensors stay", "empty it in the epoch's end hook"
         message = f"{place(holder)} collects step outputs: {what} {until(holder)}; {release}"
         value = "autograd graph" if retention.graph else "step outputs"
-        yield report(retention, confidence, message, value, release)
+        remedy = detach(evidence, retention) if retention.graph else None
+        yield report(retention, confidence, message, value, release, remedy=remedy)

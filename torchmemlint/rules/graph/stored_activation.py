@@ -43,7 +43,7 @@ from typing import TYPE_CHECKING
 
 from ...finding import Retains
 from .. import Report
-from ..retained import cost, of_code, place, report, until
+from ..retained import cost, detach, of_code, place, report, until
 
 if TYPE_CHECKING:
     from ...facts.evidence import Evidence
@@ -62,4 +62,5 @@ def check(evidence: Evidence) -> Iterator[Report]:
             stays = "the last graph stays until the next call"
         message = f"{place(holder)} keeps an activation with its graph between calls: {stays}; store `.detach()`"
         release = "store `value.detach()`, or reset the attribute to `None` when it has been used"
-        yield report(retention, confidence, message, "activation with its graph", release)
+        remedy = detach(evidence, retention)
+        yield report(retention, confidence, message, "activation with its graph", release, remedy=remedy)

@@ -1,0 +1,85 @@
+"""Fixed fixtures are run: they keep as little as a good twin, and give the same results as before."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_fixes import FIXTURES, fixed, name
+from test_fixtures_measured import script
+
+BAD = [path for path in FIXTURES if path.stem.startswith("bad")]
+FIXED = [path for path in BAD if fixed(path).mended and not fixed(path).left]
+DIFFERENT = {
+    # programs that assert, or print, what is wrong about them
+    "TML202/bad_bare_statement",
+    "TML202/bad_class_not_called",
+    "TML206/bad_scoring",
+    "TML605/bad_discarded_result",
+}
+RUN = """
+import contextlib, importlib.util, io, json, random, sys, warnings
+import torch
+
+warnings.simplefilter("ignore")
+torch.set_num_threads(1)
+for number, line in enumerate(sys.stdin):
+    random.seed(0)
+    torch.manual_seed(0)
+    spec = importlib.util.spec_from_file_location(f"program{number}", line.rstrip("\\n"))
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+    printed = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(printed):
+            spec.loader.exec_module(module)
+            module.main(6)
+    except Exception as error:
+        print(f"{type(error).__name__}: {error}", file=printed)
+    print(json.dumps(printed.getvalue()), flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bad fixtures, fixed."""
+    root = tmp_path_factory.mktemp("fixed")
+    for path in FIXED:
+        (root / path.parent.name).mkdir(exist_ok=True)
+        (root / path.parent.name / path.name).write_bytes(fixed(path).source.raw)
+    return root
+
+
+@pytest.fixture(scope="module")
+def child() -> Iterator[object]:
+    with contextlib.closing(script.Child()) as one:
+        yield one
+
+
+PAIRS = {pair.bad: pair for pair in script.pairs()}
+
+
+@pytest.mark.parametrize("path", [path for path in FIXED if name(path) not in DIFFERENT], ids=name)
+def test_fixed_fixture_keeps_as_little_as_a_good_one(path: Path, folder: Path, child: Any) -> None:
+    pair = PAIRS[path]
+    mended = child.measure(folder / path.parent.name / path.name)
+    outcome = script.judge(pair, child.measure(pair.bad), mended)
+    assert not outcome.problems, "\n".join(outcome.problems)
+
+
+def test_fixed_fixtures_give_the_same_results(folder: Path) -> None:
+    paths = [path for path in FIXED if name(path) not in DIFFERENT]
+    programs = [str(where) for path in paths for where in (path, folder / path.parent.name / path.name)]
+    done = subprocess.run(
+        [sys.executable, "-c", RUN], input="\n".join(programs), capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    printed = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(printed) == len(programs) > 40
+    results = {name(path): (printed[2 * number], printed[2 * number + 1]) for number, path in enumerate(paths)}
+    assert {key: pair for key, pair in results.items() if pair[0] != pair[1]} == {}
