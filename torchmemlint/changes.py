@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .finding import Finding
     from .linter.baseline import Baseline
     from .linter.engine import Plan
+    from .linter.fingerprints import Lines
     from .linter.fixes.run import Outcome
 
 WITH_FIXES = ("json", "sarif", "full")  # reports that show them
@@ -85,7 +86,7 @@ def _baseline(settings: Settings) -> Baseline | None:
     return baseline.load(settings.baseline)
 
 
-def _lines_of(given: Mapping[str, Source]) -> Callable[[str], Sequence[str]]:
+def _lines_of(given: Mapping[str, Source]) -> Lines:
     from .linter.reports import Context
 
     return Context(given=given).lines
@@ -103,7 +104,7 @@ def _fix(
     from .linter.fixes import run
 
     def accepted(source: Source, found: list[Finding]) -> list[Finding]:
-        return known.new(found, lambda _: source.lines())[0] if known else found
+        return known.new(found, lambda *_: source.lines())[0] if known else found
 
     wanted = run.Wanted(plan, unsafe=settings.unsafe_fixes, write=not chosen["diff"] and not given, accepted=accepted)
     outcome = run.fix_all(findings, wanted, given)

@@ -162,7 +162,9 @@ def _in_cell(source: Source, finding: Finding) -> Finding:
         for one in finding.related
         if one.filename == source.path and cell.holds(one.start.row)
     )
-    return replace(finding, fix=None, cell=cell.number, start=within(finding.start), end=within(finding.end), related=related)
+    return replace(
+        finding, fix=None, cell=cell.number, start=within(finding.start), end=within(finding.end), related=related
+    )
 
 
 def with_fixes(source: Source, findings: list[Finding], session: Session) -> list[Finding]:

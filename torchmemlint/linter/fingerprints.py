@@ -42,8 +42,6 @@ def below(filename: str, root: Path) -> str:
 
 def code(finding: Finding, lines: Lines) -> str:
     """The flagged code with runs of white space made one space; empty where it cannot be read."""
-    if finding.cell is not None:
-        return ""  # rows count within the cell
     start, end = finding.start, finding.end
     rows = list(lines(finding.filename, finding.cell)[start.row - 1 : end.row])
     if not rows:

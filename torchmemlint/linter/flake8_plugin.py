@@ -33,7 +33,7 @@ class Plugin:
         plan, used, known = _plan(common_parent([self._filename]))
         findings = lint_source(source, plan, used)
         if known is not None:
-            findings, _ = known.new(findings, lambda _: [line.rstrip("\r\n") for line in self._lines])
+            findings, _ = known.new(findings, lambda *_: [line.rstrip("\r\n") for line in self._lines])
         for finding in findings:
             yield finding.start.row, finding.start.column - 1, f"{finding.code} {finding.message}", type(self)
 

@@ -72,7 +72,7 @@ class Document:
         """The findings that no baseline knows."""
         if self.settings.baseline is None:
             return findings
-        return baseline.load(self.settings.baseline).new(findings, lambda _: self.lines)[0]
+        return baseline.load(self.settings.baseline).new(findings, lambda *_: self.lines)[0]
 
     def within(self, start: Location, end: Location) -> list[Finding]:
         """The findings that a range touches."""
