@@ -849,6 +849,21 @@ GUILTY = {
 }
 
 INNOCENT = {
+    "a-result-that-numpy-takes-has-no-graph": """
+import torch
+
+
+class Problem:
+    def __init__(self, model: torch.nn.Module, score: torch.nn.Module) -> None:
+        self.model, self.score = model.eval(), score.eval()
+
+    def evaluate(self, x, out):
+        with torch.no_grad():
+            y = self.model(x)
+        value = self.score(y)
+        out["cost"] = -value.cpu().numpy()
+        print(self.score(y).numpy())
+""",
     "code book averaged through data": """
         class VQ(nn.Module):
             def __init__(self):

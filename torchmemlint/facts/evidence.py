@@ -82,8 +82,11 @@ class Evidence:
         self.displays: frozenset[Site] = frozenset()  # expressions that end a notebook's cell: their value is shown
         self._consumed = set[int]()
         self._detached = set[int]()
+        self._refuted = set[int]()
         for node in machine.derivation.consumed:
             machine.derivation.spread(self._consumed, node)
+        for node in machine.derivation.refuted:
+            machine.derivation.spread(self._refuted, node)
         for node in machine.derivation.detached:
             machine.derivation.spread(self._detached, node)
 
@@ -129,7 +132,7 @@ class Evidence:
         kept_on = self._retained_for(store) or self._never_emptied(store) or self._kept_by_itself(store)
         if self._demanded(store) and not kept_on:
             return
-        attached = [tensor for tensor in store.tensors if tensor.graph == ATTACHED]
+        attached = [t for t in store.tensors if t.graph == ATTACHED and t.node not in self._refuted]
         free = [tensor for tensor in store.tensors if tensor.graph != ATTACHED]
         if attached:
             yield from self._retention(store, attached, True)
@@ -386,7 +389,7 @@ class Evidence:
             if call.grad in (OFF, DEPENDS, WANTED):
                 continue
             names = [frame.name for frame in call.frames]
-            if not self.machine.is_home(call.site):
+            if not self.machine.is_home(call.site) or call.node in self._refuted:
                 continue
             found.append(
                 Recording(

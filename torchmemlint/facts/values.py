@@ -210,6 +210,7 @@ class Derivation:
         self.passed: set[int] = set()  # given to code that is not seen
         self.stored: set[int] = set()  # went on into an attribute of an object that others see
         self.detached: set[int] = set()
+        self.refuted: set[int] = set()  # cannot have a graph after all
 
     def node(self, parents: tuple[int, ...] = (), label: Any = None) -> int:
         self.parents.append(parents)
