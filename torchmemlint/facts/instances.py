@@ -127,13 +127,13 @@ def call_instance(machine: Machine, frame: Frame, obj: Obj, args: list[Value], k
             if found is None:
                 continue
             node = machine.derivation.node()
-            machine.module_depth += 1
+            machine.module_depth += obj.kind == "module"
             before = len(machine.module_calls)
             result: Value = UNKNOWN
             for member in found:
                 if type(member) is Function:
                     result = machine.join(result, call_function(machine, frame, member, obj, args, kwargs, site))
-            machine.module_depth -= 1
+            machine.module_depth -= obj.kind == "module"
             if obj.kind == "module":
                 return ran(machine, frame, obj, result, args, kwargs, site, node, before)
             return result

@@ -16,6 +16,7 @@ _DRIVES = m.BACKWARD | m.EVALUATES | m.MODE | m.HOOKS | m.THREADS
 def worth_running(facts: FileFacts) -> set[int]:
     """The functions that a rule could speak about: with a sink of their own, or calling one by that name."""
     worth = {i for i, function in enumerate(facts.functions) if function.flags & _SINKS or _evaluation(function)}
+    worth |= _passes_of_copies(facts)
     driving = {i for i, function in enumerate(facts.functions) if function.flags & _DRIVES or _evaluation(function)}
     _add_callers(facts, driving)
     worth |= {i for i in driving if facts.functions[i].flags & m.LOCAL}
@@ -26,6 +27,13 @@ def worth_running(facts: FileFacts) -> set[int]:
     }
     _add_callers(facts, worth)
     return worth
+
+
+def _passes_of_copies(facts: FileFacts) -> set[int]:
+    """The passes of classes that copy a module: the copy may have kept what it should not, `requires_grad`."""
+    copying = {function.owner for function in facts.functions if "deepcopy" in function.calls and function.owner >= 0}
+    methods = [facts.classes[owner].methods for owner in copying]
+    return {own[name] for own in methods for name in ("forward", "__call__") if name in own}
 
 
 def _may_release(facts: FileFacts, owner: int, keeping: set[int]) -> bool:

@@ -3,7 +3,9 @@
 ## What it does
 Reports the call of a frozen role (target network, teacher, reference model,
 moving-average copy, the critic in the other player's step) that runs with
-gradients on while its result is used as a constant.
+gradients on while its result is used as a constant. Of a class that keeps a
+moving average: also the call that hands the averaged copy's output out, if
+nothing ever freezes the copy.
 
 ## Why it retains
 The loss takes the target as a value to compare with. If the target carries a
@@ -11,7 +13,9 @@ graph, its activations are saved and held until `backward()`, the backward pass
 runs through the target as well, and its parameters receive `.grad` tensors
 of their own size that no optimizer ever uses or resets. The step costs the
 memory of two trainings, and the gradients are wrong where the target depends
-on the trained network.
+on the trained network. An averaged copy is made with `deepcopy`, which copies
+`requires_grad` too: whoever calls it gets a graph and its activations with
+every output.
 
 ## When it is fine
 - The call stands under `no_grad` or `inference_mode`.
@@ -40,10 +44,12 @@ from typing import TYPE_CHECKING
 
 from ...facts.knowledge import FROZEN_ROLES
 from ...finding import Confidence, Remedy, Retains
+from ...facts.values import Class, Obj
+from ...finding import Confidence, Retains
 from .. import Report
 
 if TYPE_CHECKING:
-    from ...facts.evidence import Evidence
+    from ...facts.evidence import Evidence, Recording
 
 code = "TML204"
 name = "target-network-graph"
@@ -53,23 +59,61 @@ retains: Retains | None = Retains.PEAK
 def check(evidence: Evidence) -> Iterator[Report]:
     seen: set[int] = set()
     for recording in evidence.recordings:
-        if not recording.demanded or recording.call.attached_input or recording.site in seen:
+        if recording.site in seen:
             continue
-        if not _frozen_role(recording.module) or not evidence.meets_others(recording):
+        if _is_target(evidence, recording):
+            message = (
+                f"`{recording.module}` only gives a target, but its graph goes into the loss: its activations stay "
+                "until the backward; call it under `torch.no_grad()`"
+            )
+            holder = "the loss's graph"
+        elif _is_averaged_copy(recording):
+            message = (
+                f"`{recording.module}` is a copy that no optimizer trains, but its parameters require gradients: each "
+                "output carries a graph and its activations; freeze the copy once with `.requires_grad_(False)`"
+            )
+            holder = "the output's graph"
+        else:
             continue
         seen.add(recording.site)
         yield Report(
             site=recording.site,
-            message=(
-                f"`{recording.module}` only gives a target, but its graph goes into the loss: its activations stay "
-                "until the backward; call it under `torch.no_grad()`"
-            ),
-            confidence=Confidence(min(recording.weight, 2)),
+            message=message,
+            confidence=Confidence(2 if _used_as_module(recording) else min(recording.weight, 2)),
             value="activations of a network that is not trained here",
             holder="the loss's graph",
             release="compute the target under `torch.no_grad()`, or freeze the network's parameters",
             remedy=Remedy("constant", sure=False),
+            holder=holder,
+            release="compute it under `torch.no_grad()`, or freeze the network's parameters",
         )
+
+
+def _is_target(evidence: Evidence, recording: Recording) -> bool:
+    if not recording.demanded or recording.call.attached_input:
+        return False
+    return _frozen_role(recording.module) and evidence.meets_others(recording)
+
+
+def _is_averaged_copy(recording: Recording) -> bool:
+    """The output of a copy made for averaging, as the `forward` or `__call__` of what averages gives it out."""
+    frame, module = recording.call.frame, recording.call.module
+    owner = frame.receiver
+    if recording.demanded or frame.name not in ("forward", "__call__"):
+        return False
+    if "$copy" not in module.fields or module.home is None or module.home[0] is not owner:
+        return False
+    averages = isinstance(owner, Obj) and isinstance(owner.cls, Class) and _frozen_role(owner.cls.facts.name)
+    return averages or _frozen_role(recording.module)
+
+
+def _used_as_module(recording: Recording) -> bool:
+    """Whether the class that keeps the network goes through its parameters."""
+    home = recording.call.module.home
+    if home is None or not isinstance(home[0], Obj) or not isinstance(home[0].cls, Class):
+        return False
+    uses = home[0].cls.facts.uses.get(home[1], ())
+    return not {"parameters", "named_parameters", "state_dict", "buffers"}.isdisjoint(uses)
 
 
 def _frozen_role(name: str) -> bool:
