@@ -78,7 +78,7 @@ def test_unreadable_files_are_reported_until_ignored(write: Write, lint: Lint) -
     [
         ("TML1O1", "did you mean `TML101`?"),
         ("acumulated-graph", "did you mean `accumulated-graph`?"),
-        ("TML8", ""),
+        ("TML0", ""),
         ("", ""),
     ],
 )

@@ -66,7 +66,7 @@ def lint_source(source: Source, plan: Plan, session: Session | None = None) -> l
     try:
         return _reported(source, _judge(source, used), plan, used)
     except Unreadable as error:
-        return _only_if_on([_in_cell(source, unreadable(source.path, error))], plan)
+        return _lost(source, error, plan)
     except Exception as error:  # a bug of ours in one file must not end the run over all others
         return [unreadable(source.path, Unreadable(_internal(error)))]
 
@@ -79,7 +79,7 @@ def recall_file(path: str, plan: Plan, session: Session) -> list[Finding] | None
         if judgement is None:
             return None
         if isinstance(judgement, Unreadable):
-            return _only_if_on([unreadable(path, judgement)], plan)
+            return _lost(decode(path, raw), judgement, plan)
         if not judgement and not suppressions.may_be_unused(raw):
             return []
         return _reported(decode(path, raw), judgement, plan, session)
@@ -118,6 +118,13 @@ def unreadable(path: str, error: Unreadable) -> Finding:
 def internal_error(path: str, reason: str) -> Finding:
     """The finding for a file that torchmemlint itself failed on."""
     return unreadable(path, Unreadable(f"could not be linted: internal error: {reason}; please report it"))
+
+
+def _lost(source: Source, error: Unreadable, plan: Plan) -> list[Finding]:
+    """The finding that says why a source could not be judged, unless a comment in it asks for silence."""
+    if suppressions.skips_file(source, noqa=plan.noqa):
+        return []
+    return _only_if_on([_in_cell(source, unreadable(source.path, error))], plan)
 
 
 def _only_if_on(findings: list[Finding], plan: Plan) -> list[Finding]:

@@ -6,14 +6,14 @@ yielded, in a function that then collects or empties the cache, while the caller
 goes on binding the object under a name of its own.
 
 ## Why it retains
-`del` removes a name, not an object. The object lives as long as anything refers
-to it: the caller's variable, the `as` name of the `with` statement (which stays
-bound after the block), an attribute. So nothing is freed, and the `empty_cache()`
-that follows has nothing to give back.
+`del` removes a name, not an object. The object lives as long as anything
+refers to it: the caller's variable, the `as` name of the `with` statement
+(which stays bound after the block), an attribute. So nothing is freed, and the
+`empty_cache()` that follows has nothing to give back.
 
 ## When it is fine
-- The parameter was the last reference: the caller passed a temporary, or deletes
-  its own name at once.
+- The parameter was the last reference: the caller passed a temporary, or
+  deletes its own name at once.
 - The name is deleted for other reasons: no clean-up follows.
 
 ## How to release it

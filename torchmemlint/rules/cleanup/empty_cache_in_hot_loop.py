@@ -9,7 +9,8 @@ to stays. Emptying the cache each round makes the allocator ask the driver for
 the same blocks again in the next one, with a synchronisation each time.
 
 ## When it is fine
-- The rounds need blocks of very different sizes, and fragmentation was measured.
+- The rounds need blocks of very different sizes, and fragmentation was
+  measured.
 - The loop goes over whole models, not over batches.
 
 ## How to release it

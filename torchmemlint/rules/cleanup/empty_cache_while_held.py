@@ -1,16 +1,16 @@
 """The cache is emptied while something still holds what was to be freed.
 
 ## What it does
-Reports a clean-up that deletes a model and empties the cache while an optimizer
-made from the model's parameters is still bound beside it; and an `empty_cache()`
-that comes before the `del` of the same clean-up.
+Reports a clean-up that deletes a model and empties the cache while an
+optimizer made from the model's parameters is still bound beside it; and an
+`empty_cache()` that comes before the `del` of the same clean-up.
 
 ## Why it retains
 An optimizer refers to every parameter and, after its first step, to moments of
-the same size. `del model` leaves all of that alive: of a model trained with Adam
-parameters, gradients and both moments stay, that is everything. `empty_cache()`
-gives back only blocks that no tensor uses when it is called; what is deleted
-afterwards stays reserved.
+the same size. `del model` leaves all of that alive: of a model trained with
+Adam parameters, gradients and both moments stay, that is everything.
+`empty_cache()` gives back only blocks that no tensor uses when it is called;
+what is deleted afterwards stays reserved.
 
 ## When it is fine
 - The optimizer and the scheduler are dropped as well.

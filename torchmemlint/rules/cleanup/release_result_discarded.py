@@ -1,9 +1,9 @@
-"""A helper that returns `None` for each object is called without taking its result.
+"""A helper returns `None` for each object, and nobody takes the result.
 
 ## What it does
-Reports calls of `accelerate.utils.release_memory`, and of functions of the file
-that set the elements of their `*args` to `None` and return them, whose result is
-dropped or goes to fewer names than were passed.
+Reports calls of `accelerate.utils.release_memory`, and of functions of the
+file that set the elements of their `*args` to `None` and return them, whose
+result is dropped or goes to fewer names than were passed.
 
 ## Why it retains
 A function cannot unbind its caller's names. Such a helper clears its own list
@@ -19,9 +19,9 @@ inside the helper gives nothing back.
 Assign the result to the same names, in the same order.
 
 ## References
-- Documentation of accelerate, `release_memory`: "Releases memory from `objects`
-  by setting them to `None` ... Returned objects should be reassigned to the same
-  variables".
+- Documentation of accelerate, `release_memory`: "Releases memory from
+  `objects` by setting them to `None` ... Returned objects should be reassigned
+  to the same variables".
 - What is alive after the call: measured by this rule's fixtures.
 """
 

@@ -1,8 +1,8 @@
 """A captured CUDA graph is kept for each shape, without a limit.
 
 ## What it does
-Reports a table on an object that gains a `torch.cuda.CUDAGraph` for each key that
-the input decides, such as its shape, where nothing is ever taken out.
+Reports a table on an object that gains a `torch.cuda.CUDAGraph` for each key
+that the input decides, such as its shape, where nothing is ever taken out.
 
 ## Why it retains
 A captured graph owns a private memory pool with all its intermediate tensors,
@@ -14,12 +14,12 @@ length or a last batch, capture ever new graphs.
   that are known beforehand.
 
 ## How to release it
-Pad to a few fixed sizes, and evict the least recently used graph beyond a limit;
-let graphs share a pool (`pool=`).
+Pad to a few fixed sizes, and evict the least recently used graph beyond a
+limit; let graphs share a pool (`pool=`).
 
 ## References
-- PyTorch documentation, `torch.cuda.CUDAGraph` and "CUDA Graphs" in the notes on
-  CUDA semantics: "Graph memory management".
+- PyTorch documentation, `torch.cuda.CUDAGraph` and "CUDA Graphs" in the notes
+  on CUDA semantics: "Graph memory management".
 - Figures: only a machine with a GPU can measure them.
 """
 

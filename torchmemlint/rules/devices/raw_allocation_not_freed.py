@@ -1,15 +1,15 @@
 """Device memory is allocated outside of torch's tensors and never freed.
 
 ## What it does
-Reports `cudaMalloc`, `caching_allocator_alloc`, `cudaHostRegister` and the like
-in a file without the matching free; and buffers of PyCUDA, CuPy and Numba that a
-method appends to a list on its object, call after call, where nothing takes them
-out.
+Reports `cudaMalloc`, `caching_allocator_alloc`, `cudaHostRegister` and the
+like in a file without the matching free; and buffers of PyCUDA, CuPy and Numba
+that a method appends to a list on its object, call after call, where nothing
+takes them out.
 
 ## Why it retains
-A raw pointer is an integer: nothing is freed when the name goes. An owned buffer,
-such as PyCUDA's `DeviceAllocation`, frees itself when its last reference goes;
-a list on `self` that only grows is such a reference.
+A raw pointer is an integer: nothing is freed when the name goes. An owned
+buffer, such as PyCUDA's `DeviceAllocation`, frees itself when its last
+reference goes; a list on `self` that only grows is such a reference.
 
 ## When it is fine
 - A `DeviceAllocation` or array in a local variable: it goes with its frame.

@@ -43,9 +43,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...facts.knowledge import FROZEN_ROLES
-from ...finding import Confidence, Remedy, Retains
 from ...facts.values import Class, Obj
-from ...finding import Confidence, Retains
+from ...finding import Confidence, Remedy, Retains
 from .. import Report
 
 if TYPE_CHECKING:
@@ -81,11 +80,9 @@ def check(evidence: Evidence) -> Iterator[Report]:
             message=message,
             confidence=Confidence(2 if _used_as_module(recording) else min(recording.weight, 2)),
             value="activations of a network that is not trained here",
-            holder="the loss's graph",
-            release="compute the target under `torch.no_grad()`, or freeze the network's parameters",
-            remedy=Remedy("constant", sure=False),
             holder=holder,
             release="compute it under `torch.no_grad()`, or freeze the network's parameters",
+            remedy=Remedy("constant", sure=False),
         )
 
 
