@@ -80,6 +80,7 @@ def _lines(source: Any) -> list[str]:
 
 def percent_cells(text: str) -> tuple[Cell, ...]:
     """The code cells of a script with `# %%` lines, as editors and jupytext know them; none without two of them."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
     marks = list(_PERCENT.finditer(text))
     if len(marks) < 2:
         return ()

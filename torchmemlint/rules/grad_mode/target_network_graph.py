@@ -57,6 +57,7 @@ retains: Retains | None = Retains.PEAK
 
 def check(evidence: Evidence) -> Iterator[Report]:
     seen: set[int] = set()
+    remedy: Remedy | None
     for recording in evidence.recordings:
         if recording.site in seen:
             continue
@@ -66,12 +67,14 @@ def check(evidence: Evidence) -> Iterator[Report]:
                 "until the backward; call it under `torch.no_grad()`"
             )
             holder = "the loss's graph"
+            remedy = Remedy("constant", sure=False)
         elif _is_averaged_copy(recording):
             message = (
                 f"`{recording.module}` is a copy that no optimizer trains, but its parameters require gradients: each "
                 "output carries a graph and its activations; freeze the copy once with `.requires_grad_(False)`"
             )
             holder = "the output's graph"
+            remedy = None  # where the copy is made, or where it is run: the text does not say
         else:
             continue
         seen.add(recording.site)
@@ -82,7 +85,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
             value="activations of a network that is not trained here",
             holder=holder,
             release="compute it under `torch.no_grad()`, or freeze the network's parameters",
-            remedy=Remedy("constant", sure=False),
+            remedy=remedy,
         )
 
 
