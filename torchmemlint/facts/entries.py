@@ -94,7 +94,7 @@ def _grad_of_entry(function: Function, receiver: object) -> int:
     """The grad mode in which a framework runs a method of a class that derives from it."""
     if not isinstance(receiver, Obj) or not isinstance(receiver.cls, Class):
         return ASSUMED
-    bases = receiver.cls.external
+    bases = (*receiver.cls.external, *(entry.facts.name for entry in receiver.cls.mro[1:]))
     if function.facts.name in knowledge.LIGHTNING_GRAD_OFF and any("ightning" in dotted for dotted in bases):
         return OFF
     if function.facts.name in ("update", "compute") and any(dotted.endswith("Metric") for dotted in bases):

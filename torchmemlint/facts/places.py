@@ -17,13 +17,16 @@ class Holder(NamedTuple):
     container: bool
 
 
-def describe_object(obj: Obj) -> str:
+_DEEPEST = 20  # an object may be put into what it holds
+
+
+def describe_object(obj: Obj, depth: int = 0) -> str:
     """A name for an object, as the source has it."""
     text = ""
-    if obj.home is not None:
+    if obj.home is not None and depth < _DEEPEST:
         owner, key = obj.home
         if isinstance(owner, Obj):
-            text = f"self.{key}" if key[:1].isalpha() or key[:1] == "_" else describe_object(owner)
+            text = f"self.{key}" if key[:1].isalpha() or key[:1] == "_" else describe_object(owner, depth + 1)
         else:
             text = key
     if text:
@@ -33,7 +36,7 @@ def describe_object(obj: Obj) -> str:
     return (obj.cls or obj.kind).rsplit(".", 1)[-1] if obj.cls != "?" else "the module"
 
 
-def describe(owner: Obj | Frame, key: str, machine: Machine) -> Holder:
+def describe(owner: Obj | Frame, key: str, machine: Machine, depth: int = 0) -> Holder:
     """Who a place belongs to, in words."""
     if isinstance(owner, Frame):
         if owner is owner.unit.frame:
@@ -50,7 +53,7 @@ def describe(owner: Obj | Frame, key: str, machine: Machine) -> Holder:
         named = key if key[:1].isalpha() or key[:1] == "_" else describe_object(owner)
         return Holder("attribute", f"self.{named}" if cls else named, cls, False)
     part = key if key.startswith("[") and not key[1:-1].isdigit() else ""
-    if owner.home is None:
+    if owner.home is None or depth >= _DEEPEST:
         return Holder("local", "a container", "", True)
-    outer = describe(*owner.home, machine)
+    outer = describe(*owner.home, machine, depth + 1)
     return Holder(outer.kind, outer.text + part, outer.owner, True)

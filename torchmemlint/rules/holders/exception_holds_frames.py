@@ -54,6 +54,8 @@ _RUNS = MODEL_NAMES | {"forward", "generate", "backward"}
 def check(evidence: Evidence) -> Iterator[Report]:
     for function in evidence.facts.functions:
         for retry in handlers.retries(function):
+            if not _may_work(evidence, retry):
+                continue
             yield Report(
                 site=retry.site,
                 message=(
@@ -81,10 +83,24 @@ def check(evidence: Evidence) -> Iterator[Report]:
                 )
 
 
+def _may_work(evidence: Evidence, retry: handlers.Retry) -> bool:
+    """Whether what is tried again does what needs memory: it is not seen, it starts itself over, or it runs a model.
+
+    A helper of this file that only computes a new size is called in both places, too.
+    """
+    callee = retry.callee.rsplit(".", 1)[-1]
+    seen = any(function.name == callee for function in evidence.facts.functions)
+    return not seen or callee == retry.function or _reaches_work(evidence, {callee})
+
+
 def _runs_model(evidence: Evidence, kept: handlers.Kept) -> bool:
     """Whether what the `try` does runs a model, here or in what it calls by a name of this file."""
+    return _reaches_work(evidence, set(kept.names))
+
+
+def _reaches_work(evidence: Evidence, names: set[str]) -> bool:
     by_name = {function.name: function for function in evidence.facts.functions}
-    names, seen = set(kept.names), set[str]()
+    seen = set[str]()
     for _ in range(4):
         if names & _RUNS:
             return True

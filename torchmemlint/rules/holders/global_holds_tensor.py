@@ -45,6 +45,8 @@ retains: Retains | None = Retains.GROWING
 
 def check(evidence: Evidence) -> Iterator[Report]:
     for retention, confidence in of_code(evidence, code):
+        if retention.function == "<module>":
+            continue  # a script's or notebook's own results: its whole body is one function
         message = (
             f"the module's `{retention.holder.text}` gains {what(retention)} {each(retention)} and nothing removes "
             "them: they stay for the rest of the process; pass the container in, or bound it"
