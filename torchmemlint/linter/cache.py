@@ -20,7 +20,6 @@ from typing import Any
 
 from .. import __version__
 
-FOLDER = ".torchmemlint_cache"
 _FILE = "results.sqlite"
 _KEPT_DAYS = 30
 _TAG = """Signature: 8a477f597d28d172789f06886806bc55
