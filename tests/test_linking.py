@@ -172,6 +172,41 @@ def train(model: torch.nn.Module, loader):
     return losses
 """,
     },
+    "a loss that its helper says is a float": {
+        "tools.py": "def distance(output, y) -> float:\n    return ((output - y) ** 2).mean()\n",
+        "train.py": """
+import torch
+from tools import distance
+
+def train(model: torch.nn.Module, loader, optimizer):
+    losses = []
+    for x, y in loader:
+        loss = distance(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss)  # TML102
+    return losses
+""",
+    },
+    "a number of a helper that says so": {
+        "tools.py": "def rate(step, warmup: int = 0) -> float:\n    for _ in range(warmup):\n        step = step / 2\n"
+        "    return step\n",
+        "train.py": """
+import torch
+from tools import rate
+
+def train(model: torch.nn.Module, loader, optimizer, start):
+    rates = []
+    for step, (x, y) in enumerate(loader):
+        loss = torch.nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+        rates.append(rate(start))
+        rates.append(rate(step))
+    return rates
+""",
+    },
     "what another file keeps of its own is not said here": {
         "tools.py": """
 import torch

@@ -205,6 +205,231 @@ def test_statement_that_keeps_nothing(line: str, after: str) -> None:
 # -- larger ones ----------------------------------------------------------------------------------
 
 GUILTY = {
+    "an average of the weights in a dictionary that is made anew": """
+        class Shadow:
+            def __init__(self, model):
+                self.weights = {k: p.detach().clone() for k, p in model.named_parameters()}
+
+            def update(self, model):
+                named = dict(model.named_parameters())
+                self.weights = {k: 0.9 * w + 0.1 * named[k] for k, w in self.weights.items()}  # TML205
+
+        def train(model, loader, optim):
+            shadow = Shadow(model)
+            for x, y in loader:
+                optim.zero_grad()
+                F.cross_entropy(model(x), y).backward()
+                optim.step()
+                shadow.update(model)
+            return shadow
+        """,
+    "values filed with the attributes of an object": """
+        class Series:
+            def log(self, **values):
+                for key, value in values.items():
+                    self.__dict__.setdefault(key, []).append(value)  # TML102
+
+        def train(model, loader, optim):
+            series = Series()
+            for x, y in loader:
+                loss = F.cross_entropy(model(x), y)
+                optim.zero_grad()
+                loss.backward()
+                optim.step()
+                series.log(loss=loss)
+            return series
+        """,
+    "a state that a helper cuts off only if it is one tensor": """
+        def cut(state):
+            if torch.is_tensor(state):
+                return state.detach()
+            return state
+
+        def tune(head, loader, optim):
+            rnn, state = nn.LSTM(8, 8), None
+            for x in loader:
+                out, state = rnn(x, state)  # TML105
+                optim.zero_grad()
+                head(out).sum().backward(inputs=list(head.parameters()))
+                optim.step()
+                state = cut(state)  # TML105
+        """,
+    "adapters put away with setdefault, one for each user": """
+        LOADED = {}
+
+        def adapter(user):
+            return LOADED.setdefault(user, Net())  # TML301
+
+        def main(users):
+            for user in users:
+                adapter(user)
+        """,
+    "tables under a key of which one part is new": """
+        class Rotary:
+            tables = {}
+
+            def table(self, length, offset):
+                key = (length, offset)
+                if key not in self.tables:
+                    self.tables[key] = torch.arange(offset, offset + length).cos()  # TML302
+                return self.tables[key]
+
+        def main(steps):
+            rotary = Rotary()
+            for step in range(steps):
+                rotary.table(8, step * 8)
+        """,
+    "a heap that is never popped": """
+        import heapq
+
+        class Hard:
+            def __init__(self):
+                self.heap = []
+
+            def offer(self, score, x):
+                heapq.heappush(self.heap, (score, x))  # TML303
+
+        def main(steps):
+            hard = Hard()
+            for step in range(steps):
+                hard.offer(step, torch.randn(8))
+        """,
+    "copies of the weights of every epoch": """
+        import copy
+
+        class Stopping:
+            def __init__(self):
+                self.candidates = {}
+
+            def update(self, epoch, model):
+                self.candidates[epoch] = copy.deepcopy(model.state_dict())  # TML311
+
+        def main(epochs):
+            stopping, model = Stopping(), Net()
+            for epoch in range(epochs):
+                stopping.update(epoch, model)
+        """,
+    "a tensor that is joined to at every call": """
+        class Service:
+            def __init__(self):
+                self.seen = None
+
+            def join(self, new):
+                self.seen = new if self.seen is None else torch.cat([self.seen, new])  # TML303
+
+        def main(steps):
+            service = Service()
+            for _ in range(steps):
+                service.join(torch.randn(1, 8))
+        """,
+    "subscribed and never unsubscribed": """
+        class Bus:
+            def __init__(self):
+                self.handlers = []
+
+            def on(self, handler):
+                self.handlers.append(handler)  # TML303
+
+            def off(self, handler):
+                self.handlers.remove(handler)
+
+        BUS = Bus()
+
+        class Trainer:
+            def __init__(self):
+                self.model = Net()
+                BUS.on(self.stop)
+
+            def stop(self):
+                self.stopped = True
+
+        def main(trials):
+            for _ in range(trials):
+                Trainer()
+        """,
+    "a queue that is drained for debugging only": """
+        class Reporter:
+            def __init__(self):
+                self.outbox = queue.SimpleQueue()
+
+            def show(self, heat):
+                self.outbox.put(heat)  # TML303
+
+            def drain(self):
+                while not self.outbox.empty():
+                    self.outbox.get()
+
+        def main(steps, debug=False):
+            reporter = Reporter()
+            for _ in range(steps):
+                reporter.show(torch.randn(8))
+                if debug:
+                    reporter.drain()
+        """,
+    "outputs of a trainer's steps, through a method that another class defines": """
+        from abc import ABC, abstractmethod
+
+        class Loop(ABC):
+            @abstractmethod
+            def process(self, output):
+                ...
+
+            def run(self, loader):
+                outputs = []
+                for batch in loader:
+                    _, output = self.step(batch)
+                    outputs.append(output)  # TML102
+                self.model.training_epoch_end(outputs)
+
+            def step(self, batch):
+                output = self.model.training_step(batch)
+                loss = self.process(output)
+                loss = loss / 4
+                self.model.backward(loss)
+                return loss, output
+        """,
+    "the last hidden state of each batch, as a view": """
+        @torch.no_grad()
+        def embed(model, loader):
+            kept = []
+            for x in loader:
+                hidden = model(x).last_hidden_state
+                kept.append(hidden[:, -1].detach())  # TML309
+            return torch.stack(kept)
+        """,
+    "objects that hold themselves through a lambda": """
+        class Run:
+            def __init__(self):
+                self.model = Net()
+                self.features = lambda x: self.model(x)  # TML315
+
+        def study(runs):
+            return [Run().features(torch.rand(1, 8)).sum().item() for _ in range(runs)]
+        """,
+    "a partial that refers to the key of a weak mapping": """
+        import weakref
+
+        def run(model, x):
+            return model(x).detach()
+
+        class Runners:
+            def __init__(self):
+                self.known = weakref.WeakKeyDictionary()
+
+            def of(self, model: nn.Module):
+                self.known[model] = functools.partial(run, model)  # TML316
+                return self.known[model]
+        """,
+    "a mutable default of an attrs field": """
+        import attrs
+
+        @attrs.define
+        class Tracker:
+            tracks: dict = {}  # TML302
+
+            def observe(self, identity, box):
+                self.tracks[identity] = Box(box)
+        """,
     "history on an attribute": """
         class Trainer:
             def __init__(self, model):
@@ -849,6 +1074,397 @@ GUILTY = {
 }
 
 INNOCENT = {
+    "attributes-that-are-put-back-all-at-once": """
+class Recorder:
+    def __init__(self):
+        self.seen = []
+
+    def forward(self, x):
+        self.seen.append(torch.zeros(x.shape))
+        return x
+
+    def rewind(self, before):
+        state = self.__dict__
+        state.update(before)
+""",
+    "a decorator of the project that enters no_grad around the call": """
+        import functools
+
+        def inference(fn):
+            @functools.wraps(fn)
+            def wrapper(*args, **kwargs):
+                with torch.no_grad():
+                    return fn(*args, **kwargs)
+            return wrapper
+
+        class Scorer:
+            def __init__(self, model):
+                self.model = model.eval()
+                self.scores = []
+
+            @inference
+            def accept(self, x):
+                score = self.model(x)
+                self.scores.append(score)
+                return score.argmax(-1).tolist()
+
+            def flush(self):
+                self.scores.clear()
+        """,
+    "a state that a helper cuts off, however it is made up": """
+        def cut(state):
+            if isinstance(state, torch.Tensor):
+                return state.detach()
+            if isinstance(state, (list, tuple)):
+                return type(state)(cut(part) for part in state)
+            if isinstance(state, dict):
+                return {name: cut(part) for name, part in state.items()}
+            return state
+
+        def tune(head, loader, optim):
+            rnn, state = nn.LSTM(8, 8), None
+            for x in loader:
+                out, state = rnn(x, state)
+                optim.zero_grad()
+                head(out).sum().backward(inputs=list(head.parameters()))
+                optim.step()
+                state = cut(state)
+        """,
+    "a model that its constructor freezes": """
+        class Features(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.body = nn.Sequential(nn.Linear(8, 8), nn.GELU())
+                for p in self.parameters():
+                    p.requires_grad_(False)
+
+            def forward(self, x):
+                return self.body(x)
+
+        class Distance:
+            def __init__(self, model):
+                self.model = model.eval()
+
+            def __call__(self, x):
+                return self.model(x).mean().item()
+
+        def main(steps):
+            distance = Distance(Features())
+            for _ in range(steps):
+                distance(torch.rand(2, 8))
+        """,
+    "a sum of tensors on an attribute": """
+        class Total:
+            def __init__(self):
+                self.total = torch.zeros(8)
+
+            def add(self, x):
+                self.total = self.total + x
+
+        def main(steps):
+            total = Total()
+            for _ in range(steps):
+                total.add(torch.randn(8))
+        """,
+    "a joined tensor that is cut": """
+        class Service:
+            def __init__(self):
+                self.seen = torch.zeros(0, 8)
+
+            def join(self, new):
+                self.seen = torch.cat([self.seen, new])[-4:]
+
+        def main(steps):
+            service = Service()
+            for _ in range(steps):
+                service.join(torch.randn(1, 8))
+        """,
+    "references to the weights, no copies": """
+        class Log:
+            def __init__(self):
+                self.states = {}
+
+            def update(self, epoch, model):
+                self.states[epoch] = model.state_dict()
+
+        def main(epochs):
+            log, model = Log(), Net()
+            for epoch in range(epochs):
+                log.update(epoch, model)
+        """,
+    "a heap of the best few": """
+        import heapq
+
+        class Hard:
+            def __init__(self):
+                self.heap = []
+
+            def offer(self, score, x):
+                heapq.heappush(self.heap, (score, x))
+                if len(self.heap) > 8:
+                    heapq.heappop(self.heap)
+
+        def main(steps):
+            hard = Hard()
+            for step in range(steps):
+                hard.offer(step, torch.randn(8))
+        """,
+    "an exception kept for the next attempt without its frames": """
+        def attempt(model, x):
+            last = None
+            for _ in range(3):
+                try:
+                    return model(x)
+                except RuntimeError as error:
+                    last = error.with_traceback(None)
+            raise last
+        """,
+    "unsubscribed when it is done": """
+        class Bus:
+            def __init__(self):
+                self.handlers = []
+
+            def on(self, handler):
+                self.handlers.append(handler)
+
+            def off(self, handler):
+                self.handlers.remove(handler)
+
+        BUS = Bus()
+
+        class Trainer:
+            def __init__(self):
+                self.model = Net()
+                BUS.on(self.stop)
+
+            def stop(self):
+                BUS.off(self.stop)
+
+        def main(trials):
+            for _ in range(trials):
+                Trainer().stop()
+        """,
+    "one handle a path, opened when a worker first needs it": """
+        import h5py
+        from torch.utils.data import DataLoader, Dataset
+
+        class Cells(Dataset):
+            def __init__(self, paths):
+                self.paths = paths
+                self.files = {}
+
+            def open(self, path):
+                file = self.files.get(path)
+                if file is None:
+                    file = h5py.File(path, "r")
+                    self.files[path] = file
+                return file
+
+            def __getitem__(self, index):
+                return torch.tensor(self.open(self.paths[index % len(self.paths)])["cell"][index])
+
+        def loader(paths):
+            return DataLoader(Cells(paths), num_workers=4)
+        """,
+    "a running mean with a method of its own to take a value in": """
+        class Loop:
+            def __init__(self, trainer):
+                self.trainer = trainer
+                self.running = None
+
+            def run(self, model, loader, optimizer):
+                for x, y in loader:
+                    loss = F.cross_entropy(model(x), y)
+                    loss.backward()
+                    optimizer.step()
+                    self.running.append(loss)
+                    if self.running.mean() > 4:
+                        self.running.reset()
+        """,
+    "a container of the values that have `detach`": """
+        def free(values):
+            out = {}
+            for key, value in values.items():
+                if callable(getattr(value, "detach", None)):
+                    out[key] = value.detach()
+                else:
+                    out[key] = value
+            return out
+
+        def train(model, loader, optimizer):
+            kept = []
+            for batch in loader:
+                logs = model.training_step(batch)
+                logs["loss"].backward()
+                optimizer.step()
+                kept.append(free(logs))
+            return kept
+        """,
+    "a step's output whose loss is detached before it is kept": """
+        def train(module, loader, optimizer):
+            outputs = []
+            for i, batch in enumerate(loader):
+                optimizer.zero_grad()
+                output = module.training_step(batch, i)
+                output["loss"].backward()
+                optimizer.step()
+                output["loss"] = output["loss"].detach()
+                outputs.append(output)
+            return module.training_epoch_end(outputs)
+        """,
+    "closures that refer to each other, kept on their object": """
+        class Metric:
+            def wrap(self, update):
+                def wrapped(*args):
+                    return inner(*args)
+
+                def inner(*args):
+                    self.count += 1
+                    return update(*args) if args else wrapped(0)
+
+                self.update = wrapped
+        """,
+    "lengths that a module hands out next to its features": """
+        class Recognizer(nn.Module):
+            def __init__(self, frontend, encoder, speakers):
+                super().__init__()
+                self.frontend = frontend
+                self.encoder = nn.GRU(8, 8)
+                self.speakers = speakers
+
+            def recognize(self, x, lens):
+                self.eval()
+                hs, hlens, mask = self.frontend(x, lens)
+                hlens_n = [None] * self.speakers
+                for i in range(self.speakers):
+                    hs[i], hlens_n[i] = self.encoder(hs[i], hlens)
+                return [h.argmax(-1) for h in hs], hlens_n
+        """,
+    "hidden states of one pass, trimmed": """
+        class Features(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.model = Net()
+
+            def forward(self, x, most):
+                feats = self.model(x).hidden_states
+                feats = [h[:, :most, :] for h in feats]
+                return feats[-1]
+        """,
+    "blocks of a model that choose their pass when they are made": """
+        class Block(nn.Module):
+            def __init__(self, split):
+                super().__init__()
+                self.conv = nn.Conv2d(8, 8, 3)
+                self.forward = self.by_slice if split else self.by_parts
+
+            def by_slice(self, x):
+                return self.conv(x)
+
+            def by_parts(self, x):
+                return self.conv(x)
+
+        def build(depth):
+            return nn.Sequential(*[Block(i % 2) for i in range(depth)])
+        """,
+    "features of the last pass that the owner's method lets go": """
+        class Up(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.conv = nn.Conv3d(8, 8, 3)
+                self.previous = None
+
+            def drop(self):
+                self.previous = None
+
+            def forward(self, x):
+                x = self.conv(x)
+                if self.previous is None:
+                    self.previous = x
+                return x
+
+        class Decoder(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.up = Up()
+
+            def forward(self, x):
+                out = torch.cat([self.up(part) for part in x.split(4)])
+                for module in self.modules():
+                    if isinstance(module, Up):
+                        module.drop()
+                return out
+        """,
+    "a cache by a small record of numbers": """
+        from dataclasses import dataclass
+
+        @dataclass(frozen=True)
+        class Size:
+            height: int
+            width: int | None = None
+
+        @functools.lru_cache(maxsize=8)
+        def grid(size: Size):
+            return torch.zeros(size.height, size.width)
+
+        def make(x):
+            return grid(Size(torch.stack([x, x]).max(), 4))
+        """,
+    "the state of a scheduler, loaded where it was saved": """
+        def resume(scheduler, rank):
+            torch.distributed.init_process_group("nccl", rank=rank)
+            scheduler.load_state_dict(torch.load("scheduler.pt"))
+        """,
+    "one of two columns, and parts that are computed with": """
+        @torch.no_grad()
+        def evaluate(model, loader):
+            scores, normed = [], []
+            for x in loader:
+                hidden = model(x)
+                scores.append(hidden[:, 1])
+                normed.append(hidden[:, 0, :] * 2)
+            return torch.cat(scores), torch.cat(normed)
+        """,
+    "a callback of the one object that lives as long as the program": """
+        class Server:
+            def __init__(self):
+                self.model = Net()
+                self.handler = self.answer
+
+            def answer(self, x):
+                return self.model(x)
+
+        def serve():
+            server = Server()
+            while True:
+                server.handler(torch.rand(8)).sum().backward()
+        """,
+    "a weak mapping whose values know nothing of their keys": """
+        import weakref
+
+        sizes = weakref.WeakKeyDictionary()
+
+        def size_of(model):
+            if model not in sizes:
+                sizes[model] = [p.detach().clone() for p in model.parameters()]
+            return sizes[model]
+
+        def main():
+            for _ in range(4):
+                size_of(Net())
+        """,
+    "a dict of the class that each attrs object gets for itself": """
+        import attrs
+
+        @attrs.define
+        class Tracker:
+            tracks: dict = attrs.field(factory=dict)
+            names: dict = {}
+
+            def observe(self, key, box):
+                self.tracks[key] = box
+                self.names["last"] = key
+        """,
     "a-result-that-numpy-takes-has-no-graph": """
 import torch
 

@@ -19,6 +19,7 @@ from .notebook import Cell
 TRACES = (
     b"torch", b"lightning", b"cupy", b"pycuda", b"numba", b"transformers", b"accelerate",
     b"no_grad", b".backward(", b"register_forward", b"_backward_hook",
+    b"cudart", b"cudamalloc", b"cudahost", b"cumem", b"hipmalloc",
 )  # fmt: skip
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from . import model as m
+from .functions import call_unseen
 from .hints import value_of_hint
-from .holders import heavy_objects
+from .holders import FRESH, heavy_objects, kind_of_key
 from .machine import Machine
 from .model import Expr, FunctionFacts, Site
 from .unknown import is_module_by_use
@@ -25,7 +26,7 @@ class Cached(NamedTuple):
     name: str
     owner: str  # the class of a method, else ""
     key: str  # "self", or the name of a parameter
-    kept: str  # in words
+    kept: str  # what the key keeps, in words; "" where it is the results that weigh
     bound: int
     weight: int
 
@@ -45,7 +46,34 @@ def cached_functions(machine: Machine) -> Iterator[Cached]:
                 owner = machine.facts.classes[function.owner].name if function.owner >= 0 else ""
                 site = function.site + m.DECORATORS
                 yield Cached(site, function.name, owner, name, kept, bound, weight)
+            elif bound == -1:
+                yield from _kept_results(machine, function)
             break
+
+
+def _kept_results(machine: Machine, function: FunctionFacts) -> Iterator[Cached]:
+    """A cache without a bound whose keys are new again and again, and whose results are tensors."""
+    params = function.params[function.owner >= 0 :]
+    fresh = [p.name for p in params if kind_of_key((), (m.NAME, p.name)) == FRESH]
+    if not fresh or not any(tensor.weight > 1 for tensor in machine.reach(_result(machine, function))):
+        return
+    owner = machine.facts.classes[function.owner].name if function.owner >= 0 else ""
+    site = function.site + m.DECORATORS
+    yield Cached(site, function.name, owner, fresh[0], "", -1, 2)
+
+
+def _result(machine: Machine, function: FunctionFacts) -> Value:
+    """What a function gives, by its annotation or by running it."""
+    value = value_of_hint(machine, machine.module_frame, function.returns, 2, ("result", function.name))
+    if value or function.returns is not None:
+        return value
+    cls = machine.home.classes.get(function.owner)
+    scope = cls.frame if isinstance(cls, Class) else machine.module_frame
+    for atom in scope.vars.get(function.name, ()):
+        if type(atom) is Function and atom.facts is function and not machine.exhausted:
+            receiver = machine.instance_of(machine.module_frame, cls, "cached")[0] if isinstance(cls, Class) else None
+            return call_unseen(machine, atom, receiver)[1]
+    return ()
 
 
 def _bound(machine: Machine, decorator: Expr) -> int | None:

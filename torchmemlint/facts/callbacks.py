@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from . import model as m
 from .events import Plain
-from .holders import heavy_objects
+from .holders import captured, heavy_objects
 from .knowledge import MODEL_NAMES
 from .machine import Frame, Machine
+from .model import FileFacts, FunctionFacts
 from .values import Bound, Class, Function, Obj, Partial, Value
-from .walk import calls, heads, last_name, nodes, statements
+from .walk import calls, calls_of, heads, last_name, nodes, statements
 
 _OWNERS = MODEL_NAMES | {"state", "trainer", "engine", "pipeline", "agent", "learner"}
 
@@ -31,7 +32,7 @@ def held_by(machine: Machine, note: Plain) -> Iterator[Held]:
     values: list[Value] = note.detail
     watched = values[0] if note.kind == "finalize" and values else ()
     found: list[Held] = []
-    for obj in _objects(machine, values[1:] if note.kind == "finalize" else values):
+    for obj in objects_in(machine, values[1:] if note.kind == "finalize" else values):
         heavy = obj.kind in ("module", "optimizer") or bool(heavy_objects((obj,)) or machine.reach((obj,)))
         made = any(loop.kind == "loop" for loop in obj.birth) or any(loop.kind == "loop" for loop in note.loops)
         named = any(name in _OWNERS for name in obj.fields) or _takes_owner(obj)
@@ -48,10 +49,34 @@ def held_by(machine: Machine, note: Plain) -> Iterator[Held]:
     return iter(sorted(found, key=lambda held: (-held.weight, not held.heavy)))
 
 
+def is_removed(facts: FileFacts, note: Plain) -> bool:
+    """Whether something takes a logger's handler out again: by its name, or by going through all of them."""
+    added = [call[3][0] for call in calls(note.frame.facts.body) if call[1] == note.site and call[3]]
+    for function in facts.functions:
+        if not {"removeHandler", "removeFilter"}.intersection(function.calls):
+            continue
+        for call in calls(function.body):
+            if last_name(call[2]) not in ("removeHandler", "removeFilter") or not call[3]:
+                continue
+            here = call[3][0][0] == m.ATTR or function is note.frame.facts
+            if (here and call[3][0] in added) or _goes_through_handlers(function):
+                return True
+    return False
+
+
+def _goes_through_handlers(function: FunctionFacts) -> bool:
+    return any(
+        node[0] == m.ATTR and node[2] in ("handlers", "filters")
+        for statement, _ in statements(function.body)
+        for head in heads(statement)
+        for node in nodes(head)
+    )
+
+
 def _argument_names(note: Plain) -> Iterator[str]:
     """The names of what a callback is registered with."""
     for statement, _ in statements(note.frame.facts.body):
-        for call in calls(statement):
+        for call in calls_of(statement):
             if call[1] == note.site:
                 yield from (last_name(argument) for argument in call[3][1:])
 
@@ -72,7 +97,11 @@ def _takes_owner(obj: Obj) -> bool:
     )
 
 
-def _objects(machine: Machine, values: list[Value]) -> Iterator[Obj]:
+def objects_in(machine: Machine, values: list[Value], depth: int = 4) -> Iterator[Obj]:
+    """The objects that values refer to: themselves, receivers of bound methods, arguments of partials, closures,
+    which may refer to one another."""
+    if not depth:
+        return
     for value in values:
         for atom in value:
             if type(atom) is Obj:
@@ -80,24 +109,7 @@ def _objects(machine: Machine, values: list[Value]) -> Iterator[Obj]:
             elif type(atom) is Bound and type(atom.receiver) is Obj:
                 yield atom.receiver
             elif type(atom) is Partial:
-                yield from _objects(machine, [atom.callee, *atom.args, *(part for _, part in atom.kwargs)])
+                given = [atom.callee, *atom.args, *(part for _, part in atom.kwargs)]
+                yield from objects_in(machine, given, depth - 1)
             elif type(atom) is Function and atom.facts.owner < 0:
-                yield from _objects(machine, [part for _, part in _captured(machine, atom)])
-
-
-def _captured(machine: Machine, function: Function) -> Iterator[tuple[str, Value]]:
-    """The variables of outer functions that an inner one refers to."""
-    if function.frame.function is None:
-        return
-    own = {param.name for param in function.facts.params}
-    names: set[Any] = {
-        node[1]
-        for statement, _ in statements(function.facts.body)
-        for head in heads(statement)
-        for node in nodes(head)
-        if node[0] == m.NAME
-    }
-    for name in sorted(names - own):
-        value = function.frame.vars.get(name)
-        if value:
-            yield name, value
+                yield from objects_in(machine, [part for _, part in captured(atom)], depth - 1)

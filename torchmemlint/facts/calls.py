@@ -8,11 +8,12 @@ from typing import Any
 from . import contexts
 from . import model as m
 from .functions import call_function
+from .holders import kind_of_key
 from .instances import call_instance, construct, is_module, ran
 from .knowledge import IN_PLACE_LIGHT, LIGHT_RESULTS
 from .library import call_external
 from .linking import module_member
-from .machine import Frame, Machine, evaluates
+from .machine import EVALUATE, Frame, Machine, evaluates
 from .model import Expr, Site
 from .objects import call_object
 from .tensors import arithmetic, tensor_method
@@ -40,21 +41,28 @@ from .values import (
 )
 
 Kwargs = dict[str, Value]
-_ABSTRACT = "NotImplementedError"
+_NOTED = frozenset(("zero_grad", "setdefault", "addHandler", "addFilter"))
 
 
 @evaluates(m.CALL)
 def _call(machine: Machine, frame: Frame, expr: Expr) -> Value:
     _, site, callee, positional, keywords = expr
     if callee[0] == m.ATTR:
-        receiver = machine.eval(frame, callee[1])
+        receiver = EVALUATE[callee[1][0]](machine, frame, callee[1])
         args, kwargs = _arguments(machine, frame, positional, keywords)
         machine.site = site
         name = callee[2]
         if machine.context is not None:
             contexts.note_call(machine, frame, expr, receiver)
-        if name == "zero_grad":
-            machine.note("zero-grad", site, frame)
+        if name in contexts.QT:
+            contexts.qt(machine, frame, name, receiver, args, site)
+        if name in _NOTED:
+            if name == "zero_grad":
+                machine.note("zero-grad", site, frame)
+            elif name == "setdefault":
+                machine.key_kind = kind_of_key(args[0], positional[0], frame.facts.body) if args and positional else ""
+            else:
+                machine.note("handler-added", site, frame, [*args, *kwargs.values()])
         if name[-1] == "_" and name[-2:] != "__":
             return _in_place(machine, frame, callee, receiver, args, kwargs, site)
         if not receiver:
@@ -67,7 +75,7 @@ def _call(machine: Machine, frame: Frame, expr: Expr) -> Value:
                 made = call_method(machine, frame, atom, name, args, kwargs, site)
             result = machine.join(result, made)
         return result
-    function = machine.eval(frame, callee)
+    function = EVALUATE[callee[0]](machine, frame, callee)
     if len(function) == 1 and type(function[0]) is External and function[0].dotted == "builtins.super":
         return _super(machine, frame)
     args, kwargs = _arguments(machine, frame, positional, keywords)
@@ -85,10 +93,10 @@ def _arguments(
         if expr[0] == m.STAR:
             args += _spread(machine, frame, machine.eval(frame, expr[1]))
         else:
-            args.append(machine.eval(frame, expr))
+            args.append(EVALUATE[expr[0]](machine, frame, expr))
     kwargs: Kwargs = {}
     for name, expr in keywords:
-        value = machine.eval(frame, expr)
+        value = EVALUATE[expr[0]](machine, frame, expr)
         if name:
             kwargs[name] = value
             continue
@@ -97,6 +105,11 @@ def _arguments(
                 for field, part in atom.fields.items():
                     if field[:1] == "[":
                         kwargs[field[1:-1]] = part
+                    elif field == "*":
+                        kwargs["*"] = machine.join(kwargs.get("*", UNKNOWN), part)
+            elif type(atom) is Tensor and atom.bundle:  # a module's dictionary of results
+                part = (Tensor(atom.graph, atom.weight, atom.node, atom.size),)
+                kwargs["*"] = machine.join(kwargs.get("*", UNKNOWN), part)
     return args, kwargs
 
 
@@ -120,6 +133,8 @@ def _super(machine: Machine, frame: Frame) -> Value:
 
 def call(machine: Machine, frame: Frame, callee: Value, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
     """Call a value."""
+    if len(callee) == 1:
+        return _call_atom(machine, frame, callee[0], args, kwargs, site)
     result: Value = UNKNOWN
     for atom in callee:
         result = machine.join(result, _call_atom(machine, frame, atom, args, kwargs, site))
@@ -203,6 +218,8 @@ def _own_method(
     found = atom.cls.find(name)
     if found is None:
         return None
+    if any(type(member) is Function and member.kind == "abstract" for member in found):
+        return unknown_call(machine, frame, (m.ATTR, (m.NAME, "self"), name), args, kwargs, site, receiver=(atom,))
     result: Value = UNKNOWN
     whole = atom.kind == "module" and _receiver(frame) is not atom and _computes(found)
     machine.module_depth += whole

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from . import model as m
 from .model import Expr, FunctionFacts, Site
-from .walk import calls, heads, last_name, nodes, statements
+from .walk import calls_of, heads, last_name, nodes, statements
 
 _WORDS = ("ckpt", "checkpoint", "state", "model", "weight", "resume", "pretrained", "optim", "snapshot")
 
-_SMALL = ("scaler", "rng", "random", "metric", "statistic", "index", "config", "arg")
+_SMALL = ("scaler", "sched", "rng", "random", "metric", "statistic", "index", "config", "arg")
 
 
 class Load(NamedTuple):
@@ -28,13 +28,13 @@ def loads(function: FunctionFacts) -> Iterator[Load]:
     if "load" not in function.calls:
         return
     for statement, _ in statements(function.body):
-        for call in calls(statement):
+        for call in calls_of(statement):
             if call[2] == (m.ATTR, (m.NAME, "torch"), "load"):
                 target = None
                 if statement[0] == m.ASSIGN and statement[3] == call and len(statement[2]) == 1:
                     target = statement[2][0]
                 words = [str(node[-1]).lower() for part in (call[3], target or ()) for node in _names(part)]
-                words += [last_name(other[2]).lower() for other in calls(statement) if other is not call]
+                words += [last_name(other[2]).lower() for other in calls_of(statement) if other is not call]
                 named = any(word in text for text in words for word in _WORDS)
                 named = named and not any(word in text for text in words for word in _SMALL)
                 yield Load(statement[1], call, target, named)
@@ -48,7 +48,7 @@ def consumed(function: FunctionFacts, place: Expr) -> Site:
     """The last call of `load_state_dict` that takes a part of a place; -1 if there is none."""
     found = -1
     for statement, _ in statements(function.body):
-        for call in calls(statement):
+        for call in calls_of(statement):
             if last_name(call[2]).startswith("load_state_dict") and any(
                 node == place for argument in call[3] for node in nodes(argument)
             ):
@@ -56,11 +56,42 @@ def consumed(function: FunctionFacts, place: Expr) -> Site:
     return found
 
 
-def mentioned_after(function: FunctionFacts, place: Expr, site: Site) -> bool:
-    """Whether a place is named, bound again or deleted after a statement."""
-    for statement, _ in statements(function.body):
-        if statement[1] > site:
-            for head in heads(statement):
-                if any(node == place for node in nodes(head)):
-                    return True
-    return False
+def wanted_after(function: FunctionFacts, place: Expr, parts: frozenset[str], site: Site = -1) -> bool:
+    """Whether a place is named, bound again or deleted after a statement; but for asking whether it is there, and
+    for small parts that are loaded nowhere, `place["epoch"]`."""
+    return any(
+        statement[1] > site and any(_wants(head, place, parts) for head in heads(statement))
+        for statement, _ in statements(function.body)
+    )
+
+
+def _wants(expr: object, place: Expr, parts: frozenset[str]) -> bool:
+    if type(expr) is not tuple or not expr:
+        return False
+    if expr == place:
+        return True
+    if expr[0] == m.ITEM and expr[1] == place:
+        return expr[2][0] != m.CONST or expr[2][1] in parts
+    if expr[0] == m.CALL and expr[2] == (m.ATTR, place, "get") and expr[3]:
+        return expr[3][0][0] != m.CONST or expr[3][0][1] in parts
+    if expr[0] == m.COND and expr[1] == place:
+        return any(_wants(arm, place, parts) for arm in expr[2:])
+    if expr[0] == m.NOT and expr[1] == place:
+        return False
+    if expr[0] == m.COMPARE and expr[1] in ("Is", "IsNot", "In", "NotIn"):
+        return False
+    return any(_wants(part, place, parts) for part in expr)
+
+
+def loaded_parts(functions: Iterable[FunctionFacts], place: Expr) -> frozenset[str]:
+    """The keys of the states that go into a module or an optimizer: "model", "optim"."""
+    return frozenset(
+        str(node[2][1])
+        for function in functions
+        for statement, _ in statements(function.body)
+        for call in calls_of(statement)
+        if last_name(call[2]).startswith("load_state_dict")
+        for argument in call[3]
+        for node in nodes(argument)
+        if node[0] == m.ITEM and node[1] == place and node[2][0] == m.CONST
+    )

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from .events import Loops, Store
+from .events import Store
 from .machine import Frame, Loop, Machine
 from .places import describe
-from .values import ANY, ATTACHED, Obj
+from .values import ANY, ATTACHED
 
 _TO_DEVICE = frozenset("to cuda to_device send_to_device move_to_device move_data_to_device".split())
 
@@ -31,7 +31,7 @@ def collected_on_device(machine: Machine) -> Iterator[Collected]:
     for store in machine.stores:
         if not store.tensors or any(t.graph == ATTACHED for t in store.tensors) or not machine.is_home(store.site):
             continue
-        loop = _growing(machine, store)
+        loop = growing(machine, store)
         if loop is None or not any(tensor.size == ANY for tensor in store.tensors):
             continue
         given = {tensor.node for tensor in store.tensors}
@@ -54,21 +54,15 @@ def _moves_inputs(store: Store) -> bool:
     return False
 
 
-def _growing(machine: Machine, store: Store) -> Loop | None:
+def growing(machine: Machine, store: Store) -> Loop | None:
     """The loop whose rounds add to the place."""
     if store.how == "set" and not _concatenated(machine, store):
         return None
     if store.how not in ("set", "grow", "keyed"):
         return None
-    born = _birth(store)
+    born = store.birth
     repeats = [loop for loop in store.loops if loop not in born and loop.kind == "loop" and type(loop.site) is int]
     return repeats[-1] if repeats else None
-
-
-def _birth(store: Store) -> Loops:
-    if isinstance(store.owner, Obj):
-        return store.owner.birth
-    return store.owner.births.get(store.key, ())
 
 
 def _concatenated(machine: Machine, store: Store) -> bool:

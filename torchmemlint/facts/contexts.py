@@ -6,7 +6,7 @@ What it puts into globals belongs to its process alone and lives as long as that
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from . import model as m
@@ -31,7 +31,7 @@ from .values import (
     Value,
     constant,
 )
-from .walk import calls as calls_of
+from .walk import calls_of
 
 Kwargs = dict[str, Value]
 
@@ -56,6 +56,7 @@ _POOL_ROOTS = (
     "loky",
 )
 _PASS_THROUGH = ("Subset", "ConcatDataset", "StackDataset", "ChainDataset", "random_split")
+_FILLED = ("list", "dict", "set", "deque")
 _THREAD_BASES = ("Thread", "QThread", "QRunnable", "Timer")
 _PROCESS_BASES = ("Process", "SpawnProcess", "ForkProcess")
 
@@ -70,6 +71,7 @@ class Context(NamedTuple):
     receiver: Any = None  # the object whose method the thread runs
     method: str = ""  # how the process starts, where that is known
     creator: FunctionFacts | None = None  # the function that starts the thread
+    initial: bool = False  # before the worker's first task
 
 
 class Kept(NamedTuple):
@@ -131,6 +133,8 @@ def _keep(machine: Machine, frame: Frame, owner: Obj | Frame, key: str, value: V
     kind = "thread-store" if context.kind == "thread" else "worker-store"
     if isinstance(owner, Obj) and owner.kind == "queue":
         kind = "queue-put"
+    if all(type(atom) is Obj and atom.kind in _FILLED and atom.home == (owner, key) for atom in value) and value:
+        return  # a container that is there already: what went into it is noted where it did
     detail = Kept(owner, key, how, what, weight, context, machine.conditions, machine.loops)
     machine.note(kind, site, frame, detail)
 
@@ -175,7 +179,7 @@ def in_worker(machine: Machine, frame: Frame, target: Value, args: list[Value], 
     return made
 
 
-def _items(value: Value) -> list[Value]:
+def items_of(value: Value) -> list[Value]:
     """The parts of an `args=(...)` tuple."""
     for atom in value:
         if type(atom) is Obj:
@@ -192,7 +196,8 @@ def _pool(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, sit
         machine.put(obj.fields, "$method", (Const(method),))
     setup = kwargs.get("initializer", args[1] if len(args) > 1 else UNKNOWN)
     given = kwargs.get("initargs", args[2] if len(args) > 2 else UNKNOWN)
-    in_worker(machine, frame, setup, _items(given), Context("process", site, setup=True, method=method))
+    context = Context("process", site, setup=True, method=method, initial=True)
+    in_worker(machine, frame, setup, items_of(given), context)
     return (obj,)
 
 
@@ -209,9 +214,9 @@ def pool_method(
     if name == "submit" or name == "schedule":
         given = rest
     elif name in _ONE_CALL:
-        given = _items(kwargs.get("args", rest[0] if rest else UNKNOWN))
+        given = items_of(kwargs.get("args", rest[0] if rest else UNKNOWN))
     elif "starmap" in name:
-        given = _items(machine.iterate(frame, rest[0])) if rest else []
+        given = items_of(machine.iterate(frame, rest[0])) if rest else []
     else:
         given = [machine.iterate(frame, value) for value in rest[: 1 if obj is None or name != "map" else None]]
     method = constant(obj.fields.get("$method", UNKNOWN)) if obj is not None else ...
@@ -227,7 +232,11 @@ def pool_method(
 def _process(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site, method: str = "") -> Value:
     target = kwargs.get("target", args[1] if len(args) > 1 else UNKNOWN)
     in_worker(
-        machine, frame, target, _items(kwargs.get("args", UNKNOWN)), Context("process", site, setup=True, method=method)
+        machine,
+        frame,
+        target,
+        items_of(kwargs.get("args", UNKNOWN)),
+        Context("process", site, setup=True, method=method),
     )
     return (machine.allocate(frame, ("process", site), "process"),)
 
@@ -236,7 +245,7 @@ def _spawn(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, si
     """`torch.multiprocessing.spawn(fn, args)`: `fn(rank, *args)` [docs]."""
     target = kwargs.get("fn", args[0] if args else UNKNOWN)
     given = kwargs.get("args", args[1] if len(args) > 1 else UNKNOWN)
-    in_worker(machine, frame, target, [LIGHT, *_items(given)], Context("process", site, setup=True, method="spawn"))
+    in_worker(machine, frame, target, [LIGHT, *items_of(given)], Context("process", site, setup=True, method="spawn"))
     return UNKNOWN
 
 
@@ -280,6 +289,13 @@ def _queue(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, si
     return (obj,)
 
 
+def _pipe(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    """`SimpleQueue`: a pipe, whose `put` waits when it is full [docs: multiprocessing]."""
+    obj = machine.allocate(frame, ("queue", site), "queue", "multiprocessing")
+    obj.bounded = True
+    return (obj,)
+
+
 _CALLS: dict[str, Callable[..., Value]] = {
     **dict.fromkeys(_POOLS, _pool),
     "Process": _process,
@@ -289,6 +305,7 @@ _CALLS: dict[str, Callable[..., Value]] = {
     "delayed": _delayed,
     "JoinableQueue": _queue,
     "Queue": _queue,
+    "SimpleQueue": _pipe,
 }
 
 
@@ -297,6 +314,8 @@ def call(machine: Machine, frame: Frame, dotted: str, args: list[Value], kwargs:
     if dotted in _HANDLES:
         return (Light("handle"),)
     base, _, tail = dotted.rpartition(".")
+    if dotted in ("multiprocessing.pool.ThreadPool", "multiprocessing.dummy.Pool"):
+        return (machine.allocate(frame, ("executor", site), "executor"),)
     made = _CALLS.get(tail)
     if made is not None and ("multiprocess" in base or base.split(".", 1)[0] in ("pathos", "pebble", "mpire", "loky")):
         return made(machine, frame, args, kwargs, site)
@@ -326,8 +345,9 @@ def loader(machine: Machine, frame: Frame, obj: Obj, args: list[Value], kwargs: 
     count = constant(workers)
     if count == 0:
         return
-    if constant(kwargs.get("persistent_workers", UNKNOWN)) is True:
-        machine.put(obj.fields, "$persistent", LIGHT)
+    persistent = constant(kwargs["persistent_workers"]) if "persistent_workers" in kwargs else False
+    if persistent:  # True, or an expression: mostly whether there are workers at all
+        machine.put(obj.fields, "$persistent", (Const(persistent is True),))
     method = constant(kwargs.get("multiprocessing_context", UNKNOWN))
     context = Context("loader", site, method=method if isinstance(method, str) else "")
     dataset = kwargs.get("dataset", args[0] if args else UNKNOWN)
@@ -391,8 +411,39 @@ def start(machine: Machine, frame: Frame, obj: Obj, site: Site) -> None:
             in_thread(machine, frame, target, [], site)
 
 
-def is_worker(obj: Obj) -> bool:
+QT = frozenset(("moveToThread", "connect", "start", "tryStart"))
+
+
+def qt(machine: Machine, frame: Frame, name: str, receiver: Value, args: list[Value], site: Site) -> None:
+    """Qt runs slots of moved objects, and runnables that a pool starts, in other threads [docs: QThread]."""
+    from .python import in_thread
+
+    if name == "moveToThread":
+        for atom in receiver:
+            if type(atom) is Obj:
+                machine.put(atom.fields, "$moved", LIGHT)
+    for given in args[:1] if name != "moveToThread" else ():
+        for atom in given:
+            if name == "connect":
+                if type(atom) is Bound and isinstance(atom.receiver, Obj) and "$moved" in atom.receiver.fields:
+                    in_thread(machine, frame, (atom,), [], site)
+            elif type(atom) is Obj and atom not in receiver and kind_of_worker(atom.cls) == "thread":
+                start(machine, frame, atom, site)
+
+
+def workers_in(obj: Obj) -> Iterator[Obj]:
+    """An object that is a worker, or those in a pair of them: `(thread, worker)`."""
+    if _is_worker(obj):
+        yield obj
+    elif obj.kind == "tuple":
+        for part in obj.fields.values():
+            yield from (atom for atom in part if type(atom) is Obj and _is_worker(atom))
+
+
+def _is_worker(obj: Obj) -> bool:
     """Whether an object stands for work that goes on, or for its result: a process, a thread, a future."""
+    if "$moved" in obj.fields:  # to another thread, by Qt
+        return True
     if obj.kind in ("pool", "process", "executor", "thread", "future"):
         return True
     return (obj.kind == "loader" and "$persistent" in obj.fields) or (
@@ -466,7 +517,7 @@ def note_call(machine: Machine, frame: Frame, call: Expr, receiver: Value) -> No
     """Note calls that mean something in a worker: a tensor that goes to a device."""
     if machine.context.kind == "loader":
         name = call[2][2]
-        if name == "cuda" and not call[3] and any(type(atom) is Obj for atom in receiver):
+        if name == "cuda" and not call[3] and call[2][1][0] != m.CALL and any(type(atom) is Obj for atom in receiver):
             return  # a module of the data set: whoever made it
         if name == "cuda" or _to_device(machine, frame, call):
             machine.note("loader-device", call[1], frame, machine.context)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from . import model as m
 from .machine import Frame, Machine
 from .model import ClassFacts, Expr, FunctionFacts
-from .values import OFF, Class, External, Function, Mode, Value
+from .values import OFF, Class, External, Function, Mode, Obj, Value
+from .walk import calls, last_name, statements
 
 _CACHES = ("functools.lru_cache", "functools.cache")
 
@@ -13,19 +16,36 @@ _CACHES = ("functools.lru_cache", "functools.cache")
 def define_function(machine: Machine, frame: Frame, facts: FunctionFacts) -> Value:
     """The function that a `def` or lambda makes, with what its decorators do to it."""
     function = Function(facts, frame, None)
+    if len(facts.body) == 1 and facts.body[0][0] == m.RAISE and _is_not_implemented(facts.body[0][2]):
+        function.kind = "abstract"
+    value: Value = (function,)
     for decorator in reversed(facts.decorators):
-        _decorate(machine, frame, function, decorator)
-    return (function,)
+        value = _decorate(machine, frame, function, decorator, value)
+    return value
 
 
-def _decorate(machine: Machine, frame: Frame, function: Function, decorator: Expr) -> None:
+def _is_not_implemented(raised: Expr | None) -> bool:
+    """`raise NotImplementedError`, `raise NotImplementedError("...")`."""
+    if raised is not None and raised[0] == m.CALL:
+        raised = raised[2]
+    return raised == (m.NAME, "NotImplementedError")
+
+
+def _decorate(machine: Machine, frame: Frame, function: Function, decorator: Expr, value: Value) -> Value:
+    """What a decorator makes of a function: itself with a property of its own, or what stores its results."""
     if decorator[0] == m.ATTR and decorator[2] in ("setter", "getter", "deleter"):
         function.kind = "setter"
-        return
+        return value
     for atom in machine.eval(frame, decorator):
-        if type(atom) is Mode:
+        if _stores(machine, atom) and last_name(decorator) != "wraps":
+            value = _wrapped(machine, frame, function, atom, value)
+        elif type(atom) is Mode:
             function.grad = atom.grad
             function.mode = atom.name
+        elif type(atom) is Function:
+            mode = _mode_around(machine, atom)
+            if mode is not None:
+                function.grad = mode
         elif type(atom) is External:
             name = atom.dotted
             tail = name.rsplit(".", 1)[-1]
@@ -40,6 +60,53 @@ def _decorate(machine: Machine, frame: Frame, function: Function, decorator: Exp
                 function.kind = "property"
             elif name.endswith("contextmanager"):
                 function.kind = "manager"
+            elif name == "abc.abstractmethod":
+                function.kind = "abstract"
+    for atom in value:
+        if type(atom) is Function and atom is not function:
+            atom.kind = function.kind
+    return value
+
+
+def _stores(machine: Machine, decorator: Any) -> bool:
+    """Whether what a decorator of the project puts around a function adds to something that stays, like a memo."""
+    if type(decorator) is Function:
+        if not decorator.facts.inner and decorator.frame.unit is not machine.home:
+            return False  # it enters the function into a register, of which that file knows
+        functions = decorator.frame.unit.facts.functions
+        around = [decorator.facts, *(functions[index] for index in decorator.facts.inner)]
+        return any(facts.flags & (m.GROWS | m.KEEPS) for facts in around)
+    if type(decorator) is Class and not decorator.external:
+        return any(type(f) is Function and f.facts.flags & m.GROWS for f in decorator.find("__call__") or ())
+    return False
+
+
+def _wrapped(machine: Machine, frame: Frame, function: Function, decorator: Any, value: Value) -> Value:
+    made = machine.call(frame, (decorator,), [value], {}, function.facts.site + m.DECORATORS)
+    found = tuple(atom for atom in made if type(atom) in (Function, Obj))
+    for atom in found:
+        if type(atom) is Function and atom is not function:
+            atom.around = function
+    return found or value
+
+
+def _mode_around(machine: Machine, decorator: Function) -> int | None:
+    """The grad mode in which a decorator of the project calls what it decorates: the inner function that it hands
+    out does so in a `with`."""
+    facts = decorator.facts
+    if not facts.params or not facts.inner:
+        return None
+    wrapped = facts.params[0].name
+    for index in facts.inner:
+        for statement, _ in statements(decorator.frame.unit.facts.functions[index].body):
+            if statement[0] != m.WITH or wrapped not in {last_name(call[2]) for call in calls(statement[3])}:
+                continue
+            for context, _ in statement[2]:
+                for atom in machine.eval(decorator.frame, context):
+                    if type(atom) is Mode:
+                        machine.entered.add(atom.site)
+                        return atom.grad
+    return None
 
 
 def define_class(machine: Machine, frame: Frame, index: int, facts: ClassFacts) -> Value:
@@ -73,6 +140,7 @@ def define_class(machine: Machine, frame: Frame, index: int, facts: ClassFacts) 
     machine.stack.pop()
     for value in inner.vars.values():
         for atom in value:
+            atom = atom.innermost if type(atom) is Function else atom
             if type(atom) is Function and atom.frame is inner:
                 atom.owner = klass
                 if grad is not None:

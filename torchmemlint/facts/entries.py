@@ -4,41 +4,105 @@ from __future__ import annotations
 
 from . import expressions as _expressions  # noqa: F401  registers what evaluates and executes
 from . import knowledge
+from . import model as m
 from . import statements as _statements  # noqa: F401
-from .contexts import context_of_entry, is_dataset
+from .contexts import Kept, context_of_entry, is_dataset
+from .events import Store
 from .functions import call_unseen
 from .linking import Project
 from .machine import Frame, Machine
-from .model import FileFacts
-from .relevance import worth_running
+from .model import Expr, Stmt
+from .outline import Outline
 from .unknown import modules_by_use
-from .values import ASSUMED, OFF, ON, Class, Function, Light, Mode, Obj
+from .values import ASSUMED, ATTACHED, OFF, ON, Class, Function, Light, Mode, Obj
 
 _ROUNDS = 2
+_FEW = 7  # entries of a table that is not worth putting off
 
 
-def run(facts: FileFacts, path: str = "", project: Project | None = None) -> Machine:
+def run(outline: Outline, path: str = "", project: Project | None = None) -> Machine:
     """Run everything in a file, with what it uses of the project; returns the machine with what it noted."""
-    machine = Machine(facts, path, project)
-    machine.used_as_modules = modules_by_use(facts)
+    machine = Machine(outline, path, project)
+    machine.used_as_modules = modules_by_use(outline.facts)
     machine.stack.append(machine.module_frame)
     machine.grad = ON
-    machine.block(machine.module_frame, facts.functions[0].body)
+    machine.block(machine.module_frame, _without_tables(machine, outline))
     machine.stack.pop()
-    worth = worth_running(facts)
+    worth = outline.worth
+    classes = [cls for cls in machine.home.classes.values() if isinstance(cls, Class)]
     _functions(machine, machine.module_frame, worth)
-    for cls in [cls for cls in machine.home.classes.values() if isinstance(cls, Class)]:
+    for cls in classes:
         _methods(machine, cls, worth)
+    later = outline.releasing
+    if later and (machine.stores or machine.plain):
+        _functions(machine, machine.module_frame, later)
+        keeping = _keeping(machine)
+        for cls in classes:
+            if any(id(entry) in keeping for entry in cls.mro):
+                _methods(machine, cls, later)
     return machine
+
+
+def _without_tables(machine: Machine, outline: Outline) -> list[Stmt]:
+    """The module's body but for big tables of constants, which are made when somebody looks at them."""
+    body = []
+    pending, _ = outline.bindings
+    for statement in outline.facts.functions[0].body:
+        if statement[0] == m.ASSIGN and len(statement[2]) == 1 and statement[2][0][0] == m.NAME:
+            name = statement[2][0][1]
+            if _is_table(statement[3]) and len(pending[name]) == 1:
+                machine.home.pending[name] = [statement]
+                continue
+        body.append(statement)
+    return body
+
+
+def _is_table(value: Expr) -> bool:
+    """`{"a": Config(size=1), ...}`, or a call that is given one."""
+    if value[0] == m.CALL and value[2][0] == m.NAME and len(value[3]) == 1 and not value[4]:
+        value = value[3][0]
+    return value[0] == m.DICT and len(value[2]) > _FEW and all(_is_entry(item) for _, item in value[2])
+
+
+def _is_entry(value: Expr) -> bool:
+    if value[0] == m.CALL:
+        return value[2][0] == m.NAME and all(_is_entry(part) for part in (*value[3], *(item for _, item in value[4])))
+    if value[0] == m.NEW:
+        return all(_is_entry(item) for item in value[3])
+    if value[0] == m.DICT:
+        return all(key is not None and _is_entry(item) for key, item in value[2])
+    return value[0] in (m.CONST, m.NAME, m.TEXT, m.UNARY)
+
+
+def _keeping(machine: Machine) -> set[int]:
+    """The classes, by identity, of objects that something was put into or noted of, and their bases."""
+    objects: set[Obj] = {note.frame.receiver for note in machine.plain if isinstance(note.frame.receiver, Obj)}
+    owners = [store.owner for store in machine.stores if _may_stay(store)]
+    owners += [note.detail.owner for note in machine.plain if isinstance(note.detail, Kept)]
+    for owner in owners:
+        current: Obj | Frame | None = owner
+        while isinstance(current, Obj) and current not in objects:
+            objects.add(current)
+            current = None if current.home is None else current.home[0]
+    return {id(entry) for obj in objects if isinstance(obj.cls, Class) for entry in obj.cls.mro}
+
+
+def _may_stay(store: Store) -> bool:
+    """Whether a rule could speak of a store, unless something lets go of it."""
+    if any(tensor.graph == ATTACHED for tensor in store.tensors):
+        return True
+    return store.how in ("grow", "keyed") and any(
+        loop.kind in ("loop", "call") and loop not in store.birth for loop in store.loops
+    )
 
 
 def _functions(machine: Machine, frame: Frame, worth: set[int]) -> None:
     indices = {id(machine.facts.functions[index]): index for index in worth}
     pending = [
-        atom
+        atom.innermost
         for value in list(frame.vars.values())
         for atom in value
-        if type(atom) is Function and id(atom.facts) in indices and atom.frame is frame
+        if type(atom) is Function and id(atom.innermost.facts) in indices and atom.innermost.frame is frame
     ]
     called = {name for function in machine.facts.functions for name in function.calls}
     pending.sort(key=lambda function: function.facts.name in called)  # callers before what they call
@@ -67,8 +131,9 @@ def _templates(machine: Machine, cls: Class) -> list[Function]:
     return list(found.values())
 
 
-def enter(machine: Machine, function: Function, receiver: object) -> None:
-    """Run a function as code that is not seen would: again and again, with grad mode as the framework has it."""
+def enter(machine: Machine, function: Function, receiver: object) -> bool:
+    """Run a function as code that is not seen would: again and again, with grad mode as the framework has it. Returns
+    whether anything that was there before has changed."""
     name = function.facts.name
     loop = machine.loop_at(machine.module_frame, ("entry", id(function.facts), id(receiver)), "call")
     loop.name = name
@@ -85,9 +150,10 @@ def enter(machine: Machine, function: Function, receiver: object) -> None:
         machine.escape(value)
         machine.entered.update(atom.site for atom in value if type(atom) is Mode)
 
-    machine.branch(machine.module_frame, [body, lambda: None], conditional=False)
+    changed = machine.branch(machine.module_frame, [body, lambda: None], conditional=False)
     machine.loops, machine.grad = outer
     machine.context = None
+    return changed
 
 
 def _grad_of_entry(function: Function, receiver: object) -> int:
@@ -104,10 +170,10 @@ def _grad_of_entry(function: Function, receiver: object) -> int:
 
 def _methods(machine: Machine, cls: Class, worth: set[int]) -> None:
     own = [
-        function
+        atom.innermost
         for value in cls.frame.vars.values()
-        for function in value
-        if type(function) is Function and function.frame is cls.frame and function.kind != "setter"
+        for atom in value
+        if type(atom) is Function and atom.innermost.frame is cls.frame and atom.kind != "setter"
     ]
     indices = {id(machine.facts.functions[index]) for index in worth}
     again = ("__getitem__", "__iter__") if is_dataset(cls) else ()  # a loader's worker calls them as well
@@ -127,12 +193,16 @@ def _methods(machine: Machine, cls: Class, worth: set[int]) -> None:
     machine.reached = reached  # what the constructor alone reaches is called again by others
     called = {name for function in own for name in function.facts.calls}
     wanted.sort(key=lambda f: (f.facts.name.startswith("_"), f.facts.name in called))
-    entered = []
+    entered: dict[Function, int] = {}  # with the number of changes when each began
+    changes = 0
     for _ in range(_ROUNDS):
         for function in wanted:
-            if function in entered or id(function.facts) not in machine.reached or function.facts.name in again:
-                if function not in entered:
-                    entered.append(function)
-                given = None if function.kind == "static" else (cls if function.kind == "class" else receiver)
-                if function.facts.name != "__init__" and not machine.exhausted:
-                    enter(machine, function, given)
+            seen = entered.get(function, -1)
+            if seen == changes or (
+                seen < 0 and id(function.facts) in machine.reached and function.facts.name not in again
+            ):
+                continue
+            entered[function] = changes
+            given = None if function.kind == "static" else (cls if function.kind == "class" else receiver)
+            if function.facts.name != "__init__" and not machine.exhausted:
+                changes += enter(machine, function, given)

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .values import Obj
+
 if TYPE_CHECKING:
     from .machine import Frame, Loop
     from .model import Site
-    from .values import Obj, Tensor
+    from .values import Tensor
 
 NEVER = 1 << 60
 Loops = tuple["Loop", ...]
@@ -41,6 +43,11 @@ class Store(NamedTuple):
     fresh: bool = False  # they were made in the innermost round
     key_kind: str = ""  # of `container[key] = value`, see holders.py
 
+    @property
+    def birth(self) -> Loops:
+        """The loops that were running when the place was made."""
+        return self.owner.birth if isinstance(self.owner, Obj) else self.owner.births.get(self.key, ())
+
 
 class Reset(NamedTuple):
     """A place is emptied or replaced. `how`: "clear", "replace", "pop", "trim"."""
@@ -52,6 +59,7 @@ class Reset(NamedTuple):
     loops: Loops
     conditions: int
     frame: Frame
+    threaded: bool = False  # while a thread, or a worker, runs
 
 
 class Backward(NamedTuple):

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from . import knowledge
 from .events import NEVER, Backward, Loops, ModuleCall, Plain, Reset, Store
+from .holders import FRESH, IDENTITY
 from .machine import Frame, Loop, Machine
 from .model import FileFacts, Site
 from .places import Holder, describe, describe_object
@@ -173,9 +174,9 @@ class Evidence:
         """A container that is differentiated in a loop but never emptied: a second pass through what is left
         would fail, so only a part of it is used and the rest stays."""
         return (
-            store.how == "grow"
-            and any(loop.backward and loop not in self._birth(store) for loop in store.loops if loop.kind == "loop")
-            and describe(store.owner, store.key, self.machine).kind != "local"
+            (store.how == "grow" or (store.how == "keyed" and store.key_kind in (FRESH, IDENTITY)))
+            and any(loop.backward and loop not in store.birth for loop in store.loops if loop.kind == "loop")
+            and self._holder(store).kind != "local"
             and not self._released(store)
         )
 
@@ -193,13 +194,16 @@ class Evidence:
     def _retained_for(self, store: Store) -> bool:
         """Whether a backward pass in the loop goes through what earlier rounds left in the place: possible
         only with `retain_graph=True`, and each step then goes through all earlier ones."""
+        retaining = [backward for backward in self.machine.backwards if backward.retain]
+        if not retaining:
+            return False
         since = min(store.summed, store.carried)
         ancestors = self.machine.derivation.ancestors
         written = {other.node for other in self.machine.stores if other.owner is store.owner and other.key == store.key}
         return any(
             not written.isdisjoint(ancestors(node))
-            for backward in self.machine.backwards
-            if backward.retain and any(loop in backward.loops for loop in _older(store, since))
+            for backward in retaining
+            if any(loop in backward.loops for loop in _older(store, since))
             for node in backward.nodes
         )
 
@@ -207,7 +211,7 @@ class Evidence:
         holder = self._holder(store)
         if isinstance(store.owner, Obj) and store.owner.bounded:
             return
-        born = self._birth(store)
+        born = store.birth
         repeats = [loop for loop in store.loops if loop not in born and loop.kind in _REPEATS]
         since = min(store.summed, store.carried)
         if store.how not in ("grow", "keyed"):
@@ -246,13 +250,13 @@ class Evidence:
             named=self._says_evaluation(store),
             escaped=(id(store.owner), store.key) in self._marks[1],
             handed_on=self._handed_on(store),
-            released=self._released(store),
-            closed=any(name in knowledge.CLOSERS for name in self._released_in(store)),
+            released=self._released(store) or (not growing and self._let_go_elsewhere(holder, store.frame.name)),
+            closed=any(name in knowledge.CLOSERS for name in self.released_in(store)),
             wide=any(self._is_wide(tensor) for tensor in kept),
             threaded=store.thread or any(label[2] in self._threaded for label in calls),
             origins=tuple(origins),
             small=not store.objects and all(tensor.size in (SCALAR, FEW) for tensor in kept),
-            remade=any(loop.kind in _REPEATS for loop in born),
+            remade=any(loop.kind in _REPEATS for loop in _kept_since(store.owner, born)),
             weight=weight,
             related=_trail_notes(store),
             store_event=store,
@@ -278,13 +282,7 @@ class Evidence:
     @functools.cached_property
     def releases(self) -> Releases:
         """Who lets go of what, by the text of the files in the run."""
-        return Releases([unit.facts for unit in self.machine.units.values()])
-
-    def _birth(self, store: Store) -> Loops:
-        owner = store.owner
-        if isinstance(owner, Obj):
-            return owner.birth
-        return owner.births.get(store.key, ())
+        return Releases(unit.outline.releases for unit in self.machine.units.values())
 
     def _places(self, store: Store) -> Iterator[tuple[Obj | Frame, str]]:
         """The place of a store and the places that hold it: emptying one of them releases the value."""
@@ -304,6 +302,8 @@ class Evidence:
             for reset in self._resets.get((id(owner), key), ()):
                 if loop not in reset.loops or reset.site == store.site:
                     continue
+                if reset.how == "pop" and self.releases.is_debugging(reset.frame.name):
+                    continue
                 if reset.how in ("pop", "trim"):
                     return True
                 if reset.conditions <= loop.conditions or (reset.conditions <= store.conditions and depth == 0):
@@ -318,14 +318,19 @@ class Evidence:
                 return True
         return False
 
-    def _released_in(self, store: Store) -> set[str]:
+    def released_in(self, store: Store) -> set[str]:
         """The functions that empty the place."""
         return {
             reset.frame.name for owner, key in self._places(store) for reset in self._resets.get((id(owner), key), ())
         } - {"__init__"}
 
     def _released(self, store: Store) -> bool:
-        return bool(self._released_in(store))
+        return bool(self.released_in(store))
+
+    def _let_go_elsewhere(self, holder: Holder, storing: str) -> bool:
+        """Whether another method lets the attribute go, perhaps of another instance, and something calls it."""
+        names = self.releases.of(holder.text.rsplit(".", 1)[-1]) - {"__init__", storing}
+        return holder.kind == "attribute" and not names.isdisjoint(self.program.called)
 
     def _is_spent(self, store: Store, kept: list[Tensor]) -> bool:
         """Whether a backward pass has gone through all that a value was made from."""
@@ -336,7 +341,7 @@ class Evidence:
             node
             for node in derivation.ancestors(store.node)
             if node in derivation.labels
-            and derivation.labels[node][0] in ("module", "loss", "wide-loss", "differentiated")
+            and derivation.labels[node][0] in ("module", "loss", "wide-loss", "differentiated", "step")
         ]
         return bool(made) and all(node in derivation.spent for node in made)
 
@@ -471,18 +476,34 @@ def _in_pipeline(frame: Frame) -> bool:
     return receiver.kind != "module" and any(name.endswith("Pipeline") for name in receiver.cls.external)
 
 
+def _kept_since(owner: Obj | Frame, born: Loops) -> Loops:
+    """The loops that were running when the place was made, or whatever has held it longest: what goes into an
+    older container does not go with the round that it was made in."""
+    current: Obj | Frame | None = owner
+    for _ in range(6):
+        if not isinstance(current, Obj) or current.home is None:
+            break
+        holder, key = current.home
+        since = holder.birth if isinstance(holder, Obj) else holder.births.get(key, ())
+        if len(since) < len(born):
+            born = since
+        current = holder
+    return born
+
+
 def _older(store: Store, since: int) -> list[Loop]:
     """The loops whose current round began after the place was first written."""
     return [loop for loop, start in zip(store.loops, store.starts, strict=True) if start > since]
 
 
-def _rank(retention: Retention) -> tuple[bool, int, bool, bool, int]:
+def _rank(retention: Retention) -> tuple[bool, int, bool, bool, int, bool]:
     return (
         retention.growing,
         retention.weight,
         bool(retention.chain),
         retention.training,
         len(retention.loops),
+        retention.store_event.key_kind in (FRESH, IDENTITY),
     )
 
 

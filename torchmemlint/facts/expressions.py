@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from . import model as m
+from .cycles import refers_to
 from .holders import kind_of_key
 from .library import get_builtin
-from .machine import Frame, Machine, evaluates
+from .machine import EVALUATE, Frame, Machine, evaluates
 from .model import Expr, Site
 from .narrowing import truth
 from .objects import get_attribute
@@ -18,6 +19,7 @@ from .values import (
     FEW,
     LIGHT,
     OFF,
+    SERIES,
     UNKNOWN,
     Class,
     Const,
@@ -30,8 +32,6 @@ from .values import (
     constant,
     is_light,
 )
-
-_CONTAINERS = ("list", "tuple", "set", "dict", "deque", "zipped", "generator")
 
 
 @evaluates(m.CONST)
@@ -50,8 +50,11 @@ def _name(machine: Machine, frame: Frame, expr: Expr) -> Value:
 
 @evaluates(m.ATTR)
 def _attr(machine: Machine, frame: Frame, expr: Expr) -> Value:
+    owners = EVALUATE[expr[1][0]](machine, frame, expr[1])
+    if len(owners) == 1:
+        return get_attribute(machine, frame, owners[0], expr[2])
     result: Value = UNKNOWN
-    for atom in machine.eval(frame, expr[1]):
+    for atom in owners:
         result = machine.join(result, get_attribute(machine, frame, atom, expr[2]))
     return result
 
@@ -104,11 +107,11 @@ def read(machine: Machine, container: Obj, value: Value) -> Value:
     """A value as it comes out of a container: containers inside it are seen through their holder, so that
     back-propagating a part of them counts as using what the holder kept."""
     through = container.fields.get("$node")
-    if not through or not any(type(atom) is Obj and atom.kind in _CONTAINERS for atom in value):
+    if not through or not any(type(atom) is Obj and atom.kind in SERIES for atom in value):
         return value
     result: list[Any] = []
     for atom in value:
-        if type(atom) is Obj and atom.kind in _CONTAINERS and not atom.fields.get("$view"):
+        if type(atom) is Obj and atom.kind in SERIES and not atom.fields.get("$view"):
             view = Obj(atom.kind, atom.cls, atom.birth, atom.site, atom.weight)
             view.serial = atom.serial
             view.home = atom.home
@@ -183,8 +186,13 @@ def bind_item(machine: Machine, frame: Frame, target: Expr, value: Value, site: 
     whole = target[2][0] == m.SLICE
     for atom in machine.eval(frame, target[1]):
         if type(atom) is not Obj:
-            if type(atom) is Tensor and any(type(part) is Tensor and part.graph == ATTACHED for part in value):
+            attached = any(type(part) is Tensor and part.graph == ATTACHED for part in value)
+            if type(atom) is Tensor and attached:
                 _write_in_place(machine, frame, target[1], atom, value, site, "augment" if how == "augment" else "fill")
+            elif (
+                type(atom) is Tensor and key == "loss" and machine.derivation.labels.get(atom.node, ("",))[0] == "step"
+            ):
+                machine.derivation.refuted.add(atom.node)  # the one part of a step's output that must have a graph
             continue
         if atom.kind == "module":  # ModuleDict, ParameterDict: what a model is made of
             machine.put(atom.fields, "*", machine.join(atom.fields.get("*", UNKNOWN), value))
@@ -194,6 +202,10 @@ def bind_item(machine: Machine, frame: Frame, target: Expr, value: Value, site: 
             continue
         if whole:
             machine.reset(frame, atom, "*", "trim")
+            if not any(target[2][1:]):  # `kept[:] = new`
+                inner = machine.store(frame, atom, "*", elements(machine, frame, value), "set", site)
+                machine.put(atom.fields, "*", inner)
+                continue
         if key is not ...:
             field = f"[{key}]"
             outlives = len(machine.loops) > len(atom.birth)
@@ -207,11 +219,13 @@ def bind_item(machine: Machine, frame: Frame, target: Expr, value: Value, site: 
                     if len(atom.birth) < len(part.birth) and not outlives:
                         part.birth = atom.birth
             machine.put(atom.fields, field, value)
-        elif how == "augment":
+        elif how in ("augment", "grow"):
             stored = machine.store(frame, atom, "*", value, how, site)
             machine.put(atom.fields, "*", machine.join(atom.fields.get("*", UNKNOWN), stored))
         else:
-            machine.key_kind = kind_of_key(index, target[2])
+            machine.key_kind = kind_of_key(index, target[2], frame.facts.body)
+            if "$weak" in atom.fields and refers_to(machine, value, index):
+                machine.note("weak-held", site, frame, (atom, index))
             machine.grow(frame, atom, value, site, "*", "keyed")
 
 
@@ -229,8 +243,8 @@ def _write_in_place(
 
 @evaluates(m.ARITH)
 def _arith(machine: Machine, frame: Frame, expr: Expr) -> Value:
-    left = machine.eval(frame, expr[2])
-    right = machine.eval(frame, expr[3])
+    left: Value = EVALUATE[expr[2][0]](machine, frame, expr[2])
+    right: Value = EVALUATE[expr[3][0]](machine, frame, expr[3])
     if is_light(left) and is_light(right):
         return LIGHT
     if expr[1] == "Add":
@@ -316,7 +330,10 @@ def _slice(machine: Machine, frame: Frame, expr: Expr) -> Value:
 
 @evaluates(m.AWAIT)
 def _await(machine: Machine, frame: Frame, expr: Expr) -> Value:
-    return machine.eval(frame, expr[1])
+    value = machine.eval(frame, expr[1])
+    if any(type(atom) is Obj and atom.kind == "future" for atom in value):
+        return elements(machine, frame, value)
+    return value
 
 
 @evaluates(m.STAR)
@@ -413,17 +430,18 @@ def _comp(machine: Machine, frame: Frame, expr: Expr) -> Value:
     from .statements import loop_kind
 
     _, ident, kind, element, value_expr, clauses = expr
+    first = machine.eval(frame, clauses[0][1])
+    item = iterate(machine, frame, first)  # before `obj` is emptied: it may be in what is gone through
     obj = _renew(machine, frame, ident, machine.allocate(frame, ident, kind))
     saved = dict(frame.vars)
     journal, machine.journal = machine.journal, None  # its variables are its own
     loops = machine.loops
-    for target, iterable, tests in clauses:
-        over = machine.eval(frame, iterable)
-        if kind != "generator":
-            loop = machine.loop_at(frame, ("comp", ident), loop_kind(machine, frame, iterable, over))
-            machine.loops = (*loops, loop)
-            machine.begin_round(loop)
-        machine.assign(frame, target, iterate(machine, frame, over), machine.site)
+    for number, (target, iterable, tests) in enumerate(clauses):
+        over = machine.eval(frame, iterable) if number else first
+        loop = machine.loop_at(frame, ("comp", ident), loop_kind(machine, frame, iterable, over))
+        machine.loops = (*loops, loop)
+        machine.begin_round(loop)
+        machine.assign(frame, target, iterate(machine, frame, over) if number else item, machine.site)
         for test in tests:
             _, positive, _ = truth(machine, frame, test)
             frame.vars.update({name: value for name, value in positive.items() if value})

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import model as m
+from .cycles import note_recursion
 from .defaults import default_of
-from .hints import value_of_hint
+from .hints import is_plain_hint, value_of_hint
 from .linking import Unit
 from .machine import Frame, Machine
 from .model import FunctionFacts, Site
@@ -16,6 +17,9 @@ from .values import (
     LIGHT,
     MAYBE,
     UNKNOWN,
+    Class,
+    Const,
+    External,
     Function,
     Light,
     Obj,
@@ -26,6 +30,7 @@ from .values import (
 
 Kwargs = dict[str, Value]
 _SHORT = 8  # statements
+_SHORTER = 3
 _TENSOR_INPUTS = ("input", "inputs", "x", "tensor", "features", "feature", "logits", "weight", "weights", "q", "k", "v")
 _TENSOR_METHODS = frozenset(
     """sigmoid tanh relu exp log clone detach view reshape contiguous size dim sum mean pow abs sqrt clamp matmul
@@ -51,9 +56,17 @@ def call_function(
         manager = machine.allocate(frame, ("manager", site), "manager")
         manager.fields["$call"] = ((function, receiver, args, kwargs),)
         return (manager,)
+    question = _plain_question(machine, function, args, kwargs) if receiver is None and on_yield is None else None
+    if question in machine.answers:
+        return machine.answers[question]
+    if receiver is None and _says_plain(machine, function, (*args, *kwargs.values())):
+        return LIGHT
     active = sum(entry.facts is facts for entry in machine.stack)
-    if frame.unit is machine.home and is_beside_the_point(function, machine.home):
+    by_home = frame.unit is machine.home
+    if (by_home or receiver is None) and is_beside_the_point(function, machine.home, (*args, *kwargs.values())):
         return unknown_call(machine, frame, (m.NAME, facts.name), args, kwargs, site)
+    if active and function.owner is None and function.frame.function is not None:
+        note_recursion(machine, function)
     again = active > 1 or (active and on_yield is None and len(facts.body) > 30)
     if again or machine.too_deep or not machine.may_enter(function.frame.unit):
         return _unentered(machine, args, kwargs)
@@ -78,9 +91,9 @@ def call_function(
     if function.grad is not None:
         machine.grad = function.grad
     passes = len(machine.backwards)
-    with_locals = machine.journal, len(machine.journal or ())
+    written = machine.journal, len(machine.journal or ())
     machine.block(inner, facts.body)
-    machine.forget_locals(inner, *with_locals)
+    machine.forget_locals(inner, *written)
     machine.grad = outer_grad
     machine.stack.pop()
     _note_mode(machine, inner, function)
@@ -95,7 +108,38 @@ def call_function(
         return value_of_hint(machine, inner, facts.returns, 2, "returns")
     if frame.unit is not machine.home and inner.unit is machine.home:
         return _handed_over(machine, inner.returns, inner.returned_at)
+    if question is not None and all(type(atom) in _PLAIN for atom in inner.returns):
+        machine.answers[question] = inner.returns
     return inner.returns
+
+
+_PLAIN = (Const, Light, External, Class)
+
+
+def _plain_question(machine: Machine, function: Function, args: list[Value], kwargs: Kwargs) -> Any:
+    """What identifies a call of another file's helper that is given, and does, nothing but plain values: the same
+    call has the same answer. None for any other call."""
+    unit = function.frame.unit
+    if unit is machine.home or function.frame is not unit.frame or function.facts.generator:
+        return None
+    for value in (*args, *kwargs.values()):
+        for atom in value:
+            if type(atom) not in _PLAIN:
+                return None
+    if unit.is_worth_running(function.facts):
+        return None
+    values = (*args, *kwargs.values())
+    kinds = tuple(type(atom.value) for value in values for atom in value if type(atom) is Const)  # True is not 1
+    return (id(function.facts), values, tuple(kwargs), kinds)
+
+
+def _says_plain(machine: Machine, function: Function, args: Sequence[Value]) -> bool:
+    """Whether a helper of another file does nothing that a rule could speak about, is given no tensors, and says that
+    it returns numbers or text. Given tensors, it is not taken at its word: many a loss is said to be a float."""
+    unit, facts = function.frame.unit, function.facts
+    if unit is machine.home or facts.returns is None or facts.generator or unit.is_worth_running(facts):
+        return False
+    return is_plain_hint(facts.returns) and all(type(atom) in _PLAIN for value in args for atom in value)
 
 
 def _handed_over(machine: Machine, value: Value, site: Site, depth: int = 2) -> Value:
@@ -113,13 +157,14 @@ def _handed_over(machine: Machine, value: Value, site: Site, depth: int = 2) -> 
     return tuple(result)
 
 
-def is_beside_the_point(function: Function, home: Unit) -> bool:
+def is_beside_the_point(function: Function, home: Unit, args: Sequence[Value]) -> bool:
     """Whether a function of another file is long and does nothing that a rule could speak about: then what it
-    returns is judged by its name."""
+    returns is judged by its name. What is given nothing but settings need not be as long."""
     unit = function.frame.unit
-    if unit is home or len(function.facts.body) <= _SHORT:
+    if unit is home:
         return False
-    return not unit.is_worth_running(function.facts)
+    plain = function.owner is None and all(value and all(type(atom) in _PLAIN for atom in value) for value in args)
+    return len(function.facts.body) > (_SHORTER if plain else _SHORT) and not unit.is_worth_running(function.facts)
 
 
 def _note_mode(machine: Machine, inner: Frame, function: Function) -> None:
@@ -163,7 +208,7 @@ def _argument(
         return (rest,)
     if param.kind == "**":
         named = machine.allocate(inner, "**kwargs", "dict")
-        named.fields = {f"[{name}]": value for name, value in left.items()}
+        named.fields = {f"[{name}]" if name != "*" else name: value for name, value in left.items()}
         left.clear()
         return (named,)
     if given and not param.keyword:
@@ -194,7 +239,9 @@ def call_unseen(machine: Machine, function: Function, receiver: Any) -> tuple[Fr
     grad = machine.grad
     if function.grad is not None:
         machine.grad = function.grad
+    written = machine.journal, len(machine.journal or ())
     machine.block(inner, facts.body)
+    machine.forget_locals(inner, *written)
     machine.grad = grad
     machine.stack.pop()
     _note_mode(machine, inner, function)

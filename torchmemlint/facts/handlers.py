@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from . import knowledge
 from . import model as m
-from .model import Expr, FunctionFacts, Site, Stmt
-from .walk import calls, last_name, nodes, statements
+from .model import ClassFacts, Expr, FileFacts, FunctionFacts, Site, Stmt
+from .walk import calls, calls_of, last_name, loops, nodes, statements
 
 _MEMORY = ("OutOfMemory", "MemoryError")
 _BROAD = ("RuntimeError", "Exception", "BaseException", "")
@@ -16,6 +16,8 @@ _LETS_GO = frozenset(("with_traceback", "clear_frames"))
 _LIGHT = (
     knowledge.REPORTERS | knowledge.BUILTINS | {"append", "get", "join", "format", "empty_cache", "collect", "sleep"}
 )
+_ADDS = ("append", "add", "appendleft", "insert", "put", "put_nowait")
+Keeping = dict[str, list[tuple[str, bool]]]  # class -> its constructor's parameters, and whether it keeps them
 
 
 class Retry(NamedTuple):
@@ -38,10 +40,15 @@ class Kept(NamedTuple):
     names: frozenset[str]  # what is called in the `try`
 
 
-def retries(function: FunctionFacts) -> Iterator[Retry]:
+def tries(function: FunctionFacts) -> list[Stmt]:
+    """The `try` statements of a function."""
+    return [statement for statement, _ in statements(function.body) if statement[0] == m.TRY]
+
+
+def retries(function: FunctionFacts, tried_in: Sequence[Stmt]) -> Iterator[Retry]:
     """Work that is tried again while the traceback of the first try keeps its frames."""
-    for statement in _tries(function):
-        tried = {last_name(call[2]) for call in _calls(statement[2])} | {function.name}
+    for statement in tried_in:
+        tried = {last_name(call[2]) for call in calls(statement[2])} | {function.name}
         tried -= _LIGHT
         for caught, _, body in statement[3]:
             certain = _about_memory(caught, body)
@@ -49,40 +56,127 @@ def retries(function: FunctionFacts) -> Iterator[Retry]:
                 continue
             if not set(_type_names(caught)) & set(_BROAD) and not certain:
                 continue
-            if any(last_name(call[2]) in _LETS_GO for call in _calls(body)):
+            if any(last_name(call[2]) in _LETS_GO for call in calls(body)):
                 continue
-            for call in _calls(body):
+            for call in calls(body):
                 name = last_name(call[2])
                 if name in tried and len(name) > 2:
                     yield Retry(call[1], name, function.name, certain)
                     break
 
 
-def kept(function: FunctionFacts) -> Iterator[Kept]:
+def kept(function: FunctionFacts, tried_in: Sequence[Stmt], keeping: Keeping) -> Iterator[Kept]:
     """Exceptions that a clause puts into an attribute, a global or a container."""
-    for statement in _tries(function):
+    for statement in tried_in:
+        called = frozenset(last_name(call[2]) for call in calls(statement[2]))
         for _, name, body in statement[3]:
-            if name is None:
+            if name is not None:
+                yield from _put_away(function, body, {name}, called, keeping)
+
+
+def kept_on_exit(facts: FileFacts, cls: ClassFacts, keeping: Keeping) -> Iterator[Kept]:
+    """Exceptions that the `__exit__` of a class puts where they stay when the block is left: on the class, in a
+    global, or on an object that is entered again and again."""
+    for name in ("__exit__", "__aexit__"):
+        if name not in cls.methods:
+            continue
+        function = facts.functions[cls.methods[name]]
+        given = {param.name for param in function.params[2:4] if not param.kind}
+        own = {t[1] for t in _targets(facts.functions[cls.body].body) if t[0] == m.NAME}
+        called, anew = _entered(facts, cls.name)
+        for one in _put_away(function, function.body, given, called, keeping):
+            of_instance = one.root == "self" and one.holder.split(".")[1] not in own
+            if called and not (of_instance and anew):
+                yield one
+
+
+def lingering(function: FunctionFacts, keeping: Keeping) -> Iterator[Kept]:
+    """Exceptions that a local keeps while the next round of the loop tries again."""
+    for loop, inside in loops(function.body):
+        cleared = {
+            target[1]
+            for one in inside
+            if one[0] == m.ASSIGN and one[3] == (m.CONST, None)
+            for target in one[2]
+            if target[0] == m.NAME
+        }
+        for statement in loop[-2]:
+            if statement[0] != m.TRY:
                 continue
-            for inner, _ in statements(body):
-                place = _place_of(inner, name)
-                if place is None:
+            called = frozenset(last_name(call[2]) for call in calls(statement[2]))
+            for _, name, body in statement[3]:
+                if name is None or body[-1][0] in (m.RETURN, m.RAISE) or (body[-1][0] == m.JUMP and body[-1][2]):
                     continue
-                holder, grows = place
-                root = holder
-                while root[0] in (m.ATTR, m.ITEM):
-                    root = root[1]
-                called = frozenset(last_name(call[2]) for call in _calls(statement[2]))
-                yield Kept(inner[1], _text(holder), last_name(root), grows, function, called)
+                for inner in body:
+                    if inner[0] != m.ASSIGN or not _is_exception(inner[3], {name}, keeping):
+                        continue
+                    for target in inner[2]:
+                        if target[0] == m.NAME and target[1] not in cleared:
+                            yield Kept(inner[1], target[1], target[1], False, function, called)
 
 
-def _tries(function: FunctionFacts) -> Iterator[Stmt]:
-    return (statement for statement, _ in statements(function.body) if statement[0] == m.TRY)
+def _put_away(
+    function: FunctionFacts, body: tuple[Stmt, ...], names: set[str], called: frozenset[str], keeping: Keeping
+) -> Iterator[Kept]:
+    names = set(names)
+    for inner, _ in statements(body):
+        if inner[0] == m.ASSIGN and _is_exception(inner[3], names, keeping):
+            names |= {target[1] for target in inner[2] if target[0] == m.NAME}
+        place = _place_of(inner, names, keeping)
+        if place is None:
+            continue
+        holder, grows = place
+        root = holder
+        while root[0] in (m.ATTR, m.ITEM):
+            root = root[1]
+        yield Kept(inner[1], _text(holder), last_name(root), grows, function, called)
 
 
-def _calls(block: tuple[Stmt, ...]) -> Iterator[Expr]:
-    for statement, _ in statements(block):
-        yield from calls(statement)
+def _entered(facts: FileFacts, cls: str) -> tuple[frozenset[str], bool]:
+    """What is called in the `with` blocks of a class, and whether each makes an object of its own."""
+    called, anew = set[str](), True
+    for function in facts.functions:
+        made = {
+            target
+            for statement, _ in statements(function.body)
+            if statement[0] == m.ASSIGN and statement[3][0] == m.CALL and last_name(statement[3]) == cls
+            for target in statement[2]
+        }
+        for statement, _ in statements(function.body):
+            for context, _ in statement[2] if statement[0] == m.WITH else ():
+                fresh = context[0] == m.CALL and last_name(context) == cls
+                if fresh or context in made:
+                    anew = anew and fresh
+                    called |= {last_name(call[2]) for call in calls(statement[3])}
+    return frozenset(called), anew
+
+
+def _targets(body: tuple[Stmt, ...]) -> Iterator[Expr]:
+    for statement in body:
+        if statement[0] == m.ASSIGN:
+            yield from statement[2]
+        elif statement[0] == m.ANNOTATE:
+            yield statement[2]
+
+
+def keeping_classes(facts: FileFacts) -> Keeping:
+    """The classes of a file whose objects keep what they are made with: dataclasses and the like, and those whose
+    constructor puts a parameter on the object."""
+    found: Keeping = {}
+    for cls in facts.classes:
+        init = cls.methods.get("__init__")
+        if init is None:
+            declared = [s for s in facts.functions[cls.body].body if s[0] == m.ANNOTATE and s[2][0] == m.NAME]
+            found[cls.name] = [(s[2][1], s[3] != (m.NAME, "str")) for s in declared]
+        else:
+            function = facts.functions[init]
+            put = {
+                s[3][1]
+                for s, _ in statements(function.body)
+                if s[0] == m.ASSIGN and s[3][0] == m.NAME and any(target[0] == m.ATTR for target in s[2])
+            }
+            found[cls.name] = [(param.name, param.name in put) for param in function.params[1:]]
+    return found
 
 
 def _type_names(caught: Expr | None) -> list[str]:
@@ -101,7 +195,7 @@ def _about_memory(caught: Expr | None, body: tuple[Stmt, ...]) -> bool:
             for node in nodes(expr):
                 if node[0] == m.CONST and isinstance(node[1], str) and "out of memory" in node[1].lower():
                     return True
-        for call in calls(statement):
+        for call in calls_of(statement):
             name = last_name(call[2]).lower()
             if "oom" in name or "out_of_memory" in name:
                 return True
@@ -115,31 +209,47 @@ def _about_memory(caught: Expr | None, body: tuple[Stmt, ...]) -> bool:
 
 
 def _empties_cache(body: tuple[Stmt, ...]) -> bool:
-    return any(last_name(call[2]) == "empty_cache" for call in _calls(body))
+    return any(last_name(call[2]) == "empty_cache" for call in calls(body))
 
 
-def _place_of(statement: Stmt, name: str) -> tuple[Expr, bool] | None:
+def _place_of(statement: Stmt, names: set[str], keeping: Keeping) -> tuple[Expr, bool] | None:
     """Where a statement puts the exception, and whether that place grows."""
-    if statement[0] == m.ASSIGN and _is_exception(statement[3], name):
+    if statement[0] == m.ASSIGN and _is_exception(statement[3], names, keeping):
         for target in statement[2]:
             if target[0] in (m.ATTR, m.ITEM):
-                return target, target[0] == m.ITEM
+                return target, target[0] == m.ITEM and target[2][0] != m.CONST
+    if statement[0] == m.AUGMENT and statement[2][0] == m.ATTR and _is_exception(statement[4], names, keeping):
+        return statement[2], True
     if statement[0] == m.EXPR and statement[2][0] == m.CALL:
         call = statement[2]
-        adds = call[2][0] == m.ATTR and call[2][2] in ("append", "add", "appendleft") and len(call[3]) == 1
-        if adds and _is_exception(call[3][0], name):
-            return call[2][1], True
+        adds = call[2][0] == m.ATTR and call[2][2] in _ADDS and call[3]
+        if adds and _is_exception(call[3][-1], names, keeping):
+            place = call[2][1]
+            if place[0] == m.CALL and last_name(place) == "setdefault" and place[2][0] == m.ATTR:
+                place = place[2][1]
+            return place, True
     return None
 
 
-def _is_exception(value: Expr, name: str) -> bool:
-    if value == (m.NAME, name):
-        return True
+def _is_exception(value: Expr, names: set[str], keeping: Keeping) -> bool:
+    """Whether a value is the exception or keeps it: in a display, or as a part of an object of the file."""
+    if value[0] == m.NAME:
+        return value[1] in names
     if value[0] == m.NEW:
-        return any(_is_exception(item, name) for item in value[3])
-    if value[0] == m.CALL:
-        return bool(value[2][0] == m.ATTR and value[2][2] == "exc_info")
-    return False
+        return any(_is_exception(item, names, keeping) for item in value[3])
+    if value[0] == m.DICT:
+        return any(_is_exception(item, names, keeping) for _, item in value[2])
+    if value[0] == m.ITEM:  # `sys.exc_info()[2]`: the value and the traceback keep the frames, the type does not
+        return value[2] != (m.CONST, 0) and value[1][0] == m.CALL and _is_exception(value[1], names, keeping)
+    if value[0] != m.CALL:
+        return False
+    if value[2][0] == m.ATTR and value[2][2] == "exc_info":
+        return True
+    parts = keeping.get(last_name(value[2]), []) if value[2][0] == m.NAME else []
+    given = [(item, name) for item, (name, _) in zip(value[3], parts, strict=False)]
+    given += [(item, name) for name, item in value[4]]
+    kept = {name for name, keeps in parts if keeps}
+    return any(name in kept and _is_exception(item, names, keeping) for item, name in given)
 
 
 def _text(place: Expr) -> str:

@@ -10,8 +10,19 @@ from .values import LIGHT, MAYBE, UNKNOWN, Class, External, Tensor, Value
 _TENSORS = ("Tensor", "FloatTensor", "LongTensor", "BoolTensor", "Float", "Parameter")
 _SEQUENCES = ("List", "list", "Sequence", "Iterable", "Iterator", "Set", "set", "Deque", "deque", "Collection")
 _MAPPINGS = ("Dict", "dict", "Mapping", "MutableMapping", "OrderedDict", "defaultdict", "DefaultDict")
-_LIGHT = ("int", "float", "str", "bool", "bytes", "Path", "ndarray")
+_PLAIN = ("int", "float", "str", "bool", "bytes")
+_LIGHT = (*_PLAIN, "Path", "ndarray")
+_PLAIN_GENERICS = ("Optional", "Union", "Tuple", "tuple", "List", "list", "Sequence")
 _MODULES = ("Module", "LightningModule", "PreTrainedModel")
+
+
+def is_plain_hint(hint: Expr) -> bool:
+    """Whether an annotation promises numbers and text only: `int`, `Tuple[int, str]`, `Optional[List[float]]`."""
+    if hint[0] == m.ITEM:
+        inner = hint[2]
+        parts = inner[3] if inner[0] == m.NEW else (inner,)
+        return hint[1][-1] in _PLAIN_GENERICS and all(map(is_plain_hint, parts))
+    return hint[0] in (m.NAME, m.ATTR) and hint[-1] in _PLAIN
 
 
 def value_of_hint(machine: Machine, frame: Frame, hint: Expr | None, depth: int = 2, ident: object = "") -> Value:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from . import knowledge
 from . import model as m
-from .values import Const, Obj, Tensor, Value
+from .values import CONTAINERS, COUNT, Bound, Const, Function, Obj, Partial, Tensor, Value
+from .walk import heads, nodes, statements
 
 if TYPE_CHECKING:
     from .events import Loops
-    from .model import Expr
+    from .model import Expr, Stmt
 
-_CONTAINERS = ("list", "tuple", "set", "dict", "deque", "queue")
 _DEPTH = 4
 
 
@@ -25,15 +26,50 @@ def heavy_objects(value: Value) -> tuple[Obj, ...]:
 
 def _gather(value: Value, depth: int, found: list[Obj], seen: set[int]) -> None:
     for atom in value:
-        if type(atom) is not Obj or id(atom) in seen:
+        if type(atom) is not Obj:
+            if depth:
+                _gather_callable(atom, depth, found, seen)
+            continue
+        if id(atom) in seen:
             continue
         seen.add(id(atom))
         if atom.kind == "optimizer" or (atom.kind == "module" and has_parameters(atom)):
             found.append(atom)
-        elif depth and (atom.kind in _CONTAINERS or atom.kind == "instance"):
+        elif depth and (atom.kind in (*CONTAINERS, "queue", "instance")):
             for key, part in atom.fields.items():
                 if part and key[0] != "$":
                     _gather(part, depth - 1, found, seen)
+
+
+def _gather_callable(atom: Any, depth: int, found: list[Obj], seen: set[int]) -> None:
+    """A bound method keeps its object, a partial its arguments, an inner function what it refers to."""
+    kind = type(atom)
+    if kind is Bound and type(atom.receiver) is Obj:
+        _gather((atom.receiver,), depth - 1, found, seen)
+    elif kind is Partial:
+        for part in (atom.callee, *atom.args, *(value for _, value in atom.kwargs)):
+            _gather(part, depth - 1, found, seen)
+    elif kind is Function and atom.frame.function is not None and atom.facts.owner < 0:
+        for _, value in captured(atom):
+            _gather(value, depth - 1, found, seen)
+
+
+def captured(function: Function) -> Iterator[tuple[str, Value]]:
+    """The variables of the outer function that an inner one refers to."""
+    if function.frame.function is None:
+        return
+    own = {param.name for param in function.facts.params}
+    names: set[Any] = {
+        node[1]
+        for statement, _ in statements(function.facts.body)
+        for head in heads(statement)
+        for node in nodes(head)
+        if node[0] == m.NAME
+    }
+    for name in sorted(names - own):
+        value = function.frame.vars.get(name)
+        if value:
+            yield name, value
 
 
 def has_parameters(module: Obj) -> bool:
@@ -59,31 +95,70 @@ UNSURE = "unsure"
 _FRESH_WORDS = frozenset(
     """step steps iteration iter request req rid uuid uid path filename file url index idx frame epoch
     timestamp time now session user prompt text sentence hash digest token tid track seq sequence job task sample
-    image img tile page document doc query utterance utt clip video""".split()
+    image img tile page document doc query utterance utt clip video sid cid pid ids offset offsets position pos
+    turn conversation chat client customer name_or_path""".split()
 )
 _FIXED_WORDS = frozenset(
     """name names layer layers module dtype device shape size sizes dim dims kind mode level stage scale key metric
     label split phase tag type cls class head rank world h w width height length len field attr prefix group
-    branch task_name resolution degree order n num""".split()
+    branch task_name resolution degree order n num rate sr param expert adapter gpu classes lang
+    language""".split()
 )
 
 
-def kind_of_key(value: Value, expr: Expr) -> str:
-    """What sort of key `container[key] = x` stores under, by its value and, more weakly, by its name."""
-    if any(type(atom) is Tensor or (type(atom) is Obj and atom.kind in ("module", "instance")) for atom in value):
-        return IDENTITY
+def kind_of_key(value: Value, expr: Expr, body: tuple[Stmt, ...] = ()) -> str:
+    """What sort of key `container[key] = x` stores under, by its value and, more weakly, by its name.
+
+    `body` is the function that it stands in: `key = (length, offset)` says more than the name `key`.
+    """
+    expr = _assigned(expr, body)
+    if expr[0] == m.ARITH and expr[1] == "Modulo":
+        return FIXED  # a ring
+    if expr[0] == m.NEW and expr[3]:
+        return _kind_of_parts(value, expr, body)
+    known = _kind_of_value(value)
+    if known:
+        return known
     if expr[0] == m.CALL:
         name = expr[2][-1] if expr[2][0] in (m.NAME, m.ATTR) else ""
         if name in ("id", "uuid4", "uuid1", "token_hex", "perf_counter", "time", "data_ptr"):
             return IDENTITY
-    if value and all(type(atom) is Const for atom in value):
-        return FIXED
     words = set(_words(expr))
     if words & _FIXED_WORDS:
         return FIXED
     if words & _FRESH_WORDS:
         return FRESH
-    return UNSURE
+    return FIXED if value and all(type(atom) is Const for atom in value) else UNSURE
+
+
+def _assigned(expr: Expr, body: tuple[Stmt, ...]) -> Expr:
+    """What a name that says nothing of itself was bound to in the function."""
+    if expr[0] != m.NAME or "key" not in expr[1].lower():
+        return expr
+    found = [s[3] for s, _ in statements(body) if s[0] == m.ASSIGN and s[2] == (expr,)]
+    return found[0] if len(found) == 1 else expr
+
+
+def _kind_of_parts(value: Value, expr: Expr, body: tuple[Stmt, ...]) -> str:
+    """A tuple is as fresh as its freshest part."""
+    tuples = [atom for atom in value if type(atom) is Obj and atom.kind in CONTAINERS]
+    kinds = set()
+    for index, item in enumerate(expr[3]):
+        part = tuple(atom for obj in tuples for atom in obj.fields.get(f"[{index}]", ()))
+        kinds.add(kind_of_key(part, item, body))
+    return next(kind for kind in (IDENTITY, FRESH, UNSURE, FIXED) if kind in kinds)
+
+
+def _kind_of_value(value: Value, depth: int = 4) -> str:
+    """What a key's value says of it: "" if nothing."""
+    for atom in value:
+        if type(atom) is Tensor or (type(atom) is Obj and atom.kind in ("module", "instance")):
+            return IDENTITY
+        if type(atom) is Obj and atom.kind == "tuple" and depth:  # one that is built from itself has no end
+            parts = {_kind_of_value(part, depth - 1) for key, part in atom.fields.items() if key[0] != "$"}
+            if parts & {IDENTITY, FRESH}:
+                return IDENTITY if IDENTITY in parts else FRESH
+    return FRESH if COUNT in value else ""
 
 
 def _words(expr: Any) -> list[str]:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from . import model as m
 from .events import ModuleCall
 from .functions import call_function, call_unseen
+from .hints import value_of_hint
+from .linking import Unit
 from .machine import Frame, Machine
-from .model import Site
+from .model import Expr, Site
 from .objects import call_object, run_module
 from .values import (
     ASSUMED,
     ATTACHED,
+    LIGHT,
     OFF,
     UNKNOWN,
     Class,
@@ -23,6 +27,8 @@ from .values import (
     Tensor,
     Value,
     constant,
+    is_light,
+    tensors,
 )
 
 Kwargs = dict[str, Value]
@@ -46,14 +52,34 @@ def is_module(cls: Class) -> bool:
 def is_dull(machine: Machine, cls: Class) -> bool:
     """Whether a module class of another file does nothing that a rule could speak about: what it computes is known
     without running it."""
-    if cls.frame.unit is machine.home or not is_module(cls):
-        return False
-    return not any(
-        entry.frame.unit.is_worth_running(entry.frame.unit.facts.functions[index])
-        for entry in cls.mro
-        for name, index in entry.facts.methods.items()
-        if not name.startswith(_PREPARING)
-    )
+    known = cls.dull
+    if known is None:
+        known = cls.frame.unit is not machine.home and is_module(cls)
+        known = known and all(name.startswith(_PREPARING) for _, name, _ in _worth(cls))
+        cls.dull = known
+    return known
+
+
+def is_quiet(cls: Class) -> bool:
+    """Whether a module class does nothing that a rule could speak about: an instance is of interest only to who
+    looks into it, and its constructor can wait until somebody does."""
+    known = cls.quiet
+    if known is None:
+        known = is_module(cls)
+        known = known and all(
+            name == "__init__" and index not in unit.outline.loud for unit, name, index in _worth(cls)
+        )
+        cls.quiet = known
+    return known
+
+
+def _worth(cls: Class) -> Iterator[tuple[Unit, str, int]]:
+    """The methods of a class, and of its bases, that are worth running."""
+    for entry in cls.mro:
+        unit = entry.frame.unit
+        for name, index in entry.facts.methods.items():
+            if unit.is_worth_running(unit.facts.functions[index]):
+                yield unit, name, index
 
 
 def construct(machine: Machine, frame: Frame, cls: Class, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
@@ -61,36 +87,56 @@ def construct(machine: Machine, frame: Frame, cls: Class, args: list[Value], kwa
     obj = machine.allocate(frame, ("instance", site, cls.facts.site), "instance", cls)
     obj.kind = "module" if is_module(cls) else "instance"
     known = machine.instances.setdefault(id(cls), [])
-    if obj not in known:
+    first = obj not in known
+    if first:
         known.append(obj)
-    if is_dull(machine, cls):
+    if is_dull(machine, cls) or obj.is_put_off:
         return (obj,)
-    init = cls.find("__init__")
+    if first and is_quiet(cls):
+        moment = machine.moment()
 
-    def initialise() -> None:
+        def later() -> None:
+            with machine.at(moment):
+                _initialise(machine, frame, cls, obj, args, kwargs, site)
+
+        obj.put_off(later)
+        return (obj,)
+
+    def again() -> None:
         for key in list(obj.fields):
             machine.put(obj.fields, key, UNKNOWN)
-        if init is None:
-            _fill_fields(machine, frame, cls, obj, args, kwargs)
-        for member in init or ():
-            if type(member) is Function:
-                call_function(machine, frame, member, obj, args, kwargs, site)
+        _initialise(machine, frame, cls, obj, args, kwargs, site)
 
     if obj.stays:
-        machine.branch(frame, [initialise, lambda: None], conditional=False)
+        machine.branch(frame, [again, lambda: None], conditional=False)
     else:
-        initialise()
+        again()
     return (obj,)
+
+
+def _initialise(
+    machine: Machine, frame: Frame, cls: Class, obj: Obj, args: list[Value], kwargs: Kwargs, site: Site
+) -> None:
+    init = cls.find("__init__")
+    if init is None:
+        _fill_fields(machine, frame, cls, obj, args, kwargs)
+    for member in init or ():
+        if type(member) is Function:
+            call_function(machine, frame, member, obj, args, kwargs, site)
 
 
 def _fill_fields(machine: Machine, frame: Frame, cls: Class, obj: Obj, args: list[Value], kwargs: Kwargs) -> None:
     """A dataclass, NamedTuple or attrs class: arguments become fields in the order they are declared."""
-    names: list[str] = []
+    fields: dict[str, tuple[Frame, Expr]] = {}
     for entry in reversed(cls.mro):
-        body = entry.frame.facts.body
-        names += [s[2][1] for s in body if s[0] == m.ANNOTATE and s[2][0] == m.NAME and s[2][1] not in names]
-    for index, name in enumerate(names):
+        for s in entry.frame.facts.body:
+            if s[0] == m.ANNOTATE and s[2][0] == m.NAME:
+                fields[s[2][1]] = (entry.frame, s[3])
+    for index, (name, (scope, hint)) in enumerate(fields.items()):
         value = kwargs.get(name) if name in kwargs else (args[index] if index < len(args) else None)
+        attached = any(tensor.graph == ATTACHED for tensor in tensors(value or UNKNOWN))
+        if value and not attached and is_light(value_of_hint(machine, scope, hint)):
+            value = LIGHT  # a number, whatever it was computed from
         if value is None:
             value = _default_of_field(machine, cls, name)
         if value:
@@ -217,21 +263,20 @@ def instance_of(machine: Machine, frame: Frame, cls: Class, ident: Any) -> Value
         obj.serial = machine.serial
         obj.unknown = True
         machine.module_frame.allocs[key] = obj
-        if not machine.exhausted and not machine.too_deep and not is_dull(machine, cls):
+        if is_quiet(cls):
+            obj.put_off(lambda: _construct_unseen(machine, cls, obj))
+        elif not machine.exhausted and not machine.too_deep and not is_dull(machine, cls):
             _construct_unseen(machine, cls, obj)
     return (obj,)
 
 
 def _construct_unseen(machine: Machine, cls: Class, obj: Obj) -> None:
-    loops, machine.loops = machine.loops, ()
-    grad, machine.grad = machine.grad, ASSUMED
-    journal, machine.journal = machine.journal, None
-    for member in cls.find("__init__") or ():
-        if type(member) is Function:
-            call_unseen(machine, member, obj)
-    if cls.find("__init__") is None:
-        _fill_fields(machine, machine.module_frame, cls, obj, [], {})
-    machine.loops, machine.grad, machine.journal = loops, grad, journal
+    with machine.at({"loops": (), "grad": ASSUMED, "journal": None}):
+        for member in cls.find("__init__") or ():
+            if type(member) is Function:
+                call_unseen(machine, member, obj)
+        if cls.find("__init__") is None:
+            _fill_fields(machine, machine.module_frame, cls, obj, [], {})
 
 
 Machine.instance_of = instance_of

@@ -8,12 +8,13 @@ from typing import NamedTuple
 from . import model as m
 from .contexts import Context, Kept, is_module_level, root
 from .events import Plain
+from .items import is_item
 from .machine import Frame, Machine
 from .model import FunctionFacts, Site
 from .places import Holder, describe
-from .program import Program, calls, names_in, statements, targets
-from .values import Bound, Class, Function, Obj
-from .walk import heads, last_name, nodes
+from .program import Program, names_in, statements, targets
+from .values import Bound, Class, Const, Function, Obj, constant
+from .walk import calls, heads, last_name, nodes
 
 _BUILDERS = ("__init__", "__post_init__", "setup", "__setstate__", "<module>")
 
@@ -50,16 +51,20 @@ def kept_by_workers(machine: Machine) -> Iterator[WorkerRetention]:
 
 def _retention(machine: Machine, note: Plain, kept: Kept) -> WorkerRetention | None:
     holder = describe(kept.owner, kept.key, machine)
+    if kept.what == "item" and not is_item(machine, note.frame.facts, note.site, last_part(holder.text)):
+        return None
     top = root(kept.owner)
     wide = is_module_level(top)
-    if holder.kind not in ("attribute", "global", "class"):
+    if holder.kind == "local" and isinstance(top, Frame) and not _in_task(top, note.frame, kept.context.site):
+        holder = holder._replace(kind="closure")  # of what the worker was given: it has a copy for as long as it lives
+    if holder.kind not in ("attribute", "global", "class", "closure"):
         return None
     if isinstance(kept.owner, Obj) and kept.owner.kind == "tuple":
         return None
     grows = (
         _grows(kept) and not emptied(machine, kept.owner, kept.key, note.site) and not measured(note.frame, holder.text)
     )
-    if not grows and (kept.how != "set" or not isinstance(kept.owner, Frame)):
+    if not grows and (kept.how != "set" or not isinstance(kept.owner, Frame) or holder.kind == "closure"):
         return None
     if grows and isinstance(kept.owner, Obj) and kept.owner.bounded:
         return None
@@ -77,12 +82,34 @@ def _retention(machine: Machine, note: Plain, kept: Kept) -> WorkerRetention | N
         wide,
         grows,
         kept.what,
-        kept.weight,
+        1 if kept.what == "handle" and _one_a_file(note.frame.facts, note.site) else kept.weight,
         bool(kept.conditions),
         note.frame.name,
         kept.context,
         (started, *related) if started[0] != anchor and started[0] not in note.trail else related,
     )
+
+
+def _in_task(place: Frame, running: Frame, started: Site) -> bool:
+    """Whether a frame is one of a worker's task, as opposed to one in which the task's function was defined."""
+    current: Frame | None = running
+    while current is not None:
+        if current is place:
+            return True
+        current = None if current.call_site == started else current.caller
+    return False
+
+
+def _one_a_file(facts: FunctionFacts, site: Site) -> bool:
+    """`self.files[path] = open(path)`: as many handles as there are paths, which somebody has listed."""
+    keys = {
+        target[2]
+        for statement in statements(facts.body)
+        if statement[1] == site
+        for target in targets(statement)
+        if target[0] == m.ITEM and target[2][0] == m.NAME
+    }
+    return any(call[3] and call[3][0] in keys for call in calls(facts.body))
 
 
 def _grows(kept: Kept) -> bool:
@@ -105,17 +132,35 @@ def emptied(machine: Machine, owner: Obj | Frame, key: str, but: Site = -1) -> b
         if current.home is None:
             break
         current, key = current.home
+    setups = _setups(machine)
     return any(
         reset.frame.name not in _BUILDERS
+        and (id(reset.frame.facts) not in setups or reset.loops != reset.frame.loops)
         and reset.site != but
         and any(reset.owner is one and reset.key in (name, "*") for one, name in places)
         for reset in machine.resets
     )
 
 
+def _setups(machine: Machine) -> set[int]:
+    """The functions, by identity of their facts, that each worker of a pool runs once, before its first task."""
+    return {
+        id(function.facts)
+        for note in machine.plain
+        if note.kind == "worker" and note.detail[0].initial
+        for atom in note.detail[1]
+        if type(function := atom.function if type(atom) is Bound else atom) is Function
+    }
+
+
+def last_part(holder: str) -> str:
+    """`files` of `self.files[key]`."""
+    return holder.split("[", 1)[0].rsplit(".", 1)[-1]
+
+
 def measured(frame: Frame, holder: str) -> bool:
     """Whether a test asks how long the container is, in the function that fills it or in one that calls it."""
-    last = holder.split("[", 1)[0].rsplit(".", 1)[-1]
+    last = last_part(holder)
     current: Frame | None = frame
     while current is not None:
         if _asks_length(current.facts, last):
@@ -158,11 +203,14 @@ def kept_in_containers(machine: Machine, program: Program) -> Iterator[KeptWorke
         loops = [loop for loop in note.loops if loop.kind in ("loop", "call") and loop not in container.birth]
         if not loops or container.bounded or note.frame.name in _BUILDERS:
             continue
-        last = holder.text.split("[", 1)[0].rsplit(".", 1)[-1]
+        last = last_part(holder.text)
         if emptied(machine, container, "*") or drained(program, last) or measured(note.frame, holder.text):
             continue
+        repeated = any(loop.kind == "loop" for loop in loops)
+        if not repeated and constant(item.fields.get("$persistent", (Const(True),))) is not True:
+            continue  # workers that may end with each pass
         seen.add(note.site)
-        yield KeptWorker(note.site, holder, item, any(loop.kind == "loop" for loop in loops))
+        yield KeptWorker(note.site, holder, item, repeated)
 
 
 _EMPTY = ("clear", "pop", "popleft", "popitem", "remove", "discard", "difference_update", "intersection_update")
@@ -227,7 +275,8 @@ def kept_by_threads(machine: Machine, program: Program) -> Iterator[ThreadRetent
                 owner = owner.home[0]
         if not isinstance(owner, Obj) or kept.what not in ("tensor", "array") or not isinstance(owner.cls, Class):
             continue
-        name = kept.key if kept.owner is owner else "*"
+        inside = kept.owner.home if isinstance(kept.owner, Obj) else None
+        name = kept.key if kept.owner is owner or inside is None else inside[1]
         if emptied(machine, kept.owner, kept.key, note.site):
             continue
         for one in piled:

@@ -131,6 +131,11 @@ LIGHTNING_GRAD_OFF: Final = frozenset(
     validation_step_end test_step_end""".split()
 )
 
+# Methods whose result a trainer differentiates, and who has them [docs of Lightning: `training_step` returns the
+# loss, or a dict that holds it].
+ATTACHED_STEPS: Final = frozenset(("training_step",))
+STEP_OWNERS: Final = frozenset("lightning_module pl_module accelerator strategy training_type_plugin".split())
+
 EVALUATION_WORDS: Final = (
     "eval",
     "valid",
@@ -150,6 +155,8 @@ CLOSERS: Final = frozenset(
 EVALUATION_NAMES: Final = frozenset(
     """eval evaluate evaluation validate validation valid val test predict prediction infer inference dev""".split()
 )
+# What no list, deque or array has: a value that is asked for one of these keeps things in a way of its own.
+NOT_OF_LISTS: Final = frozenset("mean last reset update average compute summary report state_dict reduce".split())
 FROZEN_ROLES: Final = (
     "target", "teacher", "ema", "momentum_encoder", "shadow", "reference", "ref_model", "old_policy", "averaged",
     "key_encoder", "encoder_k", "frozen",

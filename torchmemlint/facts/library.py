@@ -5,12 +5,12 @@ from __future__ import annotations
 from . import contexts, knowledge
 from .machine import Frame, Machine
 from .model import Site
-from .objects import CONTAINERS
 from .python import SPECIAL, SPECIAL_ROOTS, call_builtin
 from .tensors import arithmetic, backward, free, loss, tensor_method, wide_loss_label
 from .unknown import unknown_call
 from .values import (
     ATTACHED,
+    CONTAINERS,
     DEPENDS,
     LEAF,
     LIGHT,
@@ -81,6 +81,8 @@ def _call_torch(machine: Machine, frame: Frame, dotted: str, args: list[Value], 
         return _differentiate(machine, frame, tail, args, kwargs, site)
     if tail in ("set_detect_anomaly", "_record_memory_history", "detect_anomaly"):
         return _recording(machine, frame, tail, args, kwargs, site)
+    if tail == "empty_cache":
+        machine.note("emptied", site, frame)
     if dotted == "torch.load":
         machine.note("load", site, frame, len(args) > 1 or "map_location" in kwargs)
     if dotted.startswith("torch.optim."):

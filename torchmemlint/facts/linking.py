@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol
 
-from . import model as m
-from .model import FileFacts, FunctionFacts, Stmt
-from .relevance import worth_running
+from .model import FunctionFacts, Stmt
+from .outline import Outline
 from .values import UNKNOWN, External, Imported, Module, Value
 
 if TYPE_CHECKING:
@@ -35,23 +33,26 @@ class Project(Protocol):
     def submodule(self, package: str, name: str) -> str | None:
         """The file of a module in a package."""
 
-    def facts(self, path: str) -> FileFacts | None:
+    def star(self, importer: str, name: str) -> str | None:
+        """The file that the star imports of `importer` take a name from."""
+
+    def outline(self, path: str) -> Outline | None:
         """What the file does; None where it cannot be parsed."""
 
 
 class Unit:
     """One file in a run: its facts, the frame of its module body, and what of that has not been run."""
 
-    __slots__ = ("_worth", "classes", "facts", "frame", "path", "pending", "stars")
+    __slots__ = ("classes", "facts", "frame", "outline", "path", "pending", "stars")
 
-    def __init__(self, facts: FileFacts, path: str) -> None:
-        self.facts = facts
+    def __init__(self, outline: Outline, path: str) -> None:
+        self.outline = outline
+        self.facts = outline.facts
         self.path = path
         self.frame: Frame
         self.classes: dict[int, object] = {}  # index -> Class
         self.pending: dict[str, list[Stmt]] = {}
         self.stars: list[tuple[int, str]] = []  # level and module of each `from ... import *`
-        self._worth: set[int] | None = None  # ids of the facts of functions
 
     @property
     def name(self) -> str:
@@ -60,9 +61,7 @@ class Unit:
         return os.path.basename(folder) if file.startswith("__init__.") else os.path.splitext(file)[0]
 
     def is_worth_running(self, function: FunctionFacts) -> bool:
-        if self._worth is None:
-            self._worth = {id(self.facts.functions[index]) for index in worth_running(self.facts)}
-        return id(function) in self._worth
+        return id(function) in self.outline.running
 
 
 def import_name(machine: Machine, frame: Frame, level: int, module: str, name: str) -> Value:
@@ -113,75 +112,13 @@ def unit_at(machine: Machine, path: str) -> Unit | None:
     known = machine.units.get(path)
     if known is None:
         assert machine.project is not None
-        facts = machine.project.facts(path)
-        if facts is None:
+        outline = machine.project.outline(path)
+        if outline is None:
             return None
-        known = machine.add_unit(facts, path)
-        known.pending, known.stars = bindings(facts)
+        known = machine.add_unit(outline, path)
+        pending, known.stars = outline.bindings
+        known.pending = dict(pending)
     return known
-
-
-def bindings(facts: FileFacts) -> tuple[dict[str, list[Stmt]], list[tuple[int, str]]]:
-    """The statements of a module body that bind each name, and its star imports."""
-    pending: dict[str, list[Stmt]] = {}
-    stars: list[tuple[int, str]] = []
-    for statement in facts.functions[0].body:
-        for name in _bound(facts, statement, stars):
-            pending.setdefault(name, []).append(statement)
-    return pending, stars
-
-
-def _bound(facts: FileFacts, statement: Stmt, stars: list[tuple[int, str]]) -> Iterator[str]:
-    op = statement[0]
-    if op == m.DEF:
-        yield facts.functions[statement[2]].name
-    elif op == m.CLASS:
-        yield facts.classes[statement[2]].name
-    elif op == m.ASSIGN:
-        for target in statement[2]:
-            yield from _names(target)
-    elif op in (m.ANNOTATE, m.AUGMENT):
-        yield from _names(statement[2])
-    elif op == m.IMPORT:
-        yield from (local for local, _ in statement[2])
-    elif op == m.FROM:
-        for name, local in statement[4]:
-            if name == "*":
-                stars.append((statement[2], statement[3]))
-            else:
-                yield local
-    elif op == m.FOR:
-        yield from _names(statement[2])
-    elif op == m.WITH:
-        for _, target in statement[2]:
-            if target is not None:
-                yield from _names(target)
-    for block in _blocks(statement):
-        for inner in block:
-            yield from _bound(facts, inner, stars)
-
-
-def _blocks(statement: Stmt) -> Iterator[tuple[Stmt, ...]]:
-    """The blocks of a compound statement that run in the scope that it stands in."""
-    op = statement[0]
-    if op in (m.IF, m.WHILE):
-        yield from statement[3:5]
-    elif op == m.FOR:
-        yield from statement[4:6]
-    elif op == m.WITH:
-        yield statement[3]
-    elif op == m.TRY:
-        yield statement[2]
-        yield from (handler[2] for handler in statement[3])
-        yield from statement[4:6]
-
-
-def _names(target: m.Expr) -> Iterator[str]:
-    if target[0] == m.NAME:
-        yield target[1]
-    elif target[0] == m.NEW:
-        for item in target[3]:
-            yield from _names(item)
 
 
 def module_member(machine: Machine, unit: Unit, name: str) -> Value | None:
@@ -214,15 +151,15 @@ def module_name(machine: Machine, frame: Frame, name: str) -> Value | None:
 def _from_stars(machine: Machine, unit: Unit, name: str) -> Value | None:
     if machine.project is None or machine.import_depth >= _DEEPEST_IMPORT:
         return None
+    path = machine.project.star(unit.path, name)
+    other = unit_at(machine, path) if path is not None else None
+    if other is None or other is unit:
+        return None
     machine.import_depth += 1
     try:
-        for level, module in unit.stars:
-            path = machine.project.resolve(unit.path, level, module)
-            other = unit_at(machine, path) if path is not None else None
-            found = module_name(machine, other.frame, name) if other is not None and other is not unit else None
-            if found is not None:
-                unit.frame.vars[name] = found
-                return found
+        found = module_name(machine, other.frame, name)
     finally:
         machine.import_depth -= 1
-    return None
+    if found is not None:
+        unit.frame.vars[name] = found
+    return found

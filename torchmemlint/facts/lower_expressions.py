@@ -17,14 +17,16 @@ _LONGEST_TEXT = 60  # longer constants are never keys or device names
 _GROWERS = frozenset(
     "append appendleft add extend extendleft insert put put_nowait setdefault update push register_buffer".split()
 )
+_PUSHERS = frozenset("heappush insort insort_left insort_right".split())
 _RELEASERS = frozenset("clear pop popleft popitem remove discard".split())
-_HOLDERS = frozenset(("cycle", "finalize"))
+_HOLDERS = frozenset(("cycle", "finalize", "addHandler", "addFilter"))
 _REGISTRIES = frozenset((("atexit", "register"), ("signal", "signal")))
 _RECORDERS = frozenset("set_detect_anomaly detect_anomaly _record_memory_history record_memory_history profile".split())
 _MODES = frozenset("no_grad inference_mode enable_grad set_grad_enabled".split())
 _THREADS = frozenset(
     """Thread submit run_in_executor to_thread map Timer start_new_thread apply_async imap imap_unordered starmap
-    map_async starmap_async Pool Process ProcessPoolExecutor DataLoader delayed spawn start_processes""".split()
+    map_async starmap_async Pool Process ProcessPoolExecutor DataLoader delayed spawn start_processes
+    moveToThread""".split()
 )
 
 
@@ -71,7 +73,7 @@ def _note_call(low: Lowering, call: Expr) -> None:
         receiver = callee[1]
         if receiver[0] == m.NAME:
             scope.uses.setdefault(receiver[1], set()).add(method)
-        elif receiver[0] == m.ATTR and receiver[1] == _SELF and low.class_uses is not None:
+        elif receiver[0] == m.ATTR and receiver[1] == SELF and low.class_uses is not None:
             low.class_uses.setdefault(receiver[2], set()).add(method)
             if method in _RELEASERS:
                 scope.flags |= m.RELEASES
@@ -79,7 +81,7 @@ def _note_call(low: Lowering, call: Expr) -> None:
             whole = receiver[1]
             if whole[0] == m.NAME:
                 scope.uses.setdefault(whole[1] + "[]", set()).add(method)
-            elif whole[0] == m.ATTR and whole[1] == _SELF and low.class_uses is not None:
+            elif whole[0] == m.ATTR and whole[1] == SELF and low.class_uses is not None:
                 low.class_uses.setdefault(whole[2] + "[]", set()).add(method)
         if method in _GROWERS:
             scope.keep(m.GROWS, receiver)
@@ -101,6 +103,8 @@ def _note_call(low: Lowering, call: Expr) -> None:
         scope.flags |= m.RECORDS
     elif method in _THREADS:
         scope.flags |= m.THREADS
+    elif method in _PUSHERS and call[3]:
+        scope.keep(m.GROWS, call[3][0])
     elif method in _HOLDERS or (callee[0] == m.ATTR and (callee[1][-1], method) in _REGISTRIES):
         scope.flags |= m.HOLDS
     elif method == "grad":
@@ -288,7 +292,7 @@ def _walrus(low: Lowering, node: cst.NamedExpr) -> Expr:
     return (m.WALRUS, lower(low, node.target), lower(low, node.value))
 
 
-_SELF: Expr = (m.NAME, "self")
+SELF: Expr = (m.NAME, "self")
 _NAMED: dict[str, Expr] = {"None": (m.CONST, None), "True": (m.CONST, True), "False": (m.CONST, False)}
 _HANDLERS: dict[type, Callable[[Lowering, Any], Expr]] = {
     cst.Name: _name,

@@ -15,7 +15,8 @@ from . import model as m
 from .events import NEVER, Backward, ModuleCall, Plain, Reset, Store
 from .holders import heavy_objects, made_in
 from .linking import Project, Unit, link, module_name
-from .model import Expr, FileFacts, FunctionFacts, Site, Stmt
+from .model import Expr, FunctionFacts, Site, Stmt
+from .outline import Outline
 from .values import (
     ASSUMED,
     ATTACHED,
@@ -36,6 +37,7 @@ from .values import (
     same_kind,
 )
 
+_OLD = (0, None)
 _DEEPEST_CALL = 12
 _STEPS_PER_STATEMENT = 12
 _STEPS_AWAY_PER_STATEMENT = 1.5  # of the home file
@@ -50,7 +52,7 @@ Journal = list[tuple[dict[Any, Value], Any, "Value | None"]]
 class Loop:
     """One loop, or the repeated calls of a public function ("call")."""
 
-    __slots__ = ("backward", "conditions", "first_node", "kind", "name", "site", "started", "steps")
+    __slots__ = ("backward", "conditions", "first_node", "kind", "name", "site", "started", "steps", "twice")
 
     def __init__(self, kind: str, site: Site, conditions: int, name: str = "") -> None:
         self.kind = kind
@@ -61,6 +63,7 @@ class Loop:
         self.first_node = 0  # of the derivation, in its current round
         self.started = 0  # when its current round began
         self.steps = False  # it takes optimizer steps, or goes over a loader
+        self.twice = False  # it has been gone round twice
 
 
 class Frame:
@@ -122,15 +125,37 @@ class Frame:
         return tuple(reversed(sites))
 
 
+_IMPORTED: dict[str, Any] = {  # a module body that is run begins with this
+    "loops": (), "grad": ON, "journal": None, "conditions": 0, "module_depth": 0, "in_hook": 0, "threads": 0,
+    "bare": -1, "context": None,
+}  # fmt: skip
+_MOMENT = (*_IMPORTED, "stack", "site", "statement")
+
+
+def _is_in(atom: Any, owner: Obj | Frame) -> bool:
+    """Whether an object is what an earlier round put into the same container: what it has got since then is no news
+    of this store."""
+    return type(atom) is Obj and atom.kind == "instance" and atom.home is not None and atom.home[0] is owner
+
+
+_Written = dict[tuple[int, Any], tuple[dict[Any, Value], Any, "Value | None"]]  # place -> where, key, value
+
+
+def _is_building(frame: Frame) -> bool:
+    """Whether a module's constructor runs: the parts that its loops make differ in size, not in kind."""
+    return frame.name == "__init__" and type(frame.receiver) is Obj and frame.receiver.kind == "module"
+
+
 class Machine:
     """An abstract run over one file, its home, and what that uses of others."""
 
-    def __init__(self, facts: FileFacts, path: str = "", project: Project | None = None) -> None:
-        self.facts = facts
+    def __init__(self, outline: Outline, path: str = "", project: Project | None = None) -> None:
+        self.facts = facts = outline.facts
         self.project = project
         self.units: dict[str, Unit] = {}
         self.links: dict[Imported, Value] = {}
         self.import_depth = 0
+        self.answers: dict[Any, Value] = {}  # of other files' helpers, by what they were asked
         self.derivation = Derivation()
         self.loops: tuple[Loop, ...] = ()
         self.grad = ASSUMED
@@ -143,7 +168,7 @@ class Machine:
         self.module_depth = 0
         self.site: Site = 0  # what is being run: a statement, or a call in it
         self.statement: Site = 0
-        self.home = self.add_unit(facts, path)
+        self.home = self.add_unit(outline, path)
         self.module_frame = self.home.frame
         self.instances: dict[int, list[Obj]] = {}  # those that the file makes, by class
         self.reads: dict[tuple[int, str], set[str]] = {}  # which functions read an attribute
@@ -152,6 +177,7 @@ class Machine:
         self.serial = 0
         self.clock = 0  # counts writes and rounds of loops
         self.in_hook = 0
+        self.again = 0  # how many of the loops around are in their second round
         self.threads = 0
         self.shown: dict[Site, Value] = {}  # what expressions that stand alone in the module's body give
         self.context: Any = None  # contexts.Context: in which worker or thread this runs
@@ -163,6 +189,7 @@ class Machine:
         self.innocent: set[Site] = set()
         self.entered: set[Site] = set()  # grad modes that were entered, or handed to somebody who may
         self.moves: list[tuple[int, tuple[Loop, ...]]] = []  # nodes that went to the host, and when
+        self._made: dict[int, tuple[int, Any]] = {}  # serial number and fields of each object, by these' identity
         self.key_kind = ""  # of the element that is being bound
         self.bare: Site = -1  # the call that is the whole of the statement being run
 
@@ -180,32 +207,39 @@ class Machine:
 
     # -- running ----------------------------------------------------------------------------------
 
-    def add_unit(self, facts: FileFacts, path: str) -> Unit:
+    def add_unit(self, outline: Outline, path: str) -> Unit:
         """Take a file into the run; nothing of it is executed yet."""
-        unit = Unit(facts, path)
-        unit.frame = Frame(facts.functions[0], None, None, -1, unit)
+        unit = Unit(outline, path)
+        unit.frame = Frame(unit.facts.functions[0], None, None, -1, unit)
         self.units[path] = unit
         return unit
+
+    def moment(self) -> dict[str, Any]:
+        """What a statement that runs now finds, apart from the values of names."""
+        state = self.__dict__
+        return {**{name: state[name] for name in _MOMENT}, "stack": [*self.stack], "journal": None}
+
+    @contextmanager
+    def at(self, moment: dict[str, Any]) -> Iterator[None]:
+        """Run something as it would have run at another moment. What it writes, no branch takes back."""
+        state = self.__dict__
+        before = {name: state[name] for name in _MOMENT}
+        state.update(moment)
+        try:
+            yield
+        finally:
+            state.update(before)
 
     @contextmanager
     def apart(self, frame: Frame) -> Iterator[None]:
         """A state of its own for a part of a module body, which runs when it is imported."""
-        names = (
-            "loops", "grad", "conditions", "journal", "stack", "site", "statement", "module_depth", "in_hook",
-            "threads", "bare", "context",
-        )  # fmt: skip
-        before = [getattr(self, name) for name in names]
-        self.loops, self.grad, self.journal, self.stack = (), ON, None, [frame]
-        self.conditions = self.module_depth = self.in_hook = self.threads = 0
-        self.context = None
         self.import_depth += 1
         try:
-            yield
+            with self.at({**_IMPORTED, "stack": [frame], "site": self.site, "statement": self.statement}):
+                yield
         finally:
             self.import_depth -= 1
             frame.dead = 0
-            for name, value in zip(names, before, strict=True):
-                setattr(self, name, value)
 
     def is_home(self, site: Site) -> bool:
         return m.file_of(site) == self.facts.number
@@ -254,57 +288,72 @@ class Machine:
     def join(self, a: Value, b: Value) -> Value:
         return join(a, b, self.derivation)
 
-    def branch(self, frame: Frame, arms: Sequence[Callable[[], None]], conditional: bool = True) -> bool:
+    def branch(
+        self, frame: Frame, arms: Sequence[Callable[[], None]], conditional: bool = True, modes_hold: bool = False
+    ) -> bool:
         """Run each arm from the same state, then join their ends.
 
-        Returns whether anything that was there before has changed.
+        Modes of modules are those at the end of the first arm if `modes_hold`: a loop over the parameters of a module
+        goes round. Returns whether anything that was there before has changed.
         """
-        outer = self.journal
-        ends: list[tuple[dict[tuple[int, Any], tuple[dict[Any, Value], Any, Value]], int]] = []
-        before: dict[tuple[int, Any], tuple[dict[Any, Value], Any, Value | None]] = {}
+        outer, since = self.journal, self.serial
+        ends: list[tuple[_Written, int]] = []
+        before: _Written = {}
         self.conditions += conditional
         for arm in arms:
             journal: Journal = []
             self.journal = journal
             frame.dead = 0
             arm()
-            written: dict[tuple[int, Any], tuple[dict[Any, Value], Any, Value]] = {}
-            for where, key, _ in reversed(journal):
+            written: _Written = {}
+            for where, key, old in reversed(journal):  # the last write comes first, the state before comes last
                 place = (id(where), key)
-                if place not in written and key in where:
-                    written[place] = (where, key, where[key])
-            for where, key, old in reversed(journal):
+                if place not in written:
+                    written[place] = (where, key, where.get(key))
+                before[place] = (where, key, old)
                 if old is None:
                     where.pop(key, None)
                 else:
                     where[key] = old
-            for where, key, old in journal:
-                before.setdefault((id(where), key), (where, key, old))
             ends.append((written, frame.dead))
         self.conditions -= conditional
         self.journal = outer
         alive = [end for end in ends if not end[1]]
         frame.dead = 0 if alive else min((end[1] for end in ends), default=0)
-        return self._merge(frame, before, ends, bool(alive))
+        return self._merge(frame, before, ends, bool(alive), modes_hold, since) if before else False
 
-    def _merge(self, frame: Frame, before: Any, ends: Any, any_alive: bool) -> bool:
+    def _merge(
+        self,
+        frame: Frame,
+        before: _Written,
+        ends: list[tuple[_Written, int]],
+        any_alive: bool,
+        modes_hold: bool,
+        since: int,
+    ) -> bool:
         changed = False
+        own, derivation = frame.vars, self.derivation
         for place, (where, key, old) in before.items():
             merged: Value = UNKNOWN
+            local = where is own
             for written, dead in ends:
                 # A returned arm's locals are gone; what it wrote elsewhere stays.
-                if dead == RETURNED and any_alive and where is frame.vars:
+                if local and dead == RETURNED and any_alive:
                     continue
                 entry = written.get(place)
-                merged = self.join(merged, entry[2] if entry is not None else (old if old is not None else UNKNOWN))
+                value = old if entry is None or entry[2] is None else entry[2]
+                if value is not None:
+                    merged = join(merged, value, derivation)
             if key == "$mode" or key == "$frozen":
-                kept = {written[place][2] if place in written else old for written, _ in ends}
-                merged = kept.pop() if len(kept) == 1 else UNKNOWN
-                merged = merged or UNKNOWN
-            if old is not None and not same_kind(old, merged):
-                changed = True
-            elif old is None and where is not frame.vars and not is_light(merged):
-                changed = True  # something that was there before the loop has a part that it had not
+                said = ends[:1] if modes_hold else ends
+                kept = {written[place][2] if place in written else old for written, _ in said}
+                merged = kept.pop() or UNKNOWN if len(kept) == 1 else UNKNOWN
+            if merged is old:
+                continue
+            if old is not None:
+                changed = changed or not same_kind(old, merged)
+            elif not local and not is_light(merged) and self._made.get(id(where), _OLD)[0] <= since:
+                changed = True  # something that was there before has a part that it had not
             self.put(where, key, merged)
         return changed
 
@@ -333,9 +382,14 @@ class Machine:
             if frame.dead == JUMPED:
                 frame.dead = 0
 
-        changed = self.branch(frame, [once, lambda: None], conditional=False)
-        if changed and not self.exhausted:
+        layers = loop.kind == "layers"
+        changed = self.branch(frame, [once, lambda: None], conditional=False, modes_hold=layers)
+        # in a second round of a loop around it, a second one of this loop would show nothing new
+        if changed and not self.exhausted and not _is_building(frame) and not (self.again and loop.twice):
+            loop.twice = True
+            self.again += 1
             self.branch(frame, [once, lambda: None], conditional=False)
+            self.again -= 1
         self.loops = outer
 
     # -- scopes -----------------------------------------------------------------------------------
@@ -366,6 +420,7 @@ class Machine:
             obj = Obj(kind, cls, self.loops, self.site, weight)
             self.serial += 1
             obj.serial = self.serial
+            self._made[id(obj.fields)] = (self.serial, obj.fields)
             frame.allocs[ident] = obj
         return obj
 
@@ -396,7 +451,8 @@ class Machine:
             self.innocent.add(site)
             self.innocent.update(frame.trail())
             return value
-        reached = self.reach(value)
+        new = value if how == "set" else tuple(atom for atom in value if not _is_in(atom, owner))
+        reached = self.reach(new)
         objects = () if reached else heavy_objects(value)
         if not reached and not objects:
             return value
@@ -440,9 +496,10 @@ class Machine:
         )
         if not reached:
             return value
-        return tuple(self._as_written(atom, node) for atom in value)
+        place = (owner, key) if how == "set" else None
+        return tuple(self._as_written(atom, node, place) for atom in value)
 
-    def _as_written(self, atom: Any, node: int, depth: int = 3) -> Any:
+    def _as_written(self, atom: Any, node: int, place: tuple[Obj | Frame, str] | None, depth: int = 3) -> Any:
         """A value as it is read from the place that it was written to."""
         if type(atom) is Tensor:
             return atom._replace(node=node)
@@ -450,10 +507,14 @@ class Machine:
             view = Obj("tuple", None, atom.birth, atom.site, atom.weight)
             view.serial, view.home = atom.serial, atom.home
             view.fields = {
-                key: tuple(self._as_written(part, node, depth - 1) for part in parts)
+                key: tuple(self._as_written(part, node, place, depth - 1) for part in parts)
                 for key, parts in atom.fields.items()
             }
             return view
+        if type(atom) is Obj and atom.kind in ("dict", "list") and depth and place and atom.home in (None, place):
+            for key, parts in list(atom.fields.items()):  # made for this place: a display, a comprehension
+                if key[:1] != "$" and parts:
+                    self.put(atom.fields, key, tuple(self._as_written(part, node, place, depth - 1) for part in parts))
         return atom
 
     def _written_before(self, start: int, owner: Obj | Frame, key: str, through_modules: bool) -> int:
@@ -481,7 +542,8 @@ class Machine:
         return site == self.bare
 
     def reset(self, frame: Frame, owner: Obj | Frame, key: str, how: str) -> None:
-        self.resets.append(Reset(owner, key, how, self.statement, self.loops, self.conditions, frame))
+        worker = self.context is not None
+        self.resets.append(Reset(owner, key, how, self.statement, self.loops, self.conditions, frame, worker))
 
     def note(self, kind: str, site: Site, frame: Frame, detail: Any = None) -> None:
         self.plain.append(Plain(kind, site, frame, detail, frame.trail(), self.loops))

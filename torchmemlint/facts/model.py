@@ -140,4 +140,5 @@ LOCAL: Final = 128  # adds to something of its own, or rebinds a name in a loop
 THREADS: Final = 256
 RELEASES: Final = 1024  # empties something of its object
 HOLDS: Final = 2048  # hands something to a place that keeps it
+BINDS: Final = 4096  # keeps one of its object's methods, or a lambda, on the object
 RECORDS: Final = 512  # anomaly mode, profiler, memory history

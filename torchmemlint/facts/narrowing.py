@@ -8,7 +8,10 @@ from . import model as m
 from .machine import Frame, Machine
 from .model import Expr
 from .values import (
+    ATTACHED,
+    MAYBE,
     OFF,
+    SERIES,
     Const,
     Function,
     Light,
@@ -20,6 +23,7 @@ from .values import (
 )
 
 _TENSOR_WORDS = ("Tensor", "Parameter", "Variable", "FloatTensor", "LongTensor", "is_tensor", "Number")
+_CONTAINER_WORDS = frozenset(("list", "tuple", "dict", "set", "Mapping", "Sequence", "Iterable", "OrderedDict"))
 Narrowing = dict[str, Value]
 
 
@@ -70,6 +74,8 @@ def _truth_of_call(machine: Machine, frame: Frame, test: Expr) -> tuple[bool | N
         if machine.grad == OFF:
             return False, {}, {}
         return None, {}, {}
+    if name == "callable" and arguments and arguments[0][0] == m.CALL and arguments[0][2] == (m.NAME, "getattr"):
+        name, arguments = "hasattr", arguments[0][3]  # `callable(getattr(value, "detach", None))`
     subject = arguments[0][1] if arguments and arguments[0][0] == m.NAME else None
     if subject is None or name not in ("isinstance", "is_tensor", "hasattr", "issubclass"):
         machine.eval(frame, test)
@@ -81,22 +87,47 @@ def _truth_of_call(machine: Machine, frame: Frame, test: Expr) -> tuple[bool | N
         words = _type_words(arguments[1])
         if words & set(_TENSOR_WORDS):
             rest = words - set(_TENSOR_WORDS)
-            return _split(subject, value, lambda atom: type(atom) is Tensor or bool(rest and type(atom) is not Tensor))
+            return _split(
+                subject,
+                value,
+                lambda atom: type(atom) is Tensor or bool(rest and type(atom) is not Tensor),
+                lambda atom: type(atom) is not Tensor or (atom.bundle and not rest),
+            )
+        if words <= _CONTAINER_WORDS:
+            known, positive, negative = _split(subject, value, _may_be_container, lambda atom: not _is_list(atom))
+            return known, positive, {subject: tuple(_perhaps(atom) for atom in negative[subject])}
         if words <= {"float", "int", "str", "bool", "complex", "Number", "NoneType", "bytes"}:
             return _split(subject, value, lambda atom: type(atom) in (Const, Light))
         return None, {}, {}
     if name == "is_tensor":
-        return _split(subject, value, lambda atom: type(atom) is Tensor)
+        return _split(
+            subject, value, lambda atom: type(atom) is Tensor, lambda atom: type(atom) is not Tensor or atom.bundle
+        )
     if name == "hasattr" and arguments[1][0] == m.CONST and arguments[1][1] in ("detach", "item", "cpu", "grad_fn"):
         return _split(subject, value, lambda atom: type(atom) is Tensor)
     return None, {}, {}
 
 
-def _split(name: str, value: Value, holds: Any) -> tuple[bool | None, Narrowing, Narrowing]:
+def _split(name: str, value: Value, holds: Any, fails: Any = None) -> tuple[bool | None, Narrowing, Narrowing]:
+    """What of a value is left where a test holds, and where it fails: by default where it does not hold."""
+    known = [atom for atom in value if type(atom) is not Opaque]
     maybe = tuple(atom for atom in value if type(atom) is Opaque)
-    yes = tuple(atom for atom in value if holds(atom)) + maybe
-    no = tuple(atom for atom in value if not holds(atom) and type(atom) is not Opaque) + maybe
+    yes = tuple(atom for atom in known if holds(atom)) + maybe
+    no = tuple(atom for atom in known if (fails(atom) if fails else not holds(atom))) + maybe
     return None, {name: yes}, {name: no}
+
+
+def _is_list(atom: Any) -> bool:
+    return type(atom) is Obj and atom.kind in SERIES
+
+
+def _may_be_container(atom: Any) -> bool:
+    return (type(atom) is Tensor and atom.bundle) or (type(atom) is Obj and atom.kind in (*SERIES, "instance"))
+
+
+def _perhaps(atom: Any) -> Any:
+    """What a module gave and is no list, or no dictionary: nothing is claimed of it any more."""
+    return atom._replace(graph=MAYBE) if type(atom) is Tensor and atom.bundle and atom.graph == ATTACHED else atom
 
 
 def _type_words(expr: Expr) -> set[str]:

@@ -5,14 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from . import contexts, knowledge
+from .cycles import note_cycle
+from .holders import captured
 from .linking import module_member
 from .machine import Frame, Machine
 from .model import Site
 from .tensors import free, freeze_owner, loss, tensor_attribute, wide_loss_label
-from .unknown import imagine_attribute, unknown_call
+from .unknown import imagine_attribute, step_output, unknown_call
 from .values import (
     ASSUMED,
     ATTACHED,
+    CONTAINERS,
     DEPENDS,
     FREE,
     LEAF,
@@ -30,6 +33,7 @@ from .values import (
     Module,
     Obj,
     Opaque,
+    Partial,
     Super,
     Tensor,
     Value,
@@ -38,12 +42,14 @@ from .values import (
 )
 
 Kwargs = dict[str, Value]
-CONTAINERS = ("list", "set", "dict", "deque", "tuple")
 _GROW = ("append", "appendleft", "add", "insert", "put", "put_nowait", "extend", "extendleft", "update", "push")
 _POP = ("pop", "popleft", "popitem", "remove", "discard", "get_nowait")
 
 
 # -- attributes -----------------------------------------------------------------------------------
+
+
+ANY_NAME = "(any)"  # the field for what `setattr` binds to names that are not seen
 
 
 def get_attribute(machine: Machine, frame: Frame, atom: Any, name: str) -> Value:
@@ -62,15 +68,26 @@ def get_attribute(machine: Machine, frame: Frame, atom: Any, name: str) -> Value
         return module_member(machine, atom.unit, name) or UNKNOWN
     if kind is Opaque:
         return (atom,)
+    if kind is Function:
+        if name in ("__name__", "__qualname__", "__module__", "__doc__"):
+            return LIGHT
+        table = atom.frame.allocs.get(("attributes", id(atom.facts)))
+        return UNKNOWN if table is None else table.fields.get(name, UNKNOWN)
     if kind is Super and type(atom.receiver) is Obj:
         return _object_attribute(machine, frame, atom.receiver, name)
     return UNKNOWN
 
 
 def _object_attribute(machine: Machine, frame: Frame, obj: Obj, name: str) -> Value:
-    if obj.fields.get(name):
+    known = obj.fields.get(name)
+    if ANY_NAME in obj.fields and not (isinstance(obj.cls, Class) and obj.cls.find(name)):
+        machine.reads.setdefault((obj.serial, ANY_NAME), set()).add(frame.facts.name)
+        known = machine.join(known or UNKNOWN, obj.fields[ANY_NAME])
+    if known:
         machine.reads.setdefault((obj.serial, name), set()).add(frame.facts.name)
-        return obj.fields[name]
+        return known
+    if name == "__dict__" and obj.kind in ("instance", "module"):
+        return attributes_of(machine, obj)
     if isinstance(obj.cls, Class):
         found = obj.cls.find(name)
         if found is not None:
@@ -88,6 +105,15 @@ def _object_attribute(machine: Machine, frame: Frame, obj: Obj, name: str) -> Va
     if obj.kind in CONTAINERS or obj.kind == "optimizer":
         return (Method(obj, name),)
     return UNKNOWN
+
+
+def attributes_of(machine: Machine, obj: Obj) -> Value:
+    """`self.__dict__`, `vars(self)`: what is put in there lives as long as the object."""
+    table = Obj("dict", None, obj.birth, obj.site, obj.weight)
+    machine.serial += 1
+    table.serial, table.unknown, table.home = machine.serial, True, (obj, "__dict__")
+    obj.fields["__dict__"] = (table,)
+    return (table,)
 
 
 def _member(machine: Machine, frame: Frame, obj: Obj, found: Value) -> Value:
@@ -116,6 +142,11 @@ def set_attribute(machine: Machine, frame: Frame, owner: Any, name: str, value: 
         stored = machine.store(frame, owner_frame, name, value, how, site)
         machine.put(owner_frame.vars, name, stored)
         return
+    if type(owner) is Function:  # `measure.seen = {}`: what is there lives as long as the function
+        table = machine.allocate(owner.frame, ("attributes", id(owner.facts)), "attributes", owner.facts.name)
+        table.home, table.birth = (owner.frame, owner.facts.name), owner.frame.loops
+        set_attribute(machine, frame, table, name, value, site, how)
+        return
     if type(owner) is not Obj:
         if type(owner) is Light and owner.what == "ctx":
             given = {
@@ -132,6 +163,8 @@ def set_attribute(machine: Machine, frame: Frame, owner: Any, name: str, value: 
     for atom in stored:
         if type(atom) is Obj and not atom.settled:
             atom.home = (owner, name)
+        elif type(atom) in (Bound, Partial, Function) and isinstance(owner.cls, Class):
+            note_cycle(machine, frame, owner, name, (atom,), site)
     if (
         how == "set"
         and owner.fields.get(name)
@@ -165,7 +198,7 @@ def call_object(
         if name == "step":
             for loop in machine.loops:
                 loop.steps = True
-        return LIGHT
+        return _state_of(machine, frame, obj, site) if name == "state_dict" else LIGHT
     if obj.kind == "profiler":
         if name in ("start", "stop"):
             machine.note(
@@ -192,15 +225,15 @@ def _container_method(
         value = args[1] if len(args) > 1 else UNKNOWN
         key = constant(args[0]) if args else ...
         field = "*" if key is ... else f"[{key}]"
-        machine.grow(frame, obj, value, site, field)
+        machine.grow(frame, obj, value, site, field, "keyed")
         return machine.elements(frame, (obj,))
     if name == "clear":
         machine.reset(frame, obj, "*", "clear")
         for field in list(obj.fields):
             machine.put(obj.fields, field, UNKNOWN)
         return LIGHT
-    if obj.kind == "queue" and name == "get" and machine.context is not None:
-        machine.note("queue-get", site, frame, obj)
+    if obj.kind == "queue" and name == "get":
+        machine.note("queue-received" if machine.context is None else "queue-get", site, frame, obj)
     if name in _POP or (name == "get" and obj.kind == "queue"):
         machine.reset(frame, obj, "*", "pop")
         return machine.elements(frame, (obj,))
@@ -298,7 +331,9 @@ def _module_method(
         return _register(machine, frame, obj, name, args, kwargs, site)
     if name.startswith("register_") and name.endswith("hook"):
         return _hook(machine, frame, obj, name, args, kwargs, site)
-    if name in ("state_dict", "load_state_dict", "named_buffers", "buffers", "extra_repr", "half"):
+    if name == "state_dict":
+        return _state_of(machine, frame, obj, site)
+    if name in ("load_state_dict", "named_buffers", "buffers", "extra_repr", "half"):
         return free(machine) if name == "buffers" else UNKNOWN
     if name in ("__call__", "forward"):
         return run_module(machine, frame, obj, args, kwargs, site)
@@ -307,6 +342,8 @@ def _module_method(
 
         backward(machine, frame, tuple(atom for value in args for atom in value), kwargs, site)
         return LIGHT
+    if name in knowledge.ATTACHED_STEPS and machine.grad != OFF:
+        return step_output(machine, name)
     if name in ("generate", "encode", "predict", "get_image_features", "get_text_features", "sample"):
         return UNKNOWN
     if name in ("log", "log_dict", "print", "toggle_optimizer", "untoggle_optimizer", "optimizers", "lr_schedulers"):
@@ -318,6 +355,15 @@ def _module_method(
 
         record_module_call(machine, frame, obj, machine.derivation.node(), site, args, 2)  # work of some kind
     return unknown_call(machine, frame, (2, (1, "self"), name), args, kwargs, site, receiver=(obj,))
+
+
+def _state_of(machine: Machine, frame: Frame, obj: Obj, site: Site) -> Value:
+    """`state_dict()`: a dict of references to what the module or optimizer has, no copies
+    [docs: torch.nn.Module.state_dict]."""
+    state = machine.allocate(frame, ("state", site, obj.serial), "dict")
+    node = machine.derivation.node((), ("parameters", obj))
+    machine.put(state.fields, "*", (Tensor(FREE, min(obj.weight, 2), node, ""),))
+    return (state,)
 
 
 def _part(machine: Machine, obj: Obj, name: str) -> Obj:
@@ -353,23 +399,46 @@ def note_dropped_handle(machine: Machine, frame: Frame, callee: Value, target: O
     handle is thrown away."""
     dropped = machine.statement_call(site)
     for atom in callee:
-        owner = atom.receiver if type(atom) is Bound else None
-        if type(atom) is Function and dropped and _of_a_call(machine, frame, atom, target):
-            machine.note("hook-dropped", site, frame, (atom.facts.name, False, frame, dropped))
-        if not isinstance(owner, Obj) or owner.kind == "module" or not isinstance(owner.cls, Class):
-            continue
-        if target is None or not _belongs(target, owner):
-            made = [
-                loop for loop in owner.birth if loop.kind == "loop" and (target is None or loop not in target.birth)
-            ]
-            if made or owner.unknown:
-                machine.note("hook-dropped", site, frame, (owner.cls.facts.name, bool(made), owner, dropped))
+        if dropped and _of_a_call(machine, frame, atom, target):
+            name = atom.facts.name if type(atom) is Function else "hook"
+            machine.note("hook-dropped", site, frame, (name, False, frame, dropped))
+        for owner in _owners_of(atom):
+            if owner.kind == "module" or not isinstance(owner.cls, Class):
+                continue
+            if target is None or not _belongs(target, owner):
+                made = [
+                    loop for loop in owner.birth if loop.kind == "loop" and (target is None or loop not in target.birth)
+                ]
+                if made or owner.unknown:
+                    machine.note("hook-dropped", site, frame, (owner.cls.facts.name, bool(made), owner, dropped))
 
 
-def _of_a_call(machine: Machine, frame: Frame, function: Function, target: Obj | None) -> bool:
-    """Whether each call of a function leaves another hook, a closure of that call, on a module that was there."""
+def _owners_of(hook: Any) -> list[Obj]:
+    """The objects that a hook belongs to: of a bound method, also in a partial; of the method that an inner
+    function, which refers to it, was defined in."""
+    if type(hook) is Partial:
+        return [owner for atom in hook.callee for owner in _owners_of(atom)]
+    if type(hook) is Bound:
+        return [hook.receiver] if type(hook.receiver) is Obj else []
+    if type(hook) is not Function:
+        return []
+    receiver = hook.frame.receiver
+    if type(receiver) is not Obj:
+        return []
+    return [receiver] if any(receiver in value for _, value in captured(hook)) else []
+
+
+def _of_a_call(machine: Machine, frame: Frame, hook: Any, target: Obj | None) -> bool:
+    """Whether each call of a function leaves another hook, a closure of that call, on a module that was there; or
+    a partial with a container of that call."""
     repeated = [loop for loop in machine.loops if loop.kind in ("call", "loop")]
-    if not repeated or function.frame is not frame or frame.receiver is not None:
+    if not repeated or frame.receiver is not None:
+        return False
+    if type(hook) is Partial:
+        parts = [atom for value in (*hook.args, *(part for _, part in hook.kwargs)) for atom in value]
+        if not any(type(atom) is Obj and atom.home is not None and atom.home[0] is frame for atom in parts):
+            return False
+    elif type(hook) is not Function or hook.frame is not frame:
         return False
     return target is None or target.unknown or repeated[-1] not in target.birth
 

@@ -9,11 +9,11 @@ from typing import Any
 from .model import ClassFacts, FileFacts, FunctionFacts, Param
 
 
-def pack(facts: FileFacts) -> bytes:
-    """The facts of a file as bytes, of the same version of Python and of torchmemlint only."""
+def pack(facts: FileFacts, level: int = 1) -> bytes:
+    """The facts of a file as bytes, of the same version of Python and of torchmemlint only, zlib's `level` packed."""
     functions = [tuple(function._replace(params=_plain(function.params))) for function in facts.functions]
     classes = [tuple(klass) for klass in facts.classes]
-    return zlib.compress(marshal.dumps((functions, classes, facts.statements, facts.number)), 1)
+    return zlib.compress(marshal.dumps((functions, classes, facts.statements, facts.number)), level)
 
 
 def _plain(params: tuple[Param, ...]) -> Any:

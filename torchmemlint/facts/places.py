@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from .machine import Frame, Machine
-from .values import Class, Obj
+from .values import CONTAINERS, Class, Obj
 
 
 class Holder(NamedTuple):
@@ -45,7 +45,10 @@ def describe(owner: Obj | Frame, key: str, machine: Machine, depth: int = 0) -> 
         if owner.function is None:
             return Holder("class", f"{owner.name}.{key}", owner.name, False)
         return Holder("local", key, owner.name, False)
-    container = owner.kind in ("list", "dict", "set", "deque", "tuple", "queue", "generator")
+    if owner.kind == "attributes" and owner.home is not None:  # of a function
+        outer = describe(*owner.home, machine, depth + 1)
+        return outer._replace(text=f"{outer.text}.{key}")
+    container = owner.kind in (*CONTAINERS, "queue", "generator")
     if owner.kind == "defaults":
         return Holder("default", key, str(owner.cls), False)
     if not container:

@@ -30,11 +30,6 @@ def expressions(body: Block) -> Iterator[Expr]:
             yield from nodes(expr)
 
 
-def calls(body: Block) -> Iterator[Expr]:
-    """Every call in a body."""
-    return (expr for expr in expressions(body) if expr[0] == m.CALL)
-
-
 def text(expr: Expr) -> str:
     """`self.pool.map` of a chain of names; "" if anything else is in it."""
     names: list[str] = []

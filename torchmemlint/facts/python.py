@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .contexts import Context, receiver_of
+from .contexts import Context, items_of, pool_method, receiver_of
 from .machine import Frame, Machine
 from .model import Site
-from .objects import get_attribute, set_attribute
+from .objects import ANY_NAME, get_attribute, set_attribute
 from .tensors import arithmetic
 from .values import (
+    COUNT,
     LIGHT,
     OFF,
     ON,
@@ -18,6 +19,7 @@ from .values import (
     Bound,
     Function,
     Light,
+    Method,
     Obj,
     Partial,
     Tensor,
@@ -49,7 +51,7 @@ def call_builtin(machine: Machine, frame: Frame, name: str, args: list[Value], k
                 machine.derivation.consumed.add(node)
         if name == "round":
             return arithmetic(machine, args[:1])
-        return LIGHT
+        return (COUNT,) if name in ("str", "int", "repr", "format") and args and COUNT in args[0] else LIGHT
     first = args[0] if args else UNKNOWN
     if name in ("list", "set", "tuple", "frozenset", "dict", "sorted", "reversed"):
         return _copy(machine, frame, name, args, kwargs, site)
@@ -69,6 +71,8 @@ def call_builtin(machine: Machine, frame: Frame, name: str, args: list[Value], k
             for atom in made
         )
     if name in ("next", "iter"):
+        if name == "next" and COUNT in first:
+            return (COUNT,)
         return machine.iterate(frame, first) if name == "next" else first
     if name in ("map", "filter"):
         over = [machine.iterate(frame, value) for value in args[1:]]
@@ -84,6 +88,8 @@ def call_builtin(machine: Machine, frame: Frame, name: str, args: list[Value], k
         table = machine.allocate(frame, ("fromkeys", site), "dict")
         machine.put(table.fields, "*", args[1] if len(args) > 1 else UNKNOWN)
         return (table,)
+    if name == "vars" and len(first) == 1 and type(first[0]) is Obj:
+        return get_attribute(machine, frame, first[0], "__dict__")
     if name in ("property", "staticmethod", "classmethod", "super", "vars", "object"):
         return UNKNOWN
     return LIGHT
@@ -98,7 +104,10 @@ def _copy(machine: Machine, frame: Frame, name: str, args: list[Value], kwargs: 
         machine.put(copy.fields, field, UNKNOWN)
     for value in args[:1]:
         for atom in value:
-            if type(atom) is Obj and (kind == "dict" or atom.kind in ("list", "tuple")):
+            if type(atom) is Obj and kind == "dict" and atom.kind != "dict":
+                part = _second(machine.iterate(frame, (atom,)))
+                machine.put(copy.fields, "*", machine.join(copy.fields.get("*", UNKNOWN), part))
+            elif type(atom) is Obj and (kind == "dict" or atom.kind in ("list", "tuple")):
                 for field, part in atom.fields.items():
                     machine.put(copy.fields, field, machine.join(copy.fields.get(field, UNKNOWN), part))
             else:
@@ -110,9 +119,20 @@ def _copy(machine: Machine, frame: Frame, name: str, args: list[Value], kwargs: 
     return (copy,)
 
 
+def _second(pairs: Value) -> Value:
+    """The values of `dict(pairs)`."""
+    return tuple(
+        part
+        for atom in pairs
+        for part in (atom.fields.get("[1]", UNKNOWN) if type(atom) is Obj and atom.kind == "tuple" else (atom,))
+    )
+
+
 def _dynamic_attribute(machine: Machine, frame: Frame, name: str, args: list[Value], site: Site) -> Value:
     key = constant(args[1]) if len(args) > 1 else ...
     if not isinstance(key, str):
+        if name == "setattr" and len(args) > 2:
+            _set_some_attribute(machine, frame, args, site)
         return UNKNOWN
     if name == "setattr" and len(args) > 2:
         for atom in args[0]:
@@ -122,6 +142,15 @@ def _dynamic_attribute(machine: Machine, frame: Frame, name: str, args: list[Val
     for atom in args[0]:
         result = machine.join(result, get_attribute(machine, frame, atom, key))
     return result
+
+
+def _set_some_attribute(machine: Machine, frame: Frame, args: list[Value], site: Site) -> None:
+    """`setattr(self, name, value)` for a name that is not known: each of several names keeps its last value."""
+    for atom in args[0]:
+        if type(atom) is Obj and atom.kind == "instance":
+            before = atom.fields.get(ANY_NAME, UNKNOWN)
+            set_attribute(machine, frame, atom, ANY_NAME, args[2], site, "set")
+            machine.put(atom.fields, ANY_NAME, machine.join(atom.fields[ANY_NAME], before))
 
 
 # -- other packages -------------------------------------------------------------------------------
@@ -162,8 +191,15 @@ def _deepcopy(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs,
         if type(atom) is Obj:
             result.append(_copy_tree(machine, frame, atom, site, 4))
         else:
-            result.append(atom)
+            result.append(_copied(machine, atom))
     return tuple(result)
+
+
+def _copied(machine: Machine, atom: Any) -> Any:
+    """A tensor of its own, which it was not if it was a reference to a parameter."""
+    if type(atom) is not Tensor:
+        return atom
+    return atom._replace(node=machine.derivation.node((atom.node,)))
 
 
 def _copy_tree(machine: Machine, frame: Frame, obj: Obj, site: Site, depth: int) -> Obj:
@@ -176,7 +212,9 @@ def _copy_tree(machine: Machine, frame: Frame, obj: Obj, site: Site, depth: int)
     for field, part in obj.fields.items():
         if depth and field[:1] != "$":
             part = tuple(
-                _copy_tree(machine, frame, atom, site, depth - 1) if type(atom) is Obj and atom is not obj else atom
+                _copy_tree(machine, frame, atom, site, depth - 1)
+                if type(atom) is Obj and atom is not obj
+                else _copied(machine, atom)
                 for atom in part
             )
             for atom in part:
@@ -193,11 +231,14 @@ def _first(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, si
 def _thread(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
     target = kwargs.get("target", args[1] if len(args) > 1 else UNKNOWN)
     given = kwargs.get("args", args[3] if len(args) > 3 else UNKNOWN)
-    parts: list[Value] = []
-    for atom in given:
-        if type(atom) is Obj:
-            parts = [atom.fields[f"[{i}]"] for i in range(len(atom.fields)) if f"[{i}]" in atom.fields]
-    in_thread(machine, frame, target, parts, site)
+    in_thread(machine, frame, target, items_of(given), site)
+    return (machine.allocate(frame, ("thread", site), "thread"),)
+
+
+def _timer(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    """`threading.Timer(interval, function, args, kwargs)` [docs]."""
+    target = kwargs.get("function", args[1] if len(args) > 1 else UNKNOWN)
+    in_thread(machine, frame, target, items_of(kwargs.get("args", args[2] if len(args) > 2 else UNKNOWN)), site)
     return (machine.allocate(frame, ("thread", site), "thread"),)
 
 
@@ -224,11 +265,50 @@ def _namespace(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs
     return (obj,)
 
 
+def _thread_local(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    """`threading.local()`: attributes of which each thread has its own [docs: threading]."""
+    made = _namespace(machine, frame, args, kwargs, site)
+    for atom in made:
+        machine.put(atom.fields, "$local", LIGHT)
+    return made
+
+
 def _cycle(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
     """`itertools.cycle` saves a copy of each element of the first pass [docs]."""
     first = args[0] if args else UNKNOWN
     machine.note("cycled", site, frame, ("cycle", _is_loader(first)))
     return first
+
+
+def _count(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    return (COUNT,)
+
+
+def _heap_push(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    """`heapq.heappush(heap, item)`, `bisect.insort(a, x)` add to a list."""
+    for container in args[0] if len(args) > 1 else ():
+        if type(container) is Obj and container.kind == "list":
+            machine.grow(frame, container, args[1], site)
+    return LIGHT
+
+
+def _heap_pop(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    """`heapq.heappop(heap)`; `heappushpop` and `heapreplace` take out one for what they put in."""
+    result: Value = UNKNOWN
+    for container in args[0] if args else ():
+        if type(container) is Obj:
+            machine.reset(frame, container, "*", "pop")
+            if len(args) > 1:
+                machine.put(container.fields, "*", machine.join(container.fields.get("*", UNKNOWN), args[1]))
+            result = machine.join(result, machine.elements(frame, (container,)))
+    return result
+
+
+def _heap_best(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    """`heapq.nlargest(n, iterable)`: a new list."""
+    best = machine.allocate(frame, ("best", site), "list")
+    machine.put(best.fields, "*", machine.iterate(frame, args[1]) if len(args) > 1 else UNKNOWN)
+    return (best,)
 
 
 def _is_loader(value: Value) -> bool:
@@ -275,12 +355,18 @@ def in_thread(machine: Machine, frame: Frame, target: Value, args: list[Value], 
     return made
 
 
+_RUN_IN_THREAD = ("submit", "map", "imap", "imap_unordered", "map_async", "apply", "apply_async")
+
+
 def run_in_thread(
     machine: Machine, frame: Frame, obj: Obj, name: str, args: list[Value], kwargs: Kwargs, site: Site
 ) -> Value:
     """Methods of threads and executors."""
-    if name in ("submit", "map") and args:
-        given = args[1:] if name == "submit" else [machine.iterate(frame, value) for value in args[1:]]
+    if name in _RUN_IN_THREAD and args:
+        if name.startswith("apply"):
+            given = items_of(kwargs.get("args", args[1] if len(args) > 1 else UNKNOWN))
+        else:
+            given = args[1:] if name == "submit" else [machine.iterate(frame, value) for value in args[1:]]
         made = in_thread(machine, frame, args[0], given, site)
         future = machine.allocate(frame, ("future", site), "future")
         machine.put(future.fields, "*", made)
@@ -290,12 +376,20 @@ def run_in_thread(
     return LIGHT
 
 
+_CALLABLE = (Function, Bound, Partial, Method, Obj)
+
+
 def submit(machine: Machine, frame: Frame, name: str, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
     given = args[1:] if name == "run_in_executor" else args
     future: Value = (machine.allocate(frame, ("future", site), "future"),) if name != "start_new_thread" else UNKNOWN
-    if name == "apply_async" or not given or not any(type(a) in (Function, Bound, Partial) for a in given[0]):
+    if name == "apply_async" or not given or not any(type(a) in _CALLABLE for a in given[0]):
         return future if name == "submit" else UNKNOWN
-    in_thread(machine, frame, given[0], given[1:], site)
+    pools = [atom for atom in args[0] if type(atom) is Obj and atom.kind == "pool"] if given is not args else []
+    if pools:
+        return pool_method(machine, frame, pools[0], "submit", given, {}, site)
+    made = in_thread(machine, frame, given[0], given[1:], site)
+    for atom in future:
+        machine.put(atom.fields, "*", made)
     return future
 
 
@@ -317,8 +411,19 @@ SPECIAL: dict[str, Callable[[Machine, Frame, list[Value], Kwargs, Site], Value]]
     "weakref.finalize": _finalize,
     "weakref.WeakKeyDictionary": _weak_keys,
     "islice": _first,
+    "itertools.count": _count,
+    "heapq.heappush": _heap_push,
+    "bisect.insort": _heap_push,
+    "bisect.insort_left": _heap_push,
+    "bisect.insort_right": _heap_push,
+    "heapq.heappop": _heap_pop,
+    "heapq.heappushpop": _heap_pop,
+    "heapq.heapreplace": _heap_pop,
+    "heapq.nlargest": _heap_best,
+    "heapq.nsmallest": _heap_best,
     "threading.Thread": _thread,
-    "threading.local": _namespace,
+    "threading.Timer": _timer,
+    "threading.local": _thread_local,
     "types.SimpleNamespace": _namespace,
     "ThreadPoolExecutor": _executor,
     "to_thread": _to_thread,

@@ -11,8 +11,9 @@ from .events import Loops
 from .machine import Frame, Machine
 from .model import Site
 from .places import describe
-from .program import calls, statements
+from .program import statements
 from .values import SCALAR, Obj
+from .walk import calls
 
 _HOLDS_BACK = ("acquire", "join", "wait", "qsize", "full", "sleep", "result", "recv")
 

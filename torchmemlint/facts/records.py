@@ -3,6 +3,7 @@ values that spawned workers make again because a module makes them when it is im
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -11,9 +12,8 @@ from .contexts import heavy
 from .machine import Machine
 from .model import Expr, Site, Stmt
 from .program import Block, Program, keyword, statements, targets, text
-from .values import Bound, Class, Function, Obj, Partial, Value
-from .walk import blocks, heads, last_name, nodes
-from .walk import calls as calls_of
+from .values import Bound, Class, Function, Obj, Partial, Value, constant
+from .walk import calls_of, heads, in_loops, last_name, nodes
 
 _ARRAYS = ("tensor", "array", "imread", "load_image", "from_numpy", "numpy")
 
@@ -41,11 +41,25 @@ def read_by_forked_workers(machine: Machine, program: Program) -> Iterator[Recor
         for atom in dataset:
             if type(atom) is not Obj or not isinstance(atom.cls, Class):
                 continue
-            reading = _readers(atom.cls)
-            for found in _filled(program, atom.cls):
-                if found.attribute in reading and found.site not in seen:
+            for found in _read_by(program, atom):
+                if found.site not in seen:
                     seen.add(found.site)
                     yield found._replace(loader=note.site, weight=min(weight, found.weight))
+
+
+def _read_by(program: Program, dataset: Obj) -> Iterator[Records]:
+    """What loading an item reads of a data set, and of the objects that it keeps for the purpose."""
+    assert isinstance(dataset.cls, Class)
+    reading = _readers(dataset.cls, "__getitem__", "__iter__")
+    for found in _filled(program, dataset.cls):
+        if found.attribute in reading:
+            yield found
+    for attribute in sorted(reading):
+        for part in dataset.fields.get(attribute, ()):
+            if type(part) is Obj and part.kind == "instance" and isinstance(part.cls, Class):
+                filling = _looped(part.cls) | {"__init__"}
+                read = _readers(part.cls, *(name for name, _ in _members(part.cls) if name not in filling))
+                yield from (found for found in _filled(program, part.cls) if found.attribute in read)
 
 
 def _members(cls: Class) -> Iterator[tuple[str, Function]]:
@@ -56,10 +70,10 @@ def _members(cls: Class) -> Iterator[tuple[str, Function]]:
                     yield name, atom
 
 
-def _readers(cls: Class) -> set[str]:
-    """The attributes that loading an item reads: `__getitem__` and the methods that it calls."""
+def _readers(cls: Class, *methods: str) -> set[str]:
+    """The attributes that these methods read, and the methods that they call: those that loading an item runs."""
     members = dict(reversed(list(_members(cls))))
-    wanted, names = ["__getitem__", "__iter__"], set[str]()
+    wanted, names = list(methods), set[str]()
     for method in wanted:
         function = members.get(method)
         if function is None:
@@ -78,16 +92,44 @@ def _all(statement: Stmt) -> Iterator[Expr]:
         yield from nodes(expr)
 
 
+def _container(place: Expr) -> Expr:
+    """`self.boxes` of `self.boxes[image]` and `self.boxes.setdefault(image, [])`."""
+    while True:
+        if place[0] == m.ITEM:
+            place = place[1]
+        elif place[0] == m.CALL and place[2][0] == m.ATTR and place[2][2] == "setdefault":
+            place = place[2][1]
+        else:
+            return place
+
+
+def _is_fixed(key: Expr) -> bool:
+    return bool(key[0] in (m.CONST, m.SLICE))
+
+
+def _looped(cls: Class) -> set[str]:
+    """The methods that a method of the class calls in a loop."""
+    return {
+        call[2][2]
+        for _, function in _members(cls)
+        for statement, looped in in_loops(function.facts.body, False)
+        if looped
+        for call in calls_of(statement)
+        if call[2][0] == m.ATTR and call[2][1] == (m.NAME, "self")
+    }
+
+
 def _filled(program: Program, cls: Class) -> Iterator[Records]:
+    repeated = _looped(cls)
     for name, function in _members(cls):
         if name in ("__getitem__", "__iter__", "__len__"):
             continue
         local: dict[str, tuple[Site, bool]] = {}
-        for statement, looped in _in_loops(function.facts.body, False):
+        for statement, looped in in_loops(function.facts.body, name in repeated):
             for call in calls_of(statement):
                 if call[2][0] == m.ATTR and call[2][2] == "append" and call[3] and looped:
                     rich = _rich(call[3][0], function.facts.body)
-                    place = call[2][1]
+                    place = _container(call[2][1])
                     if rich is not None and place[0] == m.ATTR and place[1] == (m.NAME, "self"):
                         yield Records(call[1], place[2], cls.facts.name, rich, -1, 3)
                     elif rich is not None and place[0] == m.NAME:
@@ -96,6 +138,10 @@ def _filled(program: Program, cls: Class) -> Iterator[Records]:
                 continue
             value = statement[3] if statement[0] == m.ASSIGN else statement[4]
             for target in targets(statement):
+                if value is not None and target[0] == m.ITEM and looped and not _is_fixed(target[2]):
+                    rich, place = _rich(value, function.facts.body), _container(target)
+                    if rich and place[0] == m.ATTR and place[1] == (m.NAME, "self"):
+                        yield Records(statement[1], place[2], cls.facts.name, True, -1, 3)
                 if value is None or target[0] != m.ATTR or target[1] != (m.NAME, "self"):
                     continue
                 if value[0] == m.NAME and value[1] in local:
@@ -107,13 +153,6 @@ def _filled(program: Program, cls: Class) -> Iterator[Records]:
                         yield Records(statement[1], target[2], cls.facts.name, rich, -1, 3)
                 elif _parses(program, value):
                     yield Records(statement[1], target[2], cls.facts.name, True, -1, 2)
-
-
-def _in_loops(body: Block, looped: bool) -> Iterator[tuple[Stmt, bool]]:
-    for statement in body:
-        yield statement, looped
-        for block in blocks(statement):
-            yield from _in_loops(block, looped or statement[0] in (m.FOR, m.WHILE))
 
 
 def _rich(expr: Expr, body: Block) -> bool | None:
@@ -181,7 +220,7 @@ def made_at_import(machine: Machine, program: Program) -> Iterator[MadeAtImport]
             if target[0] != m.NAME:
                 continue
             expr = statement[3] if statement[0] == m.ASSIGN else statement[4]
-            if expr is None or expr[0] != m.CALL or _small(expr):
+            if expr is None or expr[0] != m.CALL or _small(machine, program, expr):
                 continue
             what, weight = heavy(machine, machine.module_frame.vars.get(target[1], ()))
             if what in ("tensor", "array", "module") and weight > 1:
@@ -227,16 +266,25 @@ def _import_time(body: Block) -> Iterator[Stmt]:
             yield statement
 
 
-def _small(call: Expr) -> bool:
-    """Whether all sizes in a call are written out and come to little."""
-    size = 1
+def _small(machine: Machine, program: Program, call: Expr) -> bool:
+    """Whether all sizes in a call are written out and come to little; those that a function of the file adds count."""
+    sizes = _sizes(machine, call)
+    for helper in program.by_name.get(last_name(call[2]), ()) if call[2][0] == m.NAME else ():
+        inside = [part for one in statements(helper.facts.body) for part in calls_of(one) if _makes_array(part)]
+        sizes += [size for part in inside for size in _sizes(machine, part)]
+    if any(size is None for size in sizes):
+        return False
+    literal = bool(sizes) or any(part[0] == m.NEW for part in nodes(call))
+    return literal and math.prod(max(size, 1) for size in sizes if size is not None) < 100_000
+
+
+def _sizes(machine: Machine, call: Expr) -> list[int | None]:
+    """The whole numbers in a call, also those that a constant of the module stands for; None for one unknown."""
+    found: list[int | None] = []
     for part in nodes(call):
         if part[0] == m.CONST and isinstance(part[1], int) and not isinstance(part[1], bool):
-            size *= max(part[1], 1)
-    named = any(part[0] in (m.NAME, m.ATTR) and part[-1].isupper() for part in nodes(call) if part[0] == m.NAME)
-    literal = any(part[0] == m.CONST and isinstance(part[1], int) for part in nodes(call)) or any(
-        part[0] == m.NEW for part in nodes(call)
-    )
-    if named:
-        return False
-    return literal and size < 100_000
+            found.append(part[1])
+        elif part[0] == m.NAME and part[1].isupper():
+            value = constant(machine.module_frame.vars.get(part[1], ()))
+            found.append(value if isinstance(value, int) else None)
+    return found

@@ -6,29 +6,61 @@ code that is not seen may do. It errs on the side of silence.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from . import model as m
 from .model import Expr, FileFacts, FunctionFacts, Stmt
-from .walk import calls, heads, last_name, nodes, statements
+from .walk import heads, last_name, nodes, statements
 
 _RELEASERS = frozenset("clear pop popleft popitem remove discard get_nowait resize_ truncate trim prune".split())
+JOINS = frozenset("cat concat concatenate stack vstack hstack append".split())
+_POPPERS = ("heappop", "heappushpop", "heapreplace")
 _FIRST = frozenset("__init__ __post_init__ __attrs_post_init__ __new__ __setstate__ <module>".split())
 _LETS_GO = ("clear", "reset", "flush", "release", "drain", "prune", "evict", "trim", "purge", "empty", "free")
+_OWN_ATTRIBUTES = (m.ATTR, (m.NAME, "self"), "__dict__")
 
 
 class Releases:
-    """By the last part of a place (`history` of `self.history`): the functions that empty or replace it,
-    and those that ask for its length."""
+    """What the files of a run let go of, by the last part of a place: `history` of `self.history`."""
 
-    def __init__(self, files: Iterable[FileFacts]) -> None:
+    def __init__(self, files: Iterable[FileReleases]) -> None:
+        self._files = tuple(files)
+
+    def of(self, name: str) -> set[str]:
+        """The functions that empty or replace a place."""
+        return {function for file in self._files for function in file.released.get(name, ())}
+
+    def measuring(self, name: str) -> set[str]:
+        """The functions that ask for the length of a place."""
+        return {function for file in self._files for function in file.measured.get(name, ())}
+
+    def mentions(self, name: str) -> bool:
+        """Whether a name or attribute is used anywhere."""
+        return any(name in file.mentioned for file in self._files)
+
+    def is_debugging(self, function: str) -> bool:
+        """Whether a function is called, and only `if debug:`."""
+        calls = [file.called[function] for file in self._files if function in file.called]
+        return bool(calls) and all(calls)
+
+    @property
+    def wholesale(self) -> bool:
+        """Whether any attribute may be replaced: `setattr(self, ...)`, `self.__dict__.update(...)` ..."""
+        return any(file.wholesale for file in self._files)
+
+
+class FileReleases:
+    """What one file lets go of."""
+
+    def __init__(self, facts: FileFacts) -> None:
         self.released: dict[str, set[str]] = {}
         self.measured: dict[str, set[str]] = {}
-        self.wholesale = False  # `setattr(self, ...)`, `self.__init__()`: any attribute may be replaced
-        for facts in files:
-            for function in facts.functions:
-                for statement, tests in statements(function.body):
-                    self._statement(function, statement, tests)
+        self.mentioned: set[str] = set()
+        self.called: dict[str, bool] = {}  # whether all its calls are for debugging
+        self.wholesale = False
+        for function in facts.functions:
+            for statement, tests in statements(function.body):
+                self._statement(function, statement, tests)
 
     def _note(self, place: Expr | None, function: FunctionFacts) -> None:
         name = last_name(place)
@@ -45,16 +77,27 @@ class Releases:
         elif op == m.DELETE:
             for target in statement[2]:
                 self._note(target, function)
-        for call in calls(statement):
-            self._call(function, call)
+        debugging = any(_is_debugging(test) for test in tests)
+        mention = self.mentioned.add
         for head in heads(statement):
             for node in nodes(head):
-                if node[0] == m.COMPARE:
+                kind = node[0]
+                if kind == m.NAME:
+                    mention(node[1])
+                elif kind == m.ATTR:
+                    mention(node[2])
+                    if node[2] in _RELEASERS:
+                        self._note(node[1], function)  # called, or handed over: `add_done_callback(self.tasks.discard)`
+                elif kind == m.CALL and len(node) == 5:
+                    self._call(function, node)
+                    name = last_name(node[2])
+                    self.called[name] = debugging and self.called.get(name, True)
+                elif kind == m.COMPARE:
                     self._compared(function, node)
-                elif node[0] == m.ATTR and node[2] in _RELEASERS:
-                    self._note(node[1], function)  # called, or handed over: `add_done_callback(self.tasks.discard)`
 
     def _assigned(self, function: FunctionFacts, target: Expr, value: Expr, tests: tuple[Expr, ...]) -> None:
+        if value == _OWN_ATTRIBUTES:  # a name for all of them
+            self.wholesale = self.wholesale or function.name not in _FIRST
         if target[0] == m.NEW:
             for item in target[3]:
                 self._assigned(function, item, (m.TEXT,), tests)
@@ -63,15 +106,20 @@ class Releases:
         elif target[0] in (m.ATTR, m.NAME) and function.name not in _FIRST:
             if target[0] == m.NAME and not _reaches_outside(function, target[1]):
                 return
-            if not _adds_to(target, value) and not any(_is_missing(target, test) for test in tests):
+            if not adds_to(target, value, _joining(function)) and not any(_is_missing(target, test) for test in tests):
                 self._note(target, function)
 
     def _call(self, function: FunctionFacts, call: Expr) -> None:
         callee, arguments = call[2], call[3]
         name = callee[-1] if callee[0] in (m.NAME, m.ATTR) else ""
-        if name == "setattr" or (name == "__init__" and callee[0] == m.ATTR and callee[1] == (m.NAME, "self")):
+        owner = callee[1] if callee[0] == m.ATTR else ()
+        if (
+            name == "setattr"
+            or (name == "__init__" and owner == (m.NAME, "self"))
+            or (name == "update" and owner == _OWN_ATTRIBUTES)
+        ):
             self.wholesale = self.wholesale or function.name not in _FIRST
-        elif any(word in name for word in _LETS_GO):
+        elif any(word in name for word in _LETS_GO) or name in _POPPERS:
             for place in arguments:
                 self._note(place, function)
 
@@ -81,19 +129,47 @@ class Releases:
                 self.measured.setdefault(last_name(side[3][0]), set()).add(function.name)
 
 
+def _joining(function: FunctionFacts) -> tuple[Stmt, ...]:
+    """The body of a function that joins tensors: what a name is bound to there is of interest."""
+    return () if JOINS.isdisjoint(function.calls) else function.body
+
+
+def _is_debugging(test: Expr) -> bool:
+    return test[0] != m.NOT and any(node[0] in (m.NAME, m.ATTR) and "debug" in node[-1].lower() for node in nodes(test))
+
+
 def _reaches_outside(function: FunctionFacts, name: str) -> bool:
     return any(s[0] in (m.GLOBAL, m.NONLOCAL) and name in s[2] for s in function.body)
 
 
-def _adds_to(target: Expr, value: Expr) -> bool:
+def adds_to(target: Expr, value: Expr, body: tuple[Stmt, ...] = ()) -> bool:
     """`x = x + [y]`, `x = [*x, y]`, `x = cat([x, y])`: it grows and lets go of nothing."""
     if value[0] == m.ARITH:
         return target in (value[2], value[3])
     if value[0] == m.NEW:
         return (m.STAR, target) in value[3]
-    if value[0] == m.CALL and last_name(value[2]) in ("cat", "concat", "stack", "vstack", "hstack"):
-        return any(node == target for argument in value[3] for node in nodes(argument))
+    return joins(target, value, body)
+
+
+def joins(target: Expr, value: Expr, body: tuple[Stmt, ...] = (), depth: int = 2) -> bool:
+    """`x = y if x is None else torch.cat([x, y])`. A name that `value` is is looked up in `body`."""
+    op = value[0]
+    if op == m.COND:
+        return any(node == target for node in nodes(value[1])) and (
+            joins(target, value[2], body, depth) or joins(target, value[3], body, depth)
+        )
+    if op == m.CALL and value[3] and last_name(value[2]) in JOINS:
+        parts = value[3][0][3] if value[3][0][0] == m.NEW else value[3]
+        return target in parts or any(
+            part[0] == m.NAME and target == bound for part in parts for bound in _bound_to(part, body)
+        )
+    if op == m.NAME and depth and body:
+        return any(joins(target, bound, body, depth - 1) for bound in _bound_to(value, body))
     return False
+
+
+def _bound_to(name: Expr, body: tuple[Stmt, ...]) -> Iterator[Expr]:
+    return (s[3] for s, _ in statements(body) if s[0] == m.ASSIGN and s[2] == (name,))
 
 
 def _is_missing(target: Expr, test: Expr) -> bool:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Collection
+
 from . import knowledge
 from . import model as m
 from .model import FileFacts, FunctionFacts
+from .walk import statements
 
 # What makes a function worth a run of its own: it changes what others hold, or says how gradients are to be kept.
 _SINKS = m.GROWS | m.KEEPS | m.BACKWARD | m.HOOKS | m.THREADS | m.RECORDS | m.DISCARDS | m.MODE | m.EVALUATES | m.HOLDS
@@ -16,17 +20,45 @@ _DRIVES = m.BACKWARD | m.EVALUATES | m.MODE | m.HOOKS | m.THREADS
 def worth_running(facts: FileFacts) -> set[int]:
     """The functions that a rule could speak about: with a sink of their own, or calling one by that name."""
     worth = {i for i, function in enumerate(facts.functions) if function.flags & _SINKS or _evaluation(function)}
-    worth |= _passes_of_copies(facts)
+    worth |= {i for i, function in enumerate(facts.functions) if "empty_cache" in function.calls}
+    worth |= _passes_of_copies(facts) | _makers_of_cycles(facts)
     driving = {i for i, function in enumerate(facts.functions) if function.flags & _DRIVES or _evaluation(function)}
-    _add_callers(facts, driving)
+    callers = _callers(facts)
+    driving = _with_callers(facts, driving, callers)
     worth |= {i for i in driving if facts.functions[i].flags & m.LOCAL}
-    _add_callers(facts, worth)
-    keeping = {facts.functions[index].owner for index in worth}
-    worth |= {
-        i for i, f in enumerate(facts.functions) if f.flags & m.RELEASES and _may_release(facts, f.owner, keeping)
+    return _with_callers(facts, worth, callers)
+
+
+def loud_constructors(facts: FileFacts) -> set[int]:
+    """The constructors that may do something that a rule could speak about, themselves or through what they call;
+    those that merely make parts of the object may be run when somebody looks at these."""
+    bodies = {klass.body for klass in facts.classes}
+    loud = {
+        i
+        for i, function in enumerate(facts.functions)
+        if i not in bodies and (function.flags & _SINKS or _evaluation(function))
     }
-    _add_callers(facts, worth)
-    return worth
+    made = {klass.methods["__init__"]: klass.name for klass in facts.classes if "__init__" in klass.methods}
+    while True:
+        names = {made.get(i, facts.functions[i].name) for i in loud}
+        more = {
+            i
+            for i, function in enumerate(facts.functions)
+            if i not in loud and i not in bodies and not names.isdisjoint(function.calls)
+        }
+        if not more:
+            return loud & set(made)
+        loud |= more
+
+
+def releasing(facts: FileFacts, worth: set[int]) -> set[int]:
+    """The functions that are run only for what they let go: where something has been kept."""
+    keeping = {facts.functions[index].owner for index in worth}
+    return {
+        i
+        for i, function in enumerate(facts.functions)
+        if function.flags & m.RELEASES and i not in worth and _may_release(facts, function.owner, keeping)
+    }
 
 
 def _passes_of_copies(facts: FileFacts) -> set[int]:
@@ -34,6 +66,31 @@ def _passes_of_copies(facts: FileFacts) -> set[int]:
     copying = {function.owner for function in facts.functions if "deepcopy" in function.calls and function.owner >= 0}
     methods = [facts.classes[owner].methods for owner in copying]
     return {own[name] for own in methods for name in ("forward", "__call__") if name in own}
+
+
+def _makers_of_cycles(facts: FileFacts) -> set[int]:
+    """What constructs a class that keeps its own methods, or lambdas of itself, on its objects; and inner
+    functions that call themselves."""
+    names = {
+        facts.classes[function.owner].name
+        for function in facts.functions
+        if function.flags & m.BINDS and function.owner >= 0 and _binds(function, facts.classes[function.owner].methods)
+    }
+    found = {i for i, function in enumerate(facts.functions) if names and not names.isdisjoint(function.calls)}
+    return (
+        found
+        | {
+            inner  # refers to itself, through the function around it
+            for function in facts.functions[1:]
+            for inner in function.inner
+            if facts.functions[inner].name in facts.functions[inner].calls
+        }
+    )
+
+
+def _binds(function: FunctionFacts, methods: Collection[str]) -> bool:
+    values = [statement[3] for statement, _ in statements(function.body) if statement[0] == m.ASSIGN]
+    return any(value[0] == m.LAMBDA or (value[0] == m.ATTR and value[2] in methods) for value in values)
 
 
 def _may_release(facts: FileFacts, owner: int, keeping: set[int]) -> bool:
@@ -56,33 +113,43 @@ def _bases(facts: FileFacts, name: str) -> set[str]:
     }
 
 
-def _add_callers(facts: FileFacts, chosen: set[int]) -> None:
-    """Add all functions that call a chosen one by its name, or that it is defined in."""
+def _callers(facts: FileFacts) -> dict[str, list[int]]:
+    """The functions that call each name."""
     callers: dict[str, list[int]] = {}
-    outer: dict[int, int] = {}
     for index, function in enumerate(facts.functions):
         for name in function.calls:
             callers.setdefault(name, []).append(index)
-        for inner in function.inner:
-            outer[inner] = index
+    return callers
+
+
+def _with_callers(facts: FileFacts, chosen: set[int], callers: dict[str, list[int]]) -> set[int]:
+    """With all functions that call a chosen one by its name, or that it is defined in."""
+    outer = {inner: index for index, function in enumerate(facts.functions) for inner in function.inner}
+    found = set(chosen)
     queue = list(chosen)
+    asked = {"__init__"}  # which is called by the class's name
     while queue:
         index = queue.pop()
         name = facts.functions[index].name
-        found = callers.pop(name, []) if name != "__init__" else []  # which is called by the class's name
-        if index in outer:
-            found.append(outer[index])
-        for caller in found:
-            if caller not in chosen:
-                chosen.add(caller)
+        more = [] if name in asked else callers.get(name, [])
+        asked.add(name)
+        for caller in (*more, outer[index]) if index in outer else more:
+            if caller not in found:
+                found.add(caller)
                 queue.append(caller)
+    return found
 
 
 def _evaluation(function: FunctionFacts) -> bool:
-    name = function.name.lower()
+    return bool(function.calls) and _may_evaluate(function.name)
+
+
+@functools.lru_cache(4096)
+def _may_evaluate(name: str) -> bool:
+    name = name.lower()
     if name.startswith("test_") and not says_evaluation(name):
         return False  # of a test suite
-    return any(word in name for word in knowledge.EVALUATION_WORDS) and bool(function.calls)
+    return any(word in name for word in knowledge.EVALUATION_WORDS)
 
 
 def says_evaluation(name: str) -> bool:

@@ -6,30 +6,45 @@ from collections.abc import Iterator
 from typing import Any
 
 from . import model as m
-from .model import Expr, Site
-from .program import Place, Program, calls, keyword, statements, targets
-from .walk import heads, last_name, nodes
+from .exits import left_before
+from .model import Expr, Site, Stmt
+from .program import Block, Place, Program, expressions, keyword, statements, targets
+from .walk import blocks, calls_of, heads, last_name, nodes
 
 Key = tuple[str, str]  # (function, name) of a local, ("", name) of an attribute or global
 
 
-def never_unlinked(program: Program) -> Iterator[tuple[Site, str]]:
-    """The calls that create a segment which nothing in the file unlinks, and the name of its handle."""
+def never_unlinked(program: Program) -> Iterator[tuple[Site, str, Site]]:
+    """The calls that create a segment which nothing in the file unlinks, and the name of its handle; or which the
+    same function unlinks, but not where it returns before: then where that is, else -1."""
     if "SharedMemory" not in program.called:
         return
     unlinked = _unlinked(program)
-    created: list[tuple[Site, set[Key], bool]] = []
+    created: list[tuple[Site, set[Key], bool, Site]] = []
     for place in program.places:
         for call, statement in _made_in(program, place):
             keys, escapes = _flow(program, place, statement, call)
             create = keyword(call, "create", 1)
             if create == (m.CONST, True):
-                created.append((call[1], keys, escapes))
+                created.append((call[1], keys, escapes, _left_early(place, statement, call)))
             elif create is None and keys & unlinked:
                 return  # who attaches unlinks
-    for site, keys, escapes in created:
-        if not escapes and not keys & unlinked:
-            yield site, next(iter(sorted(name for _, name in keys)), "")
+    for site, keys, escapes, leave in created:
+        if not escapes and (leave >= 0 or not keys & unlinked):
+            yield site, next(iter(sorted(name for _, name in keys)), ""), leave
+
+
+def _left_early(place: Place, made: Stmt, call: Expr) -> Site:
+    """Where the function that makes a segment and unlinks it returns without having done so; -1 if nowhere."""
+    names = {target for target in targets(made) if target[0] == m.NAME and made[0] == m.ASSIGN and made[3] is call}
+    frees = [
+        one
+        for one in statements(place.facts.body)
+        for freeing in calls_of(one)
+        if freeing[2][0] == m.ATTR and freeing[2][2] == "unlink" and freeing[2][1] in names
+    ]
+    leave = left_before(place, made, frees, names)
+    return -1 if leave is None else leave[1]
 
 
 def _made_in(program: Program, place: Place) -> Iterator[tuple[Expr, Any]]:
@@ -49,23 +64,56 @@ def _key(place: Place, expr: Expr) -> Key | None:
 
 
 def _unlinked(program: Program) -> set[Key]:
-    """What `.unlink()` is called on; the variable of a loop stands for what it goes over."""
+    """What `.unlink()` is called on; the variable of a loop stands for what it goes over.
+
+    What only an `except` clause does, itself or by calling what does it, happens when something went wrong.
+    """
     found: set[Key] = set()
+    rescuing = _in_handlers(program)
     for place in program.places:
+        if place.facts.name in rescuing:
+            continue
         over: dict[str, set[Key]] = {}
         for statement in statements(place.facts.body):
             if statement[0] == m.FOR:
                 keys = {_key(place, part) for part in nodes(statement[3]) if part[0] in (m.NAME, m.ATTR)}
                 for target in targets(statement):
                     over.setdefault(last_name(target), set()).update(key for key in keys if key)
-        for call in calls(place.facts.body):
-            if call[2][0] == m.ATTR and call[2][2] == "unlink":
+        for call, rescue in _calls(place.facts.body):
+            if call[2][0] == m.ATTR and call[2][2] == "unlink" and not rescue:
                 receiver = call[2][1]
                 key = _key(place, receiver)
                 if key is not None:
                     found.add(key)
                 found |= over.get(last_name(receiver), set())
     return found
+
+
+def _calls(body: Block, rescue: bool = False) -> Iterator[tuple[Expr, bool]]:
+    """Every call in a body, with whether an `except` clause makes it."""
+    for statement in body:
+        for call in calls_of(statement):
+            yield call, rescue
+        handlers = [handler[2] for handler in statement[3]] if statement[0] == m.TRY else []
+        for block in blocks(statement):
+            yield from _calls(block, rescue or any(block is one for one in handlers))
+
+
+def _in_handlers(program: Program) -> set[str]:
+    """The functions of the file that it calls in `except` clauses and names nowhere else."""
+    called: set[str] = set()
+    for place in program.places:
+        called |= {last_name(call[2]) for call, rescue in _calls(place.facts.body) if rescue}
+    called &= program.by_name.keys()
+    if not called:
+        return called
+    others: set[str] = set()
+    for place in program.places:
+        rescues = {id(call[2]) for call, rescue in _calls(place.facts.body) if rescue}
+        for expr in expressions(place.facts.body):
+            if expr[0] in (m.ATTR, m.NAME) and expr[-1] in called and id(expr) not in rescues:
+                others.add(expr[-1])
+    return called - others
 
 
 def _flow(program: Program, place: Place, statement: Any, call: Expr) -> tuple[set[Key], bool]:

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable
 from typing import Any
 
 from . import model as m
 from .calls import enter_context
-from .contexts import end_of_round, is_worker
+from .contexts import end_of_round, workers_in
 from .definitions import define_class, define_function
 from .expressions import bind_item, elements, iterate
 from .linking import import_name
-from .machine import JUMPED, RETURNED, Frame, Machine, executes
+from .machine import EVALUATE, JUMPED, RETURNED, Frame, Machine, executes
 from .model import Expr, Site, Stmt
 from .narrowing import truth
 from .objects import set_attribute
+from .releases import JOINS, joins
 from .tensors import arithmetic
 from .values import (
     ATTACHED,
+    CONTAINERS,
+    COUNT,
     FREE,
     LEAF,
     LIGHT,
@@ -32,9 +36,11 @@ from .values import (
     Value,
     is_light,
 )
+from .walk import last_name
 
 _COPIES = ("detach", "cpu", "cuda", "to", "float", "half", "double", "numpy", "clone", "contiguous")
 _GRAD_FUNCTIONS = ("no_grad", "inference_mode", "enable_grad")
+_LAYERS = re.compile("layer|block|head|level|stage|module|param|resnet", re.I)
 
 
 @executes(m.EXPR)
@@ -64,19 +70,33 @@ def _assign(machine: Machine, frame: Frame, statement: Stmt) -> None:
     _, site, targets, expr = statement
     if _extends_itself(machine, frame, targets, expr, site):
         return
-    value = machine.eval(frame, expr)
-    unpacked = any(target[0] == m.NEW for target in targets)
-    if not unpacked and all(type(atom) in (Opaque, Tensor) for atom in value):
+    value = EVALUATE[expr[0]](machine, frame, expr)
+    if site in frame.facts.backward and not any(target[0] == m.NEW for target in targets):
         value = _differentiated_later(machine, frame, site, value)
     machine.site = machine.statement = site
+    how = "grow" if _joins_itself(machine, frame, targets[0], expr, value) else "set"
     for target in targets:
-        assign(machine, frame, target, value, site)
+        assign(machine, frame, target, value, site, how)
+
+
+def _joins_itself(machine: Machine, frame: Frame, target: Expr, expr: Expr, value: Value) -> bool:
+    """`self.seen = torch.cat([self.seen, x])`: the tensor grows. One with a graph is followed through its nodes."""
+    if JOINS.isdisjoint(frame.facts.calls) or not any(type(atom) is Tensor for atom in value):
+        return False
+    outside = target[0] in (m.ATTR, m.ITEM) or (target[0] == m.NAME and target[1] in frame.outer)
+    return (
+        outside
+        and joins(target, expr, frame.facts.body)
+        and not any(tensor.graph == ATTACHED for tensor in machine.reach(value))
+    )
 
 
 def _extends_itself(machine: Machine, frame: Frame, targets: tuple[Expr, ...], expr: Expr, site: Site) -> bool:
-    """`kept = kept + [x]`, `kept = [*kept, x]`: the list grows as by `extend`."""
-    if len(targets) != 1:
+    """`kept = kept + [x]`, `kept = [*kept, x]`: the list grows as by `extend`; `kept = {**kept, key: x}`."""
+    if len(targets) != 1 or expr[0] not in (m.ARITH, m.NEW, m.DICT):
         return False
+    if expr[0] == m.DICT:
+        return _extends_table(machine, frame, targets[0], expr, site)
     target, others = targets[0], _added(targets[0], expr)
     lists = (
         [atom for atom in machine.eval(frame, target) if type(atom) is Obj and atom.kind == "list"] if others else []
@@ -93,6 +113,18 @@ def _extends_itself(machine: Machine, frame: Frame, targets: tuple[Expr, ...], e
     return True
 
 
+def _extends_table(machine: Machine, frame: Frame, target: Expr, expr: Expr, site: Site) -> bool:
+    """`table = {**table, key: x}`: as `table[key] = x`."""
+    if target[0] not in (m.NAME, m.ATTR) or (None, target) not in expr[2]:
+        return False
+    if not any(type(atom) is Obj and atom.kind == "dict" for atom in machine.eval(frame, target)):
+        return False
+    for key, item in expr[2]:
+        if key is not None:
+            assign(machine, frame, (m.ITEM, target, key), machine.eval(frame, item), site)
+    return True
+
+
 def _added(target: Expr, expr: Expr) -> list[Expr]:
     """What an expression adds to the list that it is assigned to."""
     if expr[0] == m.ARITH and expr[1] == "Add" and target in (expr[2], expr[3]):
@@ -104,8 +136,8 @@ def _added(target: Expr, expr: Expr) -> list[Expr]:
 
 def _differentiated_later(machine: Machine, frame: Frame, site: Site, value: Value) -> Value:
     """What nothing is known of is an attached tensor if it is back-propagated before it is bound again."""
-    part = frame.facts.backward.get(site)
-    if part is None or machine.grad == OFF:
+    part = frame.facts.backward[site]
+    if machine.grad == OFF or not all(type(atom) in (Opaque, Tensor) for atom in value):
         return value
     known = [atom for atom in value if type(atom) is Tensor]
     if any(atom.graph == ATTACHED and atom.weight == 3 for atom in known) or (part and any(a.bundle for a in known)):
@@ -138,7 +170,7 @@ def _annotate(machine: Machine, frame: Frame, statement: Stmt) -> None:
 
 @executes(m.AUGMENT)
 def _augment(machine: Machine, frame: Frame, statement: Stmt) -> None:
-    _, site, target, _operator, expr = statement
+    _, site, target, operator, expr = statement
     old = machine.eval(frame, target)
     value = machine.eval(frame, expr)
     machine.site = machine.statement = site
@@ -151,6 +183,8 @@ def _augment(machine: Machine, frame: Frame, statement: Stmt) -> None:
     merged = arithmetic(machine, (old, value))
     if is_light(value) and not old:
         machine.innocent.add(site)
+    if operator == "Add" and target[0] == m.ATTR and is_light(merged):
+        merged = (COUNT,)
     assign(machine, frame, target, merged, site, how="augment")
 
 
@@ -162,8 +196,8 @@ def grow(
     for atom in stored:
         if type(atom) is Obj:
             _keep_in(machine, container, atom)
-            if is_worker(atom):
-                machine.note("worker-kept", site, frame, (container, atom))
+            for one in workers_in(atom):
+                machine.note("worker-kept", site, frame, (container, one))
     if stored is not value or any(type(atom) is Obj for atom in stored):
         reached = machine.stores[-1].node if machine.stores and machine.stores[-1].site == site else None
         if reached is not None and any(type(atom) is Obj for atom in stored):
@@ -227,8 +261,16 @@ def _unpack(machine: Machine, frame: Frame, targets: tuple[Expr, ...], value: Va
                 part = machine.join(part, iterate(machine, frame, (atom,)))
         if not part or type(part[0]) is Opaque:
             part = _part_differentiated(machine, frame, site, target, part)
+        elif any(type(atom) is Tensor and atom.bundle for atom in value) and _names_lengths(target):
+            part = UNKNOWN  # next to what a module computed it hands out lengths and masks
         inner = target[1] if target[0] == m.STAR else target
         assign(machine, frame, inner, part, site)
+
+
+def _names_lengths(target: Expr) -> bool:
+    """`hlens`, `mask`, `lengths[i]`: numbers and booleans, which have no graph."""
+    words = last_name(target).lower().split("_")
+    return any(word.endswith(("lens", "length", "lengths", "mask", "masks")) for word in words)
 
 
 def _part_differentiated(machine: Machine, frame: Frame, site: Site, target: Expr, part: Value) -> Value:
@@ -368,9 +410,11 @@ def _for(machine: Machine, frame: Frame, statement: Stmt) -> None:
     if unrolled is not None:
         for item in unrolled:
             assign(machine, frame, target, item, site)
-            machine.branch(frame, [lambda: machine.block(frame, body), lambda: None], conditional=False)
+            machine.branch(frame, [lambda: machine.block(frame, body)], conditional=False)
             if frame.dead == JUMPED:
                 frame.dead = 0
+            if frame.dead:
+                return
         return
     machine.go_round(frame, loop, once)
     if orelse and not frame.dead:
@@ -401,10 +445,12 @@ def loop_kind(machine: Machine, frame: Frame, iterable: Expr, value: Value) -> s
             for part in atom.fields.values():
                 if any(type(item) is Obj and item.kind == "module" for item in part):
                     return "layers"
-            if atom.kind in ("list", "dict", "tuple", "set", "deque") and machine.reach((atom,)):
+            if atom.kind in CONTAINERS and machine.reach((atom,)):
                 return "items"
         elif type(atom) is Tensor and atom.graph == LEAF:
             return "layers"
+        elif type(atom) is Tensor and atom.graph == ATTACHED and atom.bundle:
+            return "items"  # what one pass of a module has given
     return "layers" if _names_layers(iterable) else "loop"
 
 
@@ -419,8 +465,7 @@ def _names_layers(expr: Expr) -> bool:
     """`range(self.num_layers)`, `self.blocks`: named so where nothing else is known."""
     op = expr[0]
     if op in (m.NAME, m.ATTR):
-        name = expr[-1].lower()
-        return any(part in name for part in ("layer", "block", "head", "level", "stage", "module", "param", "resnet"))
+        return _LAYERS.search(expr[-1]) is not None
     if op == m.CALL:
         return any(_names_layers(argument) for argument in expr[3])
     if op in (m.ITEM, m.STAR, m.UNARY):

@@ -66,7 +66,7 @@ def arithmetic(machine: Machine, values: Sequence[Value], label: Any = None, siz
                     graph = ATTACHED
                 elif inner and graph != ATTACHED:
                     graph = MAYBE if any(t.graph == MAYBE for t in inner) else FREE
-                    weight = max(weight, 1)
+                    weight = max(weight, *(t.weight for t in inner))
     if graph == -1:
         if opaque:
             return (Opaque(machine.derivation.node(tuple(parents))),)
@@ -153,7 +153,7 @@ def tensor_method(
         return free(machine)  # [docs] a distribution's sample() runs under no_grad, rsample() does not
     if name == "requires_grad_":
         if args and constant(args[0]) is False:
-            _freeze_owner(machine, tensor)
+            freeze_owner(machine, tensor)
             return (tensor._replace(graph=FREE),)
         return (tensor._replace(graph=LEAF, weight=3) if tensor.graph != ATTACHED else tensor,)
     if name in knowledge.VIEWS:
@@ -173,14 +173,11 @@ def tensor_method(
     return arithmetic(machine, ((tensor,), *args, *kwargs.values()), size=size)
 
 
-def _freeze_owner(machine: Machine, tensor: Tensor) -> None:
+def freeze_owner(machine: Machine, tensor: Tensor) -> None:
     """`p.requires_grad_(False)` for the parameters of a module freezes the module."""
     label = machine.derivation.labels.get(tensor.node)
     if label is not None and label[0] == "parameters" and isinstance(label[1], Obj):
         machine.put(label[1].fields, "$frozen", (Const(True),))
-
-
-freeze_owner = _freeze_owner
 
 
 def _values_and_indices(machine: Machine, frame: Frame, tensor: Tensor, site: Site) -> Value:
@@ -201,12 +198,15 @@ def backward(
     inputs: Value = UNKNOWN,
 ) -> None:
     """A backward pass from these values, as far as `inputs` if any are given: marks what it goes through,
-    and the loops that it runs in."""
+    and the loops that it runs in.
+
+    Of `loss.backward(inputs=...)` only what leads to these is differentiated, which is not what earlier rounds left.
+    """
     nodes = machine.nodes(value)
     found = machine.reach(value)
     derivation = machine.derivation
     stop = frozenset(tensor.node for tensor in machine.reach(inputs))
-    for node in nodes:
+    for node in nodes if "inputs" not in kwargs else ():
         derivation.spread(derivation.demanded, node, stop)
         if method:
             derivation.spread(derivation.spent, node)

@@ -24,7 +24,7 @@ def from_uses(machine: Machine, frame: Frame, ident: Any, uses: Collection[str],
         return (_imagined_module(machine, frame, ident, 2),)
     if "backward" in used and machine.grad != OFF and "loss" in name:
         return (Tensor(ATTACHED, 2, machine.derivation.node((), ("differentiated", 0, "")), "scalar"),)
-    if used & {"append", "extend", "appendleft"}:
+    if used & {"append", "extend", "appendleft"} and used.isdisjoint(knowledge.NOT_OF_LISTS):
         return (_imagined(machine, frame, ident, "list"),)
     if name in knowledge.MODEL_NAMES:
         likely = used & {"train", "to", "cuda", "state_dict", "load_state_dict", "zero_grad"}
@@ -126,6 +126,11 @@ def imagine_element(machine: Machine, frame: Frame, container: Expr) -> Value:
     return (module,)
 
 
+def step_output(machine: Machine, name: str) -> Value:
+    """What a training step gives to the trainer, who differentiates it."""
+    return (Tensor(ATTACHED, 2, machine.derivation.node((), ("step", name, "")), "", True),)
+
+
 def _name_of(callee: Expr) -> str:
     return callee[-1] if callee[0] in (m.NAME, m.ATTR) else ""
 
@@ -161,15 +166,25 @@ def unknown_call(
     if "backward" in name and name != "register_full_backward_hook":
         backward(machine, frame, tuple(atom for value in args for atom in value), kwargs, site)
         return LIGHT
-    made = _by_name(machine, frame, name, args, kwargs, site)
+    made = _by_name(machine, frame, callee, args, kwargs, site)
     if made is not None:
         return made
     _escape(machine, name, values)
     return _opaque(machine, values)
 
 
-def _by_name(machine: Machine, frame: Frame, name: str, args: list[Value], kwargs: Kwargs, site: Site) -> Value | None:
+def _trains_modules(callee: Expr) -> bool:
+    """Whether a step is one of a model's own, or of what a trainer runs models with."""
+    if callee[0] != m.ATTR or callee[1][0] not in (m.NAME, m.ATTR):
+        return False
+    return callee[1][-1] in knowledge.MODEL_NAMES or callee[1][-1] in knowledge.STEP_OWNERS
+
+
+def _by_name(
+    machine: Machine, frame: Frame, callee: Expr, args: list[Value], kwargs: Kwargs, site: Site
+) -> Value | None:
     """Results that a name and its arguments vouch for."""
+    name = _name_of(callee)
     values = [*args, *kwargs.values()]
     lowered = name.lower()
     attached = any(t.graph == ATTACHED for value in values for t in machine.reach(value, 2))
@@ -187,6 +202,8 @@ def _by_name(machine: Machine, frame: Frame, name: str, args: list[Value], kwarg
 
         module = _imagined_module(machine, frame, ("called", name), 1)
         return run_module(machine, frame, module, args, kwargs, site)
+    if name in knowledge.ATTACHED_STEPS and machine.grad != OFF and _trains_modules(callee):
+        return step_output(machine, name)
     if name == "prepare":
         if len(args) == 1:
             return args[0]
@@ -238,7 +255,7 @@ def unknown_method(
         from .python import submit
 
         return submit(machine, frame, name, args, kwargs, site)
-    made = _by_name(machine, frame, name, args, kwargs, site)
+    made = _by_name(machine, frame, callee, args, kwargs, site)
     if made is not None:
         return made
     _escape(machine, name, values)

@@ -6,6 +6,7 @@ tensor gives the attached tensor, and on its own it is never reported.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class Mode(NamedTuple):
 class Function:
     """A function of the project, with the frame that it was defined in."""
 
-    __slots__ = ("facts", "frame", "grad", "kind", "mode", "owner")
+    __slots__ = ("around", "facts", "frame", "grad", "kind", "mode", "owner")
 
     def __init__(self, facts: FunctionFacts, frame: Frame, owner: Class | None) -> None:
         self.facts = facts
@@ -100,6 +101,12 @@ class Function:
         self.kind = ""  # static, class, property, manager
         self.grad: int | None = None
         self.mode = ""  # the decorator that sets it
+        self.around: Function | None = None  # what it was put around, as a decorator does
+
+    @property
+    def innermost(self) -> Function:
+        """The function as it was written, without what its decorators put around it."""
+        return self if self.around is None else self.around
 
 
 class Bound(NamedTuple):
@@ -123,13 +130,15 @@ class Method(NamedTuple):
 class Class:
     """A class of the project."""
 
-    __slots__ = ("bases", "external", "facts", "frame", "mro")
+    __slots__ = ("bases", "dull", "external", "facts", "frame", "mro", "quiet")
 
     def __init__(self, facts: ClassFacts, frame: Frame, bases: list[Class], external: tuple[str, ...]) -> None:
         self.facts = facts
         self.frame = frame  # of the class body: its variables are the class attributes
         self.bases = bases
         self.external = external  # dotted names of bases outside the project, also inherited ones
+        self.dull: bool | None = None  # see instances.py; None: nobody has asked
+        self.quiet: bool | None = None
         self.mro: list[Class] = [self]
         for base in bases:
             self.mro += [entry for entry in base.mro if entry not in self.mro]
@@ -146,6 +155,10 @@ class Super(NamedTuple):
     receiver: Any
 
 
+CONTAINERS: Final = ("list", "set", "dict", "deque", "tuple")  # kinds of objects
+SERIES: Final = (*CONTAINERS, "zipped", "generator")
+
+
 class Obj:
     """Something on the heap: a container, an instance, a module, an optimizer.
 
@@ -154,7 +167,7 @@ class Obj:
     containers are under "*" and, where the key is constant, under "[key]".
     """
 
-    __slots__ = ("birth", "bounded", "cls", "fields", "home", "kind", "serial", "site", "unknown", "weight")
+    __slots__ = ("birth", "bounded", "cls", "fields", "home", "kind", "make", "serial", "site", "unknown", "weight")
 
     def __init__(
         self, kind: str, cls: Class | str | None, birth: tuple[Loop, ...], site: Site, weight: int = 3
@@ -169,6 +182,25 @@ class Obj:
         self.bounded = False
         self.unknown = False  # made up for something whose origin is not seen
         self.serial = 0
+        self.make: Callable[[], None] | None = None
+
+    def put_off(self, make: Callable[[], None]) -> None:
+        """Leave the fields for `make` to fill when somebody looks at them, if anybody does."""
+        del self.fields
+        self.make = make
+
+    @property
+    def is_put_off(self) -> bool:
+        return self.make is not None
+
+    def __getattr__(self, name: str) -> dict[str, Value]:
+        """Called where the fields are put off only: what has been set is found without it."""
+        make, self.make = self.make, None
+        if name != "fields" or make is None:
+            raise AttributeError(name)
+        self.fields = {}
+        make()
+        return self.fields
 
     @property
     def settled(self) -> bool:
@@ -189,6 +221,7 @@ Value = tuple[Any, ...]  # of the atoms above
 
 UNKNOWN: Value = ()
 LIGHT: Value = (Light(),)
+COUNT: Final = Light("count")  # goes up and up: each value of it is new
 NOTHING: Value = (Const(None),)
 _MOST_ATOMS = 6
 
@@ -226,6 +259,11 @@ class Derivation:
             if node not in marks and node not in stop:
                 marks.add(node)
                 stack.extend(self.parents[node])
+
+    def is_step(self, node: int) -> bool:
+        """Whether this is what a training step gave."""
+        label = self.labels.get(node)
+        return label is not None and label[0] == "step"
 
     def ancestors(self, start: int, most: int = 400) -> list[int]:
         """`start` and what it was made from, nearest first."""
@@ -278,7 +316,9 @@ def join(a: Value, b: Value, derivation: Derivation) -> Value:
 
 def same_kind(a: Value, b: Value) -> bool:
     """Equal but for the nodes of the derivation: nothing that would make a second look at a loop worth while."""
-    return len(a) == len(b) and all(_sketch(x) == _sketch(y) for x, y in zip(a, b, strict=True))
+    if len(a) != len(b):
+        return False
+    return a is b or all(x is y or _sketch(x) == _sketch(y) for x, y in zip(a, b, strict=True))
 
 
 def _sketch(atom: Any) -> Any:
@@ -301,4 +341,8 @@ def tensors(value: Value) -> list[Tensor]:
 
 
 def is_light(value: Value) -> bool:
-    return bool(value) and all(type(atom) in (Light, Const) for atom in value)
+    for atom in value:
+        kind = type(atom)
+        if kind is not Light and kind is not Const:
+            return False
+    return value != ()

@@ -55,6 +55,23 @@ def statements(block: tuple[Stmt, ...], tests: tuple[Expr, ...] = ()) -> Iterato
             yield from statements(suite, inner)
 
 
+def in_loops(block: tuple[Stmt, ...], looped: bool = False) -> Iterator[tuple[Stmt, bool]]:
+    """Every statement of a block, with whether it runs in each round of a loop."""
+    for statement in block:
+        yield statement, looped
+        for number, suite in enumerate(blocks(statement)):
+            yield from in_loops(suite, looped or (statement[0] in (m.FOR, m.WHILE) and number == 0))
+
+
+def loops(block: tuple[Stmt, ...]) -> Iterator[tuple[Stmt, list[Stmt]]]:
+    """Every loop with all the statements in it, the innermost first."""
+    for statement in block:
+        for suite in blocks(statement):
+            yield from loops(suite)
+        if statement[0] in (m.FOR, m.WHILE):
+            yield statement, [inner for inner, _ in statements(next(blocks(statement)))]
+
+
 def nodes(expr: Expr) -> Iterator[Expr]:
     """An expression and all that it is made of."""
     stack: list[Any] = [expr]
@@ -66,12 +83,17 @@ def nodes(expr: Expr) -> Iterator[Expr]:
             stack.extend(part for part in node if type(part) is tuple)
 
 
-def calls(statement: Stmt) -> Iterator[Expr]:
+def calls_of(statement: Stmt) -> Iterator[Expr]:
     """The calls in a statement itself."""
     for head in heads(statement):
         for node in nodes(head):
             if node[0] == m.CALL and len(node) == 5:
                 yield node
+
+
+def calls(block: tuple[Stmt, ...]) -> Iterator[Expr]:
+    """Every call in a block."""
+    return (call for statement, _ in statements(block) for call in calls_of(statement))
 
 
 def last_name(expr: Expr | None) -> str:

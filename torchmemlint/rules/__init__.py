@@ -51,6 +51,7 @@ class Rule:
     doc: str
     check: Callable[[Evidence], Iterable[Report]]
     preview: bool = False  # opt-in: selected by its full code or with --preview
+    general: bool = False  # gives way to any other rule in the same place
 
     @property
     def summary(self) -> str:
@@ -79,6 +80,7 @@ def registry() -> Mapping[str, Rule]:
             doc=module.__doc__ or "",
             check=module.check,
             preview=getattr(module, "preview", False),
+            general=getattr(module, "general", False),
         )
         if rule.code in rules:
             raise ValueError(f"two rules have the code {rule.code}")

@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..facts.holders import FIXED, FRESH, IDENTITY
+from ..facts.thread_locals import is_thread_local
 from ..facts.values import Obj
-from ..finding import Confidence, Retains
+from ..finding import Confidence, Remedy, Retains
 from . import Report, retained
 
 if TYPE_CHECKING:
+    from ..facts.events import Store
     from ..facts.evidence import Evidence, Retention
     from ..facts.machine import Frame
 
@@ -55,9 +57,13 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
         return 0
     if retained.speaks_of(retention) or _emptied(evidence, retention) or _while_made(retention):
         return 0
-    if isinstance(store.owner, Obj) and (store.owner.unknown or store.owner.kind == "module"):
+    if is_thread_local(store.owner) and any(note.site == store.site for note in evidence.plain("thread-store")):
+        return 0  # TML502 speaks of what a thread has for itself
+    if _in_weak_mapping(store.owner):
+        return 0  # entries go with their keys; TML316 speaks of those that do not
+    if isinstance(store.owner, Obj) and store.key == "*" and (store.owner.unknown or store.owner.kind == "module"):
         return 0  # somebody else's container, or the parts of a model
-    if store.objects and not store.fresh:
+    if (store.objects and not store.fresh) or _are_parameters(evidence, store):
         return 0  # who made them keeps them anyway
     if retention.holder.kind == "attribute" and retention.remade:
         return 0  # its object is made anew in each round, and goes with the round
@@ -70,23 +76,45 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
     if updated:
         weight = min(weight, 1)  # `d.update(...)`: mostly the same keys again
     if retention.how == "keyed":
-        if store.key_kind == FIXED:
-            return 0
+        if store.key_kind == FIXED or (isinstance(store.owner, Obj) and store.owner.kind != "dict"):
+            return 0  # few keys, or the places of a list, which are there already
         weight = min(weight, 3 if store.key_kind == IDENTITY else 2 if store.key_kind == FRESH else 1)
     if all(loop.kind == "call" for loop in retention.loops):
         weight = min(weight, 2 if _periodic(retention.function) else 1)
     return weight
 
 
+def _are_parameters(evidence: Evidence, store: Store) -> bool:
+    """Whether all that is kept are a module's own parameters, as in `kept.append(model.state_dict())`."""
+    labels = evidence.machine.derivation.labels
+    kept = [labels.get(tensor.node) for tensor in store.tensors]
+    return bool(kept) and all(label is not None and label[0] == "parameters" for label in kept)
+
+
+def _in_weak_mapping(owner: Obj | Frame) -> bool:
+    current: Obj | Frame | None = owner
+    for _ in range(5):
+        if not isinstance(current, Obj):
+            return False
+        if "$weak" in current.fields:
+            return True
+        current = None if current.home is None else current.home[0]
+    return False
+
+
 def _emptied(evidence: Evidence, retention: Retention) -> bool:
     """Whether anything may empty the place, or its size is asked for where it is filled."""
     name = retention.holder.text.rsplit(".", 1)[-1].split("[")[0]
     releases = evidence.releases
-    if retention.released or releases.released.get(name, set()) - _ONCE:
+    letting_go = evidence.released_in(retention.store_event) | releases.of(name) - _ONCE
+    letting_go = {one for one in letting_go if not releases.is_debugging(one)}
+    if any(loop.kind == "loop" for loop in retention.loops):  # who could let go in time is in sight
+        letting_go = {one for one in letting_go if releases.mentions(one) or one.startswith(("__", "on_"))}
+    if letting_go:
         return True
     if retention.holder.kind == "attribute" and releases.wholesale:
         return True
-    return retention.function in releases.measured.get(name, ())
+    return retention.function in releases.measuring(name)
 
 
 def _while_made(retention: Retention) -> bool:
@@ -103,7 +131,9 @@ def _from_outside(retention: Retention) -> bool:
     """Whether it is called again and again, or goes on until it is told to stop, as opposed to going once
     through what there is."""
     store = retention.store_event
-    owner = store.owner.home[0] if isinstance(store.owner, Obj) and store.owner.home is not None else None
+    owner: Obj | Frame | None = store.owner
+    if isinstance(owner, Obj) and owner.kind not in ("instance", "module"):
+        owner = None if owner.home is None else owner.home[0]
     entered: Frame = store.frame
     frame: Frame | None = entered.caller
     while frame is not None and isinstance(owner, Obj):
@@ -146,7 +176,15 @@ def lifetime(retention: Retention) -> str:
     return "for the rest of the process"
 
 
-def report(retention: Retention, confidence: Confidence, message: str, release: str) -> Report:
-    return retained.report(
-        retention, confidence, message, f"{what(retention)} {each(retention)}", release, Retains.GROWING
-    )
+def limit(retention: Retention) -> Remedy | None:
+    """A limit for the container, where it is of a kind that takes one."""
+    owner = retention.store_event.owner
+    deque = isinstance(owner, Obj) and owner.kind == "deque"
+    return Remedy("bound", retention.holder.text, sure=False) if deque else None
+
+
+def report(
+    retention: Retention, confidence: Confidence, message: str, release: str, remedy: Remedy | None = None
+) -> Report:
+    value = f"{what(retention)} {each(retention)}"
+    return retained.report(retention, confidence, message, value, release, Retains.GROWING, remedy)

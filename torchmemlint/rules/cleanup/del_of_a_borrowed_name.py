@@ -3,7 +3,9 @@
 ## What it does
 Reports `del p`, or `p = None`, of a parameter, or of what a context manager has
 yielded, in a function that then collects or empties the cache, while the caller
-goes on binding the object under a name of its own.
+goes on binding the object under a name of its own. The same for the variable of
+a loop over a parameter, `for item in items: del item`, and for `del items` of
+`*items`, which is a tuple of the function's own.
 
 ## Why it retains
 `del` removes a name, not an object. The object lives as long as anything
@@ -32,7 +34,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...facts.cleanup import borrowed
+from ...facts.borrowed import borrowed
 from ...finding import Confidence, Retains
 from .. import Report
 

@@ -32,7 +32,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...facts.cleanup import emptied_before_collected
-from ...finding import Confidence, Retains
+from ...finding import Confidence, Remedy, Retains
 from .. import Report
 
 if TYPE_CHECKING:
@@ -57,4 +57,5 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder="the caching allocator",
             release="`gc.collect()` first, then `empty_cache()`",
             related=((slip.other, "collected only here"),),
+            remedy=Remedy("move-last", "collect"),
         )

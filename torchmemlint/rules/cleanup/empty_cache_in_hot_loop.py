@@ -31,7 +31,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...facts.cleanup import emptied_in_loop
-from ...finding import Confidence, Retains
+from ...finding import Confidence, Remedy, Retains
 from .. import Report
 
 if TYPE_CHECKING:
@@ -53,4 +53,5 @@ def check(evidence: Evidence) -> Iterator[Report]:
             ),
             confidence=Confidence(slip.weight),
             release="remove the call, or make it once after the loop",
+            remedy=Remedy("drop-statement", sure=False),
         )

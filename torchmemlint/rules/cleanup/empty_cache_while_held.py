@@ -2,19 +2,23 @@
 
 ## What it does
 Reports a clean-up that deletes a model and empties the cache while an
-optimizer made from the model's parameters is still bound beside it; and an
-`empty_cache()` that comes before the `del` of the same clean-up.
+optimizer made from the model's parameters, or a scheduler made around that, is
+still bound beside it; an `empty_cache()` that comes before the `del` of the
+same clean-up; and one in a function that has still bound what a model computed,
+or an array of CuPy, does not use it again, and goes on to do more work.
 
 ## Why it retains
 An optimizer refers to every parameter and, after its first step, to moments of
 the same size. `del model` leaves all of that alive: of a model trained with
 Adam parameters, gradients and both moments stay, that is everything.
 `empty_cache()` gives back only blocks that no tensor uses when it is called;
-what is deleted afterwards stays reserved.
+what is deleted afterwards stays reserved, and a local that nobody reads any
+more is alive until the function returns or binds the name again.
 
 ## When it is fine
 - The optimizer and the scheduler are dropped as well.
 - Another `empty_cache()` follows the `del`.
+- The function returns right after it has emptied the cache.
 
 ## How to release it
 Drop everything that refers to the parameters first, `del model, optimizer,
@@ -31,8 +35,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...facts.cleanup import emptied_while_held
-from ...finding import Confidence, Retains
+from ...facts.emptied import bound_while_emptied, emptied_while_held
+from ...finding import Confidence, Remedy, Retains
 from .. import Report
 
 if TYPE_CHECKING:
@@ -58,6 +62,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
                 holder=slip.name,
                 release="`del` first, `empty_cache()` last",
                 related=((slip.other, "deleted only here"),),
+                remedy=Remedy("move-last", slip.name),
             )
             continue
         yield Report(
@@ -71,4 +76,18 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder=slip.kind,
             release=f"drop `{slip.kind}` as well, before the cache is emptied",
             related=((slip.other, "made from the parameters here"),),
+            remedy=Remedy("drop-also", slip.kind, sure=False),
+        )
+    for slip in bound_while_emptied(evidence.machine, evidence.program):
+        yield Report(
+            site=slip.site,
+            message=(
+                f"`{slip.name}`: bound here and not used again, so emptying the cache gives none of its memory back, "
+                f"while more work follows; `del {slip.name}` first"
+            ),
+            confidence=Confidence(slip.weight),
+            value=f"the memory of `{slip.name}`",
+            holder=slip.name.split(", ")[0],
+            release=f"`del {slip.name}` before the cache is emptied",
+            related=((slip.other, "bound here"),) if slip.other >= 0 else (),
         )

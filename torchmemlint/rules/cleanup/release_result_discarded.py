@@ -1,15 +1,18 @@
-"""A helper returns `None` for each object, and nobody takes the result.
+"""A helper gives back what the caller is to bind instead, and nobody takes it.
 
 ## What it does
 Reports calls of `accelerate.utils.release_memory`, and of functions of the
 file that set the elements of their `*args` to `None` and return them, whose
-result is dropped or goes to fewer names than were passed.
+result is dropped or goes to fewer names than were passed. And calls of a helper
+that frees memory, or is called `evict`, `prune`, `trim` and the like, returns a
+shorter copy of the list that it is given, and leaves that as it is.
 
 ## Why it retains
 A function cannot unbind its caller's names. Such a helper clears its own list
 only; the caller's variables are unbound by assigning the returned `None`s to
 them. Without the assignment every object stays alive, and the `empty_cache()`
-inside the helper gives nothing back.
+inside the helper gives nothing back. A slice or a comprehension is a new list:
+the caller's own keeps every element.
 
 ## When it is fine
 - `model, batch = release_memory(model, batch)`.
@@ -30,8 +33,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...facts.cleanup import results_dropped
-from ...finding import Confidence, Retains
+from ...facts.borrowed import results_dropped
+from ...finding import Confidence, Remedy, Retains
 from .. import Report
 
 if TYPE_CHECKING:
@@ -44,6 +47,21 @@ retains: Retains | None = Retains.HELD
 
 def check(evidence: Evidence) -> Iterator[Report]:
     for slip in results_dropped(evidence.program):
+        if slip.kind.startswith("shorter:"):
+            helper = slip.kind.partition(":")[2]
+            yield Report(
+                site=slip.site,
+                message=(
+                    f"`{helper}` gives back a shorter copy and leaves `{slip.name}` as it is: the result is dropped, "
+                    f"and all of it stays; write `{slip.name} = {helper}({slip.name}, ...)`"
+                ),
+                confidence=Confidence(slip.weight),
+                value=f"what `{slip.name}` should have let go",
+                holder=slip.name,
+                release=f"`{slip.name} = {helper}(...)`, or take the elements out in place",
+                related=((slip.other, "it makes a new one"),),
+            )
+            continue
         yield Report(
             site=slip.site,
             message=(
@@ -55,4 +73,5 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder=slip.name.split(", ")[0],
             release=f"`{slip.name} = {slip.kind}({slip.name})`",
             related=((slip.other, "it clears its own list only"),) if slip.other >= 0 else (),
+            remedy=Remedy("take-result", sure=False),
         )

@@ -2,8 +2,9 @@
 
 ## What it does
 Reports PyCUDA's `context.push()` where a `return` or `raise` comes before the
-`pop()`, or where nothing pops; and `make_context()` whose context nothing pops
-or detaches.
+`pop()`, or where nothing pops; `make_context()` whose context nothing pops
+or detaches; and a thread that makes a context and gives it back only after the
+loop that serves its work: an exception in there ends the thread alone.
 
 ## Why it retains
 Contexts are a stack for each thread. One that stays on it stays current: the
@@ -29,7 +30,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...facts.devices import not_popped
-from ...finding import Confidence, Retains
+from ...finding import Confidence, Remedy, Retains
 from .. import Report
 
 if TYPE_CHECKING:
@@ -46,6 +47,11 @@ def check(evidence: Evidence) -> Iterator[Report]:
             message = (
                 f"nothing pops or detaches the context `{slip.name}`: it and all that is allocated in it stay until "
                 "the process ends; call `pop()` after making it and `detach()` when it is no longer needed"
+            )
+        elif slip.kind == "raised":
+            message = (
+                f"this thread gives `{slip.name}` back at its end only: an exception before that ends the thread, and "
+                "the context stays with all that is allocated in it; put `pop()` and `detach()` into a `finally`"
             )
         elif slip.kind == "early":
             message = (
@@ -64,5 +70,8 @@ def check(evidence: Evidence) -> Iterator[Report]:
             value="a device context with its allocations",
             holder=slip.name,
             release="`try: ... finally: context.pop()`",
-            related=((slip.other, "leaves without `pop()`"),) if slip.other >= 0 else (),
+            related=((slip.other, "may raise" if slip.kind == "raised" else "leaves without `pop()`"),)
+            if slip.other >= 0
+            else (),
+            remedy=Remedy("pop-in-finally", slip.name, sure=False) if slip.kind == "early" else None,
         )

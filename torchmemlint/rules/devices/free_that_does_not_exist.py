@@ -29,7 +29,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...facts.devices import absent
-from ...finding import Confidence, Retains
+from ...finding import Confidence, Remedy, Retains
 from .. import Report
 
 if TYPE_CHECKING:
@@ -47,4 +47,5 @@ def check(evidence: Evidence) -> Iterator[Report]:
             message=f"`{slip.name}` does not exist, so this raises and frees nothing: {slip.kind}",
             confidence=Confidence(slip.weight),
             release=slip.kind,
+            remedy=Remedy("rename", "empty_cache") if slip.kind.endswith("called `torch.cuda.empty_cache()`") else None,
         )

@@ -2,9 +2,10 @@
 
 ## What it does
 Reports `cudaMalloc`, `caching_allocator_alloc`, `cudaHostRegister` and the
-like in a file without the matching free; and buffers of PyCUDA, CuPy and Numba
-that a method appends to a list on its object, call after call, where nothing
-takes them out.
+like in a file without the matching free; a pointer that a function frees
+itself, but leaves behind where it returns or raises before that; and buffers of
+PyCUDA, CuPy and Numba that a method appends to a list on its object, or puts
+into a table under a number, call after call, where nothing takes them out.
 
 ## Why it retains
 A raw pointer is an integer: nothing is freed when the name goes. An owned
@@ -32,7 +33,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...facts.devices import not_freed
-from ...finding import Confidence, Retains
+from ...finding import Confidence, Remedy, Retains
 from .. import Report
 
 if TYPE_CHECKING:
@@ -45,10 +46,16 @@ retains: Retains | None = Retains.GROWING
 
 def check(evidence: Evidence) -> Iterator[Report]:
     for slip in not_freed(evidence.program):
+        early = slip.kind.startswith("early ")
         if slip.kind == "piled":
             message = (
                 f"`{slip.name}` gains a device buffer at each call and nothing takes one out: device memory grows with "
                 "the number of calls; allocate the buffer once and reuse it"
+            )
+        elif early:
+            message = (
+                f"`{slip.kind[6:]}` gives a raw pointer that this function frees, but not on every way out: the memory "
+                f"stays until the process ends; call `{slip.name}` in a `finally`"
             )
         else:
             message = (
@@ -62,5 +69,6 @@ def check(evidence: Evidence) -> Iterator[Report]:
             value="device memory",
             holder=slip.name if slip.kind == "piled" else None,
             release="allocate once and reuse" if slip.kind == "piled" else f"`{slip.name}` in a `finally`",
-            related=((slip.other, "allocated here"),) if slip.other >= 0 else (),
+            related=((slip.other, "leaves without it" if early else "allocated here"),) if slip.other >= 0 else (),
+            remedy=None if slip.kind == "piled" or early else Remedy("free-in-finally", slip.name, sure=False),
         )

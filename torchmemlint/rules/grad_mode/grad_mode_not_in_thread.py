@@ -1,9 +1,10 @@
 """Model work goes to a thread that does not see the caller's grad mode.
 
 ## What it does
-Reports a thread, timer or executor task that runs a module and was created
-under `no_grad`, `inference_mode` or `set_grad_enabled(False)`, when the worker
-function does not turn gradients off itself.
+Reports a thread, timer, executor task, Qt runnable or slot of an object that
+was moved to a thread, which runs a module and was started under `no_grad`,
+`inference_mode` or `set_grad_enabled(False)`, when the worker function does
+not turn gradients off itself.
 
 ## Why it retains
 Grad mode is a property of the thread. A new thread, and every thread of a
@@ -14,7 +15,8 @@ caller that believes itself under `no_grad` keeps them.
 
 ## When it is fine
 - The worker function is decorated with `@torch.no_grad()` or enters
-  `inference_mode` itself.
+  `inference_mode` itself, or takes over the caller's mode,
+  `set_grad_enabled(mode)`.
 - Parameters and inputs need no gradient.
 - The thread does no model work: it reads files, logs or moves data.
 
@@ -34,12 +36,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...facts.values import OFF
+from ...facts.values import OFF, ON
 from ...finding import Confidence, Remedy, Retains
 from .. import Report
 
 if TYPE_CHECKING:
+    from ...facts.events import ModuleCall
     from ...facts.evidence import Evidence
+    from ...facts.model import Site
 
 code = "TML203"
 name = "grad-mode-not-in-thread"
@@ -47,28 +51,31 @@ retains: Retains | None = Retains.PEAK
 
 
 def check(evidence: Evidence) -> Iterator[Report]:
+    for site, call in recorded(evidence):
+        yield Report(
+            site=site,
+            message=(
+                "this thread does not inherit `no_grad`: grad mode is thread-local, so its model work records a "
+                "graph and keeps the activations; turn gradients off in the function that it runs"
+            ),
+            confidence=Confidence(call.weight),
+            value="activations of the thread's forward passes",
+            holder="the thread's results",
+            release="decorate the thread's function with `@torch.no_grad()`",
+            related=((call.site, "recorded here"),),
+            remedy=Remedy("no-grad", sure=False),
+            remedy_site=call.site,
+        )
+
+
+def recorded(evidence: Evidence) -> Iterator[tuple[Site, ModuleCall]]:
+    """Threads that are started with gradients off, each with the first module call that it records all the same."""
     machine = evidence.machine
     for note in evidence.plain("thread"):
         outer, before, after = note.detail
         if outer != OFF:
             continue
-        recorded = [
-            call
-            for call in machine.module_calls[before:after]
-            if call.grad != OFF and call.node not in machine.derivation.demanded
-        ]
-        if recorded:
-            yield Report(
-                site=note.site,
-                message=(
-                    "this thread does not inherit `no_grad`: grad mode is thread-local, so its model work records a "
-                    "graph and keeps the activations; turn gradients off in the function that it runs"
-                ),
-                confidence=Confidence(recorded[0].weight),
-                value="activations of the thread's forward passes",
-                holder="the thread's results",
-                release="decorate the thread's function with `@torch.no_grad()`",
-                related=((recorded[0].site, "recorded here"),),
-                remedy=Remedy("no-grad", sure=False),
-                remedy_site=recorded[0].site,
-            )
+        for call in machine.module_calls[before:after]:
+            if call.grad == ON and call.node not in machine.derivation.demanded:
+                yield note.site, call
+                break

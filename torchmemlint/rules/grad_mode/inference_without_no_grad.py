@@ -43,6 +43,8 @@ from ...facts.model import BACKWARD, EVALUATES
 from ...facts.values import ASSUMED
 from ...finding import Confidence, Remedy, Retains
 from .. import Report
+from ..retained import speaks_of
+from .grad_mode_not_in_thread import recorded
 
 if TYPE_CHECKING:
     from ...facts.evidence import Evidence, Recording
@@ -53,9 +55,10 @@ retains: Retains | None = Retains.PEAK
 
 
 def check(evidence: Evidence) -> Iterator[Report]:
-    spoken = [retention for retention in evidence.retentions if retention.graph and retention.growing]
+    spoken = [kept for kept in evidence.retentions if kept.graph and kept.growing and speaks_of(kept)]
     tried = ("mode-discarded", "mode-not-called", "mode-assigned")
     seen: set[str] = {note.frame.name for kind in tried for note in evidence.plain(kind)}  # TML202 says why
+    seen.update(call.frame.name for _, call in recorded(evidence))  # TML203 says why
     for recording in sorted(evidence.recordings, key=lambda recording: recording.site):
         weight = _weight(recording)
         if not weight or recording.function in seen:

@@ -70,6 +70,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
                 value="parameters, gradients and their graph",
                 holder="parameter.grad",
                 release="use `torch.autograd.grad(..., create_graph=True)`, or set the grads to `None` afterwards",
+                remedy=Remedy("reset-gradients", sure=False),
             )
     for note in evidence.plain("grad-store"):
         yield Report(

@@ -59,6 +59,8 @@ def check(evidence: Evidence) -> Iterator[Report]:
             f"stay {until(holder)}; detach it between {every(retention)}s"
         )
         release = "detach the state before it is used again, or run under `torch.no_grad()`"
-        alone = len(retention.store_event.tensors) == 1  # a pair of tensors has no `detach`
-        remedy = Remedy("detach-carried", holder.text, sure=False) if alone else None
+        if len(retention.store_event.tensors) == 1:
+            remedy: Remedy | None = Remedy("detach-carried", holder.text, sure=False)
+        else:  # a pair of tensors has no `detach`
+            remedy = None if evidence.wanted(retention) else Remedy("no-grad", sure=False)
         yield report(retention, confidence, message, "recurrent state with its graph", release, remedy=remedy)

@@ -4,7 +4,8 @@
 Reports functions under `functools.lru_cache`, `functools.cache` or a decorator
 of the file that stores results in a dictionary of its own, where the key of an
 entry keeps something heavy: `self` of an object with tensors or a model, a
-parameter that is a tensor, a module, or such an object.
+parameter that is a tensor, a module, or such an object. So are caches without
+a bound that keep a tensor for each index, path or text they were called with.
 
 ## Why it retains
 The cache belongs to the function and lives as long as the module. Each entry
@@ -56,6 +57,19 @@ def check(evidence: Evidence) -> Iterator[Report]:
             cached.bound, f"up to {cached.bound} of them"
         )
         where = f"{cached.owner}.{cached.name}" if cached.owner else cached.name
+        if not cached.kept:
+            yield Report(
+                site=cached.site,
+                message=(
+                    f"the cache of `{where}` has no bound and keeps a tensor for every `{cached.key}` that it was ever "
+                    "called with, for the rest of the process; give it a `maxsize`, or let the caller keep them"
+                ),
+                confidence=Confidence(cached.weight - cleared),
+                value="the tensors that it returned",
+                holder=f"the cache of {where}",
+                release="give the cache a `maxsize`, or compute the value each time",
+            )
+            continue
         yield Report(
             site=cached.site,
             message=(

@@ -4,7 +4,8 @@
 Reports `checkpoint = torch.load(path)` where the last use of the name is
 `load_state_dict(...)` and a training loop follows in the same function; and
 `self.checkpoint = torch.load(path)` where the class uses it for
-`load_state_dict` and nothing ever lets it go.
+`load_state_dict`, reads no more than small parts of it later, and nothing ever
+lets it go.
 
 ## Why it retains
 `load_state_dict` copies. The loaded dictionary keeps a second set of all
@@ -33,8 +34,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...facts import model as m
-from ...facts.checkpoints import Load, consumed, loads, mentioned_after
-from ...finding import Confidence, Retains
+from ...facts.checkpoints import Load, consumed, loaded_parts, loads, wanted_after
+from ...finding import Confidence, Remedy, Retains
 from .. import Report
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ def _report(load: Load, place: str, holder: str, until: str) -> Report:
         value="the loaded states",
         holder=holder,
         release="drop it after `load_state_dict` (`del`), or load in a function of its own",
+        remedy=Remedy("delete-after-use", holder) if "." not in holder else None,
     )
 
 
@@ -79,7 +81,7 @@ def _trains_after(evidence: Evidence, function: FunctionFacts, load: Load) -> bo
     """Whether the function takes what it needs from the states and then trains, or runs a model, in a loop."""
     assert load.target is not None
     used = consumed(function, load.target)
-    if used < 0 or mentioned_after(function, load.target, used):
+    if used < 0 or wanted_after(function, load.target, loaded_parts([function], load.target), used):
         return False
     for backward in evidence.backwards:
         frame: Frame | None = backward.frame
@@ -94,12 +96,14 @@ def _trains_after(evidence: Evidence, function: FunctionFacts, load: Load) -> bo
 def _stays(evidence: Evidence, load: Load) -> bool:
     assert load.target is not None
     name = load.target[2]
-    if evidence.releases.wholesale or len(evidence.releases.released.get(name, set()) - {"__init__"}) > 1:
+    if evidence.releases.wholesale or len(evidence.releases.of(name) - {"__init__"}) > 1:
         return False
     users = [function for function in evidence.facts.functions if consumed(function, load.target) >= 0]
     if not users:
         return False
-    others = [function for function in evidence.facts.functions if function not in users]
-    return not any(mentioned_after(function, load.target, load.site) for function in others) and not any(
-        mentioned_after(function, load.target, consumed(function, load.target)) for function in users
+    parts = loaded_parts(users, load.target)
+    return not any(
+        wanted_after(function, load.target, parts, consumed(function, load.target))
+        for function in evidence.facts.functions
+        if function.name != "__init__"
     )

@@ -4,7 +4,8 @@
 Reports `self.tracks[key] = tensor`, `cls.seen.append(tensor)` and the like
 where the container was made in the class body (or as the default of an attrs or
 dataclass field), no `__init__` gives each object its own, and nothing empties
-it.
+it. Of the default of an attrs field also everything else that methods put in:
+nobody shares such a container on purpose.
 
 ## Why it retains
 The class body runs once. Its list or dict belongs to the class, so every object
@@ -18,7 +19,7 @@ the rest of the process. Objects also see one another's values.
 
 ## How to release it
 Make the container in `__init__`: `self.tracks = {}`; in a dataclass
-`field(default_factory=dict)`.
+`field(default_factory=dict)`, with attrs `field(factory=dict)`.
 
 ## References
 - Python tutorial, "Class and Instance Variables": a mutable class variable is
@@ -31,7 +32,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...finding import Retains
+from ...facts.shared_defaults import shared_defaults
+from ...finding import Confidence, Remedy, Retains
 from .. import Report
 from ..kept import of_code, report, what
 
@@ -41,13 +43,33 @@ if TYPE_CHECKING:
 code = "TML302"
 name = "class-attribute-holds-tensor"
 retains: Retains | None = Retains.GROWING
+general = True  # a rule that says why it grows comes first
 
 
 def check(evidence: Evidence) -> Iterator[Report]:
+    defaults = list(shared_defaults(evidence.program))
+    said = {site for shared in defaults for site in shared.stores}  # where the default is, it is mended
     for retention, confidence in of_code(evidence, code):
+        if retention.store in said:
+            continue
         message = (
             f"`{retention.holder.text}` belongs to the class: {what(retention)} that an instance puts there stays for "
             "the rest of the process, also when the instance is gone; make the container in `__init__`"
         )
         release = "make the container in `__init__`, so that it goes with its object"
-        yield report(retention, confidence, message, release)
+        yield report(
+            retention, confidence, message, release, Remedy("own-container", retention.holder.text, sure=False)
+        )
+    for shared in defaults:
+        yield Report(
+            site=shared.site,
+            message=(
+                f"the default of `{shared.name}` is one container for all {shared.cls} objects: what each of them puts "
+                "there stays for the rest of the process; give each its own with `factory=`"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="what instances put there",
+            holder=f"{shared.cls}.{shared.name}",
+            release="`field(factory=dict)`: a container for each object",
+            related=tuple((site, "put there") for site in shared.stores[:3]),
+        )

@@ -28,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...finding import Retains
+from ...finding import Remedy, Retains
 from .. import Report
 from ..kept import of_code, report, what
 
@@ -48,4 +48,4 @@ def check(evidence: Evidence) -> Iterator[Report]:
             "out: the function keeps them for the rest of the process; make it in the call"
         )
         release = f"use `None` as the default of `{holder.text}` and make the container in the call"
-        yield report(retention, confidence, message, release)
+        yield report(retention, confidence, message, release, Remedy("none-default", holder.text, sure=False))

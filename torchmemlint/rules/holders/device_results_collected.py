@@ -32,7 +32,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...facts.collected import collected_on_device
-from ...finding import Confidence, Retains
+from ...finding import Confidence, Remedy, Retains
 from .. import Report
 
 if TYPE_CHECKING:
@@ -59,4 +59,5 @@ def check(evidence: Evidence) -> Iterator[Report]:
             value="the results of every iteration, on the device",
             holder=found.holder,
             release="move each result in the loop, `.cpu()`, and concatenate on the host",
+            remedy=Remedy("call-on-stored", "cpu()", sure=False),
         )

@@ -5,7 +5,7 @@ Reports two things. A clause that does the failed work again while its exception
 is alive: it catches an out-of-memory error and calls what the `try` called, or
 its own function, inside the `except`. And a clause that puts the exception away
 in an attribute, a list or a dictionary which nothing empties, when the `try`
-ran a model.
+ran a model, or a function that a decorator was put around did.
 
 ## Why it retains
 An exception refers to its traceback, the traceback to every frame between the
@@ -38,22 +38,31 @@ from typing import TYPE_CHECKING
 
 from ...facts import handlers
 from ...facts.knowledge import MODEL_NAMES
-from ...finding import Confidence, Retains
+from ...facts.walk import last_name
+from ...finding import Confidence, Remedy, Retains
 from .. import Report
 
 if TYPE_CHECKING:
     from ...facts.evidence import Evidence
+    from ...facts.model import FileFacts, FunctionFacts
 
 code = "TML307"
 name = "exception-holds-frames"
 retains: Retains | None = Retains.HELD
 
-_RUNS = MODEL_NAMES | {"forward", "generate", "backward"}
+_RUNS = MODEL_NAMES | set(
+    """forward generate backward matmul bmm einsum softmax conv1d conv2d conv3d interpolate cdist addmm baddbmm
+    scaled_dot_product_attention multi_head_attention_forward""".split()
+)
 
 
 def check(evidence: Evidence) -> Iterator[Report]:
-    for function in evidence.facts.functions:
-        for retry in handlers.retries(function):
+    facts = evidence.facts
+    keeping = handlers.keeping_classes(facts)
+    stored: list[handlers.Kept] = []
+    for function in facts.functions:
+        tries = handlers.tries(function)
+        for retry in handlers.retries(function, tries):
             if not _may_work(evidence, retry):
                 continue
             yield Report(
@@ -67,20 +76,58 @@ def check(evidence: Evidence) -> Iterator[Report]:
                 holder="the exception's traceback",
                 release="note in the clause that it failed, and retry below it",
             )
-        for kept in handlers.kept(function):
-            if _runs_model(evidence, kept) and not _emptied(evidence, kept):
-                yield Report(
-                    site=kept.site,
-                    message=(
-                        f"`{kept.holder}` keeps the exception, and its traceback every frame of the failed call with "
-                        "its tensors; keep `str(error)` instead"
-                    ),
-                    confidence=Confidence.MEDIUM,
-                    value="an exception with its frames",
-                    holder=kept.holder,
-                    release="keep `str(error)` or `traceback.format_exc()` instead of the exception",
-                    retains=Retains.GROWING if kept.grows else Retains.HELD,
-                )
+        if tries:
+            stored += handlers.kept(function, tries, keeping)
+            for kept in handlers.lingering(function, keeping):
+                if _reaches_work(evidence, set(kept.names) | _decorated(facts, function)):
+                    yield _while_tried_again(kept)
+    for cls in facts.classes:
+        stored += handlers.kept_on_exit(facts, cls, keeping)
+    for kept in stored:
+        if _runs_model(evidence, kept) and not _emptied(evidence, kept):
+            yield Report(
+                site=kept.site,
+                message=(
+                    f"`{kept.holder}` keeps the exception, and its traceback every frame of the failed call with "
+                    "its tensors; keep `str(error)` instead"
+                ),
+                confidence=Confidence.MEDIUM,
+                value="an exception with its frames",
+                holder=kept.holder,
+                release="keep `str(error)` or `traceback.format_exc()` instead of the exception",
+                retains=Retains.GROWING if kept.grows else Retains.HELD,
+                remedy=Remedy("call-on-stored", "with_traceback(None)", sure=False),
+            )
+
+
+def _while_tried_again(kept: handlers.Kept) -> Report:
+    return Report(
+        site=kept.site,
+        message=(
+            f"`{kept.holder}` keeps the exception while the next attempt runs, and its traceback every frame of the "
+            "failed one with its tensors; keep `error.with_traceback(None)`"
+        ),
+        confidence=Confidence.MEDIUM,
+        value="the frames of the failed attempt",
+        holder=kept.holder,
+        release="keep `error.with_traceback(None)`, or what the message says",
+        retains=Retains.HELD,
+        remedy=Remedy("call-on-stored", "with_traceback(None)", sure=False),
+    )
+
+
+def _decorated(facts: FileFacts, function: FunctionFacts) -> set[str]:
+    """The functions of the file that are wrapped by the decorator that a function belongs to."""
+    index = next(i for i, one in enumerate(facts.functions) if one is function)
+    for _ in range(3):
+        index = next((i for i, one in enumerate(facts.functions) if index in one.inner), 0)
+        if not index:
+            break
+        name = facts.functions[index].name
+        found = {one.name for one in facts.functions if any(last_name(item) == name for item in one.decorators)}
+        if found:
+            return found
+    return set()
 
 
 def _may_work(evidence: Evidence, retry: handlers.Retry) -> bool:
@@ -95,7 +142,7 @@ def _may_work(evidence: Evidence, retry: handlers.Retry) -> bool:
 
 def _runs_model(evidence: Evidence, kept: handlers.Kept) -> bool:
     """Whether what the `try` does runs a model, here or in what it calls by a name of this file."""
-    return _reaches_work(evidence, set(kept.names))
+    return _reaches_work(evidence, set(kept.names) | _decorated(evidence.facts, kept.function))
 
 
 def _reaches_work(evidence: Evidence, names: set[str]) -> bool:
@@ -113,4 +160,4 @@ def _emptied(evidence: Evidence, kept: handlers.Kept) -> bool:
     name = kept.holder.rsplit(".", 1)[-1]
     if "." not in kept.holder and kept.root not in evidence.machine.module_frame.vars:
         return True  # a local: it goes when the function returns
-    return bool(evidence.releases.released.get(name, set()) - {"__init__", kept.function.name})
+    return bool(evidence.releases.of(name) - {"__init__", kept.function.name})

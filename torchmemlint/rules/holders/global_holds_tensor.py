@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING
 
 from ...finding import Retains
 from .. import Report
-from ..kept import each, of_code, report, what
+from ..kept import each, limit, of_code, report, what
 
 if TYPE_CHECKING:
     from ...facts.evidence import Evidence
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 code = "TML301"
 name = "global-holds-tensor"
 retains: Retains | None = Retains.GROWING
+general = True  # a rule that says why it grows comes first
 
 
 def check(evidence: Evidence) -> Iterator[Report]:
@@ -52,4 +53,4 @@ def check(evidence: Evidence) -> Iterator[Report]:
             "them: they stay for the rest of the process; pass the container in, or bound it"
         )
         release = "let the object or call that needs the values own the container, or bound it and evict"
-        yield report(retention, confidence, message, release)
+        yield report(retention, confidence, message, release, limit(retention))

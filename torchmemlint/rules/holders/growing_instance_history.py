@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING
 
 from ...finding import Retains
 from .. import Report
-from ..kept import each, lifetime, of_code, report, what
+from ..kept import each, lifetime, limit, of_code, report, what
 from ..retained import place
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 code = "TML303"
 name = "growing-instance-history"
 retains: Retains | None = Retains.GROWING
+general = True  # a rule that says why it grows comes first
 
 
 def check(evidence: Evidence) -> Iterator[Report]:
@@ -55,4 +56,4 @@ def check(evidence: Evidence) -> Iterator[Report]:
             f"they stay {lifetime(retention)}; clear it when they are used up, or bound it"
         )
         release = "clear it when its values are used up, bound it (`deque(maxlen=...)`), or keep numbers"
-        yield report(retention, confidence, message, release)
+        yield report(retention, confidence, message, release, limit(retention))

@@ -38,7 +38,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...facts.values import Obj
-from ...finding import Confidence, Retains
+from ...finding import Confidence, Remedy, Retains
 from .. import Report
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
             value=kept,
             holder="the module's hook table",
             release="keep the handle, and call `handle.remove()` when the object has done its work",
+            remedy=None if isinstance(owner, Obj) else Remedy("remove-hook"),
         )
 
 

@@ -35,7 +35,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...facts.checkpoints import loads
-from ...finding import Confidence, Retains
+from ...finding import Confidence, Remedy, Retains
 from .. import Report
 
 if TYPE_CHECKING:
@@ -70,4 +70,5 @@ def check(evidence: Evidence) -> Iterator[Report]:
                 value="a copy of the checkpoint for each rank",
                 holder="the device it was saved from",
                 release='pass `map_location="cpu"`',
+                remedy=Remedy("add-argument", 'map_location="cpu"', sure=False),
             )

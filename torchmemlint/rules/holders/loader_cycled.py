@@ -30,8 +30,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...facts import model as m
-from ...facts.walk import calls, last_name, statements
-from ...finding import Confidence, Retains
+from ...facts.walk import calls_of, last_name, statements
+from ...finding import Confidence, Remedy, Retains
 from .. import Report
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
             value="every batch of the first pass",
             holder=function,
             release="start the loader anew for each pass: `while True: yield from loader`",
+            remedy=Remedy("restart", sure=False),
         )
 
 
@@ -86,6 +87,6 @@ def _names(evidence: Evidence, sites: set[Site]) -> dict[Site, str]:
         for function in evidence.facts.functions
         if function.calls
         for statement, _ in statements(function.body)
-        for call in calls(statement)
+        for call in calls_of(statement)
         if call[1] in sites and call[3]
     }

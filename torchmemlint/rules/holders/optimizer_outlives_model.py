@@ -32,8 +32,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...facts import model as m
-from ...facts.walk import calls, last_name, nodes, statements
-from ...finding import Confidence, Retains
+from ...facts.program import text
+from ...facts.walk import calls_of, last_name, nodes, statements
+from ...finding import Confidence, Remedy, Retains
 from .. import Report
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
                     value="the parameters and the optimizer's moments",
                     holder=optimizer,
                     release=f"drop `{optimizer}` (and its scheduler) where `{model}` is dropped",
+                    remedy=Remedy("drop-also", f"{text(place[1])}.{optimizer}", sure=False),
                 )
                 break
 
@@ -86,7 +88,7 @@ def _built(function: FunctionFacts) -> Iterator[tuple[str, str]]:
         for target in statement[2]:
             if target[0] != m.ATTR or "optim" not in target[2].lower():
                 continue
-            for call in calls(statement):
+            for call in calls_of(statement):
                 if call[2][0] == m.ATTR and call[2][2] in ("parameters", "named_parameters"):
                     owner = call[2][1]
                     if owner[0] == m.ATTR and any(node == owner[1] for node in nodes(target[1])):

@@ -4,7 +4,8 @@
 Reports `atexit.register(self.close)`, `signal.signal(..., partial(f, model))`
 and `weakref.finalize(self, self.close)` where the callback, or an argument that
 it is registered with, keeps an object with tensors or a model, such objects are
-made more than once, and nothing unregisters it.
+made more than once, and nothing unregisters it. So are handlers of a logger,
+`logger.addHandler(...)`, that keep such an object and are never removed.
 
 ## Why it retains
 `atexit` keeps each callback and its arguments until the interpreter exits. A
@@ -34,8 +35,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...facts.callbacks import held_by
-from ...finding import Confidence, Retains
+from ...facts.callbacks import held_by, is_removed
+from ...finding import Confidence, Remedy, Retains
 from .. import Report
 
 if TYPE_CHECKING:
@@ -62,6 +63,23 @@ def check(evidence: Evidence) -> Iterator[Report]:
                 value=held.what,
                 holder="the interpreter's list of callbacks",
                 release="`atexit.unregister(...)` where the object is closed, or register a weak reference",
+                remedy=Remedy("unregister", sure=False),
+            )
+            break
+    for note in evidence.plain("handler-added"):
+        for held in held_by(evidence.machine, note):
+            if not held.again or not held.heavy or is_removed(evidence.facts, note):
+                continue
+            yield Report(
+                site=note.site,
+                message=(
+                    f"the logger keeps this handler, and with it {held.what}, for the rest of the process, for each "
+                    "one that is made; remove it, `removeHandler(...)`, when the work is done"
+                ),
+                confidence=Confidence(held.weight),
+                value=held.what,
+                holder="the logger's handlers",
+                release="`removeHandler(...)` in a `finally` when the work is done",
             )
             break
     for note in evidence.plain("finalize"):

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 code = "TML311"
 name = "unbounded-buffer"
 retains: Retains | None = Retains.GROWING
+general = True  # a rule that says why it grows comes first
 
 
 def check(evidence: Evidence) -> Iterator[Report]:

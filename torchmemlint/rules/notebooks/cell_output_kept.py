@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING
 
 from ...facts.contexts import heavy
 from ...facts.values import ATTACHED, Tensor
-from ...finding import Confidence, Retains
+from ...finding import Confidence, Remedy, Retains
 from .. import Report
 
 if TYPE_CHECKING:
@@ -61,4 +61,5 @@ def check(evidence: Evidence) -> Iterator[Report]:
             value=kept,
             holder="Out",
             release="end the line with `;`, or print what you want to see",
+            remedy=Remedy("semicolon", sure=False),
         )

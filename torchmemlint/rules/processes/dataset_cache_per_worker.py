@@ -3,7 +3,8 @@
 ## What it does
 Reports a `Dataset` whose `__getitem__`, `__iter__` or a helper of theirs puts
 what it loads into a container of the data set or into a global, without a
-limit: `self.cache[index] = image`.
+limit: `self.cache[index] = image`. Of a value that is not known, only if the
+same value is handed out as well: sizes, offsets and vocabularies are kept, too.
 
 ## Why it retains
 A worker of a `DataLoader` works on its own copy of the data set. What it caches

@@ -2,7 +2,8 @@
 
 ## What it does
 Reports a list or dict of dicts, objects or parsed records on a `Dataset` that a
-`DataLoader` with workers reads: `self.records.append({"text": text})`.
+`DataLoader` with workers reads: `self.records.append({"text": text})`, also
+grouped by a key, and in an object that the data set has for the purpose.
 
 ## Why it retains
 Forked workers share the parent's pages until somebody writes to them. Reading a

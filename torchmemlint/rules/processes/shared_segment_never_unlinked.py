@@ -2,7 +2,8 @@
 
 ## What it does
 Reports `SharedMemory(create=True, ...)` whose handle, wherever it goes in the
-file, is closed at most and never unlinked, by nobody who attaches to it either.
+file, is closed at most and never unlinked, by nobody who attaches to it either,
+or only in an `except` clause, or not where the function returns before that.
 
 ## Why it retains
 `close()` unmaps the segment from this process; the segment itself, a file in
@@ -45,16 +46,21 @@ retains: Retains | None = Retains.GROWING
 
 
 def check(evidence: Evidence) -> Iterator[Report]:
-    for site, handle in never_unlinked(evidence.program):
+    for site, handle, leave in never_unlinked(evidence.program):
         named = f"`{handle}`" if handle else "its handle"
+        if leave >= 0:
+            who = f"this function unlinks its shared memory segment ({named}), but not on every way out"
+        else:
+            who = f"nothing unlinks this shared memory segment ({named})"
         yield Report(
             site=site,
             message=(
-                f"nothing unlinks this shared memory segment ({named}): `close()` only unmaps it, so it stays in "
-                "/dev/shm until the process that made it ends; call `unlink()` once, when its last reader is done"
+                f"{who}: `close()` only unmaps it, so it stays in /dev/shm until the process that made it ends; call "
+                f"`unlink()` {'in a `finally`' if leave >= 0 else 'once, when its last reader is done'}"
             ),
             confidence=Confidence.HIGH,
             value="a shared memory segment",
             holder="/dev/shm",
             release="`unlink()`, once, after the last reader's `close()`",
+            related=((leave, "leaves without it"),) if leave >= 0 else (),
         )

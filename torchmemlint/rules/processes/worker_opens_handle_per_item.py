@@ -16,6 +16,8 @@ opens its own.
 - One handle, opened on first use and kept: `if self.file is None`.
 - The handle is closed after the item was read (`with`).
 - The number of open handles has a limit that is kept.
+- One handle for each path, under that path: as many as there are files (said
+  with low confidence).
 
 ## How to release it
 Open in a `with` for each item, or keep the last few in an `lru_cache` that

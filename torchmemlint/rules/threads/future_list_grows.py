@@ -31,7 +31,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...facts.kept import kept_in_containers
-from ...finding import Confidence, Retains
+from ...finding import Confidence, Remedy, Retains
 from .. import Report
 
 if TYPE_CHECKING:
@@ -56,4 +56,5 @@ def check(evidence: Evidence) -> Iterator[Report]:
             value="results and tracebacks of finished futures",
             holder=kept.holder.text,
             release="discard each future in a done callback, or filter out the finished ones",
+            remedy=Remedy("discard-when-done", sure=False),
         )

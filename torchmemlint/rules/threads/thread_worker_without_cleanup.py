@@ -3,14 +3,17 @@
 ## What it does
 Reports the waiting call (`queue.get()`, `connection.recv()`, `event.wait()`) in
 the loop of a long-lived worker thread where tensors of the previous round are
-still bound to names of the loop.
+still bound to names of the loop. And a container in a `threading.local` that
+the tasks of a pool's threads fill with tensors and that no task empties.
 
 ## Why it retains
 The body of a loop has no scope of its own: `batch` and `output` stay bound
 until the next round binds them again, and the next round begins by waiting. An
 idle worker therefore holds its last item and all that was made from it, for
 hours if nothing comes, once for each worker thread; with gradients recorded,
-the graph too.
+the graph too. A pool's threads live as long as the pool, and what is
+thread-local lives as long as its thread: a `reset()` that the main thread calls
+clears the main thread's own.
 
 ## When it is fine
 - The loop lets go before it waits: `del batch, output`, `output = None`, or the
@@ -34,7 +37,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...finding import Confidence, Retains
+from ...facts.thread_locals import grown_by_threads
+from ...finding import Confidence, Remedy, Retains
 from .. import Report
 
 if TYPE_CHECKING:
@@ -63,4 +67,20 @@ def check(evidence: Evidence) -> Iterator[Report]:
             value="the last item and what was made from it",
             holder=names[0],
             release=f"`del {', '.join(names[:3])}` at the end of the round",
+            remedy=Remedy("end-round", " ".join(names), sure=False),
+        )
+    for own in grown_by_threads(evidence.machine):
+        yield Report(
+            site=own.site,
+            message=(
+                f"`{own.holder}` is thread-local: every thread of the pool keeps its own, with the {own.what} of each "
+                "task, for as long as the thread lives, and no other thread can clear it; empty it at the end of the "
+                "task, or bound it"
+            ),
+            confidence=Confidence(min(2, own.weight)),
+            retains=Retains.GROWING,
+            value=f"a {own.what} for each task, in each thread",
+            holder=own.holder,
+            release="clear it at the end of the task, or keep numbers",
+            related=((own.started, "the thread runs it from here"),) if own.started != own.site else (),
         )

@@ -33,7 +33,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...facts.queues import unbounded_puts
-from ...finding import Confidence, Retains
+from ...finding import Confidence, Remedy, Retains
 from .. import Report
 
 if TYPE_CHECKING:
@@ -57,4 +57,6 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder=put.name,
             release="give the queue a limit: `Queue(maxsize=...)`",
             related=((put.made, "made without a limit here"),) if put.made != put.site else (),
+            remedy=Remedy("add-argument", "maxsize=8", sure=False),
+            remedy_site=put.made,
         )

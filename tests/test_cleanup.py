@@ -1,0 +1,359 @@
+"""Clean-up that frees nothing, raw pointers and contexts; `# TML604` says what is due."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+from test_noop import check
+
+FREES = """\
+import gc
+
+def flush():
+    gc.collect()
+    torch.cuda.empty_cache()
+
+class Part(nn.Module):
+    def __init__(self, owner):
+        super().__init__()
+        self.__dict__["owner"] = owner
+
+"""
+ORDERS = """
+class Slot:
+    def __init__(self):
+        self.part = Part(self).cuda().eval()
+        self.size = 0
+
+    def swap(self):
+        {}
+"""
+BEFORE = [
+    "self.part = None\n        torch.cuda.empty_cache()  # TML601\n        gc.collect()",
+    "del self.part\n        torch.cuda.empty_cache()  # TML601\n        gc.collect()",
+    "self.__dict__.pop('part')\n        torch.cuda.empty_cache()  # TML601\n        gc.collect()",
+    "part = Part(self)\n        del part\n        torch.cuda.empty_cache()  # TML601\n        gc.collect()",
+]
+AFTER = [
+    "self.part = None\n        gc.collect()\n        torch.cuda.empty_cache()",
+    "self.size = None\n        torch.cuda.empty_cache()\n        gc.collect()",
+]
+
+
+@pytest.mark.parametrize("body", BEFORE + AFTER)
+def test_order_of_emptying_and_collecting(body: str) -> None:
+    check(FREES + ORDERS.format(body))
+
+
+HELPERS = """
+{}
+
+def main(x):
+    features = Net()(x)
+    gram = features.T @ features
+    {}
+    return Net()(x) + 1
+"""
+BORROWED = [
+    (
+        "def free(*things):\n    for thing in things:\n        del thing  # TML602\n    gc.collect()",
+        "free(features, gram)",
+    ),
+    ("def free(*things):\n    del things  # TML602\n    gc.collect()", "free(features)"),
+    ("def free(*xs):\n    for x in xs:\n        x = None  # TML602\n    gc.collect()", "free(features)"),
+    (
+        "def free(things):\n    for thing in things:\n        del thing  # TML602\n    gc.collect()",
+        "parts = [features, gram]; free(parts); print(len(parts))",
+    ),
+    (
+        "def free(**things):\n    for name, thing in things.items():\n        del thing  # TML602\n    gc.collect()",
+        "free(x=features)",
+    ),
+]
+GIVEN = [
+    ("def free(things):\n    while things:\n        things.pop()\n    gc.collect()", "free([features, gram])"),
+    (
+        "def free(things):\n    for thing in things:\n        del thing\n    things.clear()\n    gc.collect()",
+        "free([x])",
+    ),
+    ("def free(*things):\n    for thing in things:\n        thing.close()\n    gc.collect()", "free(features)"),
+    ("def free(*things):\n    for thing in things:\n        del thing\n    gc.collect()", "free(x + 1, gram.mean())"),
+    (
+        "def judge(loader):\n    for batch in loader:\n        print(batch)\n        del batch\n    gc.collect()",
+        "parts = [features, gram]; judge(parts); print(len(parts))",
+    ),
+]
+
+
+@pytest.mark.parametrize("parts", BORROWED + GIVEN)
+def test_helpers_that_drop_their_own_names(parts: tuple[str, str]) -> None:
+    check(FREES + HELPERS.format(*parts))
+
+
+SWEEPS = """
+{}
+
+class Sweep:
+    def __init__(self):
+        self.alive = []
+
+    def round(self, candidate):
+        self.alive.append(candidate)
+        {}
+"""
+SHORTER = [
+    ("def evict(items, keep):\n    items = sorted(items, key=str)[:keep]\n    gc.collect()\n    return items", "3"),
+    ("def prune(items, keep):\n    return items[-keep:]", "3"),
+    ("def drop_old(items, now):\n    fresh = [one for one in items if one.time > now]\n    return fresh", "3"),
+    ("def trim(items, keep):\n    return list(filter(keep, items))", "bool"),
+]
+IN_PLACE = [
+    ("def evict(items, keep):\n    del items[:-keep]\n    gc.collect()\n    return items", "3"),
+    ("def trim(items, keep):\n    while len(items) > keep:\n        items.pop(0)\n    return items", "3"),
+    ("def drop(items, name):\n    return name in items", "'a'"),
+    ("def latest(items, keep):\n    return items[-keep:]", "3"),
+]
+
+
+@pytest.mark.parametrize("parts", SHORTER)
+def test_a_shorter_copy_that_nobody_takes(parts: tuple[str, str]) -> None:
+    name = parts[0].partition("(")[0].removeprefix("def ")
+    check(FREES + SWEEPS.format(parts[0], f"{name}(self.alive, {parts[1]})  # TML603"))
+    check(FREES + SWEEPS.format(parts[0], f"self.alive = {name}(self.alive, {parts[1]})"))
+
+
+@pytest.mark.parametrize("parts", IN_PLACE)
+def test_what_shortens_in_place(parts: tuple[str, str]) -> None:
+    name = parts[0].partition("(")[0].removeprefix("def ")
+    check(FREES + SWEEPS.format(parts[0], f"{name}(self.alive, {parts[1]})"))
+
+
+STAGES = """
+class Stage:
+    def setup(self):
+        self.model = Net()
+        optimizer = torch.optim.AdamW(self.model.parameters())
+        self.schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 10)
+
+    def teardown(self):
+        {}
+        gc.collect()
+        torch.cuda.empty_cache()
+"""
+LEFT = [
+    "self.model = None  # TML604",
+    "del self.model  # TML604",
+    "model = self.__dict__.pop('model')  # TML604\n        del model",
+    "delattr(self, 'model')  # TML604",
+    "setattr(self, 'model', None)  # TML604",
+    "self.model, self.other = None, None  # TML604",
+]
+GONE = [
+    "self.model = self.schedule = None",
+    "self.model, self.schedule = None, None",
+    "self.__dict__.pop('model'); self.__dict__.pop('schedule')",
+    "del self.model\n        delattr(self, 'schedule')",
+    "self.__dict__.pop('other')",
+]
+
+
+@pytest.mark.parametrize("body", LEFT + GONE)
+def test_schedulers_that_keep_the_parameters(body: str) -> None:
+    check(FREES + STAGES.format(body))
+
+
+PASSED = """
+class Session:
+    def __init__(self, model):
+        self.model = model
+        self.optimizer = torch.optim.AdamW({}.parameters())
+
+    def unload(self):
+        self.model = None{}
+        gc.collect()
+        torch.cuda.empty_cache()
+"""
+
+
+def test_an_optimizer_of_what_was_passed() -> None:
+    check(FREES + PASSED.format("model", "  # TML604"))
+    check(FREES + PASSED.format("self.other", ""))
+    check(FREES + PASSED.format("model", "\n        self.optimizer = None"))
+
+
+HELD = """
+class Session:
+    def __init__(self):
+        self.net = Net().cuda().eval()
+
+    @torch.inference_mode()
+    def run(self, x):
+        latents = self.net(x)
+        small = latents[:, ::4].clone()
+        {}
+"""
+BOUND = [
+    "flush()  # TML604\n        return self.refine(small)",
+    "torch.cuda.empty_cache()  # TML604\n        return refine(small, 3)",
+    "if torch.cuda.is_available():\n            torch.cuda.empty_cache()  # TML604\n        return refine(small)",
+]
+FREE = [
+    "del latents\n        flush()\n        return self.refine(small)",
+    "latents = None\n        flush()\n        return self.refine(small)",
+    "flush()\n        return self.refine(small, latents)",
+    "flush()\n        return small",
+    "flush()\n        print(small.mean().item())",
+    "refine = lambda part: part + latents\n        flush()\n        return self.refine(small, refine)",
+]
+
+
+@pytest.mark.parametrize("body", BOUND + FREE)
+def test_what_is_bound_while_the_cache_is_emptied(body: str) -> None:
+    check(FREES + HELD.format(body))
+
+
+def test_what_the_next_round_binds_again() -> None:
+    check(
+        FREES
+        + textwrap.dedent(
+            """
+            @torch.inference_mode()
+            def run(xs):
+                net, total = Net().cuda(), 0.0
+                for x in xs:
+                    out = net(x)
+                    total += out.mean().item()
+                    torch.cuda.empty_cache()
+                return finish(total)
+            """
+        )
+    )
+
+
+ARRAYS = """
+import cupy as cp
+
+class Job:
+    def __init__(self):
+        self.pool = cp.get_default_memory_pool()
+
+    def process(self, x):
+        wide = cp.fft.rfft(cp.asarray(x))
+        wide *= 2
+        host = cp.asnumpy(wide)
+        {}
+"""
+
+
+def test_arrays_of_cupy() -> None:
+    check(ARRAYS.format("self.pool.free_all_blocks()  # TML604\n        return self.next(host)"))
+    check(ARRAYS.format("del wide\n        self.pool.free_all_blocks()\n        return self.next(host)"))
+    check(ARRAYS.format("self.pool.free_all_blocks()\n        return host"))
+
+
+# -- pointers, buffers and contexts -----------------------------------------------------------------
+
+POINTERS = """
+from cuda import cudart
+
+class Encoder:
+    def encode(self, frame):
+        pointer = check(cudart.cudaMalloc(frame.nbytes)){}
+        {}
+"""
+LEAVES = [
+    "size = self.launch(pointer)\n        if size == 0:\n            return None\n        cudart.cudaFree(pointer)",
+    "if not self.launch(pointer):\n            raise ValueError(frame)\n        cudart.cudaFree(pointer)",
+    "for part in frame:\n            if part < 0:\n                return part\n        cudart.cudaFree(pointer)",
+]
+FREED = [
+    "try:\n            return self.launch(pointer)\n        finally:\n            cudart.cudaFree(pointer)",
+    "if self.launch(pointer) == 0:\n            cudart.cudaFree(pointer)\n            return None\n"
+    "        cudart.cudaFree(pointer)",
+    "if pointer is None:\n            return None\n        cudart.cudaFree(pointer)",
+    "self.launch(pointer)\n        cudart.cudaFree(pointer)\n        return frame",
+    "self.pointers.append(pointer)\n        if frame:\n            return 1\n        cudart.cudaFree(pointer)",
+]
+
+
+@pytest.mark.parametrize("body", LEAVES)
+def test_pointers_that_an_early_return_leaves(body: str) -> None:
+    check(POINTERS.format("  # TML702", body))
+
+
+@pytest.mark.parametrize("body", FREED)
+def test_pointers_that_are_freed(body: str) -> None:
+    check(POINTERS.format("", body))
+
+
+BUFFERS = """
+from numba import cuda
+
+class Frames:
+    def __init__(self):
+        self.arrays = {{}}
+
+    def upload(self, number, name, frame):
+        {}
+"""
+
+
+def test_buffers_by_number() -> None:
+    check(BUFFERS.format("self.arrays[number] = cuda.to_device(frame)  # TML702"))
+    check(BUFFERS.format("array = cuda.to_device(frame)\n        self.arrays[number] = array  # TML702"))
+    check(BUFFERS.format("self.arrays.setdefault(number, cuda.to_device(frame))  # TML702"))
+    check(BUFFERS.format("self.arrays[name] = cuda.to_device(frame)"))
+    check(BUFFERS.format("self.arrays[number] = frame"))
+    check(BUFFERS.format("self.arrays[number] = cuda.to_device(frame)\n        self.arrays.pop(number - 1, None)"))
+
+
+CONTEXTS = """
+import threading
+import pycuda.driver as cuda
+
+class Worker(threading.Thread):
+    def run(self):
+        context = cuda.Device(0).make_context(){}
+        {}
+"""
+SERVES = "while True:\n            self.results.put(self.infer(self.frames.get()))\n        context.pop()"
+SAFELY = (
+    "try:\n            while True:\n                self.results.put(self.infer(self.frames.get()))\n"
+    "        finally:\n            context.pop()"
+)
+
+
+def test_contexts_of_threads_that_serve() -> None:
+    check(CONTEXTS.format("  # TML701", SERVES))
+    check(CONTEXTS.format("", SAFELY))
+    check(CONTEXTS.format("", "self.best = self.infer()\n        context.pop()"))
+    check(CONTEXTS.replace("threading.Thread", "object").format("", SERVES))
+
+
+# -- exceptions -------------------------------------------------------------------------------------
+
+GUARDED = """
+import functools
+LAST = {{"error": None}}
+
+def guarded(function):
+    @functools.wraps(function)
+    def wrapper(*args):
+        try:
+            return function(*args)
+        except RuntimeError as error:
+            {}
+        return None
+    return wrapper
+
+@guarded
+def attend(q, k):
+    return torch.matmul(q, k.mT).softmax(-1).amax()
+"""
+
+
+def test_exceptions_that_a_decorator_keeps() -> None:
+    check(GUARDED.format('LAST["error"] = error  # TML307'))
+    check(GUARDED.format('LAST["error"] = str(error)'))
+    check(GUARDED.replace("torch.matmul(q, k.mT).softmax(-1).amax()", "q").format('LAST["error"] = error'))

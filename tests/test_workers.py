@@ -1,0 +1,362 @@
+"""Small programs with threads, processes, ranks, streams and cells; `# TML203` says what is due."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+from test_noop import PRELUDE, check
+
+THREADS = """\
+import asyncio, threading, concurrent.futures
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.pool import ThreadPool
+from PySide6.QtCore import QObject, QRunnable, QThread, QThreadPool, Signal
+
+class Job(QRunnable):
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def run(self):
+        self.best = self.model(torch.rand(1, 8)).argmax().item()
+
+class Mover(QObject):
+    found = Signal(int)
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def work(self):
+        self.found.emit(self.model(torch.rand(1, 8)).argmax().item())
+
+class Worker(threading.Thread):
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def run(self):
+        self.best = self.model(torch.rand(1, 8)).argmax().item()
+
+def best(model, x):
+    return model(x).argmax().item()
+
+@torch.inference_mode()
+def quiet(model, x):
+    return model(x).argmax().item()
+
+def start(function, *given):
+    thread = threading.Thread(target=function, args=given)
+    thread.start()
+    return thread
+
+@torch.no_grad()
+def evaluate(xs):
+    model = Net().eval()
+    pool = ThreadPoolExecutor(2)
+"""
+WITHOUT_MODE = {
+    "thread": "threading.Thread(target=best, args=(model, xs[0])).start()",
+    "submit": "return [pool.submit(best, model, x) for x in xs]",
+    "map of a model": "return list(pool.map(model, xs))",
+    "map of a lambda": "return list(pool.map(lambda x: model(x).tolist(), xs))",
+    "pool of threads": "return ThreadPool(2).map(lambda x: model(x).tolist(), xs)",
+    "apply in a pool of threads": "return ThreadPool(2).apply_async(best, (model, xs[0]))",
+    "partial": "return pool.submit(functools.partial(best, model), xs[0])",
+    "subclass": "worker = Worker(model); worker.start()",
+    "timer": "threading.Timer(1.0, best, (model, xs[0])).start()",
+    "runnable": "QThreadPool.globalInstance().start(Job(model))",
+    "moved object": "m, t = Mover(model), QThread(); m.moveToThread(t); t.started.connect(m.work)",
+}
+WITH_MODE = {
+    "its own mode": "return pool.submit(quiet, model, xs[0])",
+    "frozen": "model.requires_grad_(False); return pool.submit(best, model, xs[0])",
+    "no model": "return pool.map(lambda x: x.tolist(), xs)",
+    "an object that stays": "m = Mover(model); m.found.connect(print)",
+    "a process": "import multiprocessing; multiprocessing.Pool(2).map(len, xs)",
+}
+CAPTURED = """
+import threading
+
+def parallel(modules, inputs):
+    mode = torch.is_grad_enabled()
+    results = {}
+
+    def work(index, module, x):
+        with torch.set_grad_enabled(mode):
+            results[index] = module(x)
+
+    threads = [threading.Thread(target=work, args=(i, *pair)) for i, pair in enumerate(zip(modules, inputs))]
+    for thread in threads:
+        thread.start()
+    return results
+
+@torch.no_grad()
+def main(modules: list[nn.Module], xs):
+    return parallel(modules, xs)
+"""
+
+
+def in_evaluation(body: str, comment: str) -> str:
+    return f"{THREADS}    {body}{comment}\n"
+
+
+@pytest.mark.parametrize("name", WITHOUT_MODE)
+def test_threads_do_not_inherit_the_mode(name: str) -> None:
+    check(in_evaluation(WITHOUT_MODE[name], "  # TML203"))
+
+
+@pytest.mark.parametrize("name", WITH_MODE)
+def test_threads_with_a_mode_of_their_own(name: str) -> None:
+    check(in_evaluation(WITH_MODE[name], ""))
+
+
+def test_a_mode_that_is_handed_on() -> None:
+    check(CAPTURED)
+
+
+def test_a_helper_that_starts_threads() -> None:
+    made = "thread = threading.Thread(target=function, args=given)"
+    check(in_evaluation("start(best, model, xs[0])", "").replace(made, made + "  # TML203"))
+
+
+# -- views ----------------------------------------------------------------------------------------
+
+VIEWS = """
+@torch.inference_mode()
+def embed(xs):
+    model, kept, last = nn.Transformer().eval(), [], []
+    for x in xs:
+        states = model(x, x)
+        {}
+    return kept
+"""
+KEPT_VIEWS = [
+    "kept.append(states[:, 0])  # TML309",
+    "kept.append(states[..., -1, :].detach())  # TML309",
+    "first = states[:, 0].squeeze(); kept.append(first)  # TML309",
+]
+COPIES = [
+    "kept.append(states[:, 0].clone())",
+    "kept.append(states[:, 0].cpu())",
+    "kept.append(states[:, 0] * 2)",
+    "kept.append(states[:, [0]])",
+    "kept.append(states[:, :])",
+    "kept.append(states[0])",  # of a tuple, maybe
+    "kept.append(states); last.append(states[:, 0])",
+    "kept = []; kept.append(states[:, 0])",
+    "kept.append(states[:, 0].norm().item())",
+]
+
+
+@pytest.mark.parametrize("line", KEPT_VIEWS)
+def test_views_that_are_kept(line: str) -> None:
+    check(VIEWS.format(line))
+
+
+@pytest.mark.parametrize("line", COPIES)
+def test_copies_that_are_kept(line: str) -> None:
+    check(VIEWS.format(line))
+
+
+# -- ranks ----------------------------------------------------------------------------------------
+
+GATHER = """
+import torch.distributed as dist
+
+def gather(mine, size):
+    parts = [None] * size
+    dist.all_gather_object(parts, mine){0}
+    {1}
+"""
+FOR_ONE = [
+    "if dist.get_rank() == 0:\n        save(parts)",
+    "rows = [row for part in parts for row in part]\n    if is_main_process():\n        save(rows)",
+    "if dist.get_rank() != 0:\n        return None\n    return len(parts)",
+    "if mine and accelerator.is_main_process:\n        save(parts)\n    del parts",
+    "return parts\n\ndef main(rank):\n    found = gather([1], 2)\n    if rank == 0:\n        print(found)",
+    "return list(parts)\n\ndef main(rank):\n    found = gather([1], 2)\n    if rank == 0:\n        print(found)",
+]
+FOR_ALL = [
+    "return parts",
+    "return sum(parts)",
+    "if dist.get_rank() == 0:\n        save(parts)\n    return len(parts)",
+    "if size == 0:\n        save(parts)",
+    "if dist.get_rank() == 1 or mine:\n        save(parts)",
+    "return parts\n\ndef main(rank):\n    found = gather([1], 2)\n    print(found)",
+    "pass",
+]
+
+
+@pytest.mark.parametrize("after", FOR_ONE)
+def test_what_one_rank_reads(after: str) -> None:
+    check(GATHER.format("  # TML410", after))
+
+
+@pytest.mark.parametrize("after", FOR_ALL)
+def test_what_all_ranks_read(after: str) -> None:
+    check(GATHER.format("", after))
+
+
+# -- processes ------------------------------------------------------------------------------------
+
+SHARED = """
+import torch.multiprocessing as mp
+
+def work(tasks, results):
+    for index in range(100):
+        results.put(torch.rand(64, 64))
+        tasks.get()
+
+def main():
+    tasks, results = mp.Queue(), mp.Queue()
+    mp.Process(target=work, args=(tasks, results)).start()
+    kept = []
+    for index in range(100):
+        {}
+    return kept
+"""
+KEPT_SHARED = [
+    "kept.append(results.get())  # TML409",
+    "part = results.get(); kept.append((index, part))  # TML409",
+    "batch = torch.rand(64, 64); tasks.put(batch); kept.append(batch)  # TML504 TML409",
+    "part = torch.rand(64, 64); mp.Process(target=work, args=(part,)).start(); kept.append(part)  # TML409",
+    "given = {'x': torch.rand(64, 64)}; p = mp.Process(target=work, kwargs=given); kept.append((p, given))  # TML409",
+]
+NOT_SHARED = [
+    "kept.append(results.get().clone())",
+    "part = results.get(); kept.append(part.sum().item())",
+    "part = results.get(); kept.append(part); kept.pop()",
+    "tasks.put(index); kept.append(index)",
+    "kept = []; kept.append(results.get())",
+    "p = mp.Process(target=work, args=(torch.rand(64, 64),)); p.start(); p.join()",
+]
+
+
+@pytest.mark.parametrize("line", KEPT_SHARED)
+def test_shared_memory_that_is_kept(line: str) -> None:
+    check(SHARED.format(line))
+
+
+def test_one_result_from_each_worker() -> None:
+    text = SHARED.format("kept.append(results.get())")
+    check(
+        text.replace("    for index in range(100):\n        kept", "    for index in range(num_workers):\n        kept")
+    )
+
+
+@pytest.mark.parametrize("line", NOT_SHARED)
+def test_shared_memory_that_is_not_kept(line: str) -> None:
+    check(SHARED.format(line))
+
+
+# -- streams --------------------------------------------------------------------------------------
+
+STREAMS = """
+from concurrent.futures import ThreadPoolExecutor
+
+class Copier:
+    def __init__(self):
+        self.stream = torch.cuda.Stream()
+        self.pool = ThreadPoolExecutor(2)
+
+    def serve(self, xs):
+        return [self.pool.submit(self.copy, x) for x in xs]
+
+    def copy(self, x):
+        {}
+"""
+NEW_STREAMS = [
+    "stream = torch.cuda.Stream()  # TML506\n        with torch.cuda.stream(stream):\n            return x.cuda()",
+    "with torch.cuda.stream(torch.cuda.Stream()):  # TML506\n            return x.cuda()",
+    "for part in x:\n            side = torch.cuda.Stream()  # TML506\n            torch.cuda.set_stream(side)",
+]
+OLD_STREAMS = [
+    "self.side = torch.cuda.Stream()",
+    "stream = torch.cuda.Stream()\n        self.engine.infer(x, stream.cuda_stream)\n        stream.synchronize()",
+    "return torch.cuda.Stream()",
+    "streams = [torch.cuda.Stream() for _ in range(2)]",
+    "stream = getattr(x, 'stream', None)\n        if stream is None:\n            stream = torch.cuda.Stream()",
+    "stream = torch.cuda.current_stream()",
+]
+
+
+@pytest.mark.parametrize("body", NEW_STREAMS)
+def test_streams_for_each_task(body: str) -> None:
+    check(STREAMS.format(body))
+
+
+@pytest.mark.parametrize("body", OLD_STREAMS)
+def test_streams_that_are_kept(body: str) -> None:
+    check(STREAMS.format(body))
+
+
+# -- contexts -------------------------------------------------------------------------------------
+
+CONTEXTS = """
+import threading
+import pycuda.driver as cuda
+
+class Worker(threading.Thread):
+    def run(self):
+        context = cuda.Device(0).make_context()
+        {}
+        context.pop()
+        {}
+"""
+DIES_ELSEWHERE = [
+    ("self.buffer = cuda.mem_alloc(8)  # TML705", ""),
+    ("part = cuda.mem_alloc(8)\n        self.parts.put(part)  # TML705", ""),
+]
+DIES_HERE = [
+    ("self.buffer = cuda.mem_alloc(8)\n        self.buffer.free()", ""),
+    ("self.buffer = cuda.mem_alloc(8)\n        self.buffer = None", ""),
+    ("self.buffer = cuda.mem_alloc(8)", "context.detach()"),
+    ("part = cuda.mem_alloc(8)", ""),
+]
+
+
+@pytest.mark.parametrize("parts", DIES_ELSEWHERE)
+def test_objects_that_outlive_their_context(parts: tuple[str, str]) -> None:
+    check(CONTEXTS.format(*parts))
+
+
+@pytest.mark.parametrize("parts", DIES_HERE)
+def test_objects_that_go_with_their_context(parts: tuple[str, str]) -> None:
+    check(CONTEXTS.format(*parts))
+
+
+# -- cells ----------------------------------------------------------------------------------------
+
+CELLS = "# %%\nmodel, x = Net(), torch.rand(8, 8)\n# %%\n{}\n# %%\n{}\n"
+KEPT_BY_OUT = [
+    ("model", "del model  # TML802"),
+    ("model.eval()", "import gc\ndel x, model  # TML802\ngc.collect()"),
+    ("x  # TML801", "del x"),
+    ("model", "model = None  # TML802\ntorch.cuda.empty_cache()"),
+]
+NOT_KEPT = [
+    ("print(model)", "del model"),
+    ("model;", "del model"),
+    ("model", "model = Net()\ndel model"),
+    ("model", "Out.clear()\ndel model"),
+    ("model", "model = None"),
+    ("model.layer.weight.shape", "del model"),
+    ("len(x)", "del x"),
+]
+
+
+@pytest.mark.parametrize("cells", KEPT_BY_OUT)
+def test_names_that_out_keeps(cells: tuple[str, str]) -> None:
+    check(CELLS.format(*cells))
+
+
+@pytest.mark.parametrize("cells", NOT_KEPT)
+def test_names_that_nothing_else_keeps(cells: tuple[str, str]) -> None:
+    check(CELLS.format(*cells))
+
+
+def test_snippets_are_programs() -> None:
+    for text in (in_evaluation("pass", ""), CAPTURED, SHARED.format("pass"), STREAMS.format("pass")):
+        compile(PRELUDE + textwrap.dedent(text), "snippet", "exec")

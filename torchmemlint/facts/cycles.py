@@ -1,0 +1,82 @@
+"""Objects that hold themselves: through bound methods, closures, recursive inner functions, weak mappings.
+
+Reference counting does not free them; the cyclic collector does, some time later [docs of Python: gc].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from .callbacks import objects_in
+from .holders import captured, heavy_objects
+from .machine import Frame, Machine
+from .model import Site
+from .values import MAYBE, Class, Function, Light, Obj, Tensor, Value
+
+
+class Cycle(NamedTuple):
+    """Something heavy that holds itself and is made again and again."""
+
+    site: Site
+    what: str  # in words
+    through: str
+    weight: int
+
+
+def note_cycle(machine: Machine, frame: Frame, owner: Obj, name: str, value: Value, site: Site) -> None:
+    """`self.name = self.method`, `self.name = lambda: self.x`."""
+    if owner in objects_in(machine, [value]):
+        machine.note("cycle", site, frame, (owner, name))
+
+
+def note_recursion(machine: Machine, function: Function) -> None:
+    """An inner function that calls itself is held by its own closure, and with it all that it refers to."""
+    names = [
+        name
+        for name, value in captured(function)
+        if any(
+            (type(atom) is Tensor and atom.graph != MAYBE and atom.weight > 1)
+            or (type(atom) is Light and atom.what == "array")
+            for atom in value
+        )
+    ]
+    if names:
+        machine.note("recursion", function.facts.site, function.frame, (function.facts.name, names))
+
+
+def refers_to(machine: Machine, value: Value, key: Value) -> bool:
+    """Whether a value keeps its key alive: an instance that has it as an attribute, a closure, a container."""
+    wanted = [atom for atom in key if type(atom) is Obj]
+    seen: set[int] = set()
+    queue = list(objects_in(machine, [value]))
+    while queue and wanted:
+        obj = queue.pop()
+        if obj in wanted:
+            return True
+        if id(obj) not in seen and len(seen) < 40:
+            seen.add(id(obj))
+            queue += [inner for part in obj.fields.values() for inner in objects_in(machine, [part])]
+    return False
+
+
+def cycles(machine: Machine) -> Iterator[Cycle]:
+    """Heavy objects that hold themselves, where one is made in each round of a loop."""
+    seen: set[Site] = set()
+    for note in machine.plain:
+        if note.kind not in ("cycle", "recursion") or note.site in seen or not machine.is_home(note.site):
+            continue
+        if note.kind == "recursion":
+            name, names = note.detail
+            if any(loop.kind == "loop" for loop in note.loops):
+                seen.add(note.site)
+                yield Cycle(note.site, f"`{names[0]}`", f"`{name}` refers to itself", 2)
+            continue
+        owner, name = note.detail
+        assert isinstance(owner.cls, Class)
+        # what a container or another object holds is a part of something, made once and for longer
+        dropped = owner.home is None or isinstance(owner.home[0], Frame)
+        made = any(loop.kind == "loop" for loop in owner.birth) and not owner.unknown and dropped
+        if made and (heavy_objects((owner,)) or machine.reach((owner,), 2)):
+            seen.add(note.site)
+            yield Cycle(note.site, f"each {owner.cls.facts.name}", f"`self.{name}` refers to the object", 2)

@@ -1,0 +1,118 @@
+"""What a parent process keeps of the tensors that it gets from workers or sends to them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from . import model as m
+from .contexts import heavy
+from .machine import Machine
+from .model import Expr, Site, Stmt
+from .program import Program, names_in, statements, targets, text
+from .values import UNKNOWN, Obj, Value
+from .walk import calls_of, loops, nodes
+
+_ADDS = ("append", "appendleft", "add")
+_WORKERS = re.compile(r"worker|proc|rank|world_size|n_?jobs|threads", re.IGNORECASE)
+_TAKES_OUT = ("clear", "pop", "popleft", "popitem", "remove", "discard")
+
+
+class Handed(NamedTuple):
+    """A container that gains tensors which share their memory with another process."""
+
+    site: Site  # where it gains one
+    holder: str
+    other: Site  # where the tensor comes from, or goes to
+    sent: bool
+    names: frozenset[str]  # under which it is handed over
+
+
+def collected(machine: Machine, program: Program) -> Iterator[Handed]:
+    """Loops in which a process stores what it gets from a queue of `multiprocessing`, or has put into one."""
+    for note in machine.plain:
+        if note.kind == "queue-received" and _shares(machine, note.detail) and machine.is_home(note.site):
+            yield from _stored(note.frame.facts.body, note.site, sent=False)
+    for store in machine.stores:
+        owner = store.owner
+        if isinstance(owner, Obj) and _shares(machine, owner) and machine.is_home(store.site):
+            yield from _stored(store.frame.facts.body, store.site, sent=True)
+    for note in machine.plain:
+        if note.kind == "worker" and note.detail[0].kind == "process" and machine.is_home(note.site):
+            for kept in _stored(note.frame.facts.body, note.site, sent=True):
+                if any(_is_tensor(machine, note.frame.vars.get(name, UNKNOWN)) for name in kept.names):
+                    yield kept
+
+
+def _is_tensor(machine: Machine, value: Value) -> bool:
+    what, weight = heavy(machine, value)
+    return what == "tensor" and weight > 1
+
+
+def _shares(machine: Machine, queue: Obj) -> bool:
+    """Whether tensors go through a queue between processes."""
+    if queue.kind != "queue" or queue.cls != "multiprocessing":
+        return False
+    return _is_tensor(machine, queue.fields.get("*", UNKNOWN))
+
+
+def _stored(body: tuple[Stmt, ...], site: Site, *, sent: bool) -> Iterator[Handed]:
+    for loop, inside in loops(body):
+        statement = next((each for each in inside if any(call[1] == site for call in calls_of(each))), None)
+        if statement is None:
+            continue
+        if loop[0] == m.FOR and any(_WORKERS.search(name) for name in names_in(loop[3])):
+            return  # one for each worker: a few
+        call = next(call for call in calls_of(statement) if call[1] == site)
+        given = (*call[3], *(value for name, value in call[4] if name in ("args", "kwargs")))
+        names = _names(given) if sent else {t[1] for t in targets(statement) if t[0] == m.NAME}
+        for each in inside:
+            holder = _holder(each, names, None if sent else call)
+            if holder and not _let_go(body, loop, holder):
+                yield Handed(each[1], holder, site, sent, frozenset(names))
+                return
+    for statement in statements(body):
+        if sent or statement[0] != m.ASSIGN or statement[3][0] != m.COMP:
+            continue
+        value = statement[3]
+        if value[2] in ("list", "set") and value[3][0] == m.CALL and value[3][1] == site:
+            holder = text(statement[2][0])
+            if holder:
+                yield Handed(statement[1], holder, site, sent, frozenset())
+
+
+def _holder(statement: Stmt, names: set[str], call: Expr | None) -> str:
+    """The container that a statement puts one of the names, or the result of the call itself, into."""
+    if statement[0] == m.EXPR and statement[2][0] == m.CALL and statement[2][2][0] == m.ATTR:
+        adding = statement[2]
+        if adding[2][2] in _ADDS and adding is not call and adding[3]:
+            given = adding[3][0]
+            if given is call or _names((given,)) & names:
+                return text(adding[2][1])
+    keyed = statement[0] == m.ASSIGN and statement[2][0][0] == m.ITEM
+    return text(statement[2][0][1]) if keyed and (statement[3] is call or _names((statement[3],)) & names) else ""
+
+
+def _names(given: tuple[Expr, ...]) -> set[str]:
+    """The names that are handed on as they are, alone, in a tuple or in a dictionary."""
+    found: set[str] = set()
+    for expr in given:
+        if expr[0] == m.NAME:
+            found.add(expr[1])
+        elif expr[0] == m.NEW:
+            found |= _names(expr[3])
+        elif expr[0] == m.DICT:
+            found |= _names(tuple(value for _, value in expr[2]))
+    return found
+
+
+def _let_go(body: tuple[Stmt, ...], loop: Stmt, holder: str) -> bool:
+    """Whether a container is made anew in the loop, or something is taken out of it in the function."""
+    remade = any(text(target) == holder for each in statements((loop,)) for target in targets(each))
+    for statement in statements(body):
+        dropped = statement[0] == m.DELETE and any(holder in map(text, nodes(one)) for one in statement[2])
+        methods = (call[2] for call in calls_of(statement) if call[2][0] == m.ATTR)
+        if dropped or any(method[2] in _TAKES_OUT and text(method[1]) == holder for method in methods):
+            return True
+    return remade

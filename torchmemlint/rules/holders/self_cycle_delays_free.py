@@ -1,0 +1,65 @@
+"""An object made in a loop holds itself: only the cyclic collector frees it.
+
+## What it does
+Reports `self.callback = self.on_batch`, `self.get = lambda: self.features` and
+the like in classes that hold tensors or a model and are constructed in a loop;
+and inner functions that call themselves and refer to a tensor of the function
+around them.
+
+## Why it retains
+A bound method, or a lambda that mentions `self`, refers to the object. Kept on
+the object it closes a circle, which reference counting cannot free. The memory
+goes when Python's cyclic collector comes by, and that counts objects, not
+bytes: a few large tensors are no reason for it to run. On a GPU the program may
+run out of memory first.
+
+## When it is fine
+- One object lives as long as the program: nothing is to be freed.
+- The callback is a static function, or holds a weak reference.
+- The object has nothing heavy.
+- The program runs the collector itself: `gc.collect()`.
+
+## How to release it
+Keep the name of the method instead of the method, `weakref.WeakMethod`, or a
+function of the module; pass what a recursive function needs as an argument.
+
+## References
+- Python documentation, `gc`: collections start when allocations exceed
+  deallocations by a threshold.
+- PyTorch blog, "Understanding GPU Memory 2: Finding and Removing Reference
+  Cycles".
+- Bytes that wait for the collector: measured by this rule's fixtures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ...facts.cycles import cycles
+from ...finding import Confidence, Retains
+from .. import Report
+
+if TYPE_CHECKING:
+    from ...facts.evidence import Evidence
+
+code = "TML315"
+name = "self-cycle-delays-free"
+retains: Retains | None = Retains.DELAYED
+
+
+def check(evidence: Evidence) -> Iterator[Report]:
+    if "collect" in evidence.program.called:
+        return
+    for cycle in cycles(evidence.machine):
+        yield Report(
+            site=cycle.site,
+            message=(
+                f"{cycle.through}: {cycle.what} stays until the cyclic collector runs, which counts objects and not "
+                "bytes; refer to it weakly, or pass what is needed as an argument"
+            ),
+            confidence=Confidence(cycle.weight),
+            value=cycle.what,
+            holder=cycle.through,
+            release="refer to it weakly (`weakref.WeakMethod`), or pass what is needed as an argument",
+        )

@@ -1,0 +1,60 @@
+"""Every rank gathers what only one of them reads.
+
+## What it does
+Reports `all_gather_object(results, ...)` and `all_gather(results, ...)` whose
+result is read under `if rank == 0:` (`is_main_process`, after `if rank != 0:
+return`) and nowhere else, also where a helper of the file returns it or a
+method puts it on its object.
+
+## Why it retains
+Each rank makes a list of what all ranks have: with 8 ranks there are 8 copies
+of the whole evaluation set's results, on one machine, and seven of them are
+never read. They stay until the function returns.
+
+## When it is fine
+- Every rank reads the result, or reduces it to a number that it needs.
+- The gathered values are small: a count, a loss.
+
+## How to release it
+Gather to one rank, `gather_object(mine, everything if rank == 0 else None,
+dst=0)`, or reduce what is needed before it is sent.
+
+## References
+- PyTorch documentation, "torch.distributed": `gather_object` "gathers
+  picklable objects from the whole group in a single process",
+  `all_gather_object` "into a list" on each.
+- What the other ranks keep: measured by this rule's fixtures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ...facts.ranks import needed_by_one
+from ...finding import Confidence, Retains
+from .. import Report
+
+if TYPE_CHECKING:
+    from ...facts.evidence import Evidence
+
+code = "TML410"
+name = "gathered-on-every-rank"
+retains: Retains | None = Retains.HELD
+
+
+def check(evidence: Evidence) -> Iterator[Report]:
+    for found in needed_by_one(evidence.program):
+        one = "gather_object" if found.call.endswith("object") else "gather"
+        yield Report(
+            site=found.site,
+            message=(
+                f"every rank keeps a copy of all ranks' results in `{found.name}`, and only one of them reads it; "
+                f"use `{one}(..., dst=0)`, or reduce before it is sent"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="the results of all ranks, on each rank",
+            holder=found.name,
+            release=f"`{one}(..., dst=0)`: the other ranks pass `None`",
+            related=((found.read, "read on one rank only"),),
+        )

@@ -1,0 +1,78 @@
+"""A process keeps tensors that it shares with its workers.
+
+## What it does
+Reports a loop that collects what it takes from a queue of
+`torch.multiprocessing` as it is, and one that collects what it puts into such
+a queue or hands to a process as an argument.
+
+## Why it retains
+A tensor goes through the queue as a handle: sender and receiver have the same
+segment of shared memory. What is received keeps its segment, and one or two
+open descriptors, for as long as it is in the list: after a few hundred the
+process runs out of them ("received 0 items of ancdata", "Too many open
+files"). What was sent and is kept stays although the worker is done with it;
+on a device the sender must not free it before the receiver does, so both
+sides hold it.
+
+## When it is fine
+- The tensor is copied before it is kept, `.clone()`, or only numbers are
+  kept.
+- The container is emptied or made anew in the loop.
+- Few, large results: one from each worker.
+
+## How to release it
+Keep a copy, `results.append(queue.get().clone())`; put tensors and forget
+them.
+
+## References
+- PyTorch documentation, "Multiprocessing best practices" and
+  "torch.multiprocessing": "file descriptors as shared memory handles", and
+  that the sender keeps a CUDA tensor until the receiver has let it go.
+- Descriptors that stay open: measured by this rule's fixtures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ...facts.handed_over import collected
+from ...finding import Confidence, Remedy, Retains
+from .. import Report
+
+if TYPE_CHECKING:
+    from ...facts.evidence import Evidence
+
+code = "TML409"
+name = "parent-keeps-worker-inputs"
+retains: Retains | None = Retains.GROWING
+
+
+def check(evidence: Evidence) -> Iterator[Report]:
+    seen: set[int] = set()
+    for kept in collected(evidence.machine, evidence.program):
+        if kept.site in seen:
+            continue
+        seen.add(kept.site)
+        if kept.sent:
+            message = (
+                f"`{kept.holder}` keeps every tensor that was sent to the workers, with its shared memory, also when "
+                "they are done with it; put it into the queue and drop it"
+            )
+            release = "put it into the queue and keep no reference"
+        else:
+            message = (
+                f"`{kept.holder}` keeps tensors as they come from another process: each holds a segment of shared "
+                "memory and its open descriptors; keep a copy, `.clone()`"
+            )
+            release = "keep a copy, `.clone()`, or numbers"
+        yield Report(
+            site=kept.site,
+            message=message,
+            confidence=Confidence.MEDIUM,
+            value="shared memory of tensors, with open descriptors",
+            holder=kept.holder,
+            release=release,
+            related=((kept.other, "sent here" if kept.sent else "received here"),) if kept.other != kept.site else (),
+            remedy=None if kept.sent else Remedy("call-on-stored", "clone()", sure=False),
+        )
