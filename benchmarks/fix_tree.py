@@ -22,30 +22,35 @@ sys.path.insert(0, str(ROOT))
 from torchmemlint.config import Settings  # noqa: E402 -- its path is set above
 from torchmemlint.finding import Confidence, Finding  # noqa: E402
 from torchmemlint.linter import engine, files  # noqa: E402
-from torchmemlint.linter.fixes.run import Wanted, fix_source  # noqa: E402
+from torchmemlint.linter.fixes.apply import edits_of, fix  # noqa: E402
 from torchmemlint.source import Source, Unreadable, read  # noqa: E402
 
 
-def harm(before: Source, findings: list[Finding], plan: engine.Plan) -> Iterator[str]:
-    """What is wrong with a file after all fixes have been made."""
-    result = fix_source(before, Wanted(plan, unsafe=True))
-    text = result.source.text
+def harm(before: Source, plan: engine.Plan) -> Iterator[str]:
+    """What is wrong with a file after all fixes have been made, one round after the other."""
+    named: set[str] = set()  # lines that some fix of some round names
+    session = engine.session(plan)
+
+    def lint(source: Source) -> list[Finding]:
+        found = engine.lint_source(source, plan, session)
+        edits = [edit for finding in found for edit in edits_of(finding, source)]
+        rows = {row for edit in edits for row in range(edit.start.row, edit.end.row + 1)}
+        named.update(line for row, line in enumerate(source.lines(), 1) if row in rows)
+        return found
+
+    result = fix(before, lint, unsafe=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            ast.parse(text)
+            ast.parse(result.source.text)
         except SyntaxError as error:
             yield f"does not parse: {error}"
             return
-    if len(result.left) >= len(findings):
-        yield "has as many findings as before"
-    if fix_source(result.source, Wanted(plan, unsafe=True)).mended:
+    if fix(result.source, lint, unsafe=True).mended:
         yield "could be fixed once more"
-    edits = [edit for finding in findings if finding.fix for edit in finding.fix.edits]
-    touched = {row for edit in edits for row in range(edit.start.row, edit.end.row + 1)}
-    rest = iter(result.source.lines())
-    if not all(line in rest for row, line in enumerate(before.lines(), 1) if row not in touched):
-        yield "lost a line that no fix names"
+    lost = Counter(before.lines()) - Counter(result.source.lines())
+    for line in lost.keys() - named:
+        yield f"lost a line that no fix names: {line.rstrip()}"
 
 
 def main(folders: list[str]) -> int:
@@ -67,7 +72,7 @@ def main(folders: list[str]) -> int:
             counts.update((f.code, f.fix.applicability if f.fix else "none") for f in found)
             if any(finding.fix for finding in found):
                 number += 1
-                for problem in harm(source, found, replace(plan, fixes=True)):
+                for problem in harm(source, replace(plan, fixes=True)):
                     harmed += 1
                     print(f"{path}: {problem}", flush=True)
     for (code, applicability), count in sorted(counts.items()):

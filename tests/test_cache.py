@@ -9,6 +9,7 @@ import subprocess
 import sys
 import zlib
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -183,3 +184,12 @@ def test_the_key_depends_on_the_version(project: Path, monkeypatch: pytest.Monke
     assert keys() == before
     monkeypatch.setattr(cache, "__version__", "99")
     assert keys() != before
+
+
+def test_texts_that_a_fix_tries_are_not_kept(project: Path) -> None:
+    plan = engine.plan(load(project, {}), fixes=True)
+    with closing(cache.open_cache(project / "kept")) as store:
+        found = engine.lint_file("train.py", plan, engine.session(plan, store))
+        assert [finding.fix is not None for finding in found] == [True]
+    rows = sqlite3.connect(project / "kept" / "results.sqlite").execute("SELECT count(*) FROM kept").fetchone()
+    assert rows == (3,)  # the facts of two files, and what was found in one

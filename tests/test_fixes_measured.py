@@ -23,13 +23,23 @@ from torchmemlint.runtime.client import Server
 
 BAD = [path for path in FIXTURES if path.stem.startswith("bad")]
 FIXED = [path for path in BAD if fixed(path).mended and not fixed(path).left]
-DIFFERENT = {
-    # programs that assert, or print, what is wrong about them
+ASSERTING = {
+    # programs that assert what is wrong about them
     "TML202/bad_bare_statement",
     "TML202/bad_class_not_called",
     "TML206/bad_scoring",
     "TML605/bad_discarded_result",
+    "TML704/bad_cache_by_another_name",
 }
+DIFFERENT = {
+    **dict.fromkeys(ASSERTING, "their assertions fail"),
+    "TML306/bad_default_memory": "what the default collected went into the score",
+    "TML314/bad_engine_at_exit": "each engine says when it goes",
+    "TML701/bad_push_without_finally": "needs PyCUDA and a device",
+    "TML702/bad_raw_pointer": "needs a device",
+    "TML801/bad_shown_logits": "it prints how much is shown",
+}
+ON_DEVICE = {"TML310/bad_logits_on_device"}  # on the CPU `.cpu()` gives the tensor itself
 RUN = """
 import contextlib, importlib.util, io, json, random, sys, warnings
 import torch
@@ -72,7 +82,10 @@ RETAINS = {code: rule.retains.value if rule.retains else None for code, rule in 
 PAIRS = {pair.bad: pair for pair in fixtures.pairs(RETAINS)}
 
 
-@pytest.mark.parametrize("path", [path for path in FIXED if name(path) not in DIFFERENT], ids=name)
+MEASURED = [path for path in FIXED if path in PAIRS and name(path) not in ASSERTING | ON_DEVICE]
+
+
+@pytest.mark.parametrize("path", MEASURED, ids=name)
 def test_fixed_fixture_keeps_as_little_as_a_good_one(path: Path, folder: Path, server: Server) -> None:
     pair = replace(PAIRS[path], good=folder / path.parent.name / path.name)
     outcome = fixtures.measure(pair, server)
@@ -88,7 +101,7 @@ def test_fixed_fixtures_give_the_same_results(folder: Path) -> None:
         [sys.executable, "-c", RUN], input="\n".join(programs), capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stderr
-    printed = [json.loads(line) for line in done.stdout.splitlines()]
+    printed = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('"')]
     assert len(printed) == len(programs) > 40
     results = {name(path): (printed[2 * number], printed[2 * number + 1]) for number, path in enumerate(paths)}
     assert {key: pair for key, pair in results.items() if pair[0] != pair[1]} == {}

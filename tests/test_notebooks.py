@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import ast
 import json
+from typing import Any
 
 import pytest
 from conftest import Lint, Write, lines
 from hypothesis import given
 from hypothesis import strategies as st
 
+from torchmemlint.finding import Edit, Location
+from torchmemlint.linter.fixes.apply import edited
+from torchmemlint.linter.fixes.text import apply_edits
 from torchmemlint.notebook import percent_cells, program
+from torchmemlint.source import decode
 
 
 def notebook(*cells: str, language: str = "python") -> str:
@@ -108,3 +113,98 @@ def test_percent_cells() -> None:
     text = "import torch\n# %% [markdown]\n# words\n# %% one\nx = 1\nx\n# %%\ny\n"
     assert [(cell.first, cell.rows) for cell in percent_cells(text)] == [(4, 3), (7, 3)]
     assert percent_cells("x = 1\n# %%\nx\n") == ()
+
+
+# -- changes --------------------------------------------------------------------------------------
+
+LOOP = (
+    "import torch\n"
+    "%load_ext autoreload\n"
+    "model, losses = torch.nn.Linear(3, 1), []\n"
+    "for _ in range(10):\n"
+    "    loss = model(torch.rand(2, 3)).sum()  # “損失”\n"
+    "    loss.backward()\n"
+    "    losses.append(loss)"
+)
+
+
+def written(*cells: str, **style: Any) -> str:
+    """A notebook as Jupyter writes it, or in another style."""
+    document = json.loads(notebook(*cells))
+    document["cells"][-1]["outputs"] = [{"output_type": "stream", "name": "stdout", "text": ["[1,  2]"]}]
+    return json.dumps(document, **{"indent": 1, "ensure_ascii": False, **style}) + "\n"
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("style", [{}, {"indent": None}, {"ensure_ascii": True}, {"indent": "\t"}])
+def test_a_fix_changes_the_source_lines_that_it_names(write: Write, lint: Lint, style: Any, mark: bytes) -> None:
+    before = written("md:# “Title”", LOOP, "x = 1", **style)
+    root = write("a.ipynb", mark + before.encode())
+    result = lint("--isolated", "--fix", "--unsafe-fixes", "a.ipynb")
+    assert (result.exit_code, result.stderr) == (0, "Fixed 1 finding, nothing is left.\n")
+    assert (root / "a.ipynb").read_bytes() == mark + before.replace("append(loss)", "append(loss.detach())").encode()
+
+
+def test_lines_that_come_and_go(write: Write, lint: Lint) -> None:
+    before = written("import torch\ntorch.no_grad()\nprint(1)\n\nprint(2)")
+    root = write("a.ipynb", before)
+    diff = lint("--isolated", "--diff", "--unsafe-fixes", "a.ipynb").stdout
+    assert [line for line in diff.splitlines() if line[:1] in "+-"][2:] == [
+        '-    "torch.no_grad()\\n",',
+        '-    "print(1)\\n",',
+        '+    "with torch.no_grad():\\n",',
+        '+    "    print(1)\\n",',
+        '-    "print(2)"',
+        '+    "    print(2)"',
+    ]
+    lint("--isolated", "--fix", "--unsafe-fixes", "a.ipynb")
+    source = json.loads((root / "a.ipynb").read_text())["cells"][0]["source"]
+    assert "".join(source) == "import torch\nwith torch.no_grad():\n    print(1)\n\n    print(2)"
+
+
+def test_a_source_that_is_one_string(write: Write, lint: Lint) -> None:
+    cell = {"cell_type": "code", "source": "import torch\r\nx = torch.rand(3)\r\nx", "metadata": {}, "outputs": []}
+    before = json.dumps({"nbformat": 4, "cells": [cell], "metadata": {}})
+    root = write("a.ipynb", before)
+    assert lint("--isolated", "--fix", "--unsafe-fixes", "a.ipynb").exit_code == 0
+    assert (root / "a.ipynb").read_text() == before.replace('\\nx"', '\\nx;"')
+
+
+def test_comments_go_into_the_cell(write: Write, lint: Lint) -> None:
+    before = written(*SHOWN, "torch.no_grad()")
+    root = write("a.ipynb", before)
+    assert lint("--isolated", "--add-noqa", "a.ipynb").stderr == "Added 2 suppressions.\n"
+    assert lines(lint("--isolated", "a.ipynb")) == []
+    expected = before.replace('"x"', '"x  # noqa: TML801"').replace('grad()"', 'grad()  # noqa: TML202"')
+    assert (root / "a.ipynb").read_text() == expected
+    assert lint("--isolated", "--ignore", "TML8", "--extend-select", "TML801", "a.ipynb").exit_code == 0
+
+
+def test_fixes_in_reports_count_within_the_cell(write: Write, lint: Lint) -> None:
+    write({"a.ipynb": written(*SHOWN)})
+    (found,) = json.loads(lint("--isolated", "--output-format", "json", "a.ipynb").stdout)
+    assert found["fix"]["edits"] == [
+        {"content": ";", "location": {"row": 2, "column": 2}, "end_location": {"row": 2, "column": 2}}
+    ]
+
+
+_ROW = st.text('ab "\\é𝄞\u2028\t{}[],:', max_size=6).map(lambda text: f"# {text}")
+
+
+@given(st.lists(st.lists(_ROW, min_size=1, max_size=4).map("\n".join), min_size=1, max_size=4), st.data())
+def test_edits_of_cells_are_those_of_the_text(cells: list[str], data: st.DataObject) -> None:
+    source = decode("a.ipynb", written(*cells, ensure_ascii=data.draw(st.booleans())).encode())
+    rows = source.lines()
+    row = data.draw(st.integers(1, len(rows)))
+    column = data.draw(st.integers(1, len(rows[row - 1].rstrip("\n")) + 1))
+    edit = Edit(Location(row, column), Location(row, column), data.draw(st.sampled_from(["# x", "# 1\n# 2", "é"])))
+    after = edited(source, [edit])
+    assert after.text == apply_edits(source.text, [edit])
+    assert [cell.number for cell in after.cells] == [cell.number for cell in source.cells]
+    old, new = (_lists(program.raw) for program in (source, after))
+    assert new == ["".join(lines).splitlines(keepends=True) for lines in new]  # as nbformat splits: U+2028 ends a line
+    assert len(after.raw.splitlines()) - len(source.raw.splitlines()) == sum(map(len, new)) - sum(map(len, old))
+
+
+def _lists(raw: bytes) -> list[list[str]]:
+    return [cell["source"] for cell in json.loads(raw)["cells"]]

@@ -38,13 +38,15 @@ def check_options(settings: Settings, chosen: Mapping[str, Any]) -> None:
     asked = [f"--{name.replace('_', '-')}" for name in ("add_noqa", "write_baseline", "diff") if chosen[name]]
     if len(asked) > 1 or (asked and asked[0] != "--diff" and settings.changes_files):
         raise ConfigError(f"{asked[0]} cannot be combined with {asked[1] if len(asked) > 1 else '--fix'}")
+    if chosen["fail_on"] == "confirmed" and not chosen["verify"]:
+        raise ConfigError("--fail-on confirmed: needs --verify")
     if chosen["reason"] and not chosen["add_noqa"]:
         raise ConfigError("--reason: needs --add-noqa")
 
 
 def needs_fixes(settings: Settings, chosen: Mapping[str, Any]) -> bool:
     """Whether edits are wanted at all: making them means a second look at each file with findings."""
-    return bool(settings.changes_files or chosen["diff"] or settings.output_format in WITH_FIXES)
+    return bool(chosen["verify"] or settings.changes_files or chosen["diff"] or settings.output_format in WITH_FIXES)
 
 
 def make(
@@ -134,8 +136,8 @@ def _add_noqa(
     findings: Sequence[Finding], plan: Plan, reason: str | None, given: Mapping[str, Source], notes: list[str]
 ) -> Result:
     from .linter.comments import silencing
-    from .linter.fixes.apply import NotWritten, encode, replace_file
-    from .linter.fixes.text import apply_edits
+    from .linter.fixes.apply import NotWritten, edited, replace_file
+    from .linter.fixes.notebooks import NotPossible
 
     if given:
         raise ConfigError("--add-noqa cannot change standard input")
@@ -147,8 +149,8 @@ def _add_noqa(
             source = read(path, plan.max_file_size)
             edits = silencing(source, own, reason)
             if edits:
-                replace_file(path, source.raw, encode(source, apply_edits(source.text, edits)))
-        except (NotWritten, Unreadable, UnicodeEncodeError) as error:
+                replace_file(path, source.raw, edited(source, edits).raw)
+        except (NotPossible, NotWritten, Unreadable, UnicodeEncodeError) as error:
             result.failures.append(f"{path}: not changed: {error}")
             continue
         count += len(edits)

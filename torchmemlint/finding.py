@@ -134,6 +134,13 @@ class Finding:
     verdict: Verdict | None = None
 
     @property
+    def said(self) -> str:
+        """The message, and what verifying it showed."""
+        if self.verdict is None:
+            return self.message
+        return f"{self.message} [{self.verdict.status}, {self.verdict.tier}: {self.verdict.reason}]"
+
+    @property
     def key(self) -> tuple[str, int, int, int, str, str]:
         """The order of every report: file, place, code."""
         return (self.filename, self.cell or 0, self.start.row, self.start.column, self.code, self.message)

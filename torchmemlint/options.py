@@ -89,6 +89,8 @@ REPORTING = _options(
     click.option("--statistics", is_flag=True, help="Count the findings of each rule instead."),
     click.option("--show-files", is_flag=True, help="List the files that would be linted, and stop."),
     click.option("--show-settings", is_flag=True, help="Print the settings in force, and stop."),
+    click.option("--verify", is_flag=True, help="Also run what is found, with stand-ins, and report what stays."),
+    click.option("--fail-on", type=click.Choice(["any", "confirmed"]), help="What makes exit code 1 (default: any)."),
     click.option("--exit-zero", "-e", is_flag=True, help="Exit 0 also with findings."),
     click.option("--quiet", "-q", is_flag=True, help="Print nothing but findings."),
     click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="When to use colour."),

@@ -15,6 +15,7 @@ from ..facts.linking import Project
 from ..facts.lower import lower
 from ..facts.machine import Machine
 from ..facts.model import FileFacts, file_of
+from ..facts.outline import Outline
 from ..facts.positions import displays, positions
 from ..finding import Finding, Location, Related, Remedy
 from ..notebook import percent_cells
@@ -49,7 +50,7 @@ def findings(
 
     `path` is the file's absolute path: what it imports is looked up in the project, if there is one.
     """
-    machine = run(facts, path, project)
+    machine = run(Outline(facts), path, project)
     evidence = Evidence(machine)
     cells = source.cells or percent_cells(source.text)
     if cells:

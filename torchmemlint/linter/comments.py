@@ -16,9 +16,11 @@ def silencing(source: Source, findings: Iterable[Finding], reason: str | None = 
     """Edits that add a `noqa` to each flagged line; with a reason, `torchmemlint: ignore[...] -- reason`."""
     wanted: dict[int, list[str]] = {}
     ends = _ends_of_statements(source.text)
+    firsts: dict[int | None, int] = {cell.number: cell.first for cell in source.cells}
     for finding in findings:
         if finding.code not in (UNREADABLE, UNUSED_SUPPRESSION):
-            wanted.setdefault(ends.get(finding.start.row, finding.start.row), []).append(finding.code)
+            row = finding.start.row + firsts.get(finding.cell, 1) - 1
+            wanted.setdefault(ends.get(row, row), []).append(finding.code)
     lines = source.lines()
     known = {directive.row: directive for directive in read(source).lines if directive.words}
     return [_silence(lines, row, sorted(set(codes)), known, reason) for row, codes in sorted(wanted.items())]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import traceback
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..config import Settings
-from ..finding import Confidence, Finding, Location
+from ..finding import Confidence, Edit, Finding, Fix, Location
 from ..rules import registry
 from ..source import Source, Unreadable, decode, read, read_stdin
 from . import limits, suppressions
@@ -139,20 +140,27 @@ def _reported(source: Source, found: list[Finding], plan: Plan, session: Session
     found = most_specific([finding for finding in found if finding.code in codes])
     kept = suppressions.apply(source, found, codes, registry(), noqa=plan.noqa)
     kept = [finding for finding in kept if finding.code in codes and finding.confidence >= plan.min_confidence]
-    if plan.fixes and not source.cells:
+    if plan.fixes:
         kept = with_fixes(source, kept, session)
     if source.cells:
         kept = [_in_cell(source, finding) for finding in kept]
     return sorted(kept, key=lambda finding: finding.key)
 
 
-_GENERAL = ("TML301", "TML302", "TML303", "TML311")  # who holds it, without what holds it there
-
-
 def most_specific(found: list[Finding]) -> list[Finding]:
-    """One finding a place: what is said of a worker or thread makes the general word on its container needless."""
-    claimed = {finding.start for finding in found if finding.code.startswith(("TML4", "TML5"))}
-    return [finding for finding in found if finding.code not in _GENERAL or finding.start not in claimed]
+    """One finding a place: the word of a general rule, that a container grows, is needless where another rule, no
+    less sure, says why it does."""
+    general = {code for code, rule in registry().items() if rule.general}
+    claimed: dict[Location, Confidence] = {}
+    for finding in found:
+        if finding.code not in general:
+            claimed[finding.start] = max(finding.confidence, claimed.get(finding.start, finding.confidence))
+
+    def has_its_say(finding: Finding) -> bool:
+        more = claimed.get(finding.start)
+        return finding.code not in general or more is None or more < finding.confidence
+
+    return [finding for finding in found if has_its_say(finding)]
 
 
 def _in_cell(source: Source, finding: Finding) -> Finding:
@@ -169,23 +177,30 @@ def _in_cell(source: Source, finding: Finding) -> Finding:
         for one in finding.related
         if one.filename == source.path and cell.holds(one.start.row)
     )
+    fix = finding.fix
+    if fix is not None and all(cell.holds(edit.start.row) for edit in fix.edits):
+        edits = tuple(Edit(within(edit.start), within(edit.end), edit.content) for edit in fix.edits)
+        fix = Fix(fix.applicability, fix.message, edits)
+    else:
+        fix = None  # it needs another cell, too
     return replace(
-        finding, fix=None, cell=cell.number, start=within(finding.start), end=within(finding.end), related=related
+        finding, fix=fix, cell=cell.number, start=within(finding.start), end=within(finding.end), related=related
     )
 
 
 def with_fixes(source: Source, findings: list[Finding], session: Session) -> list[Finding]:
     """The findings of a source, each with a fix where there is one."""
-    from .fixes import propose
+    from .fixes import apply, propose
+    from .fixes.notebooks import NotPossible
 
     wanted = {finding.code for finding in findings}
     codes = {code for code, rule in registry().items() if code in wanted or not rule.preview}
 
-    def judge(text: str) -> list[Finding] | None:
-        changed = Source(source.path, text, text.encode(errors="replace"))
+    def judge(edits: Sequence[Edit]) -> list[Finding] | None:
         try:
-            return [finding for finding in _findings(changed, session) if finding.code in codes]
-        except Unreadable:
+            changed = apply.edited(source, edits) if edits else source
+            return [finding for finding in _findings(changed, session, keep=not edits) if finding.code in codes]
+        except (Unreadable, UnicodeEncodeError, NotPossible):
             return None
 
     return propose.with_fixes(source.text, findings, judge)
@@ -203,15 +218,16 @@ def _judge(source: Source, session: Session) -> list[Finding]:
     return found
 
 
-def _findings(source: Source, session: Session) -> list[Finding]:
-    limits.check(source)
+def _findings(source: Source, session: Session, *, keep: bool = True) -> list[Finding]:
+    """All findings of all rules in a source; `keep` its facts for later runs. Raises Unreadable."""
     if not session.is_relevant(source):
+        limits.check(source)
         _check_syntax(source)
         return []
     from . import analysis  # brings libcst, which most files and commands can do without
 
     try:
-        facts = session.facts(source)
+        facts = session.facts(source, keep=keep)
         with limits.deep_stack():
             path = os.path.abspath(source.path)
             return analysis.findings(source, facts, list(registry().values()), path, session.project)

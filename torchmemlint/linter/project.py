@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..facts.model import NAMESPACE, FileFacts
+from ..facts.outline import Outline
 from ..source import has_trace
 from .patterns import Pattern
 
@@ -18,7 +19,13 @@ _IMPORT = re.compile(
     rb"^[ \t]*(?:from[ \t]+(?P<module>[.\w]+)[ \t]+)?import[ \t]*(?P<names>\([^)]*\)?|[^\r\n#;]*)", re.M
 )
 
-Asked = tuple[str, int, str]  # importer, level, dotted name; level -1: a submodule of a package
+_BINDING = re.compile(
+    rb"^(?:[ \t]*class[ \t]+(\w+)|(?:async[ \t]+)?def[ \t]+(\w+)|([A-Za-z]\w*)[ \t]*(?::[^=\r\n]*)?=[^=])", re.M
+)
+_WORD = re.compile(rb"\w+")
+
+# importer, level, dotted name; level -1: a submodule of a package; -2: the star import that brings a name
+Asked = tuple[str, int, str]
 
 
 class Project:
@@ -29,9 +36,10 @@ class Project:
         self._root = str(root)
         self._excludes = [Pattern(glob, root) for glob in exclude]
         self._load = load
-        self._facts: OrderedDict[str, FileFacts | None] = OrderedDict()
+        self._outlines: OrderedDict[str, Outline | None] = OrderedDict()
         self._statements = 0
         self._kinds: dict[str, str] = {}
+        self._texts: dict[str, tuple[set[str], list[str]]] = {}
         self._scanned: dict[str, tuple[bool, list[str]]] = {}
         self._answers: dict[Asked, str | None] = {}
         self.asked: dict[Asked, str | None] = {}
@@ -49,6 +57,10 @@ class Project:
     def submodule(self, package: str, name: str) -> str | None:
         return self.answer((package, -1, name))
 
+    def star(self, importer: str, name: str) -> str | None:
+        """The file that a file's star imports take a name from, by what the texts seem to bind."""
+        return self.answer((importer, -2, name))
+
     def answer(self, asked: Asked) -> str | None:
         """The file that a name means to a file; None where the project has none."""
         if asked not in self._answers:
@@ -57,6 +69,8 @@ class Project:
         return found
 
     def _find(self, importer: str, level: int, dotted: str) -> str | None:
+        if level == -2:
+            return self._star(importer, dotted, set())
         folder = os.path.dirname(importer)
         if level < 0:
             is_package = os.path.basename(importer) in ("", "__init__.py")
@@ -119,12 +133,47 @@ class Project:
             known = self._kinds[key] = "excluded" if any(p.matches(full) for p in self._excludes) else ""
         return bool(known)
 
+    def _star(self, importer: str, name: str, seen: set[str]) -> str | None:
+        seen.add(importer)
+        for target in self._names(importer)[1]:
+            if target not in seen and (name in self._names(target)[0] or self._star(target, name, seen)):
+                return target
+        return None
+
+    def _names(self, path: str) -> tuple[set[str], list[str]]:
+        """The names that a file's text seems to bind for others, and the files that its star imports lead to."""
+        known = self._texts.get(path)
+        if known is None:
+            try:
+                raw = Path(path).read_bytes() if not path.endswith(os.sep) else b""
+            except OSError:
+                raw = b""
+            names = {word for found in _BINDING.findall(raw) for word in found if word}
+            stars: list[str] = []
+            for match in _IMPORT.finditer(raw):
+                if match["names"].strip() != b"*":
+                    names.update(_WORD.findall(match["names"]))
+                    continue
+                module = (match["module"] or b"").decode("utf-8", "replace")
+                level = len(module) - len(module.lstrip("."))
+                asked = (path, level, module[level:])
+                if asked not in self._answers:
+                    self._answers[asked] = self._find(*asked)
+                target = self._answers[asked]
+                if target is not None:
+                    stars.append(target)
+            known = self._texts[path] = ({name.decode("utf-8", "replace") for name in names}, stars)
+        return known
+
     # -- relevance --------------------------------------------------------------------------------
 
     def leads_to_trace(self, path: str, raw: bytes) -> bool:
-        """Whether a file's imports lead to one whose bytes name torch: only then can it hold what rules know."""
+        """Whether a file's imports lead to one whose bytes name torch, or to a part of its own package that is not
+        there (one file of a package was handed in): only then can it hold what rules know."""
         seen = {path}
         queue = self._imported(path, raw)
+        if self._lacks_parts(path, raw):
+            return True
         for inner in queue:
             if inner in seen:
                 continue
@@ -133,6 +182,15 @@ class Project:
             if traced:
                 return True
             queue += imports
+        return False
+
+    def _lacks_parts(self, path: str, raw: bytes) -> bool:
+        """Whether a file imports modules of the package it lies in, by the name of that folder, that are not there."""
+        folders = set(path.removeprefix(self._root).split(os.sep)[:-1])
+        for match in _IMPORT.finditer(raw):
+            module = (match["module"] or b"").decode("utf-8", "replace")
+            if module.split(".")[0] in folders and self.resolve(path, 0, module) is None:
+                return True
         return False
 
     def _scan(self, path: str) -> tuple[bool, list[str]]:
@@ -163,17 +221,18 @@ class Project:
 
     # -- facts ------------------------------------------------------------------------------------
 
-    def facts(self, path: str) -> FileFacts | None:
+    def outline(self, path: str) -> Outline | None:
         """What a file does; None where it cannot be read or parsed."""
         self.used.add(path)
         if path.endswith(os.sep):
-            return NAMESPACE
-        if path in self._facts:
-            self._facts.move_to_end(path)
-            return self._facts[path]
-        facts = self._facts[path] = self._load(path)
+            return Outline(NAMESPACE)
+        if path in self._outlines:
+            self._outlines.move_to_end(path)
+            return self._outlines[path]
+        facts = self._load(path)
+        outline = self._outlines[path] = None if facts is None else Outline(facts)
         self._statements += 0 if facts is None else facts.statements
-        while self._statements > _MOST_STATEMENTS and len(self._facts) > 1:
-            _, dropped = self._facts.popitem(last=False)
-            self._statements -= 0 if dropped is None else dropped.statements
-        return facts
+        while self._statements > _MOST_STATEMENTS and len(self._outlines) > 1:
+            _, dropped = self._outlines.popitem(last=False)
+            self._statements -= 0 if dropped is None else dropped.facts.statements
+        return outline

@@ -38,8 +38,8 @@ class Session:
 
     # -- facts ------------------------------------------------------------------------------------
 
-    def facts(self, source: Source) -> FileFacts:
-        """What a file does, from the cache or by a parse. Raises Unreadable, Unparsable, RecursionError."""
+    def facts(self, source: Source, *, keep: bool = True) -> FileFacts:
+        """What a file does, from the cache or by a parse; `keep` it. Raises Unreadable, Unparsable, RecursionError."""
         key = self._key(b"facts", source.raw)
         kept = self._cache.get(key) if self._cache is not None else None
         if kept is not None:
@@ -53,8 +53,8 @@ class Session:
         with limits.deep_stack(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # CPython's about the linted code: not ours to report
             facts = analysis.facts_of(source)
-        if self._cache is not None:
-            self._cache.put(key, pack(facts))
+        if keep and self._cache is not None:
+            self._cache.put(key, pack(facts, level=0 if self._cache.temporary else 1))
         return facts
 
     def _load(self, path: str) -> FileFacts | None:
@@ -88,8 +88,8 @@ class Session:
 
     def keep(self, name: str, raw: bytes, judgement: Judgement) -> None:
         """Keep what was found, with everything that was asked of the project since `project.begin()`."""
-        if self._cache is None:
-            return
+        if self._cache is None or self._cache.temporary:
+            return  # nobody will ask again
         lost = judgement if isinstance(judgement, Unreadable) else None
         record = {
             "name": name,

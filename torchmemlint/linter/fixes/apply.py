@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...finding import Edit, Finding
+from ...finding import Edit, Finding, Location
 from ...source import BOM, Source, Unreadable, decode
+from .notebooks import NotPossible, rewritten
 from .text import apply_edits
 
 Lint = Callable[[Source], Sequence[Finding]]
@@ -42,7 +43,8 @@ def fix(source: Source, lint: Lint, *, unsafe: bool) -> Fixed:
     spoiled: set[tuple[str, str]] = set()
     left = list(lint(source))
     for _ in range(_ROUNDS):
-        chosen = _compatible(f for f in left if is_allowed(f, unsafe=unsafe) and _identity(f) not in spoiled)
+        allowed = (f for f in left if is_allowed(f, unsafe=unsafe) and _identity(f) not in spoiled)
+        chosen = _compatible(source, allowed)
         if not chosen:
             break
         better = _better(source, chosen, left, lint)
@@ -59,9 +61,26 @@ def fix(source: Source, lint: Lint, *, unsafe: bool) -> Fixed:
 
 def is_allowed(finding: Finding, *, unsafe: bool) -> bool:
     """Whether a finding has a fix of the kind that was asked for."""
-    if finding.fix is None or finding.cell is not None:
+    if finding.fix is None:
         return False
     return finding.fix.applicability == "safe" or (unsafe and finding.fix.applicability == "unsafe")
+
+
+def edits_of(finding: Finding, source: Source) -> list[Edit]:
+    """The edits of a finding's fix, as places in the source's text: in a report rows count within a cell."""
+    edits = finding.fix.edits if finding.fix else ()
+    down = next((cell.first - 1 for cell in source.cells if cell.number == finding.cell), 0)
+
+    def moved(place: Location) -> Location:
+        return Location(place.row + down, place.column)
+
+    return [Edit(moved(edit.start), moved(edit.end), edit.content) for edit in edits]
+
+
+def edited(source: Source, edits: Sequence[Edit]) -> Source:
+    """The source after edits of its text. Raises NotPossible, Unreadable, UnicodeEncodeError."""
+    raw = rewritten(source, edits) if source.cells else encode(source, apply_edits(source.text, edits))
+    return decode(source.path, raw)
 
 
 def _identity(finding: Finding) -> tuple[str, str]:
@@ -84,22 +103,21 @@ def _better(
     source: Source, chosen: Sequence[Finding], before: Sequence[Finding], lint: Lint
 ) -> tuple[Source, list[Finding]] | None:
     """The source with some fixes made and what is found there; None where it is not better than before."""
-    edits = [edit for finding in chosen if finding.fix for edit in finding.fix.edits]
     try:
-        changed = decode(source.path, encode(source, apply_edits(source.text, edits)))
-    except (Unreadable, UnicodeEncodeError):
+        changed = edited(source, [edit for finding in chosen for edit in edits_of(finding, source)])
+    except (NotPossible, Unreadable, UnicodeEncodeError):
         return None
     after = list(lint(changed))
     broken = {finding.code for finding in after} - {finding.code for finding in before}
     return None if "TML900" in broken or len(after) >= len(before) else (changed, after)
 
 
-def _compatible(findings: Iterable[Finding]) -> list[Finding]:
+def _compatible(source: Source, findings: Iterable[Finding]) -> list[Finding]:
     """Findings from the top whose edits do not touch each other."""
     chosen: list[Finding] = []
     taken: list[Edit] = []
     for finding in findings:
-        edits = finding.fix.edits if finding.fix else ()
+        edits = edits_of(finding, source)
         if not any(edit.start <= other.end and other.start <= edit.end for edit in edits for other in taken):
             chosen.append(finding)
             taken += edits

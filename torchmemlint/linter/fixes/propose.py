@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from ...finding import Confidence, Edit, Finding, Fix
-from . import saved_tensors
-from .remedies import REMEDIES, Candidate, Remedy
-from .text import Text, apply_edits
+from . import bounds, endings, saved_tensors
+from .remedies import REMEDIES, Candidate
+from .text import Text
 
-Judge = Callable[[str], Sequence[Finding] | None]
-"""The findings in a changed text, of every confidence; None where it cannot be parsed any more."""
-_REMEDIES: dict[str, Remedy] = {**REMEDIES, "save-for-backward": saved_tensors.save}
+Judge = Callable[[Sequence[Edit]], Sequence[Finding] | None]
+"""The findings after edits, of every confidence; None where they cannot be made or leave nothing that can be parsed."""
+_FAMILIES = (bounds, endings, saved_tensors)  # they are registered by being imported
 _MOST_TRIES = 100  # looks at one file
 
 
@@ -24,7 +24,7 @@ def with_fixes(text: str, findings: Sequence[Finding], judge: Judge) -> list[Fin
     parsed = _parsed(text) if any(finding.remedy for finding in findings) else None
     if parsed is None:
         return list(findings)
-    before = judge(text) or ()
+    before = judge(()) or ()
     together = _together(parsed, findings, before, judge)
     if together is not None:
         return together
@@ -38,7 +38,7 @@ def _together(text: Text, findings: Sequence[Finding], before: Sequence[Finding]
     edits = [edit for candidate in first if candidate for edit in candidate.edits]
     if len(edits) < 2 or _touch(edits):
         return None
-    after = judge(apply_edits(text.text, edits))
+    after = judge(edits)
     if after is None:
         return None
     expected = Counter(finding.code for finding in before)
@@ -71,7 +71,7 @@ def _fix(text: Text, finding: Finding, before: Sequence[Finding], judge: Judge, 
     if finding.fix is not None:
         return finding.fix
     for candidate, _ in zip(_candidates(text, finding), tries, strict=False):
-        after = judge(apply_edits(text.text, candidate.edits))
+        after = judge(candidate.edits)
         if after is not None and _helps(before, after, finding.code):
             return _as_fix(finding, candidate)
     return None
@@ -89,7 +89,7 @@ def _candidates(text: Text, finding: Finding) -> Iterator[Candidate]:
         return
     node = text.at(remedy.start or finding.start, remedy.end or finding.end)
     if node is not None:
-        yield from _REMEDIES[remedy.kind](text, node, remedy.about)
+        yield from REMEDIES[remedy.kind](text, node, remedy.about)
 
 
 def _place(edit: Edit) -> tuple[int, int, int, int]:

@@ -185,10 +185,7 @@ def _drop_argument(text: Text, node: Node, about: str) -> Iterator[Candidate]:
 
 def _is_plain_code(text: Text, start: Location, end: Location) -> bool:
     """Whether a span holds no comment that would go with it, and no bracket that would be left alone."""
-    rows = text.lines[start.row - 1 : end.row]
-    rows[-1] = rows[-1][: end.column - 1]
-    rows[0] = rows[0][start.column - 1 :]
-    span = "".join(rows)
+    span = text.between(start, end)
     return "#" not in span and span.count("(") == span.count(")")
 
 
@@ -251,6 +248,9 @@ def _wrap(text: Text, node: Node, about: str) -> Iterator[Candidate]:
     statement, function = text.statement(node), text.function(node)
     if statement is not None and function is not None and not _trains(function):
         yield from _under_no_grad(text, statement)  # a parameter that is made under it could not be trained
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        edits = followed_by(text, statement.value, ".detach().requires_grad_()")
+        yield Candidate("Make the updated value a leaf", edits, False)
 
 
 def _under_no_grad(text: Text, statement: ast.stmt) -> Iterator[Candidate]:

@@ -44,6 +44,13 @@ def fix_source(source: Source, wanted: Wanted) -> Fixed:
     return fix(source, lint, unsafe=wanted.unsafe)
 
 
+def _diff(path: str, before: Source, after: Source) -> str:
+    """The change of a file; of a notebook that of its JSON, so that `patch` can read it."""
+    if before.cells:
+        return diff(path, before.raw.decode("utf-8-sig"), after.raw.decode("utf-8-sig"))
+    return diff(path, before.text, after.text)
+
+
 def fix_all(findings: Sequence[Finding], wanted: Wanted, given: Mapping[str, Source]) -> Outcome:
     """Fixes the files that have findings with fixes; `given` are sources that are not on disk."""
     fixable = {finding.filename for finding in findings if is_allowed(finding, unsafe=wanted.unsafe)}
@@ -62,6 +69,6 @@ def fix_all(findings: Sequence[Finding], wanted: Wanted, given: Mapping[str, Sou
         outcome.left += fixed.left
         if fixed.mended:
             outcome.sources[path] = fixed.source
-            outcome.diffs.append(diff(path, source.text, fixed.source.text))
+            outcome.diffs.append(_diff(path, source, fixed.source))
     outcome.left.sort(key=lambda finding: finding.key)
     return outcome

@@ -6,11 +6,12 @@ import ast
 from collections.abc import Iterator
 
 from ...finding import Edit
-from .remedies import Candidate, Node
+from .remedies import Candidate, Node, remedy
 from .text import Text
 
 
-def save(text: Text, node: Node, about: str) -> Iterator[Candidate]:
+@remedy("save-for-backward")
+def _save(text: Text, node: Node, about: str) -> Iterator[Candidate]:
     """All tensors that a function keeps on `ctx`, in one call where the last of them was kept; `about` names them."""
     cls = next((each for each in text.above(node) if isinstance(each, ast.ClassDef)), None)
     function = text.function(node)
@@ -27,7 +28,7 @@ def save(text: Text, node: Node, about: str) -> Iterator[Candidate]:
         if store is not last:
             if not text.stands_alone(store):
                 return
-            edits.append(_without_line(text, store))
+            edits.append(text.without_lines(store))
     reads = _reads(text, cls, function, kept)
     if reads is not None:
         yield Candidate("Save tensors with `save_for_backward`", (*edits, *reads), False)
@@ -75,9 +76,3 @@ def _reads(text: Text, cls: ast.ClassDef, function: ast.AST, kept: _Kept) -> lis
 
 def _uses(cls: ast.ClassDef, *names: str) -> bool:
     return any(isinstance(node, ast.Attribute) and node.attr in names for node in ast.walk(cls))
-
-
-def _without_line(text: Text, statement: ast.stmt) -> Edit:
-    start, end = text.start(statement), text.end(statement)
-    first = type(start)(start.row, 1)
-    return Edit(first, type(end)(end.row + 1, 1), "")

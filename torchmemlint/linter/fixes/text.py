@@ -82,12 +82,38 @@ class Text:
                 return None
         return None
 
+    def between(self, start: Location, end: Location) -> str:
+        """The text from one place to another."""
+        rows = self.lines[start.row - 1 : end.row]
+        rows[-1] = rows[-1][: end.column - 1]
+        rows[0] = rows[0][start.column - 1 :]
+        return "".join(rows)
+
+    def block(self, statement: ast.stmt) -> list[ast.stmt]:
+        """The statements among which a statement stands."""
+        for _, value in ast.iter_fields(self.parents[statement]):
+            if isinstance(value, list) and statement in value:
+                return value
+        return [statement]  # a `match` case or a handler holds its own list: found above
+
     def stands_alone(self, statement: ast.stmt) -> bool:
         """Whether nothing else stands on the lines of a statement, comments apart."""
         first, last = self.lines[statement.lineno - 1], self.lines[(statement.end_lineno or statement.lineno) - 1]
         before = first[: self.start(statement).column - 1]
         after = last[self.end(statement).column - 1 :].strip()
         return not before.strip() and (not after or after.startswith("#"))
+
+    def without_lines(self, statement: ast.stmt) -> Edit:
+        """The edit that takes out a statement that stands alone on its lines."""
+        return Edit(Location(statement.lineno, 1), Location((statement.end_lineno or statement.lineno) + 1, 1), "")
+
+    def after(self, statement: ast.stmt, lines: str) -> Edit:
+        """The edit that puts whole lines behind a statement that stands alone on its own."""
+        row = statement.end_lineno or statement.lineno
+        if row < len(self.lines) or self.lines[row - 1].endswith(("\n", "\r")):
+            return insertion(Location(row + 1, 1), lines)
+        newline = lines[len(lines.rstrip("\r\n")) :]
+        return insertion(Location(row, len(self.lines[row - 1]) + 1), newline + lines[: len(lines) - len(newline)])
 
     def margin(self, statement: ast.stmt) -> str:
         """The white space before a statement that begins its line."""

@@ -59,7 +59,7 @@ def _block(finding: Finding, context: Context) -> Iterator[str]:
             yield f"{' ' * margin} {paint.frame('|')}"
         for row, text in snippets[name]:
             yield _GAP if row == _GAP else f"{paint.frame(f'{row:>{margin}}')} {paint.frame('|')} {text}".rstrip()
-    notes = [("keeps", _kept(finding)), ("release", finding.release), ("fix", _fix(finding))]
+    notes = [("keeps", _kept(finding)), ("release", finding.release), ("fix", _fix(finding)), *_verified(finding)]
     if any(note for _, note in notes):
         yield f"{' ' * margin} {paint.frame('|')}"
     for title, note in notes:
@@ -74,6 +74,18 @@ def _order(label: _Label) -> tuple[Location, bool]:
 def _verdict(finding: Finding) -> str:
     retains = [] if finding.retains is None else [finding.retains.value]
     return ", ".join([*retains, f"{finding.confidence.label} confidence"])
+
+
+def _verified(finding: Finding) -> Iterator[tuple[str, str]]:
+    """What running it showed."""
+    verdict = finding.verdict
+    if verdict is None:
+        return
+    yield "verified", f"{verdict.status} ({verdict.tier}): {verdict.reason}"
+    if verdict.path:
+        yield "held by", " -> ".join(verdict.path)
+    if verdict.after_fix is not None:
+        yield "fixed", f"{verdict.after_fix.status}: {verdict.after_fix.reason}"
 
 
 def _kept(finding: Finding) -> str | None:

@@ -33,7 +33,7 @@ def _issue(finding: Finding, fingerprint: str, context: Context) -> dict[str, ob
         "type": "issue",
         "categories": ["Performance"],
         "check_name": finding.code,
-        "description": f"{finding.code} {finding.message}",
+        "description": f"{finding.code} {finding.said}",
         **({"content": {"body": " ".join(body)}} if body else {}),
         "fingerprint": fingerprint,
         "severity": _SEVERITIES[finding.confidence],

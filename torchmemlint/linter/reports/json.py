@@ -41,14 +41,15 @@ def as_dict(finding: Finding) -> dict[str, Any]:
     if finding.cell is not None:
         data["cell"] = finding.cell
     if finding.verdict is not None:
-        data["verdict"] = _verdict(finding.verdict)
+        data["verdict"] = verdict(finding.verdict)
     return data
 
 
-def _verdict(verdict: Verdict) -> dict[str, Any]:
-    data = {name: value for name, value in asdict(verdict).items() if name not in ("curve", "path", "after_fix")}
-    data["path"] = list(verdict.path)
-    data["after_fix"] = None if verdict.after_fix is None else _verdict(verdict.after_fix)
+def verdict(of: Verdict) -> dict[str, Any]:
+    """A verdict as plain data, without its curve."""
+    data = {name: value for name, value in asdict(of).items() if name not in ("curve", "path", "after_fix")}
+    data["path"] = list(of.path)
+    data["after_fix"] = None if of.after_fix is None else verdict(of.after_fix)
     return data
 
 

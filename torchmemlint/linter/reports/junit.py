@@ -42,7 +42,7 @@ def _suite(suites: ElementTree.Element, path: str, findings: Sequence[Finding]) 
         case = _element(suite, "testcase", name=name, classname=path.removesuffix(".py").replace("/", "."), time="0")
         case.set("file", path)
         case.set("line", str(finding.start.row))
-        failure = _element(case, "failure", message=_plain(finding.message), type=finding.code)
+        failure = _element(case, "failure", message=_plain(finding.said), type=finding.code)
         release = f"\nrelease: {finding.release}" if finding.release else ""
         failure.text = _plain(text.line(finding) + release)
 

@@ -16,7 +16,7 @@ from ...finding import Confidence, Edit, Finding, Fix, Location
 from ...rules import Rule, registry
 from ..fingerprints import fingerprints
 from . import places
-from .json import url
+from .json import url, verdict
 
 if TYPE_CHECKING:
     from . import Context
@@ -76,7 +76,7 @@ def _result(finding: Finding, fingerprint: str, indices: Mapping[str, int], cont
         "ruleId": finding.code,
         **known,
         "level": _LEVELS[finding.confidence],
-        "message": {"text": finding.message},
+        "message": {"text": finding.said},
         "locations": [{"physicalLocation": _place(finding.filename, finding.start, finding.end, context)}],
         "partialFingerprints": {"torchmemlint/v1": fingerprint},
         "properties": {
@@ -84,6 +84,7 @@ def _result(finding: Finding, fingerprint: str, indices: Mapping[str, int], cont
             **({"retains": finding.retains.value} if finding.retains else {}),
             **({"cell": finding.cell} if finding.cell is not None else {}),
             **{key: value for key, value in detail.items() if value},
+            **({"verdict": verdict(finding.verdict)} if finding.verdict else {}),
         },
     }
     if finding.related:

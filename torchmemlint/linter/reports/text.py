@@ -24,7 +24,7 @@ def line(finding: Finding, *, color: bool = False) -> str:
     if finding.cell is not None:
         parts.append(f"cell {finding.cell}")
     parts += [str(finding.start.row), str(finding.start.column)]
-    message = " ".join(finding.message.split())
+    message = " ".join(finding.said.split())
     if not color:
         return f"{':'.join(parts)}: {finding.code} {message}"
     colon = click.style(":", fg="cyan")
