@@ -43,6 +43,40 @@ def main(steps):
     evaluate(torch.nn.Sequential(*layers), torch.rand(steps, 32, 64))
 """
 
+TWO_HOLDERS = """\
+import torch
+
+class Total:
+    def __init__(self):
+        self.value = 0
+
+def main(steps):
+    model = torch.nn.Linear(8, 1)
+    total, outputs = Total(), []
+    for _ in range(steps):
+        loss = model(torch.rand(4, 8)).pow(2).mean()
+        loss.backward()
+        total.value += loss
+        outputs.append(model(torch.rand(2, 8)))
+    return total, outputs
+"""
+POOL = """\
+import multiprocessing, time
+import torch
+
+PAGES = {}
+
+def read(n):
+    PAGES[n] = torch.rand(100_000)
+    time.sleep(0.05)
+    return n
+
+def main(steps):
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        for n in pool.imap(read, range(steps)):
+            pass
+"""
+
 
 def verify(run: Run, *arguments: str) -> tuple[int, list[dict[str, Any]]]:
     done = run("verify", "--device", "cpu", "--output-format", "json", *arguments)
@@ -57,6 +91,21 @@ def test_leak_is_confirmed(write: Write, run: Run) -> None:
     assert (verdict["status"], verdict["tier"], verdict["scope"]) == ("growing", "observed", "call")
     assert verdict["nodes_per_step"] >= 4
     assert verdict["path"] == ["frame of main()", "local 'history'[*]"]
+
+
+def test_each_finding_has_its_own_holder(write: Write, run: Run) -> None:
+    write("train.py", TWO_HOLDERS)
+    _, findings = verify(run, "--entry", "train.py::main")
+    paths = {one["location"]["row"]: one["verdict"]["path"][-1] for one in findings}
+    assert paths == {13: "local 'total'.value", 14: "local 'outputs'[*]"}
+
+
+def test_line_that_runs_in_workers(write: Write, run: Run) -> None:
+    write("pages.py", POOL)
+    code, (finding,) = verify(run, "--entry", "pages.py::main")
+    assert (code, finding["code"], finding["verdict"]["status"]) == (1, "TML401", "growing")
+    assert finding["verdict"]["child_bytes_per_step"] > 300_000
+    assert "in a child process" in finding["verdict"]["reason"]
 
 
 def test_fixed_program_has_nothing(write: Write, run: Run) -> None:

@@ -16,6 +16,7 @@ from . import __version__, changes, options
 from .config import KEYS, ConfigError, Settings, common_parent, load, nearest_name
 
 if TYPE_CHECKING:  # imported where needed, so that `--version` and a wrong option answer at once
+    from .finding import Finding
     from .linter.pool import Progress
 
 _FINDINGS, _MISUSE, _INTERRUPTED = 1, 2, 130
@@ -85,8 +86,15 @@ def check(context: click.Context, /, paths: tuple[str, ...], **chosen: Any) -> N
             _summarise(result, quiet=chosen["quiet"], always=settings.output_format == "full")
     if result.failures:
         context.exit(_MISUSE)
-    if result.findings and not chosen["exit_zero"] and not result.clean:
+    if _fails(result.findings, chosen["fail_on"]) and not chosen["exit_zero"] and not result.clean:
         context.exit(_FINDINGS)
+
+
+def _fails(findings: Sequence[Finding], on: str | None) -> bool:
+    """Whether findings make the exit code 1."""
+    if on == "confirmed":
+        return any(finding.verdict is not None and finding.verdict.confirmed for finding in findings)
+    return bool(findings)
 
 
 def _settings(paths: Sequence[str], chosen: dict[str, Any]) -> Settings:
@@ -120,6 +128,10 @@ def _run(paths: Sequence[str], settings: Settings, chosen: dict[str, Any]) -> tu
             findings = pool.lint_files(found, plan, settings.jobs, tell, warn)
         given = {}
     result = changes.make(findings, found, plan, settings, chosen, given)
+    if chosen["verify"] and result.instead is None:
+        from .verifying import verified
+
+        result.findings = verified(result.findings, given)
     if chosen["statistics"]:
         from .linter.reports import statistics
 

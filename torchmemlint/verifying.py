@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 from .config import ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from .finding import Finding
     from .runtime.client import Server
     from .runtime.entry import Entry
     from .runtime.fixtures import Outcome, Pair
+    from .source import Source
 
 _CONFIRMED, _MISUSE = 1, 2
 _BESIDE = 400  # files beside the entry's that are linted, too
@@ -36,6 +40,7 @@ def _size(_: click.Context, __: click.Parameter, value: str) -> int:
 @click.argument("paths", nargs=-1, type=click.Path())
 @click.option("--rules", is_flag=True, help="Run the rules' own fixtures; arguments are codes (default: all).")
 @click.option("--entry", "entries", multiple=True, metavar="FILE.py::FUNCTION", help="A function of yours to run.")
+@click.option("--run", "command", metavar="COMMAND", help="A program of yours to observe: 'python train.py', pytest.")
 @click.option("--steps", type=click.IntRange(min=2), default=12, help="Steps of the first run (default: 12).")
 @click.option("--device", default="auto", metavar="auto|cpu|cuda[:N]", help="Where to run (default: auto).")
 @click.option("--timeout", type=click.FloatRange(min=0, min_open=True), default=60.0, help="Seconds for one run.")
@@ -44,14 +49,23 @@ def _size(_: click.Context, __: click.Parameter, value: str) -> int:
 @click.option("--allow-network", is_flag=True, help="Let what is run use the network.")
 @click.option("--allow-write", multiple=True, type=click.Path(file_okay=False), help="A folder it may write to.")
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text", help="How to report.")
+@click.option("--output-file", "-o", type=click.Path(dir_okay=False), help="With --run: write the report to a file.")
 @click.option("--html", type=click.Path(dir_okay=False), help="Also write a page to look at, with curves.")
 @click.pass_context
 def verify(context: click.Context, /, paths: tuple[str, ...], **chosen: Any) -> None:
     """Run what was flagged, and report the bytes that stay.
 
+    With PATHS, they are linted, and of each finding the function around it is run, N and 2N times round, with
+    stand-ins for what it needs: its own file and those of the project that it imports are executed, of other packages
+    nothing is but PyTorch and NumPy. A verdict is `replayed` if only data were stand-ins, else `simulated`: then a call
+    of something unknown was taken to give a tensor if tensors went in. Where there is a fix, it is made, and run, too.
+
     With --entry, a function of yours is run with N, 2N and, where it grows, 4N steps: it is called with the number of
     steps if it takes one required parameter, else that many times. What the linter flags in its file, and in files
     beside it that the run comes by, gets a verdict; growth that no rule reports is listed last, and confirms nothing.
+
+    With --run, a program of yours does its work under observation: its streams and its exit code are its own (1 if that
+    is 0 and something is confirmed), and the report goes to standard error.
 
     With --rules, the fixtures of the rules are run: every bad program should be confirmed to retain what its rule
     says, and every good one not to. Each program runs in a process of its own. This guards against accidents, not
@@ -62,11 +76,22 @@ def verify(context: click.Context, /, paths: tuple[str, ...], **chosen: Any) -> 
     from .runtime.client import CannotVerify, Server
     from .runtime.isolation import Limits
 
-    if chosen["rules"] == bool(chosen["entries"]) or (paths and not chosen["rules"]):
-        raise click.UsageError("say what to run: --entry FILE.py::FUNCTION, or --rules [CODE ...]")
+    ways = [
+        chosen["rules"],
+        bool(chosen["entries"]),
+        bool(paths) and not chosen["rules"],
+        chosen["command"] is not None,
+    ]
+    if sum(map(bool, ways)) != 1:
+        raise click.UsageError(
+            "say what to run: PATHS, --entry FILE.py::FUNCTION, --run COMMAND, or --rules [CODE ...]"
+        )
+    if chosen["command"] is not None:
+        context.exit(_observe(chosen))
     try:
         found = [_flagged(entry) for entry in chosen["entries"]]
         pairs = _pairs(paths) if chosen["rules"] else []
+        flagged = _linted(paths) if ways[2] else []
     except (ConfigError, ValueError) as error:
         raise _Misuse(str(error)) from error
     limits = Limits(
@@ -79,12 +104,45 @@ def verify(context: click.Context, /, paths: tuple[str, ...], **chosen: Any) -> 
         with Server(device=chosen["device"], limits=limits, jobs=chosen["jobs"]) as server:
             if chosen["rules"]:
                 failed = _rules(pairs, server, chosen["output_format"])
-            else:
+            elif found:
                 failed = _entries(found, server, chosen)
+            else:
+                said = f"Running {_counted(flagged)} with stand-ins, each apart, on {chosen['device']}."
+                click.echo(said, err=True)
+                failed = _report(verdicts(flagged, server, chosen["steps"]), chosen)
     except (CannotVerify, ConfigError) as error:
         raise _Misuse(str(error)) from error
     if failed:
         context.exit(_CONFIRMED)
+
+
+def _observe(chosen: dict[str, Any]) -> int:
+    """Runs the user's program, and says on standard error what was seen; the exit code."""
+    import importlib.util
+
+    from .runtime import command as observed
+
+    if importlib.util.find_spec("torch") is None or importlib.util.find_spec("psutil") is None:
+        raise _Misuse("torch and psutil are needed: pip install 'torchmemlint[verify]'")
+    try:
+        command = observed.Command.parse(chosen["command"])
+        folder = command.folder
+        findings = _beside(folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder)
+    except (ConfigError, ValueError) as error:
+        raise _Misuse(str(error)) from error
+    code, judged = observed.run(command, findings)
+    with open(chosen["output_file"], "w", encoding="utf-8") if chosen["output_file"] else sys.stderr as stream:
+        confirmed = _report(judged, chosen, stream)
+    return code or (_CONFIRMED if confirmed else 0)
+
+
+def _beside(folder: Path) -> list[Finding]:
+    """What the linter flags in a folder. Raises ConfigError."""
+    from .config import load
+    from .linter import engine, files, pool
+
+    settings = load(folder, {})
+    return pool.lint_files(files.find([str(folder)], settings)[:_BESIDE], engine.plan(settings), settings.jobs)
 
 
 class _Misuse(click.ClickException):
@@ -109,22 +167,88 @@ def _flagged(text: str) -> tuple[Entry, list[Finding]]:
 
 def _entries(found: list[tuple[Entry, list[Finding]]], server: Server, chosen: dict[str, Any]) -> int:
     """Runs and prints the entries; how many findings were confirmed."""
-    from .linter.reports import json as as_json
     from .runtime import entry as runner
 
     judged: list[Finding] = []
     for entry, findings in found:
         click.echo(f"Running {entry.function}() of {entry.file}, apart, on {chosen['device']}.", err=True)
         judged += runner.verify(entry, findings, server, chosen["steps"])
+    return _report(judged, chosen)
+
+
+def _linted(paths: tuple[str, ...]) -> list[Finding]:
+    """What the linter finds, with its fixes. Raises ConfigError."""
+    from .config import common_parent, load
+    from .linter import engine, files, pool
+
+    settings = load(common_parent(list(paths)), {})
+    return pool.lint_files(files.find(paths, settings), engine.plan(settings, fixes=True), settings.jobs)
+
+
+def verdicts(findings: Sequence[Finding], server: Server, steps: int) -> list[Finding]:
+    """The findings with verdicts: each one's snippet is run with stand-ins, several at a time."""
+    from .runtime import flagged
+
+    cases = [flagged.Case(finding, _project(finding.filename), _fixed(finding)) for finding in findings]
+    return list(server.map(lambda case: flagged.verify(case, server, steps), cases))
+
+
+def verified(findings: list[Finding], given: Mapping[str, Source]) -> list[Finding]:
+    """For `check --verify`: the findings with verdicts. Raises ConfigError where nothing can be run."""
+    from .runtime.client import CannotVerify, Server
+    from .runtime.flagged import STEPS
+    from .runtime.isolation import Limits
+
+    if given and findings:
+        raise ConfigError("--verify: standard input cannot be run: name a file")
+    if not findings:
+        return findings
+    click.echo(f"Running {_counted(findings)} with stand-ins, each apart.", err=True)
+    try:
+        with Server(limits=Limits()) as server:
+            return verdicts(findings, server, STEPS)
+    except CannotVerify as error:
+        raise ConfigError(f"--verify: {error}") from error
+
+
+def _counted(findings: Sequence[Finding]) -> str:
+    return f"{len(findings)} flagged snippet{'s' * (len(findings) != 1)}"
+
+
+def _project(file: str) -> str:
+    """The folder that a file's imports may lead to: the first one above it that is no package."""
+    folder = Path(file).absolute().parent
+    while (folder / "__init__.py").exists():
+        folder = folder.parent
+    return str(folder)
+
+
+def _fixed(finding: Finding) -> str | None:
+    """The text of the file with the finding's fix made."""
+    from .linter.fixes.text import apply_edits
+    from .source import Unreadable, read
+
+    if finding.fix is None or finding.cell is not None:
+        return None
+    try:
+        return apply_edits(read(finding.filename, 1 << 24).text, finding.fix.edits)
+    except Unreadable:
+        return None
+
+
+def _report(judged: list[Finding], chosen: dict[str, Any], stream: TextIO | None = None) -> int:
+    """Prints findings with verdicts; how many were confirmed."""
+    from .linter.reports import json as as_json
+
     if chosen["html"]:
         from .runtime import page
 
         Path(chosen["html"]).write_text(page.render(judged), encoding="utf-8")
     if chosen["output_format"] == "json":
-        click.echo(json.dumps([as_json.as_dict(finding) for finding in judged], indent=2))
+        click.echo(json.dumps([as_json.as_dict(finding) for finding in judged], indent=2), file=stream)
     else:
         for finding in judged:
-            click.echo(_block(finding))
+            click.echo(_block(finding), file=stream)
     confirmed = sum(bool(one.code and one.verdict and one.verdict.confirmed) for one in judged)
     flagged = sum(bool(one.code) for one in judged)
     click.echo(f"{confirmed} of {flagged} findings confirmed." if flagged else "Nothing flagged was run.", err=True)
@@ -140,6 +264,9 @@ def _block(finding: Finding) -> str:
     lines = [f"{place} {click.style(verdict.status, fg=colour, bold=True)} ({verdict.tier}): {verdict.reason}"]
     if verdict.path:
         lines.append(f"    held by  {' -> '.join(verdict.path)}")
+    if verdict.after_fix is not None:
+        fix = finding.fix.message if finding.fix is not None else "no_grad at this line"
+        lines.append(f"    fixed    {verdict.after_fix.status}: {verdict.after_fix.reason} ({fix})")
     if verdict.confirmed and verdict.steps:
         scope = f"; {_SCOPES[verdict.scope]}" if verdict.scope in _SCOPES else ""
         lines.append(f"    seen in  {verdict.steps} steps on {verdict.device}, torch {verdict.torch}{scope}")

@@ -37,17 +37,19 @@ class Entry:
 
 def verify(entry: Entry, findings: Sequence[Finding], server: Server, steps: int) -> list[Finding]:
     """The findings with verdicts; those in other files only if the run came by. Growth nobody flagged comes last."""
-    sites = [_site(number, one) for number, one in enumerate(findings) if one.cell is None]
+    sites = [site(number, one) for number, one in enumerate(findings) if one.cell is None]
     program = _Program(entry, sites, server, steps)
     series, reason = program.series()
     if series is None:
         return [replace(one, verdict=Verdict("inconclusive", "observed", reason)) for one in _of(entry, findings)]
     whole = program.located(judge.growth(series), series)
     own = {n for n in range(len(findings)) if _grows_itself(series, n)}
-    explained = own or _suspects(findings, series, whole)
+    alone = (own or _suspects(findings, series, whole)) - own
     judged = []
     for number, finding in enumerate(findings):
-        verdict = judge.verdict(series, number, finding.retains, whole, alone=number in explained - own)
+        verdict = judge.verdict(series, number, finding.retains, whole, alone=number in alone)
+        if number in alone and finding.retains is Retains.GROWING and verdict.status == "refuted":
+            verdict = program.copies(verdict, series)
         if finding.retains is Retains.PEAK and verdict.status in ("refuted", "growing"):
             verdict = program.without_gradients(number, verdict, series)
         reached = verdict.status != "inconclusive" or series.last["sites"].get(str(number), {}).get("hits")
@@ -58,7 +60,7 @@ def verify(entry: Entry, findings: Sequence[Finding], server: Server, steps: int
     return judged
 
 
-def _site(number: int, finding: Finding) -> dict[str, Any]:
+def site(number: int, finding: Finding) -> dict[str, Any]:
     """A finding's place as the child needs it: columns from 0, in bytes."""
     columns = [finding.start.column - 1, finding.end.column - 1]
     try:
@@ -104,16 +106,34 @@ class _Program:
         name = whole.where.partition("::")[2].rpartition(".")[2]
         hits = [run["points"][whole.where]["at"] for run in series.runs]
         steps = [run["steps"] for run in series.runs]
-        more = {"probe": name, "everywhere": False, "sites": []}
+        more = {"probe": name, "everywhere": False}
         answers = [self._run(count, {**more, "at": hit}) for count, hit in zip(steps, hits, strict=True)]
         if _failure(answers):
             return whole
-        close = judge.growth(_series(answers))
+        close = judge.growth(_series(answers), within=False)
         if not close.any and close.delayed:
             return replace(whole, bytes=0.0, nodes=0.0, delayed=close.delayed)
         if not (close.bytes or close.nodes):
             return whole
-        return replace(whole, path=close.path, sites=close.sites, bytes=close.bytes, nodes=close.nodes)
+        return replace(close, scope=whole.scope, where=whole.where)
+
+    def copies(self, verdict: Verdict, series: Series) -> Verdict:
+        """Where child processes take much from the start: how much less with few steps?"""
+        few = max(self._steps // 8, 2)
+        if max(series.child_bytes) <= judge.COPIED or few >= self._steps:
+            return verdict
+        answers = self._runs([few])
+        if _failure(answers):
+            return verdict
+        first, more = answers[0], replace(series, runs=series.runs[:1], child_bytes=series.child_bytes[:1])
+        copied = replace(
+            more, runs=(first.result, *more.runs), child_bytes=(first.children_bytes, *more.child_bytes)
+        ).copied()
+        if not copied:
+            return verdict
+        sizes = [judge.readable(size) for size in (first.children_bytes, series.child_bytes[0])]
+        said = f"child processes take {sizes[0]} for themselves in {few} steps, {sizes[1]} in {self._steps}"
+        return replace(verdict, status="growing", reason=said, child_bytes_per_step=round(copied), bytes_per_step=None)
 
     def without_gradients(self, number: int, verdict: Verdict, series: Series) -> Verdict:
         """The same run with the flagged statement under `no_grad`: is the peak lower?"""
@@ -184,6 +204,11 @@ def _suspects(findings: Sequence[Finding], series: Series, whole: Growth) -> set
         return any(f"{os.path.abspath(finding.filename)}:{row}" in whole.sites for row in rows)
 
     exact = {n for n in reached if made_there(findings[n])}
+    if (whole.child or whole.shm) and not exact:  # in processes where no site is watched, or only counted
+        below = {n for n in range(len(findings)) if series.last["sites"].get(str(n), {}).get("below")}
+        unseen = {n for n in range(len(findings)) if n not in reached and findings[n].retains is Retains.GROWING}
+        if below or (unseen and not reached):
+            return below or unseen
     lasting = {n for n in reached if findings[n].retains is not Retains.PEAK}
     return exact or lasting or set(reached)
 

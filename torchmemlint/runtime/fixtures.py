@@ -51,6 +51,7 @@ _HELD: Mapping[str, tuple[str, str, float, int]] = {
     "idle": ("bytes", "B of live storages", 64, 1),
     "uncollected": ("bytes", "B of live storages", 64, 1),  # before the cyclic collector has run
 }
+_OF_THE_SYSTEM = {"workers", "copies"}  # the kernel's figures move with the machine's load: looked at twice
 _STATUS = {
     **dict.fromkeys(_GROWING, "growing"),
     **dict.fromkeys(_HELD, "held"),
@@ -172,6 +173,11 @@ class Outcome:
 
 def measure(pair: Pair, server: Server) -> Outcome:
     """Run both programs of a pair, and judge them."""
+    outcome = _measure_once(pair, server)
+    return _measure_once(pair, server) if outcome.problems and pair.shows in _OF_THE_SYSTEM else outcome
+
+
+def _measure_once(pair: Pair, server: Server) -> Outcome:
     return judge(pair, *(_measure(path, pair.steps, server) for path in pair.paths()))
 
 

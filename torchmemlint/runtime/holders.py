@@ -16,7 +16,7 @@ import threading
 import time
 import types
 from collections import deque
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,7 +24,7 @@ import torch
 
 from .ledger import Ledger
 
-_SECONDS = 4.0  # for one walk
+_SECONDS = 10.0  # of this thread's time, for one walk
 _HERE = os.path.dirname(__file__) + os.sep
 _LIBRARY = tuple(
     {os.path.realpath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")}
@@ -48,26 +48,43 @@ class Held:
     saved_bytes: int = 0
     what: str = ""
     sites: dict[str, int] = field(default_factory=dict)  # "file:line" -> storages made there
+    watched: dict[str, int] = field(default_factory=dict)  # flagged place -> tensors that went in there
 
     @property
     def weight(self) -> tuple[int, int]:
         return (self.bytes + self.saved_bytes, self.nodes)
 
 
-def walk(ledger: Ledger, frames: Iterable[types.FrameType], extra: Iterable[Edge] = (), limit: int = 40) -> list[Held]:
+def walk(
+    ledger: Ledger,
+    frames: Iterable[types.FrameType],
+    extra: Iterable[Edge] = (),
+    watched: Mapping[str, Iterable[torch.Tensor]] | None = None,
+    limit: int = 40,
+    everywhere: bool = True,
+) -> list[Held]:
     """The paths to what the ledger says is alive, the heaviest first; the same path is one entry.
 
     `frames` are the program's own, innermost first; `extra` are further roots, such as functions registered to
-    run at exit, which Python gives nobody a look at.
+    run at exit, which Python gives nobody a look at. `watched` are tensors by the flagged place they went in at.
+    Where these roots do not lead to all that is alive, the walk goes on `everywhere`: from all modules there are.
     """
     search = _Search(ledger)
     young = set(map(id, gc.get_objects()))  # without what was frozen before the program began
     search.walk([*_own_roots(frames, extra)], blocked={id(module) for _, module in _other_roots()}, only=young)
     groups, covered = _grouped(search, ledger)
-    if any(entry.size and key not in covered for key, entry in list(ledger.live.items())):
+    if everywhere and any(entry.size and key not in covered for key, entry in list(ledger.live.items())):
         search.walk([*_other_roots()])
         groups, covered = _grouped(search, ledger)
-    return sorted(groups, key=lambda held: held.weight, reverse=True)[:limit]
+    if everywhere and search.finished:
+        groups += _nobody(ledger, covered)
+    by_path = {held.labels: held for held in groups}
+    for place, tensors in (watched or {}).items():
+        for labels in filter(None, map(search.labels, tensors)):
+            if labels in by_path:
+                by_path[labels].watched[place] = by_path[labels].watched.get(place, 0) + 1
+    groups.sort(key=lambda held: held.weight, reverse=True)
+    return groups[:limit] + [held for held in groups[limit:] if held.watched]
 
 
 class _Search:
@@ -80,18 +97,25 @@ class _Search:
         self._modules: set[int] = set()
         self._keep: list[Any] = []  # what was met: ids must stay theirs
         self._ours = {id(one) for one in (self, self.found, self._parents, self._keep, ledger, ledger.live)}
-        self._deadline = time.monotonic() + _SECONDS
+        self._deadline = time.thread_time() + _SECONDS
 
     def walk(self, roots: list[Edge], blocked: Container[int] = (), only: Container[int] | None = None) -> None:
         """Go through all that `roots` lead to, except what is behind `blocked` objects, or not among `only`."""
         queue: deque[Any] = deque()
         for label, root in roots:
             self._meet(root, 0, label, queue)
-        while queue and time.monotonic() < self._deadline:
+        while queue and time.thread_time() < self._deadline:
             holder = queue.popleft()
             for label, held in _edges(holder):
-                if id(held) not in blocked and (only is None or id(held) in only or type(held) in _MADE):
+                if id(held) in blocked:
+                    continue
+                if only is None or id(held) in only or type(held) in _MADE or not gc.is_tracked(held):
                     self._meet(held, id(holder), label, queue)
+
+    @property
+    def finished(self) -> bool:
+        """Whether there was time to look at everything."""
+        return time.thread_time() < self._deadline
 
     def _meet(self, held: Any, parent: int, label: str, queue: deque[Any]) -> None:
         if id(held) in self._parents or id(held) in self._ours or issubclass(type(held), _LEAVES + _OPAQUE):
@@ -108,12 +132,13 @@ class _Search:
         """The names of the references that lead to a tensor, from the root on."""
         chain: list[tuple[str, bool]] = []
         key = id(tensor)
-        while key:
+        while key and key in self._parents:
             above, label = self._parents[key]
             chain.append((label, key in self._modules))
             key = above
         chain.reverse()
-        return tuple(_shortened(_without_layers(chain)))
+        layers = isinstance(tensor, torch.nn.Parameter) or chain[-1:] == [("grad", False)]
+        return tuple(_shortened(_without_layers(chain) if layers else (label for label, _ in chain)))
 
 
 def _grouped(search: _Search, ledger: Ledger) -> tuple[list[Held], set[int]]:
@@ -145,6 +170,18 @@ def _grouped(search: _Search, ledger: Ledger) -> tuple[list[Held], set[int]]:
             kind = f"{type(tensor).__name__} {tuple(tensor.shape)}"
             group.what = kind if tensor.grad_fn is None else f"{kind} with {tensor.grad_fn.name()}"
     return [group for group in groups.values() if group.bytes or group.nodes or group.saved_bytes], storages
+
+
+def _nobody(ledger: Ledger, covered: Container[int]) -> list[Held]:
+    """What no reference leads to: cycles through C++, such as of a parameter and a gradient with a graph."""
+    held = Held(("no reference of Python's: kept from within C++",))
+    for key, entry in list(ledger.live.items()):
+        if entry.size and key not in covered and entry.site[0]:
+            held.bytes += entry.size
+            held.tensors += 1
+            site = f"{entry.site[0]}:{entry.site[1]}"
+            held.sites[site] = held.sites.get(site, 0) + 1
+    return [held] if held.bytes else []
 
 
 def _fresh_bytes(tensor: torch.Tensor, ledger: Ledger, seen: set[int], group: Held) -> int:
@@ -259,8 +296,12 @@ def _named(holder: Any) -> Iterator[Edge]:
     elif kind is types.FrameType:
         yield from ((f"local '{name}'", value) for name, value in list(holder.f_locals.items()))
     elif kind is types.TracebackType:
-        yield "traceback", holder.tb_frame
-        yield "tb_next", holder.tb_next
+        link: types.TracebackType | None = holder
+        while link is not None:
+            yield f"frame of {link.tb_frame.f_code.co_name}()", link.tb_frame
+            link = link.tb_next
+    elif kind.__name__ == "ndarray":  # shares the storage of a tensor that it was made of
+        yield "array of", holder.base
     elif kind is types.GeneratorType and holder.gi_frame is not None:
         yield f"generator {holder.__name__}()", holder.gi_frame
     elif issubclass(kind, BaseException):

@@ -189,9 +189,9 @@ def children(pid: int) -> Iterator[int]:
 
 
 def private_bytes(pid: int) -> int:
-    """Bytes of memory that only this process has (its unique set size); 0 for one that is gone."""
+    """Bytes of memory that only this process has (its unique set size, also swapped out); 0 for one that is gone."""
     try:
         with open(f"/proc/{pid}/smaps_rollup") as file:
-            return sum(int(line.split()[1]) * 1024 for line in file if line.startswith("Private_"))
+            return sum(int(line.split()[1]) * 1024 for line in file if line.startswith(("Private_", "SwapPss:")))
     except (OSError, ValueError):
         return 0

@@ -31,4 +31,10 @@ def fixture(arguments: dict[str, Any]) -> list[dict[str, Any]]:
     return runs[1:]
 
 
-JOBS: dict[str, Callable[[dict[str, Any]], Any]] = {"run": run, "fixture": fixture}
+def replay(arguments: dict[str, Any]) -> list[dict[str, Any]]:
+    """A snippet with N and with 2N steps."""
+    steps = arguments.pop("steps")
+    return [program.run(program.Request.of({**arguments, "steps": count})).as_dict() for count in (steps, 2 * steps)]
+
+
+JOBS: dict[str, Callable[[dict[str, Any]], Any]] = {"run": run, "fixture": fixture, "replay": replay}

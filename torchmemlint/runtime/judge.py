@@ -8,7 +8,7 @@ where that says nothing (no tensor went in) by what the program as a whole does.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..finding import Retains, Verdict
@@ -20,6 +20,7 @@ PEAK = 1.1  # how much higher a peak must be than the one without gradients
 _FEW = 6  # hits of a statement below which nothing can be said about growth
 _CHILD_BYTES = 32 << 10  # per step, private to children
 _CHILD_MIN = 2 << 20  # in all
+COPIED = 8 << 20  # in all, of pages that are copied as they are touched
 _SHM_BYTES = 1 << 10
 _STORAGES = 0.1  # per step: one storage that is larger with more steps is a size, not a leak
 
@@ -63,6 +64,14 @@ class Series:
         rate = self.rate(self.child_bytes)
         return rate if rate >= _CHILD_BYTES and grown >= max(_CHILD_MIN, 0.1 * self.child_bytes[-1]) else 0.0
 
+    def copied(self) -> float:
+        """Bytes per step that children have taken by the end of the last run, beyond those of the first, much shorter
+        one. Pages of a large object that are copied one by one need not go on to grow: at last all have been.
+        """
+        grown = self.child_bytes[-1] - self.child_bytes[0]
+        rate = grown / (self.steps - self.runs[0]["steps"])
+        return rate if rate >= _CHILD_BYTES and grown >= max(COPIED, 0.25 * self.child_bytes[-1]) else 0.0
+
 
 @dataclass(frozen=True)
 class Growth:
@@ -79,6 +88,7 @@ class Growth:
     where: str = ""  # the function at whose return it was seen
     path: tuple[str, ...] = ()
     sites: Mapping[str, int] = field(default_factory=dict)  # "file:line" -> storages made there, on that path
+    paths: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # flagged place -> who holds what went in there
 
     @property
     def any(self) -> bool:
@@ -99,8 +109,8 @@ class Growth:
         return " and ".join(parts) + " more per step" if parts else "nothing grows"
 
 
-def growth(series: Series) -> Growth:
-    """What grows in the program as a whole: at the entry's return, or at the return of one of its functions."""
+def growth(series: Series, *, within: bool = True) -> Growth:
+    """What grows in the program as a whole: at the return that was probed, or `within`, at one of its functions'."""
     nodes = series.growth("nodes")
     size = series.growth("bytes")
     before = series.growth("bytes", "before")
@@ -117,16 +127,22 @@ def growth(series: Series) -> Growth:
         scope="call" if left > SMALL or size > SMALL or nodes >= 0.5 else "loop",
         where="the entry",
     )
-    held = _growing_path(series)
-    if found.any:
-        return _with_path(found, held)
+    found = replace(found, paths=paths(series))
+    if found.any or not within:
+        held = _growing_path(series)
+        return found if held is None else replace(found, path=tuple(held["labels"]), sites=held["sites"])
     return _within(series, found)
 
 
-def _with_path(found: Growth, held: Data | None) -> Growth:
-    if held is None:
-        return found
-    return Growth(**{**found.__dict__, "path": tuple(held["labels"]), "sites": held["sites"]})
+def paths(series: Series) -> dict[str, tuple[str, ...]]:
+    """For each flagged place the path that most of what went in there is on; of equals, the heaviest."""
+    best: dict[str, tuple[tuple[int, int, int], tuple[str, ...]]] = {}
+    for held in series.last["held"]:
+        for place, count in held["watched"].items():
+            weight = (count, held["bytes"] + held["saved_bytes"], held["nodes"])
+            if place not in best or weight > best[place][0]:
+                best[place] = weight, tuple(held["labels"])
+    return {place: labels for place, (_, labels) in best.items()}
 
 
 def _growing_path(series: Series) -> Data | None:
@@ -158,8 +174,8 @@ def _within(series: Series, found: Growth) -> Growth:
         if nodes < 0.5 and (storages < 0.5 or size <= SMALL):
             continue
         if (nodes, size) > (best.nodes, best.bytes):
-            changed = {"bytes": max(size, 0.0), "nodes": nodes if nodes >= 0.5 else 0.0}
-            best = Growth(**{**found.__dict__, **changed, "scope": "loop", "where": name})
+            kept = nodes if nodes >= 0.5 else 0.0
+            best = replace(found, bytes=max(size, 0.0), nodes=kept, scope="loop", where=name)
     return best
 
 
@@ -178,19 +194,24 @@ def verdict(series: Series, site: int, retains: Retains | None, whole: Growth, *
         "curve": tuple(map(tuple, series.last["curve"])),
         "host_bytes_per_step": round(whole.host),
     }
+    if not record["hits"] and (whole.child or whole.shm) and alone:
+        where = "in a child process" if record.get("below") else "in a process of its own, if at all"
+        said = f"{whole.said()}; the flagged line runs {where}"
+        return Verdict("growing", reason=said, **figures(whole), **base)
     if not record["hits"]:
-        return Verdict("inconclusive", reason="the flagged line was not reached", **base)
+        below = ": only child processes came by" if record.get("below") else ""
+        return Verdict("inconclusive", reason=f"the flagged line was not reached{below}", **base)
     own = own_growth(record)
     if own is not None and (own[0] > SMALL or own[1] >= 0.5):
         size, nodes = own
-        said = f"what goes in at this line stays: {_kept(size, nodes)} more at each of {record['hits']} hits"
+        said = f"what goes in at this line stays: {kept(size, nodes)} more at each of {record['hits']} hits"
         return Verdict(
             "growing",
             reason=said,
             bytes_per_step=round(size),
             nodes_per_step=round(nodes, 2),
             scope=whole.scope,
-            path=whole.path,
+            path=whole.paths.get(str(site), whole.path),
             **base,
         )
     if whole.delayed and (alone or retains is Retains.DELAYED):
@@ -206,8 +227,7 @@ def verdict(series: Series, site: int, retains: Retains | None, whole: Growth, *
     held = int(record.get("held", 0))
     if retains is Retains.HELD and held >= _matters(series):
         said = f"{readable(held)} that went in at this line are still alive at the end"
-        path = tuple(series.last["held"][0]["labels"]) if series.last["held"] else ()
-        return Verdict("held", reason=said, held_bytes=held, path=path, **base)
+        return Verdict("held", reason=said, held_bytes=held, path=whole.paths.get(str(site), ()), **base)
     if record["hits"] < _FEW and retains is Retains.GROWING and own is None:
         few = f"the flagged line was reached {record['hits']} times: too few to tell growth"
         return Verdict("inconclusive", reason=few, **base)
@@ -237,10 +257,10 @@ def own_growth(record: Data) -> tuple[float, float] | None:
     samples = record["samples"]
     if len(samples) < _FEW:
         return None
-    return _rising([(s[0], s[1]) for s in samples]), _rising([(s[0], s[2]) for s in samples])
+    return rising([(s[0], s[1]) for s in samples]), rising([(s[0], s[2]) for s in samples])
 
 
-def _rising(points: Sequence[tuple[int, int]]) -> float:
+def rising(points: Sequence[tuple[int, int]]) -> float:
     """The slope of the longest stretch without a reset, if each third of it lies above the one before; else 0.
 
     A sum that is reset each epoch is growth inside the epoch, not a bounded buffer: the stretch is cut at a reset.
@@ -277,7 +297,7 @@ def _refuted(record: Data, whole: Growth) -> str:
     return f"reached {hits} times, and what goes in is let go again"
 
 
-def _kept(size: float, nodes: float) -> str:
+def kept(size: float, nodes: float) -> str:
     if nodes >= 0.5 and size > 0:
         return f"{readable(size)} and {number(nodes)} autograd nodes"
     return f"{number(nodes)} autograd nodes" if nodes >= 0.5 else readable(size)

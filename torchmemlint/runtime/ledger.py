@@ -14,7 +14,7 @@ import os
 import sys
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any, NamedTuple
@@ -49,8 +49,11 @@ class Ledger:
         self._operations = 0
         self._stride = 1
 
-    def see(self, tensor: torch.Tensor, *, old: bool = False, sized: bool = False) -> None:
-        """Enter a tensor's storage; one that was there before the program counts for nothing."""
+    def see(self, tensor: torch.Tensor, *, old: bool = False, sized: bool = False, late: bool = False) -> None:
+        """Enter a tensor's storage; one that was there before the program counts for nothing.
+
+        One that is met `late` was made where no operation was seen: in a thread that Python did not start.
+        """
         try:
             storage = tensor.untyped_storage()
         except (NotImplementedError, RuntimeError):  # sparse, opaque
@@ -60,7 +63,7 @@ class Ledger:
         if known is not None and known.ref() is storage:
             return
         size = 0 if (old and not sized) or tensor.device.type == "meta" else storage.nbytes()
-        site = ("", 0) if old else _user_line(sys._getframe(1))
+        site = ("", 0) if old or late else _user_line(sys._getframe(1))
         with self._lock:
             if known is not None:
                 self._gone(key, known.ref)  # the address is in use again
@@ -78,6 +81,15 @@ class Ledger:
                 self.total -= entry.size
                 self.count -= entry.size > 0
 
+    def shrink(self, tensor: torch.Tensor) -> None:
+        """Count a tensor's storage as that of one element."""
+        key = tensor.untyped_storage()._cdata
+        with self._lock:
+            entry = self.live.get(key)
+            if entry is not None and entry.size > tensor.element_size():
+                self.total -= entry.size - tensor.element_size()
+                self.live[key] = entry._replace(size=tensor.element_size())
+
     def tick(self) -> None:
         """Count an operation, and add to the curve at every so many."""
         self._operations += 1
@@ -86,6 +98,10 @@ class Ledger:
             if len(self.curve) >= 2 * _CURVE:
                 self.curve = self.curve[1::2]
                 self._stride *= 2
+
+    @property
+    def operations(self) -> int:
+        return self._operations
 
     def size_of(self, storage: Any) -> int:
         """Bytes of a storage that the program made; 0 for one that was there before."""
@@ -98,6 +114,15 @@ class Ledger:
             self.see(tensor, old=True, sized=sizes)
             if tensor.is_leaf and tensor.grad is not None:  # Python may never have met it
                 self.see(tensor.grad, old=True, sized=sizes)
+
+    def sweep(self, tensors: Iterable[torch.Tensor]) -> None:
+        """Enter what was made where no dispatch mode was active, such as in threads of Qt.
+
+        Not what has no dimension: PyTorch wraps numbers in such tensors, and they are seen by nobody.
+        """
+        for tensor in tensors:
+            if tensor.dim() > 0:
+                self.see(tensor, late=True)
 
 
 def live_tensors() -> list[torch.Tensor]:

@@ -41,8 +41,11 @@ class Look:
 
 def look(ledger: Ledger, since: Look | None = None) -> Look:
     """What is alive now, less what was alive at `since`."""
-    total, count, used = ledger.total, ledger.count, heap()
-    nodes, text = graph_size(live_tensors())
+    used, tensors = heap(), live_tensors()
+    ledger.sweep(tensors)
+    total, count = ledger.total, ledger.count
+    nodes, text = graph_size(tensors)
+    del tensors
     allocated, reserved = _device_bytes()
     below = [pid for pid in isolation.children(os.getpid()) if not _is_tracker(pid)]
     now = Look(

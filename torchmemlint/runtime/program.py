@@ -14,20 +14,22 @@ import inspect
 import os
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
 import torch
 
-from . import holders, look, watch
+from . import holders, look, snippet, standins, watch
 from .ledger import Ledger, live_tensors, tracking
 from .look import Look
 
 _EVERY, _MOST = 16, 32  # returns of a function that are looked at: the first ones, then fewer and fewer
+_GLANCING = 0.5  # seconds of looking at one function's returns after which they are looked at half as often
 _HERE = os.path.dirname(__file__) + os.sep
 
 
@@ -50,11 +52,13 @@ class Request:
     collector: bool = False  # leave the cyclic collector on
     source: str | None = None  # in place of what the file says
     seed: int = 0
+    snippet: snippet.Snippet | None = None  # run the function around this place with stand-ins, instead of `function`
 
     @staticmethod
     def of(data: Mapping[str, Any]) -> Request:
         sites = tuple(watch.Site(**site) for site in data.get("sites", ()))
-        return Request(**{**data, "sites": sites})
+        wanted = snippet.Snippet(**data["snippet"]) if data.get("snippet") else None
+        return Request(**{**data, "sites": sites, "snippet": wanted})
 
 
 @dataclass
@@ -68,6 +72,7 @@ class Point:
     storages: int = 0
     nodes: int = 0
     at: int = 0  # the hit of the maximum
+    seconds: float = 0.0  # that looking took
 
 
 @dataclass
@@ -87,6 +92,7 @@ class Run:
     curve: list[tuple[int, int]] = field(default_factory=list)
     error: str | None = None
     where: str | None = None  # file:line that raised
+    account: dict[str, Any] = field(default_factory=dict)  # of a snippet: what it rests on besides its code
     device: str = "cpu"
     torch: str = torch.__version__
 
@@ -111,11 +117,22 @@ def run(request: Request) -> Run:
     with _prepared(request, recorder) as at_exit:
         try:
             with tracking(ledger):
-                module = load(request)
-                function = _function(module, request.function)
-                observer = Observer(request, _codes(module, function, request), ledger, recorder, result, at_exit)
-                with observer.watching():
-                    _call(function, request.steps)
+                if request.snippet is not None:
+                    path = os.path.realpath(request.file)
+                    made = snippet.prepare(path, request.source, request.snippet, request.sites, request.steps)
+                    request = replace(request, at=made.looks)
+                    at_exit.append(("stand-ins", standins.PARAMETER))
+                    standins.SCALARS[:] = [ledger.shrink]
+                    observer = Observer(request, frozenset([made.code]), ledger, recorder, result, at_exit)
+                    with observer.watching():
+                        made.run()
+                    result.account = asdict(made.account)
+                else:
+                    module = load(request)
+                    function = _function(module, request.function)
+                    observer = Observer(request, _codes(module, function, request), ledger, recorder, result, at_exit)
+                    with observer.watching():
+                        _call(function, request.steps)
         except BaseException as error:
             result.error, result.where = _described(error)
             error.__traceback__ = None
@@ -126,7 +143,13 @@ def run(request: Request) -> Run:
     result.peak, result.storages_at_peak, result.curve = ledger.peak, ledger.count_at_peak, ledger.curve
     for key, record in recorder.records.items():
         result.sites.setdefault(str(key), {}).update(
-            hits=record.hits, samples=record.samples, tensors=record.tensors, with_graph=record.with_graph
+            hits=record.hits,
+            samples=record.samples,
+            tensors=record.tensors,
+            with_graph=record.with_graph,
+            below=recorder.hits_below(key),
+            opaque=record.opaque,
+            into=record.into,
         )
     if result.error is None and result.before is None:
         result.error = f"{request.probe or request.function} was not called"
@@ -186,14 +209,19 @@ class Observer:
         if point.hits > _EVERY and point.hits % point.stride:
             return
         point.looked += 1
-        if point.looked % _MOST == 0:
-            point.stride *= 2
-        nodes = look.graph_size(live_tensors())[0] - self.start.nodes
+        began = time.monotonic()
+        tensors = live_tensors()
+        self._ledger.sweep(tensors)
+        nodes = look.graph_size(tensors)[0] - self.start.nodes
+        del tensors
         total = self._ledger.total - self.start.bytes
         if (nodes, total) > (point.nodes, point.bytes) or total > point.bytes:
             point.at = point.hits
         point.bytes, point.nodes = max(total, point.bytes), max(nodes, point.nodes)
         point.storages = max(self._ledger.count - self.start.storages, point.storages)
+        point.seconds += time.monotonic() - began
+        if point.looked % _MOST == 0 or point.seconds > _GLANCING * point.stride:
+            point.stride *= 2
 
     def _look_closely(self, frame: FrameType) -> None:
         result = self._result
@@ -203,10 +231,13 @@ class Observer:
             held, nodes = self._recorder.held(key)
             result.sites[str(key)] = {"held": held, "nodes": nodes}
         extra = [("function to run at exit", callback) for callback in self._at_exit]
-        result.held = holders.walk(self._ledger, _frames(frame), extra)
+        watched = {str(key): self._recorder.stays(key) for key in self._recorder.records}
+        result.held = holders.walk(
+            self._ledger, frames(frame), extra, watched, everywhere=self._request.snippet is None
+        )
 
 
-def _frames(frame: FrameType | None) -> list[FrameType]:
+def frames(frame: FrameType | None) -> list[FrameType]:
     found = []
     while frame is not None and not frame.f_code.co_filename.startswith(_HERE):
         found.append(frame)
@@ -239,7 +270,7 @@ def _prepared(request: Request, recorder: watch.Recorder) -> Iterator[list[Any]]
     if request.device != "cpu":
         torch.set_default_device(request.device)
     try:
-        with _instrumenting(request):
+        with instrumenting(request):
             yield at_exit
     finally:
         atexit.register, atexit.unregister = register, unregister
@@ -265,7 +296,7 @@ def _stop_watching() -> None:
 
 
 @contextlib.contextmanager
-def _instrumenting(request: Request) -> Iterator[None]:
+def instrumenting(request: Request) -> Iterator[None]:
     """Compiles files with flagged statements from their source, rewritten; never from a .pyc."""
     by_file: dict[str, list[watch.Site]] = {}
     for site in request.sites:

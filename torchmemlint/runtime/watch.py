@@ -7,6 +7,8 @@ is called when it is done. Neither changes anything for the program, and lines a
 from __future__ import annotations
 
 import ast
+import mmap
+import os
 import types
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,7 +17,7 @@ from typing import Any
 
 import torch
 
-from .ledger import Ledger, live_tensors
+from .ledger import Ledger
 from .look import graph_size
 
 NAME = "__torchmemlint__"  # what rewritten code calls us by, among the builtins
@@ -40,14 +42,17 @@ class Site:
 
 @dataclass
 class Record:
-    """What is known of one site. A sample: hit, then bytes and nodes held through the site, then of all there is."""
+    """What is known of one site. A sample: hit, and the bytes and nodes that are held through the site."""
 
     hits: int = 0
     stride: int = 1
-    samples: list[tuple[int, int, int, int, int, int]] = field(default_factory=list)
+    samples: list[tuple[int, int, int]] = field(default_factory=list)
     values: dict[int, weakref.ref[Any]] = field(default_factory=dict)
+    stored: list[weakref.ref[torch.Tensor]] = field(default_factory=list)  # in its targets, when it was last done
     tensors: int = 0  # values that were, or held, tensors
     with_graph: int = 0  # ... that required gradients
+    opaque: int = 0  # stand-ins of which nothing is known
+    into: int = 0  # times that something was put into such a stand-in
 
 
 class Recorder:
@@ -56,10 +61,15 @@ class Recorder:
     def __init__(self, ledger: Ledger, sites: Iterable[Site]) -> None:
         self.ledger = ledger
         self.records = {site.id: Record() for site in sites}
+        self._process = os.getpid()
+        self._below = {key: mmap.mmap(-1, 8) for key in self.records}  # hits in processes forked from this one
 
     def value(self, site: int, value: Any) -> Any:
         """Note what goes into the statement, and hand it on."""
+        if os.getpid() != self._process:
+            return value
         record = self.records[site]
+        record.opaque += _is_opaque(value)
         for item in _parts(value):
             if issubclass(type(item), torch.Tensor):
                 record.tensors += 1
@@ -72,20 +82,25 @@ class Recorder:
 
     def hit(self, site: int, *targets: Any) -> None:
         """Note that the statement was done, and look at what was stored, unless that was done often enough."""
+        if os.getpid() != self._process:
+            self._below[site][:8] = (self.hits_below(site) + 1).to_bytes(8, "little")
+            return
         record = self.records[site]
+        record.into += any(_is_opaque(target) for target in targets)
         record.hits += 1
         if record.hits > _EVERY and record.hits % record.stride:
             return
-        held, nodes = self.held(site, targets)
-        everything = graph_size(live_tensors())[0]
-        record.samples.append((record.hits, held, nodes, self.ledger.total, everything, self.ledger.count))
+        stored = [item for item in _parts(list(targets)) if issubclass(type(item), torch.Tensor)]
+        record.stored = [weakref.ref(item) for item in stored]
+        held, nodes = self.held(site, stored)
+        record.samples.append((record.hits, held, nodes))
         if len(record.samples) >= _MOST:
             record.stride *= 2
             record.samples = record.samples[:8] + record.samples[9::2]
 
-    def held(self, site: int, targets: Sequence[Any] = ()) -> tuple[int, int]:
-        """Bytes and autograd nodes that are alive through what went into the site, or through its targets."""
-        tensors = self.alive(site) + [item for item in _parts(list(targets)) if issubclass(type(item), torch.Tensor)]
+    def held(self, site: int, stored: Sequence[torch.Tensor] = ()) -> tuple[int, int]:
+        """Bytes and autograd nodes that are alive through what went into the site, or is `stored` in its targets."""
+        tensors = [*self.alive(site), *stored]
         sizes: dict[int, int] = {}
         for tensor in tensors:
             try:
@@ -94,6 +109,15 @@ class Recorder:
                 continue
             sizes[storage._cdata] = self.ledger.size_of(storage)
         return sum(sizes.values()), graph_size(tensors)[0]
+
+    def hits_below(self, site: int) -> int:
+        """How often it was done in forked processes; not exact where several count at once."""
+        return int.from_bytes(self._below[site][:8], "little")
+
+    def stays(self, site: int) -> list[torch.Tensor]:
+        """The tensors that went into the site or were stored by it, and are alive."""
+        stored = [ref() for ref in self.records[site].stored]
+        return list({id(one): one for one in [*self.alive(site), *stored] if one is not None}.values())
 
     @staticmethod
     def without_gradients(make: Callable[[], Any]) -> Any:
@@ -114,6 +138,10 @@ class Recorder:
             else:
                 found += [part for part in _parts(one) if issubclass(type(part), torch.Tensor)]
         return found
+
+
+def _is_opaque(value: Any) -> bool:
+    return getattr(type(value), "standin", False) and not issubclass(type(value), torch.Tensor)
 
 
 def _parts(value: Any, depth: int = _DEPTH) -> Iterator[Any]:
@@ -165,7 +193,7 @@ def instrumented(tree: ast.Module, sites: Sequence[Site]) -> ast.Module:
 
 def _innermost(tree: ast.AST, site: Site) -> tuple[list[ast.stmt], int] | None:
     """The smallest statement on the site's row: the list that it stands in, and where."""
-    best: tuple[int, list[ast.stmt], int] | None = None
+    best: tuple[tuple[int, bool], list[ast.stmt], int] | None = None
     for node in ast.walk(tree):
         for name in ("body", "orelse", "finalbody"):
             body = getattr(node, name, None)
@@ -176,8 +204,9 @@ def _innermost(tree: ast.AST, site: Site) -> tuple[list[ast.stmt], int] | None:
                     continue
                 first = min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", ()))])
                 last = statement.end_lineno or statement.lineno
-                if first <= site.row <= last and (best is None or last - first < best[0]):
-                    best = last - first, body, index
+                rank = last - first, statement.col_offset != site.column
+                if first <= site.row <= last and (best is None or rank < best[0]):
+                    best = rank, body, index
     return None if best is None else best[1:]
 
 

@@ -1,0 +1,175 @@
+"""Flagged snippets of the user's, run with stand-ins for what they cannot have, and judged.
+
+A verdict is given only where the flagged statement itself was seen at work: reached often enough, none of the lines
+that it depends on passed over, and what goes in is a tensor or a number rather than something of which nothing is
+known. All else is inconclusive, with the reason.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..finding import Finding, Retains, Verdict
+from . import judge
+from .client import Server
+from .entry import site
+from .judge import Series
+
+STEPS = 12
+_PAYLOAD = 4096  # bytes of a stand-in for a tensor
+_FEW = 6
+
+
+@dataclass(frozen=True)
+class Case:
+    """A finding to verify: the folder that imports may lead to, and the file's text with the fix made."""
+
+    finding: Finding
+    root: str
+    fixed: str | None = None
+
+
+def verify(case: Case, server: Server, steps: int = STEPS) -> Finding:
+    """The finding with a verdict."""
+    finding = case.finding
+    if finding.cell is not None:
+        return replace(finding, verdict=_open("cells of notebooks are not run"))
+    if finding.retains is None:
+        return replace(finding, verdict=_open("this rule is about code without an effect: there is nothing to measure"))
+    run = _Runs(case, server, steps)
+    series, reason = run.series()
+    if series is None:
+        return replace(finding, verdict=_open(reason))
+    verdict = _verdict(series, finding.retains)
+    if finding.retains is Retains.PEAK and verdict.status in ("refuted", "growing"):
+        verdict = run.without_gradients(verdict, series)
+    if verdict.confirmed and case.fixed is not None and verdict.after_fix is None:
+        verdict = replace(verdict, after_fix=run.fixed(case.fixed))
+    return replace(finding, verdict=verdict)
+
+
+def _open(reason: str) -> Verdict:
+    return Verdict("inconclusive", "simulated", reason)
+
+
+class _Runs:
+    """Runs of one snippet."""
+
+    def __init__(self, case: Case, server: Server, steps: int) -> None:
+        self._server, self._finding, self._root = server, case.finding, case.root
+        self._request = {"file": os.path.abspath(case.finding.filename), "steps": steps, "everywhere": False}
+
+    def series(self, source: str | None = None, moved: int = 0, no_grad: bool = False) -> tuple[Series | None, str]:
+        """N and 2N steps; or the reason why there are none."""
+        place = {**site(0, self._finding), "no_grad": no_grad}
+        place["row"], place["end_row"] = place["row"] + moved, place["end_row"] + moved
+        wanted = {"row": place["row"], "root": self._root}
+        answer = self._server.run("replay", {**self._request, "source": source, "sites": [place], "snippet": wanted})
+        if answer.result is None:
+            return None, f"the snippet {answer.reason}"
+        failed = next((run["error"] for run in answer.result if run["error"]), None)
+        if failed:
+            return None, f"the snippet cannot be run with stand-ins: {failed}"
+        return Series(tuple(answer.result), (0, 0), answer.result[-1]["device"]), ""
+
+    def fixed(self, source: str) -> Verdict:
+        """The same with the fix made."""
+        edits = self._finding.fix.edits if self._finding.fix is not None else ()
+        above = [edit for edit in edits if edit.end <= self._finding.start]
+        moved = sum(edit.content.count("\n") - (edit.end.row - edit.start.row) for edit in above)
+        series, reason = self.series(source, moved)
+        if series is None:
+            return _open(reason)
+        assert self._finding.retains is not None
+        return _verdict(series, self._finding.retains)
+
+    def without_gradients(self, verdict: Verdict, series: Series) -> Verdict:
+        """Is the peak lower where the flagged statement records no gradients?"""
+        other, reason = self.series(no_grad=True)
+        if other is None:
+            return verdict if verdict.confirmed else _open(reason)
+        before, after = series.last["peak"], other.last["peak"]
+        fixed = _base("refuted", f"{_tensors(after)} at the peak", other)
+        if verdict.confirmed:
+            return replace(verdict, after_fix=fixed)
+        if before < judge.PEAK * after:
+            return replace(verdict, status="refuted", reason="the peak is no lower without recording gradients")
+        said = f"{_tensors(before)} alive at the peak, {_tensors(after)} with no_grad at this line"
+        return replace(verdict, status="peak", reason=said, after_fix=fixed)
+
+
+def _base(status: str, reason: str, series: Series) -> Verdict:
+    account = series.last["account"]
+    tier = "simulated" if account["guessed"] or account["assumed"] or account["passed"] else "replayed"
+    last = series.last
+    seen: dict[str, Any] = {"peak_bytes": last["peak"], "curve": tuple(map(tuple, last["curve"]))}
+    return Verdict(
+        status, tier, reason, steps=series.steps, device=series.device, torch=last["torch"].split("+")[0], **seen
+    )
+
+
+def _verdict(series: Series, retains: Retains) -> Verdict:
+    """What the flagged statement was seen to do."""
+    record, account = series.last["sites"]["0"], series.last["account"]
+    reason = _untrusted(record, account)
+    if reason:
+        return _base("inconclusive", reason, series)
+    path = judge.paths(series).get("0", ())
+    own = judge.own_growth(record)
+    if own is not None and (own[0] >= _PAYLOAD / 4 or own[1] >= 0.5):
+        if account["keyed"]:
+            return _base("inconclusive", "whether the keys that it stores under come again is not known", series)
+        size, nodes = own
+        kept = [_tensors(size)] if size >= _PAYLOAD / 4 else []
+        kept += [f"{judge.number(nodes)} autograd nodes"] if nodes >= 0.5 else []
+        said = f"what goes in at this line stays: {' and '.join(kept)} more at each of {record['hits']} hits"
+        verdict = _base("growing", said + _assumptions(account, record), series)
+        figures = {"bytes_per_step": round(size), "nodes_per_step": round(nodes, 2)}
+        return replace(verdict, **figures, path=path, scope=_scope(series))  # type: ignore[arg-type]
+    held = int(record.get("held", 0))
+    if retains is Retains.HELD and held >= _PAYLOAD:
+        said = f"{_tensors(held)} that went in at this line are alive at the end"
+        return replace(_base("held", said + _assumptions(account, record), series), held_bytes=held, path=path)
+    if record["into"]:
+        return _base("inconclusive", "what it goes into is not known", series)
+    if record["opaque"]:
+        return _base("inconclusive", "of what goes in at this line nothing is known", series)
+    if not record["tensors"]:
+        return _base("refuted", f"reached {record['hits']} times, and no tensor went in at this line", series)
+    return _base("refuted", f"reached {record['hits']} times, and what goes in is let go again", series)
+
+
+def _untrusted(record: dict[str, Any], account: dict[str, Any]) -> str:
+    """Why nothing can be said; empty if something can."""
+    if not record["hits"]:
+        return "the flagged line is not reached with stand-ins"
+    failed = sorted(set(account["healed"]) & set(account["slice"]))
+    if failed:
+        return f"line {failed[0]}, which it depends on, cannot be run with stand-ins"
+    if record["hits"] < _FEW:
+        return f"the flagged line was reached {record['hits']} times: too few to tell growth"
+    return ""
+
+
+def _assumptions(account: dict[str, Any], record: dict[str, Any]) -> str:
+    """What a confirmed verdict takes for granted."""
+    said = []
+    if account["assumed"]:
+        rows: Sequence[int] = sorted(set(account["assumed"]))
+        said.append(f"the test at line {rows[0]} to hold")
+    if record["into"]:
+        said.append("what it goes into for a list")
+    return f" (taking {' and '.join(said)})" if said else ""
+
+
+def _scope(series: Series) -> str:
+    return "call" if series.growth("bytes", "left") > judge.SMALL or series.growth("nodes", "left") >= 0.5 else "loop"
+
+
+def _tensors(size: float) -> str:
+    """Bytes of stand-ins say nothing: how many of them there are does."""
+    count = size / _PAYLOAD
+    return f"{judge.number(count)} stand-in tensor{'s' * (round(count, 1) != 1)}"

@@ -1,0 +1,413 @@
+"""Stand-ins for what a flagged snippet cannot have: tensors without a shape, and objects of which nothing is known.
+
+Every operation on a `Payload` gives a fresh one of the same size, made by real operations of PyTorch: shapes never
+matter, while graphs, saved tensors, grad mode, `backward`, `detach`, in-place changes and storages are real. A `Bag`
+is callable, iterable, subscriptable and has every attribute; what is stored in it is really stored. A call of
+something unknown gives a tensor if tensors went in, with a graph as a model's output would have, else a bag.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+SIZE = 1024  # floats of a payload: 4096 bytes
+NUMBER = 4  # what a bag is where a number is needed
+_MOST = 32  # items of a bag; loops that need more go over them again
+_ACTIVATIONS = 4  # that an unknown model saves
+_PLAIN = frozenset(
+    """grad_fn is_leaf grad requires_grad requires_grad_ detach detach_ untyped_storage storage data_ptr register_hook
+    retain_grad _backward_hooks device dtype layout is_cuda is_cpu is_sparse is_floating_point is_complex is_quantized
+    output_nr _version __hash__ data clone element_size is_meta is_inference is_nested retains_grad names type_as
+    is_mkldnn is_contiguous _is_view is_mps is_xpu itemsize _base _cdata share_memory_ is_shared nbytes""".split()
+)
+_VIEWS = frozenset(
+    """__getitem__ view reshape squeeze unsqueeze transpose permute select narrow expand flatten T mT t view_as movedim
+    swapaxes unflatten expand_as H mH real diagonal""".split()
+)
+_COPIES = frozenset("cpu cuda to float half double bfloat16 contiguous type long int bool".split())
+_INPLACE = frozenset("__iadd__ __isub__ __imul__ __itruediv__ __ifloordiv__ __imod__ __setitem__ __ipow__".split())
+_COMPARES = frozenset("__lt__ __le__ __gt__ __ge__ __eq__ __ne__ lt le gt ge eq ne argmax argmin isnan isinf".split())
+_LOSSES = frozenset(("mean", "sum", "norm", "cross_entropy", "nll_loss", "kl_div", "binary_cross_entropy_with_logits"))
+_SILENT = frozenset(
+    """step zero_grad train eval log info debug warning error print write add_scalar add_scalars close save
+    set_description set_postfix set_postfix_str barrier synchronize empty_cache log_dict add_image add_histogram
+    register_buffer register_parameter add_module flush wait""".split()
+)
+SCALARS: list[Callable[[torch.Tensor], None]] = []  # told of tensors that turn out to have one element
+PARAMETER: list[torch.Tensor] = []  # of all unknown models; made when first needed
+
+
+def _shape() -> Shape:
+    return Shape((NUMBER, NUMBER, NUMBER, NUMBER))
+
+
+class Shape(tuple):  # type: ignore[type-arg]
+    """A shape that has as many dimensions as are asked for."""
+
+    def __getitem__(self, key: Any) -> Any:
+        return Shape(tuple.__getitem__(self, key)) if isinstance(key, slice) else NUMBER
+
+    def numel(self) -> int:
+        return SIZE
+
+
+class Payload(torch.Tensor):
+    """A tensor without a shape: every operation is allowed, and gives one of the same size."""
+
+    standin = True
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = getattr(func, "__name__", "")
+        if name in ("__get__", "__set__", "__delete__"):
+            name = func.__self__.__name__
+        with torch._C.DisableTorchFunctionSubclass():
+            return _operation(func, name, args, kwargs or {})
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _wrapped(_alias(self))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return unknown(self, args, kwargs)
+
+    def __iter__(self) -> Iterator[Payload]:
+        return (_wrapped(_alias(self)) for _ in range(NUMBER))
+
+    def __len__(self) -> int:
+        return NUMBER
+
+    def items(self) -> list[tuple[str, Payload]]:
+        return [("item", _wrapped(_alias(self)))]
+
+    def keys(self) -> list[str]:
+        return ["item"]
+
+    def values(self) -> Any:
+        return [_wrapped(_alias(self))]
+
+    def get(self, *_: Any) -> Payload:
+        return _wrapped(_alias(self))
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __float__(self) -> float:
+        return 0.5
+
+    def __int__(self) -> int:
+        return 1
+
+    __index__ = __int__
+
+    def __format__(self, _: str) -> str:
+        return "0.5"
+
+    def __repr__(self, **_: Any) -> str:  # type: ignore[override]
+        return "a stand-in tensor"
+
+    def __contains__(self, _: Any) -> bool:
+        return True
+
+    def __deepcopy__(self, _: Any) -> Payload:
+        with torch._C.DisableTorchFunctionSubclass():
+            return _wrapped(self.detach().clone())
+
+    def __reduce_ex__(self, _: Any) -> Any:
+        return payload, ()
+
+
+def payload() -> Payload:
+    """A batch of data: no graph."""
+    with torch._C.DisableTorchFunctionSubclass():
+        return _wrapped(torch.rand(SIZE))
+
+
+def batches() -> Iterator[Payload]:
+    """Data without an end."""
+    while True:
+        yield payload()
+
+
+def _wrapped(tensor: torch.Tensor) -> Payload:
+    with torch._C.DisableTorchFunctionSubclass():
+        return tensor if type(tensor) is Payload else tensor.as_subclass(Payload)
+
+
+def _alias(tensor: torch.Tensor) -> torch.Tensor:
+    with torch._C.DisableTorchFunctionSubclass():
+        return tensor.view_as(tensor)
+
+
+def _operation(func: Any, name: str, args: Any, kwargs: Any) -> Any:
+    first = args[0] if args else None
+    if name in _PLAIN:
+        result = func(*args, **kwargs)
+        return _wrapped(result) if issubclass(type(result), torch.Tensor) and type(first) is Payload else result
+    special = _SPECIAL.get(name)
+    if special is not None:
+        return special(args, kwargs)
+    if name in _VIEWS and isinstance(first, torch.Tensor):
+        return _wrapped(_alias(first))
+    if name in _COPIES and isinstance(first, torch.Tensor):
+        return _wrapped(first.clone())
+    if (name in _INPLACE or (name.endswith("_") and not name.endswith("__"))) and isinstance(first, torch.Tensor):
+        return _in_place(first, tensors_in([*args[1:], *kwargs.values()]))
+    tensors = tensors_in([*args, *kwargs.values()])
+    if name in _COMPARES:
+        tensors = [tensor.detach() for tensor in tensors]
+    result = mixed(tensors)
+    if (name in _LOSSES and len(args) == len(tensors) and not kwargs) or name.endswith("_loss"):
+        _is_scalar(result)
+    return result
+
+
+def _is_scalar(tensor: torch.Tensor) -> None:
+    """A tensor that is used as one element is counted as one."""
+    for tell in SCALARS:
+        tell(tensor)
+
+
+def _item(args: Any, kwargs: Any) -> float:
+    _is_scalar(args[0])
+    return 0.5
+
+
+def method(name: str, owner: torch.Tensor, args: Any, kwargs: Any) -> Any:
+    """What a method of a tensor gives that cannot be called with these arguments."""
+    with torch._C.DisableTorchFunctionSubclass():
+        return _operation(None, name if name not in _PLAIN else "", (owner, *args), kwargs)
+
+
+def mixed(tensors: list[torch.Tensor]) -> Payload:
+    """A result that depends on all of these, and for whose gradients they are kept."""
+    with torch._C.DisableTorchFunctionSubclass():
+        flat = [_flat(tensor) for tensor in tensors] or [torch.rand(SIZE)]
+        result = flat[0].sin() if len(flat) == 1 else flat[0]
+        for other in flat[1:6]:
+            result = result * other
+        return _wrapped(result if result.numel() == SIZE else result.expand(SIZE).clone())
+
+
+def _flat(tensor: torch.Tensor) -> torch.Tensor:
+    if type(tensor) is Payload:
+        return tensor
+    tensor = tensor if tensor.is_floating_point() else tensor.float()
+    return tensor.reshape(-1) if tensor.numel() == SIZE else tensor.mean()
+
+
+def _in_place(target: torch.Tensor, others: list[torch.Tensor]) -> Any:
+    amount: Any = 1.0
+    if others:
+        other = mixed(others)
+        amount = other if target.numel() == SIZE else other.mean()
+    leaf = target.is_leaf and target.requires_grad
+    with torch.no_grad() if leaf else torch.set_grad_enabled(torch.is_grad_enabled()):
+        return target.add_(amount if target.is_floating_point() else 1)
+
+
+def _backward(args: Any, kwargs: Any) -> None:
+    tensor = args[0]
+    _is_scalar(tensor)
+    if not tensor.requires_grad:
+        return
+    keep = {key: kwargs[key] for key in ("retain_graph", "create_graph") if isinstance(kwargs.get(key), bool)}
+    with torch.enable_grad():
+        total = tensor.sum()
+    total.backward(**keep)
+
+
+def _gradients(args: Any, kwargs: Any) -> Any:
+    outputs = tensors_in([args[0] if args else kwargs.get("outputs")])
+    inputs = tensors_in([args[1] if len(args) > 1 else kwargs.get("inputs")])
+    result = mixed(outputs + inputs) if kwargs.get("create_graph") else payload()
+    return tuple(_wrapped(_alias(result)) for _ in inputs) or (result,)
+
+
+_SPECIAL: dict[str, Any] = {
+    "item": _item,
+    "tolist": lambda args, kwargs: [0.5] * NUMBER,
+    "numpy": lambda args, kwargs: args[0].detach().numpy(),
+    "__array__": lambda args, kwargs: args[0].detach().numpy(),
+    "backward": _backward,
+    "numel": lambda args, kwargs: SIZE,
+    "nelement": lambda args, kwargs: SIZE,
+    "dim": lambda args, kwargs: 2,
+    "ndim": lambda args, kwargs: 2,
+    "ndimension": lambda args, kwargs: 2,
+    "shape": lambda args, kwargs: _shape(),
+    "size": lambda args, kwargs: NUMBER if len(args) > 1 or kwargs else _shape(),
+    "equal": lambda args, kwargs: True,
+    "allclose": lambda args, kwargs: True,
+}
+
+
+class Bag:
+    """Something of which nothing is known. What is stored in it is really stored."""
+
+    standin = True
+
+    def __init__(self, name: str = "", model: bool = True) -> None:
+        self.__dict__["_name"] = name
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "_ipython_display_":
+            raise AttributeError(name)
+        found = Bag(f"{self.__dict__.get('_name', '')}.{name}")
+        self.__dict__[name] = found
+        return found
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return unknown(self, args, kwargs)
+
+    def __getitem__(self, key: Any) -> Any:
+        items = self.__dict__.setdefault("_items", {})
+        key = key if isinstance(key, (str, int)) else "*"
+        if key not in items:
+            items[key] = Bag(f"{self._name}[{key!r}]")
+        return items[key]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.__dict__.setdefault("_items", {})[key if isinstance(key, (str, int)) else id(key)] = value
+
+    def __delitem__(self, key: Any) -> None:
+        self.__dict__.setdefault("_items", {}).pop(key, None)
+
+    # a list, as far as it is used as one
+    def _put(self, *values: Any) -> None:
+        self.__dict__.setdefault("_list", []).extend(values)
+
+    def append(self, value: Any) -> None:
+        self._put(value)
+
+    def extend(self, values: Any) -> None:
+        self._put(values)
+
+    add = put = appendleft = put_nowait = append
+
+    def clear(self) -> None:
+        self.__dict__.pop("_list", None)
+        self.__dict__.pop("_items", None)
+
+    def pop(self, *_: Any) -> Any:
+        kept = self.__dict__.get("_list")
+        return kept.pop() if kept else Bag(f"{self._name}.pop()")
+
+    def items(self) -> list[tuple[str, Any]]:
+        return [("item", payload())]
+
+    def keys(self) -> list[str]:
+        return ["item"]
+
+    def values(self) -> list[Any]:
+        return [payload()]
+
+    def __iter__(self) -> Iterator[Any]:
+        return itertools.islice(batches(), _MOST)
+
+    def __len__(self) -> int:
+        return NUMBER
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __int__(self) -> int:
+        return NUMBER
+
+    __index__ = __int__
+
+    def __float__(self) -> float:
+        return 0.5
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def __contains__(self, _: Any) -> bool:
+        return True
+
+    def __format__(self, _: str) -> str:
+        return "standin"
+
+    __str__ = __repr__ = lambda self: "standin"
+
+    def __fspath__(self) -> str:
+        return "standin"
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __eq__(self, other: object) -> Any:
+        return Bag("==")
+
+    def __invert__(self) -> Any:
+        return Bag("~")
+
+    def __neg__(self) -> Any:
+        return -NUMBER
+
+
+def _arithmetic(name: str) -> Any:
+    def operate(self: Bag, other: Any) -> Any:
+        if issubclass(type(other), torch.Tensor):
+            return mixed([other])
+        if isinstance(other, (int, float)):
+            return getattr(type(other), name)(type(other)(NUMBER), other)
+        return Bag(name)
+
+    return operate
+
+
+for _one in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or"):
+    for _name in (f"__{_one}__", f"__r{_one}__"):
+        setattr(Bag, _name, _arithmetic(_name))
+for _one in ("lt", "le", "gt", "ge", "ne"):
+    setattr(Bag, f"__{_one}__", lambda self, other: Bag("compared"))
+
+
+def unknown(callee: Any, args: Any, kwargs: Any) -> Any:
+    """What a call of something unknown gives."""
+    name = str(getattr(callee, "_name", "") if isinstance(callee, Bag) else getattr(callee, "__name__", ""))
+    last = name.rpartition(".")[2]
+    tensors = tensors_in([*args, *kwargs.values()])
+    if last in ("backward", "manual_backward") and tensors:
+        for tensor in tensors:
+            _backward((tensor,), {})
+        return None
+    if last == "detach" and not args and isinstance(callee, Bag):
+        return payload()
+    if last in _SILENT or not tensors:
+        return Bag(f"{name}()")
+    if not isinstance(callee, (Bag, Payload)):
+        return mixed(tensors)
+    if not PARAMETER:
+        PARAMETER.append(torch.rand(SIZE, requires_grad=True))  # torchmemlint: ignore[TML301] -- one run of a child
+    result = mixed([*tensors, PARAMETER[0]])
+    with torch._C.DisableTorchFunctionSubclass():
+        for _ in range(_ACTIVATIONS):
+            result = result.sin()  # type: ignore[assignment]
+        return _wrapped(result)
+
+
+def tensors_in(values: Any, depth: int = 3) -> list[torch.Tensor]:
+    """The tensors among values, and inside lists, tuples and dictionaries."""
+    found: list[torch.Tensor] = []
+    for value in values:
+        if issubclass(type(value), torch.Tensor):
+            found.append(value)
+        elif depth and isinstance(value, (list, tuple)):
+            found += tensors_in(value[:16], depth - 1)
+        elif depth and isinstance(value, dict):
+            found += tensors_in(list(value.values())[:16], depth - 1)
+    return found
+
+
+def is_standin(value: Any) -> bool:
+    return bool(getattr(type(value), "standin", False))
