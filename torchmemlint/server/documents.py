@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -43,6 +44,7 @@ class Document:
     path: str
     text: str
     version: int
+    since: float = field(default_factory=time.monotonic)  # seconds
     lines: list[str] = field(init=False)
     findings: list[Finding] = field(default_factory=list)
     _fixed: dict[tuple[str, Location], Finding] = field(default_factory=dict)
