@@ -24,6 +24,7 @@ PAGES = (
     ("CI and commits", "integrations.md"),
     ("Editors", "editors.md"),
     ("Verifying", "verifying.md"),
+    ("Verifying", "verifying.md"),
     ("Folklore", "folklore.md"),
     ("How it works", "analysis.md"),
     ("Writing a rule", "writing-a-rule.md"),

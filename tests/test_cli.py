@@ -262,7 +262,12 @@ def test_interrupt_ends_quietly(write: Write, jobs: str) -> None:
     write({f"{n}.py": "import torch\n" + body for n in range(8)})
     command = [sys.executable, "-m", "torchmemlint", "--jobs", jobs, "."]
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # ignored where tests run in the background
     )
     time.sleep(1.5)
     assert process.poll() is None

@@ -166,6 +166,14 @@ def test_links_of_the_site_lead_somewhere(site: Path) -> None:
     assert dead == []
 
 
+def test_report_of_the_readme(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    block = next(
+        re.finditer(r"^```\n\$ torchmemlint (.*)\n((?s:.*?))^```$", (ROOT / "README.md").read_text("utf-8"), re.M)
+    )
+    assert run("--isolated", *shlex.split(block[1])).stdout == block[2]
+
+
 def test_links_of_the_readme_lead_somewhere() -> None:
     targets = re.findall(r"\]\((?!https?://)([^)#]+)", (ROOT / "README.md").read_text("utf-8"))
     assert targets
