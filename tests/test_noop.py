@@ -1071,8 +1071,28 @@ GUILTY = {
                 loss.backward()
                 best = sorted(best + [loss])  # TML102
         """,
-}
+    "detached when the loop has ended": """
+        def rank(net, make_energy, candidates):
+            net.eval()
+            energy = make_energy(net, "slice")
+            found = []
+            for candidate in candidates:
+                found.append(energy(candidate))  # TML201
+            return torch.cat(found).detach().numpy()
+        """,
+    "embedded batch by batch and detached at the end": """
+        class Index:
+            def __init__(self, encoder: nn.Module):
+                self.encoder = encoder
 
+            def embed(self, x):
+                return self.encoder(x)
+
+            def fill(self, loader):
+                parts = [self.embed(x) for x in loader]  # TML201
+                self.table = torch.cat(parts).detach().cpu()
+        """,
+}
 INNOCENT = {
     "attributes-that-are-put-back-all-at-once": """
 class Recorder:
@@ -2327,6 +2347,36 @@ class Problem:
         def outputs(model: Net, loader):
             for x, _ in loader:
                 yield model(x)
+        """,
+    "detached in each round": """
+        def rank(net, make_energy, candidates):
+            net.eval()
+            energy = make_energy(net, "slice")
+            found = [energy(candidate).detach() for candidate in candidates]
+            return torch.cat(found).numpy()
+        """,
+    "made from a model, and nobody knows of a graph": """
+        def explain(net, make_explainer, loader):
+            net.eval()
+            explainer = make_explainer(net)
+            maps = [explainer(x) for x in loader]
+            return torch.cat(maps).cpu()
+        """,
+    "only the last round is detached": """
+        def settle(net: nn.Module, x):
+            for _ in range(3):
+                y = net(x)
+            return y.detach()
+        """,
+    "collected, differentiated, and detached for the log": """
+        def train(net: nn.Module, loader, optimizer):
+            losses = []
+            for x in loader:
+                losses.append(net(x).mean())
+            total = torch.stack(losses).sum()
+            total.backward()
+            optimizer.step()
+            return total.detach()
         """,
     "exponential average of a number": """
         def train(loader):

@@ -17,7 +17,7 @@ from .machine import EVALUATE, Frame, Machine, evaluates
 from .model import Expr, Site
 from .objects import call_object
 from .tensors import arithmetic, tensor_method
-from .unknown import unknown_call, unknown_method
+from .unknown import call_opaque, unknown_call, unknown_method
 from .values import (
     ATTACHED,
     LIGHT,
@@ -164,6 +164,8 @@ def _call_atom(machine: Machine, frame: Frame, atom: Any, args: list[Value], kwa
                     copy = Function(item.facts, item.frame, item.owner)
                     copy.grad = atom.grad
                     return (copy,)
+    if kind is Opaque:
+        return call_opaque(machine, frame, atom, args, site)
     if kind is Tensor and atom.bundle:
         return (atom,)
     return UNKNOWN

@@ -90,6 +90,7 @@ class ModuleCall(NamedTuple):
     attached_input: bool
     weight: int
     thread: bool  # in a thread that was started under no_grad
+    through: bool  # by something that unknown code made from the module
 
 
 class Plain(NamedTuple):

@@ -68,6 +68,7 @@ class Recording(NamedTuple):
     in_module: bool  # in a method of a module
     consumed: bool
     detached: bool  # its result is detached: the graph lives no longer than the call
+    collected: bool  # in a loop whose results are detached when it has ended
     demanded: bool
     escaped: bool
     weight: int
@@ -394,13 +395,17 @@ class Evidence:
             if call.grad in (OFF, DEPENDS, WANTED):
                 continue
             names = [frame.name for frame in call.frames]
-            if not self.machine.is_home(call.site) or call.node in self._refuted:
+            loop = self._collecting_loop(call)
+            if call.through and loop is None:
+                continue
+            frame, site = _where(call, loop)
+            if not self.machine.is_home(site) or call.node in self._refuted:
                 continue
             found.append(
                 Recording(
-                    site=call.site,
+                    site=site,
                     module=describe_object(call.module),
-                    function=call.frame.name,
+                    function=frame.name,
                     evaluating=call.evaluating,
                     named=any(says_evaluation(name) for name in names),
                     pipeline=_in_pipeline(call.frame),
@@ -408,6 +413,7 @@ class Evidence:
                     in_module=isinstance(call.frame.receiver, Obj) and call.frame.receiver.kind == "module",
                     consumed=call.node in self._consumed,
                     detached=call.node in self._detached,
+                    collected=loop is not None,
                     demanded=call.node in derivation.demanded,
                     escaped=call.node in derivation.escaped,
                     weight=call.weight if call.grad != ASSUMED else min(call.weight, 2),
@@ -415,6 +421,27 @@ class Evidence:
                 )
             )
         return found
+
+    @functools.cached_property
+    def _detached_in(self) -> dict[Loops, set[int]]:
+        """What was detached, and all that it was made from, by the loops that ran when it was."""
+        derivation = self.machine.derivation
+        made: dict[Loops, set[int]] = {}
+        for node, loops in derivation.detached.items():
+            derivation.spread(made.setdefault(loops, set()), node)
+        return made
+
+    def _collecting_loop(self, call: ModuleCall) -> Loop | None:
+        """The loop that collects the results, if they are detached only when it has ended."""
+        for loops, nodes in self._detached_in.items():
+            inside = call.loops[len(loops) :]
+            if not inside or inside[0].kind != "loop" or call.loops[: len(loops)] != loops or call.node not in nodes:
+                continue
+            for store in self.machine.stores:
+                collects = store.how in ("grow", "keyed") and inside[0] in store.loops and inside[0] not in store.birth
+                if collects and call.node in self.machine.derivation.ancestors(store.node):
+                    return inside[0]
+        return None
 
     def differentiated_again(self, backward: Backward) -> bool:
         """Whether another pass goes through the same graph later in the step."""
@@ -458,6 +485,14 @@ class Evidence:
     def derives_from(self, node: int, site: Site) -> bool:
         """Whether a value was computed from the module run at `site`."""
         return any(label[0] == "module" and label[2] == site for label in self._origins(node))
+
+
+def _where(call: ModuleCall, loop: Loop | None) -> tuple[Frame, Site]:
+    """Where to speak of a module run: at itself, or in the function whose loop collects the results."""
+    frame, site = call.frame, call.site
+    while loop is not None and loop in frame.loops and frame.caller is not None:
+        frame, site = frame.caller, frame.call_site
+    return frame, site
 
 
 def _in_test_case(frame: Frame) -> bool:

@@ -216,7 +216,14 @@ def ran(
 
 
 def record_module_call(
-    machine: Machine, frame: Frame, obj: Obj, node: int, site: Site, args: list[Value], weight: int
+    machine: Machine,
+    frame: Frame,
+    obj: Obj,
+    node: int,
+    site: Site,
+    args: list[Value],
+    weight: int,
+    through: bool = False,
 ) -> None:
     if machine.module_depth or machine.in_hook:
         return
@@ -224,7 +231,7 @@ def record_module_call(
     machine.module_calls.append(
         ModuleCall(
             site, frame.trail(), obj, node, in_eval_mode(obj), machine.loops, frame,
-            tuple(machine.stack), machine.grad, attached, weight, bool(machine.threads),
+            tuple(machine.stack), machine.grad, attached, weight, bool(machine.threads), through,
         )
     )  # fmt: skip
 

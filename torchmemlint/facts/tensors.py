@@ -126,7 +126,7 @@ def tensor_method(
     if name in ("detach", "detach_"):
         # A fresh derivation: what is done with the result asks nothing of the graph.
         wide = machine.derivation.labels.get(tensor.node)
-        machine.derivation.detached.add(tensor.node)
+        machine.derivation.detached.setdefault(tensor.node, machine.loops)
         label = ("wide", wide[1]) if wide is not None and wide[0] == "wide-loss" else None
         return (Tensor(FREE, max(tensor.weight, 2), machine.derivation.node((), label), tensor.size),)
     if name == "cpu" or (name == "to" and args and constant(args[0]) == "cpu"):

@@ -137,9 +137,28 @@ def _name_of(callee: Expr) -> str:
 
 def _opaque(machine: Machine, values: Collection[Value], more: tuple[int, ...] = ()) -> Value:
     nodes = [node for value in values for node in machine.nodes(value)]
-    if not nodes and not more:
+    model = next((atom for value in values for atom in value if type(atom) is Obj and _runs(atom)), None)
+    if not nodes and not more and model is None:
         return UNKNOWN
-    return (Opaque(machine.derivation.node((*nodes, *more))),)
+    return (Opaque(machine.derivation.node((*nodes, *more)), model),)
+
+
+def _runs(obj: Obj) -> bool:
+    from .instances import frozen, in_eval_mode
+
+    return obj.kind == "module" and obj.weight >= 2 and in_eval_mode(obj) and not frozen(obj)
+
+
+def call_opaque(machine: Machine, frame: Frame, made: Opaque, args: list[Value], site: Site) -> Value:
+    """Call what unknown code made. It may run the module that it was made from, with gradients on or off: only
+    where its results are detached later has somebody known that they have a graph."""
+    from .instances import record_module_call
+
+    if made.model is None or machine.grad == OFF or not args:
+        return UNKNOWN
+    node = machine.derivation.node((made.node, *(node for value in args for node in machine.nodes(value))))
+    record_module_call(machine, frame, made.model, node, site, args, 2, through=True)
+    return (Tensor(MAYBE, 1, node, "", True),)
 
 
 def _escape(machine: Machine, name: str, values: Collection[Value]) -> None:

@@ -45,9 +45,11 @@ class Tensor(NamedTuple):
 
 
 class Opaque(NamedTuple):
-    """Made by unknown code from values in the derivation: carries demand back to them, nothing onward."""
+    """Made by unknown code from values in the derivation: carries demand back to them, nothing onward.
+    `model` is a module that the code was given: to call what it made may be to run that."""
 
     node: int
+    model: Obj | None = None
 
 
 class Const(NamedTuple):
@@ -242,7 +244,7 @@ class Derivation:
         self.live: set[int] = set()  # results that have a graph, or may have one
         self.passed: set[int] = set()  # given to code that is not seen
         self.stored: set[int] = set()  # went on into an attribute of an object that others see
-        self.detached: set[int] = set()
+        self.detached: dict[int, tuple[Loop, ...]] = {}  # and the loops that ran when it was
         self.refuted: set[int] = set()  # cannot have a graph after all
 
     def node(self, parents: tuple[int, ...] = (), label: Any = None) -> int:

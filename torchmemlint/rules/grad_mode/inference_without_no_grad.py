@@ -68,16 +68,25 @@ def check(evidence: Evidence) -> Iterator[Report]:
         seen.add(recording.function)
         yield Report(
             site=recording.site,
-            message=(
-                f"`{recording.function}` runs `{recording.module}` with gradients recorded and nothing is "
-                "back-propagated: all activations stay until its result is dropped; use `torch.no_grad()`"
-            ),
+            message=f"`{recording.function}` {_what(recording)}; use `torch.no_grad()`",
             confidence=Confidence(weight),
             value="activations saved for a backward that never comes",
             holder="the result's graph",
             release="decorate the function with `@torch.no_grad()` or `@torch.inference_mode()`",
-            remedy=Remedy("no-grad", sure=not recording.escaped),
+            remedy=Remedy("no-grad", sure=not recording.escaped and not recording.collected),
         )
+
+
+def _what(recording: Recording) -> str:
+    if recording.collected:
+        return (
+            f"collects what `{recording.module}` computes and detaches it after the loop: "
+            "until then the activations of every round stay"
+        )
+    return (
+        f"runs `{recording.module}` with gradients recorded and nothing is back-propagated: "
+        "all activations stay until its result is dropped"
+    )
 
 
 def _weight(recording: Recording) -> int:
@@ -85,6 +94,8 @@ def _weight(recording: Recording) -> int:
     if recording.demanded or call.attached_input or (recording.escaped and not recording.pipeline):
         return 0
     flags = call.frame.facts.flags
+    if recording.collected and not recording.in_test:
+        return min(recording.weight, 2)
     if recording.detached and not recording.consumed and (not flags & EVALUATES or flags & BACKWARD):
         return 1  # its graph lives no longer than the call
     if recording.pipeline:
