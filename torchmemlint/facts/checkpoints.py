@@ -1,4 +1,4 @@
-"""What `torch.load` gives: where it goes, and for how long it stays bound after it was used up."""
+"""Second sets of weights: what `torch.load` gives and copies of modules, where they go, and for how long they stay."""
 
 from __future__ import annotations
 
@@ -6,12 +6,17 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from . import model as m
-from .model import Expr, FunctionFacts, Site
+from .model import Expr, FunctionFacts, Site, Stmt
+from .program import Program, targets
 from .walk import calls_of, heads, last_name, nodes, statements
 
 _WORDS = ("ckpt", "checkpoint", "state", "model", "weight", "resume", "pretrained", "optim", "snapshot")
 
 _SMALL = ("scaler", "sched", "rng", "random", "metric", "statistic", "index", "config", "arg")
+
+_RUN_STARTS = frozenset("setup on_fit_start on_train_start on_train_begin on_pretrain_routine_start".split())
+
+_MODULES = frozenset("module model pl_module layer net network".split())
 
 
 class Load(NamedTuple):
@@ -95,3 +100,41 @@ def loaded_parts(functions: Iterable[FunctionFacts], place: Expr) -> frozenset[s
         for node in nodes(argument)
         if node[0] == m.ITEM and node[1] == place and node[2][0] == m.CONST
     )
+
+
+class Copy(NamedTuple):
+    """`self._name = deepcopy(module)` in a callback's hook at the start of a run."""
+
+    site: Site
+    name: str
+    cls: str
+    function: str
+
+
+def copies_of_callbacks(program: Program) -> Iterator[Copy]:
+    """Copies of modules that a callback makes for a run and that only its own methods can reach."""
+    for place in program.places:
+        if place.facts.name not in _RUN_STARTS or "deepcopy" not in place.facts.calls:
+            continue
+        if not any(base.endswith("Callback") for base in place.bases):
+            continue
+        for statement, _ in statements(place.facts.body):
+            called = [last_name(call[2]) for call in calls_of(statement)]
+            copied = any(
+                last_name(call[2]) == "deepcopy" and call[3] and last_name(call[3][0]) in _MODULES
+                for call in calls_of(statement)
+            )
+            name = _own_attribute(statement)
+            if copied and name.startswith("_") and "cpu" not in called:
+                yield Copy(statement[1], name, place.cls, place.facts.name)
+
+
+def _own_attribute(statement: Stmt) -> str:
+    """`layers` of `self.layers = ...`, `self.layers[key] = ...` and `self.layers.append(...)`; "" if it is none."""
+    receivers = [call[2][1] for call in calls_of(statement) if call[2][0] == m.ATTR]
+    for place in (*targets(statement), *receivers):
+        while place[0] == m.ITEM:
+            place = place[1]
+        if place[0] == m.ATTR and place[1] == (m.NAME, "self"):
+            return str(place[2])
+    return ""

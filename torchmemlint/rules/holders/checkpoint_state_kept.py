@@ -5,18 +5,24 @@ Reports `checkpoint = torch.load(path)` where the last use of the name is
 `load_state_dict(...)` and a training loop follows in the same function; and
 `self.checkpoint = torch.load(path)` where the class uses it for
 `load_state_dict`, reads no more than small parts of it later, and nothing ever
-lets it go.
+lets it go. And the private copy of a model or layer, `self._copy =
+deepcopy(model)`, that a callback makes when a run starts and that none of its
+hooks drops.
 
 ## Why it retains
 `load_state_dict` copies. The loaded dictionary keeps a second set of all
 weights, mostly with the optimizer's two moments beside it: three times the
 model, in host memory or on the device, for as long as the name is bound. In the
-function that trains, that is the whole training.
+function that trains, that is the whole training. A callback's copy lies on the
+model's device, and stays there when the run is over: for as long as the callback
+lives.
 
 ## When it is fine
 - A helper loads and returns: its local goes with it.
 - `del checkpoint` after the last use.
 - The states are used again later.
+- The callback drops its copy in `teardown`, or another hook at the end, keeps
+  it on the host, or offers it as a public attribute.
 
 ## How to release it
 `del checkpoint` after `load_state_dict`, or load in a function of its own; set
@@ -34,7 +40,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...facts import model as m
-from ...facts.checkpoints import Load, consumed, loaded_parts, loads, wanted_after
+from ...facts.checkpoints import Copy, Load, consumed, copies_of_callbacks, loaded_parts, loads, wanted_after
 from ...finding import Confidence, Remedy, Retains
 from .. import Report
 
@@ -49,6 +55,13 @@ retains: Retains | None = Retains.HELD
 
 
 def check(evidence: Evidence) -> Iterator[Report]:
+    yield from _loaded(evidence)
+    for copy in copies_of_callbacks(evidence.program):
+        if evidence.releases.of(copy.name) <= {"__init__", copy.function} and not evidence.releases.wholesale:
+            yield _report_copy(copy)
+
+
+def _loaded(evidence: Evidence) -> Iterator[Report]:
     functions = evidence.facts.functions
     if not any("load_state_dict" in function.calls for function in functions):
         return
@@ -74,6 +87,20 @@ def _report(load: Load, place: str, holder: str, until: str) -> Report:
         holder=holder,
         release="drop it after `load_state_dict` (`del`), or load in a function of its own",
         remedy=Remedy("delete-after-use", holder) if "." not in holder else None,
+    )
+
+
+def _report_copy(copy: Copy) -> Report:
+    return Report(
+        site=copy.site,
+        message=(
+            f"`self.{copy.name}` (class {copy.cls}) keeps a copy of the model's weights, on their device, when the run "
+            "is over: no hook drops it; set it to `None` in `teardown`"
+        ),
+        confidence=Confidence.MEDIUM,
+        value="a copy of the model",
+        holder=f"self.{copy.name}",
+        release="set it to `None` in the hook that ends the run (`teardown`), or keep the copy on the host",
     )
 
 
