@@ -430,6 +430,21 @@ GUILTY = {
             def observe(self, identity, box):
                 self.tracks[identity] = Box(box)
         """,
+    "attribute that another class of the file cannot replace": """
+        class Settings:
+            def update(self, settings):
+                self.__dict__.update(settings)
+
+        class Encoder(nn.Module):
+            def __init__(self, path):
+                super().__init__()
+                self.layer = nn.Linear(8, 8)
+                self.loaded = torch.load(path)  # TML313
+                self.settings = Settings()
+
+            def restore(self):
+                self.layer.load_state_dict(self.loaded["model"])
+        """,
     "history on an attribute": """
         class Trainer:
             def __init__(self, model):
@@ -2347,6 +2362,18 @@ class Problem:
         def outputs(model: Net, loader):
             for x, _ in loader:
                 yield model(x)
+        """,
+    "maps of a decoder, made level by level": """
+        class Decoder(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.projections = nn.ModuleList(nn.Linear(8, 8) for _ in range(3))
+
+            def forward(self, maps):
+                levels = [self.projections[i](level) for i, level in enumerate(maps)]
+                memory = torch.cat(levels)
+                anchors = memory.detach().topk(3)[0]
+                return memory, anchors
         """,
     "detached in each round": """
         def rank(net, make_energy, candidates):

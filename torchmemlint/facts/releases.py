@@ -6,6 +6,7 @@ code that is not seen may do. It errs on the side of silence.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator
 
 from . import model as m
@@ -43,10 +44,18 @@ class Releases:
         calls = [file.called[function] for file in self._files if function in file.called]
         return bool(calls) and all(calls)
 
-    @property
-    def wholesale(self) -> bool:
-        """Whether any attribute may be replaced: `setattr(self, ...)`, `self.__dict__.update(...)` ..."""
-        return any(file.wholesale for file in self._files)
+    def wholesale(self, cls: str) -> bool:
+        """Whether any attribute of a class may be replaced: `setattr(self, ...)`, `self.__dict__.update(...)` ..."""
+        names = self._replaced
+        return any(name in ("", cls) or self._descends(cls, name) or self._descends(name, cls) for name in names)
+
+    @functools.cached_property
+    def _replaced(self) -> frozenset[str]:
+        return frozenset(name for file in self._files for name in file.wholesale)
+
+    def _descends(self, cls: str, base: str, depth: int = 6) -> bool:
+        found = {parent for file in self._files for parent in file.bases.get(cls, ())}
+        return base in found or (depth > 0 and any(self._descends(parent, base, depth - 1) for parent in found))
 
 
 class FileReleases:
@@ -57,7 +66,9 @@ class FileReleases:
         self.measured: dict[str, set[str]] = {}
         self.mentioned: set[str] = set()
         self.called: dict[str, bool] = {}  # whether all its calls are for debugging
-        self.wholesale = False
+        self.wholesale: set[str] = set()  # classes, "" for any
+        self.bases = {cls.name: {last_name(base) for base in cls.bases} for cls in facts.classes}
+        self._owners = {id(facts.functions[one]): cls.name for cls in facts.classes for one in cls.methods.values()}
         for function in facts.functions:
             for statement, tests in statements(function.body):
                 self._statement(function, statement, tests)
@@ -97,7 +108,7 @@ class FileReleases:
 
     def _assigned(self, function: FunctionFacts, target: Expr, value: Expr, tests: tuple[Expr, ...]) -> None:
         if value == _OWN_ATTRIBUTES:  # a name for all of them
-            self.wholesale = self.wholesale or function.name not in _FIRST
+            self._replaces(function)
         if target[0] == m.NEW:
             for item in target[3]:
                 self._assigned(function, item, (m.TEXT,), tests)
@@ -113,15 +124,17 @@ class FileReleases:
         callee, arguments = call[2], call[3]
         name = callee[-1] if callee[0] in (m.NAME, m.ATTR) else ""
         owner = callee[1] if callee[0] == m.ATTR else ()
-        if (
-            name == "setattr"
-            or (name == "__init__" and owner == (m.NAME, "self"))
-            or (name == "update" and owner == _OWN_ATTRIBUTES)
-        ):
-            self.wholesale = self.wholesale or function.name not in _FIRST
+        if name == "setattr":
+            self._replaces(function, own=arguments[:1] == ((m.NAME, "self"),))
+        elif (name == "__init__" and owner == (m.NAME, "self")) or (name == "update" and owner == _OWN_ATTRIBUTES):
+            self._replaces(function)
         elif any(word in name for word in _LETS_GO) or name in _POPPERS:
             for place in arguments:
                 self._note(place, function)
+
+    def _replaces(self, function: FunctionFacts, *, own: bool = True) -> None:
+        if function.name not in _FIRST:
+            self.wholesale.add(self._owners.get(id(function), "") if own else "")
 
     def _compared(self, function: FunctionFacts, comparison: Expr) -> None:
         for side in (comparison[2], comparison[3]):

@@ -112,7 +112,7 @@ def _emptied(evidence: Evidence, retention: Retention) -> bool:
         letting_go = {one for one in letting_go if releases.mentions(one) or one.startswith(("__", "on_"))}
     if letting_go:
         return True
-    if retention.holder.kind == "attribute" and releases.wholesale:
+    if retention.holder.kind == "attribute" and releases.wholesale(retention.holder.owner):
         return True
     return retention.function in releases.measuring(name)
 

@@ -94,7 +94,7 @@ def _weight(recording: Recording) -> int:
     if recording.demanded or call.attached_input or (recording.escaped and not recording.pipeline):
         return 0
     flags = call.frame.facts.flags
-    if recording.collected and not recording.in_test:
+    if recording.collected and not (recording.in_test or recording.in_module):
         return min(recording.weight, 2)
     if recording.detached and not recording.consumed and (not flags & EVALUATES or flags & BACKWARD):
         return 1  # its graph lives no longer than the call

@@ -57,7 +57,7 @@ retains: Retains | None = Retains.HELD
 def check(evidence: Evidence) -> Iterator[Report]:
     yield from _loaded(evidence)
     for copy in copies_of_callbacks(evidence.program):
-        if evidence.releases.of(copy.name) <= {"__init__", copy.function} and not evidence.releases.wholesale:
+        if evidence.releases.of(copy.name) <= {"__init__", copy.function} and not evidence.releases.wholesale(copy.cls):
             yield _report_copy(copy)
 
 
@@ -95,7 +95,7 @@ def _report_copy(copy: Copy) -> Report:
         site=copy.site,
         message=(
             f"`self.{copy.name}` (class {copy.cls}) keeps a copy of the model's weights, on their device, when the run "
-            "is over: no hook drops it; set it to `None` in `teardown`"
+            "is over: no hook drops it; drop it in `teardown`"
         ),
         confidence=Confidence.MEDIUM,
         value="a copy of the model",
@@ -123,10 +123,13 @@ def _trains_after(evidence: Evidence, function: FunctionFacts, load: Load) -> bo
 def _stays(evidence: Evidence, load: Load) -> bool:
     assert load.target is not None
     name = load.target[2]
-    if evidence.releases.wholesale or len(evidence.releases.of(name) - {"__init__"}) > 1:
+    if len(evidence.releases.of(name) - {"__init__"}) > 1:
         return False
     users = [function for function in evidence.facts.functions if consumed(function, load.target) >= 0]
     if not users:
+        return False
+    owners = {place.cls for place in evidence.program.places if place.facts in users}
+    if any(evidence.releases.wholesale(owner) for owner in owners):
         return False
     parts = loaded_parts(users, load.target)
     return not any(
