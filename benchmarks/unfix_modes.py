@@ -7,6 +7,7 @@ under such a decorator, is chosen only if
   `unet`, `encoder`, `generator` …), and the function evaluates: it calls `.eval()`, or its name says so (evaluate,
   validate, test, predict, infer, generate, sample, embed, extract, encode, score, denoise, `__call__` of a pipeline)
   and it loops around that call;
+* the block would not fail with a graph: of no result is `numpy()` asked without `detach()`, which torch refuses;
 * a result of the call is kept or returned, beyond a comparison or an index (`argmax`): there is a graph to hold;
 * nothing else turns grad off: no second decorator or `with`, no `requires_grad_(False)` in the file, no framework hook
   (`validation_step` …), no call of this function under `no_grad` in the file, and nothing back-propagates in it;
@@ -145,6 +146,8 @@ def _mutant(
     calls = [call for call in calls if evaluated or (EVALUATES.search(scope.name) and tree.loops(call))]
     expected: set[int] = set()
     for call in calls:
+        if _fails(tree, inside, call):
+            return None
         expected |= _kept_rows(tree, inside, call)
     if not expected:
         return None
@@ -183,6 +186,23 @@ def _kept_rows(tree: Tree, inside: Sequence[ast.AST], call: ast.Call) -> set[int
         text(part) for part in inside if isinstance(part, (ast.Name, ast.Attribute)) and isinstance(part.ctx, ast.Load)
     }
     return set(rows(statement)) | kept if kept or names & later else set()
+
+
+def _fails(tree: Tree, inside: Sequence[ast.AST], call: ast.Call) -> bool:
+    """Whether something computed from a call's result is asked for `numpy()` as it is."""
+    made = {text(target) for target in targets(tree.statement(call))}
+    for node in sorted((node for node in inside if isinstance(node, ast.stmt)), key=lambda node: node.lineno):
+        used = {text(part) for part in ast.walk(node) if isinstance(part, (ast.Name, ast.Attribute))}
+        if isinstance(node, ast.Assign) and used & made and not _reduced(call, node) and ".detach(" not in text(node):
+            made |= {text(target) for target in targets(node)}
+    return any(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "numpy"
+        and ".detach(" not in text(node)
+        and (call in ast.walk(node) or made & {text(part) for part in ast.walk(node.func.value)})
+        for node in inside
+    )
 
 
 def _grows(node: ast.AST) -> bool:

@@ -1086,6 +1086,44 @@ GUILTY = {
                 loss.backward()
                 best = sorted(best + [loss])  # TML102
         """,
+    "evaluated through a helper that training needs as well": """
+        class Scorer:
+            def __init__(self, net: nn.Module, optimizer):
+                self.net = net
+                self.optimizer = optimizer
+
+            def _score(self, x):
+                return self.net(x).squeeze(1)
+
+            def train(self, loader):
+                for x, y in loader:
+                    loss = F.mse_loss(self._score(x), y)
+                    self.optimizer.zero_grad()
+                    loss.backward()
+                    self.optimizer.step()
+
+            def predict(self, loader):
+                self.net.eval()
+                found = []
+                for x, _ in loader:
+                    found += self._score(x).tolist()  # TML201
+                return found
+        """,
+    "validated after a wrapper was put around the model": """
+        class Trainer:
+            @classmethod
+            def run(cls, model, loader, epochs):
+                model, _, _, _ = lightning.wrap(model=model, parameters=model.parameters())
+                for epoch in range(epochs):
+                    cls.validate_one_epoch(model, loader)
+
+            @classmethod
+            def validate_one_epoch(cls, model, loader):
+                model.eval()
+                for x, y in loader:
+                    loss, stats = model(x, y)  # TML201
+                    print({k: v.item() for k, v in stats.items()})
+        """,
     "detached when the loop has ended": """
         def rank(net, make_energy, candidates):
             net.eval()

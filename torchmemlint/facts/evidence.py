@@ -14,7 +14,7 @@ from . import knowledge
 from .events import NEVER, Backward, Loops, ModuleCall, Plain, Reset, Store
 from .holders import FRESH, IDENTITY
 from .machine import Frame, Loop, Machine
-from .model import FileFacts, Site
+from .model import EVALUATES, FileFacts, Site
 from .places import Holder, describe, describe_object
 from .program import Program
 from .releases import Releases
@@ -422,6 +422,18 @@ class Evidence:
             )
         return found
 
+    def in_evaluation(self, recording: Recording) -> Recording:
+        """The same, said of the evaluation that leads to it, where training goes through the same line as well."""
+        others = (other for other in self.recordings if other.call.site == recording.call.site)
+        if not any(other.demanded or other.escaped for other in others):
+            return recording
+        frame, site = recording.call.frame, recording.site
+        while not _evaluates(frame):
+            if frame.caller is None:
+                return recording
+            frame, site = frame.caller, frame.call_site
+        return recording._replace(site=site, function=frame.name) if self.machine.is_home(site) else recording
+
     @functools.cached_property
     def _detached_in(self) -> dict[Loops, set[int]]:
         """What was detached, and all that it was made from, by the loops that ran when it was."""
@@ -485,6 +497,10 @@ class Evidence:
     def derives_from(self, node: int, site: Site) -> bool:
         """Whether a value was computed from the module run at `site`."""
         return any(label[0] == "module" and label[2] == site for label in self._origins(node))
+
+
+def _evaluates(frame: Frame) -> bool:
+    return says_evaluation(frame.name) or bool(frame.facts.flags & EVALUATES)
 
 
 def _where(call: ModuleCall, loop: Loop | None) -> tuple[Frame, Site]:

@@ -43,7 +43,10 @@ def _const(machine: Machine, frame: Frame, expr: Expr) -> Value:
 def _name(machine: Machine, frame: Frame, expr: Expr) -> Value:
     name = expr[1]
     value = machine.look_up(frame, name)
-    if not value and name in machine.used_as_modules and frame.unit is machine.home:
+    unseen = not value or (
+        len(value) == 1 and type(value[0]) is Opaque
+    )  # what unknown code gave, as `initialize(model)`
+    if unseen and name in machine.used_as_modules and frame.unit is machine.home:
         return imagine_name(machine, frame, name)
     return get_builtin(name) if value is None else value
 

@@ -293,6 +293,7 @@ def _module_method(
         known = name == "eval" or not args or isinstance(constant(args[0]), bool)
         own = frame.name == "__init__" and frame.receiver is obj  # whoever makes it may train it yet
         known = known and not own
+        obj.weight = max(obj.weight, 2)  # whatever its name: it has a mode
         mode: Value = (Const("train" if training else "eval"),) if known else UNKNOWN
         machine.put(obj.fields, "$mode", mode)
         return (obj,)

@@ -61,6 +61,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
     seen.update(call.frame.name for _, call in recorded(evidence))  # TML203 says why
     for recording in sorted(evidence.recordings, key=lambda recording: recording.site):
         weight = _weight(recording)
+        recording = evidence.in_evaluation(recording) if weight else recording
         if not weight or recording.function in seen:
             continue
         if any(evidence.derives_from(retention.store_event.node, recording.call.site) for retention in spoken):
@@ -91,7 +92,7 @@ def _what(recording: Recording) -> str:
 
 def _weight(recording: Recording) -> int:
     call = recording.call
-    if recording.demanded or call.attached_input or (recording.escaped and not recording.pipeline):
+    if recording.demanded or ((call.attached_input or recording.escaped) and not recording.pipeline):
         return 0
     flags = call.frame.facts.flags
     if recording.collected and not (recording.in_test or recording.in_module):
@@ -104,8 +105,14 @@ def _weight(recording: Recording) -> int:
         return 0
     if not recording.evaluating and not (recording.named and recording.consumed):
         return 0
-    if call.grad == ASSUMED and recording.in_module:
+    if call.grad == ASSUMED and recording.in_module and not _goes_over_loader(recording):
         return 1  # whoever calls the module's method may have turned gradients off
     if recording.evaluating:
         return recording.weight
     return min(recording.weight, 2)
+
+
+def _goes_over_loader(recording: Recording) -> bool:
+    """Whether a module's method has a loop over a loader around the run: it is no part of a forward pass."""
+    call = recording.call
+    return any(loop.name == "loader" for loop in call.loops if loop not in call.frame.loops)
