@@ -97,7 +97,7 @@ PATHS = {
     "closure": ("def hold(t):\n    return lambda: t\nKEPT = hold(torch.zeros(9))", "closure variable 't'"),
     "bound method": (
         "class A:\n    def f(self): pass\na = A(); a.t = torch.zeros(9)\nKEPT = a.f\ndel a",
-        "method f of.t",
+        "method f of A.t",
     ),
     "class attribute": ("class A:\n    t = torch.zeros(9)", "class attribute 't'"),
     "traceback": (

@@ -128,6 +128,18 @@ def test_program_that_fails_is_inconclusive(write: Write, run: Run) -> None:
     assert "undefined_name" in finding["verdict"]["reason"]
 
 
+def test_programs_without_findings(write: Write, run: Run) -> None:
+    write(
+        {"plain.py": "def main(steps):\n    return [0] * steps\n", "broken.py": "def main(steps):\n    raise OSError\n"}
+    )
+    done = run("verify", "--entry", "plain.py::main")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr.endswith("Nothing flagged was run, and nothing grew.\n")
+    code, (lost,) = verify(run, "--entry", "broken.py::main")
+    assert (code, lost["code"], lost["verdict"]["status"]) == (0, None, "inconclusive")
+    assert "OSError" in lost["verdict"]["reason"]
+
+
 def test_page(write: Write, run: Run) -> None:
     folder = write("train.py", TRAIN.format(item=""))
     done = run("verify", "--device", "cpu", "--entry", "train.py::main", "--html", "page.html")

@@ -251,7 +251,9 @@ def _report(judged: list[Finding], chosen: dict[str, Any], stream: TextIO | None
             click.echo(_block(finding), file=stream)
     confirmed = sum(bool(one.code and one.verdict and one.verdict.confirmed) for one in judged)
     flagged = sum(bool(one.code) for one in judged)
-    click.echo(f"{confirmed} of {flagged} findings confirmed." if flagged else "Nothing flagged was run.", err=True)
+    watched = bool(chosen["entries"] or chosen["command"]) and not judged
+    said = "Nothing flagged was run, and nothing grew." if watched else "Nothing flagged was run."
+    click.echo(f"{confirmed} of {flagged} findings confirmed." if flagged else said, err=True)
     return confirmed
 
 

@@ -41,7 +41,8 @@ def verify(entry: Entry, findings: Sequence[Finding], server: Server, steps: int
     program = _Program(entry, sites, server, steps)
     series, reason = program.series()
     if series is None:
-        return [replace(one, verdict=Verdict("inconclusive", "observed", reason)) for one in _of(entry, findings)]
+        lost = Verdict("inconclusive", "observed", reason)
+        return [replace(one, verdict=lost) for one in _of(entry, findings) or [_whole(entry)]]
     whole = program.located(judge.growth(series), series)
     own = {n for n in range(len(findings)) if _grows_itself(series, n)}
     alone = (own or _suspects(findings, series, whole)) - own
@@ -211,6 +212,12 @@ def _suspects(findings: Sequence[Finding], series: Series, whole: Growth) -> set
             return below or unseen
     lasting = {n for n in reached if findings[n].retains is not Retains.PEAK}
     return exact or lasting or set(reached)
+
+
+def _whole(entry: Entry) -> Finding:
+    """The entry itself, where there is no finding to speak of."""
+    start = Location(1, 1)
+    return Finding("", UNFLAGGED, f"{entry.function}() was run", entry.file, start, start, Confidence.LOW)
 
 
 def _unflagged(entry: Entry, series: Series, whole: Growth) -> Finding:

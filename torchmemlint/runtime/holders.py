@@ -291,7 +291,7 @@ def _named(holder: Any) -> Iterator[Edge]:
     elif kind is types.FunctionType:
         yield from _of_function(holder)
     elif kind is types.MethodType:
-        yield f"method {holder.__name__} of", holder.__self__
+        yield f"method {holder.__name__} of {type(holder.__self__).__name__}", holder.__self__
         yield "function", holder.__func__
     elif kind is types.FrameType:
         yield from ((f"local '{name}'", value) for name, value in list(holder.f_locals.items()))
