@@ -446,8 +446,8 @@ class Evidence:
     def _collecting_loop(self, call: ModuleCall) -> Loop | None:
         """The loop that collects the results, if they are detached only when it has ended."""
         for loops, nodes in self._detached_in.items():
-            inside = call.loops[len(loops) :]
-            if not inside or inside[0].kind != "loop" or call.loops[: len(loops)] != loops or call.node not in nodes:
+            inside = [loop for loop in call.loops if loop not in loops]
+            if not inside or inside[0].kind != "loop" or call.node not in nodes:
                 continue
             for store in self.machine.stores:
                 collects = store.how in ("grow", "keyed") and inside[0] in store.loops and inside[0] not in store.birth

@@ -428,11 +428,56 @@ def _dict(machine: Machine, frame: Frame, expr: Expr) -> Value:
     return (obj,)
 
 
+def _entries(machine: Machine, frame: Frame, expr: Expr) -> dict[str, Value] | None:
+    """What a dictionary has under each of its keys, where `{... for key, value in it.items()}` goes through it and
+    all keys are known."""
+    _, _, kind, _, value, clauses = expr
+    target, iterable, _ = clauses[0]
+    if kind != "dict" or value is None or len(clauses) > 1 or target[0] != m.NEW or len(target[3]) != 2:
+        return None
+    if iterable[0] != m.CALL or iterable[2][0] != m.ATTR or iterable[2][2] != "items" or iterable[3]:
+        return None
+    if any(name[0] != m.NAME for name in target[3]):
+        return None
+    over = machine.eval(frame, iterable[2][1])
+    if len(over) != 1 or type(over[0]) is not Obj or over[0].kind != "dict" or "*" in over[0].fields:
+        return None
+    return {key[1:-1]: part for key, part in over[0].fields.items() if key[:1] == "["} or None
+
+
+def _comp_of_entries(machine: Machine, frame: Frame, expr: Expr, entries: dict[str, Value]) -> Value:
+    """A dictionary made of another one, entry by entry: `{k: v if k == "n" else v.detach() for k, v in it.items()}`."""
+    _, ident, kind, element, value_expr, ((target, _, tests),) = expr
+    obj = _renew(machine, frame, ident, machine.allocate(frame, ident, kind))
+    saved = dict(frame.vars)
+    journal, machine.journal = machine.journal, None  # its variables are its own
+    made: dict[str, Value] = {}
+    for name, part in entries.items():
+        frame.vars[target[3][0][1]] = (Const(name),)
+        frame.vars[target[3][1][1]] = part
+        if any(truth(machine, frame, test)[0] is False for test in tests):
+            continue
+        value = machine.eval(frame, value_expr)
+        key = constant(machine.eval(frame, element))
+        field = "*" if key is ... else f"[{key}]"
+        made[field] = machine.join(made.get(field, UNKNOWN), value)
+    machine.journal = journal
+    frame.vars.clear()
+    frame.vars.update(saved)
+    for field, value in made.items():
+        _settle(obj, field, value)
+        machine.put(obj.fields, field, value)
+    return (obj,)
+
+
 @evaluates(m.COMP)
 def _comp(machine: Machine, frame: Frame, expr: Expr) -> Value:
     from .statements import loop_kind
 
     _, ident, kind, element, value_expr, clauses = expr
+    entries = _entries(machine, frame, expr)
+    if entries is not None:
+        return _comp_of_entries(machine, frame, expr, entries)
     first = machine.eval(frame, clauses[0][1])
     item = iterate(machine, frame, first)  # before `obj` is emptied: it may be in what is gone through
     obj = _renew(machine, frame, ident, machine.allocate(frame, ident, kind))

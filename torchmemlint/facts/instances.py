@@ -56,6 +56,7 @@ def is_dull(machine: Machine, cls: Class) -> bool:
     if known is None:
         known = cls.frame.unit is not machine.home and is_module(cls)
         known = known and all(name.startswith(_PREPARING) for _, name, _ in _worth(cls))
+        known = known and not any(type(f) is Function and f.grad is not None for f in cls.find("forward") or ())
         cls.dull = known
     return known
 
@@ -141,6 +142,8 @@ def _fill_fields(machine: Machine, frame: Frame, cls: Class, obj: Obj, args: lis
             value = _default_of_field(machine, cls, name)
         if value:
             machine.put(obj.fields, name, value)
+            if cls.is_named_tuple:
+                machine.put(obj.fields, f"[{index}]", value)
             for atom in value:
                 if type(atom) is Obj and atom.home is None:
                     atom.home = (obj, name)
@@ -207,12 +210,21 @@ def ran(
     machine.derivation.parents[node] = parents
     machine.derivation.labels[node] = ("module", obj, site)
     record_module_call(machine, frame, obj, node, site, args, 3)
-    return tuple(
-        atom._replace(node=machine.derivation.node((node, atom.node), ("module", obj, site)))
-        if type(atom) is Tensor and atom.graph == ATTACHED
-        else atom
-        for atom in result
-    )
+    return _given_by(machine, result, node)
+
+
+def _given_by(machine: Machine, result: Value, node: int, depth: int = 2) -> Value:
+    """What a module returned, also in tuples, lists and dictionaries, with the module's run on the way to it."""
+    made: list[Any] = []
+    for atom in result:
+        if type(atom) is Tensor and atom.graph == ATTACHED:
+            atom = atom._replace(node=machine.derivation.node((node, atom.node), machine.derivation.labels[node]))
+        elif type(atom) is Obj and depth and atom.kind in ("tuple", "list", "dict"):
+            for key, part in list(atom.fields.items()):
+                if part and key[:1] != "$":
+                    machine.put(atom.fields, key, _given_by(machine, part, node, depth - 1))
+        made.append(atom)
+    return tuple(made)
 
 
 def record_module_call(

@@ -9,9 +9,11 @@ from .python import SPECIAL, SPECIAL_ROOTS, call_builtin
 from .tensors import arithmetic, backward, free, loss, tensor_method, wide_loss_label
 from .unknown import unknown_call
 from .values import (
+    ANY,
     ATTACHED,
     CONTAINERS,
     DEPENDS,
+    FEW,
     LEAF,
     LIGHT,
     OFF,
@@ -111,7 +113,8 @@ def _call_torch(machine: Machine, frame: Frame, dotted: str, args: list[Value], 
         return (made,)
     if tail in knowledge.FACTORIES:
         wants = constant(kwargs.get("requires_grad", UNKNOWN)) is True
-        return (Tensor(LEAF if wants else 0, 3, machine.derivation.node(), ""),)
+        empty = bool(args) and constant(args[0]) == 0 and len(args) == 1  # `torch.empty(0)`: to be added to
+        return (Tensor(LEAF if wants else 0, 3, machine.derivation.node(), FEW if empty else ANY),)
     if tail in knowledge.LIGHT_RESULTS:
         return LIGHT
     if tail in knowledge.GRAPH_FREE:

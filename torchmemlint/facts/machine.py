@@ -503,8 +503,8 @@ class Machine:
         """A value as it is read from the place that it was written to."""
         if type(atom) is Tensor:
             return atom._replace(node=node)
-        if type(atom) is Obj and atom.kind == "tuple" and depth:  # immutable: a copy with the write noted will do
-            view = Obj("tuple", None, atom.birth, atom.site, atom.weight)
+        if type(atom) is Obj and depth and _is_tuple(atom):  # immutable: a copy with the write noted will do
+            view = Obj(atom.kind, atom.cls, atom.birth, atom.site, atom.weight)
             view.serial, view.home = atom.serial, atom.home
             view.fields = {
                 key: tuple(self._as_written(part, node, place, depth - 1) for part in parts)
@@ -561,6 +561,11 @@ class Machine:
             if type(atom) is Obj:
                 found += [part.node for part in atom.fields.get("$node", ())]
         return found
+
+
+def _is_tuple(obj: Obj) -> bool:
+    """Whether an object is a tuple, or of a class that is one with names."""
+    return obj.kind == "tuple" or (obj.kind == "instance" and isinstance(obj.cls, Class) and obj.cls.is_named_tuple)
 
 
 def _unsupported(machine: Machine, frame: Frame, node: Any) -> Any:

@@ -17,6 +17,7 @@ from .values import (
     ON,
     UNKNOWN,
     Bound,
+    External,
     Function,
     Light,
     Method,
@@ -393,11 +394,34 @@ def submit(machine: Machine, frame: Frame, name: str, args: list[Value], kwargs:
     return future
 
 
+def _named_tuple(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    """`namedtuple("Step", "state reward")`: what calls it makes a tuple with names."""
+    return (Partial((External("collections.record"),), tuple(args[1:2]), ()),) if len(args) > 1 else UNKNOWN
+
+
+def _record(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    named, *given = args
+    said = constant(named)
+    if isinstance(said, str):
+        names = said.replace(",", " ").split()
+    else:
+        parts = [part for atom in named if type(atom) is Obj for part in atom.fields.values()]
+        names = [name for part in parts if isinstance(name := constant(part), str)]
+    made = machine.allocate(frame, ("record", site), "tuple")
+    for index, name in enumerate(names):
+        value = given[index] if index < len(given) else kwargs.get(name, UNKNOWN)
+        machine.put(made.fields, name, value)
+        machine.put(made.fields, f"[{index}]", value)
+    return (made,)
+
+
 SPECIAL_ROOTS = ("collections", "functools", "copy", "threading", "concurrent", "queue", "itertools", "typing",
                   "contextlib", "asyncio")  # fmt: skip
 SPECIAL: dict[str, Callable[[Machine, Frame, list[Value], Kwargs, Site], Value]] = {
     "deque": _deque,
     "defaultdict": _defaultdict,
+    "namedtuple": _named_tuple,
+    "collections.record": _record,
     "OrderedDict": _mapping,
     "Counter": _mapping,
     "partial": _partial,

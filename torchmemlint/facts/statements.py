@@ -267,10 +267,13 @@ def _unpack(machine: Machine, frame: Frame, targets: tuple[Expr, ...], value: Va
         assign(machine, frame, inner, part, site)
 
 
+_LENGTHS = ("lens", "length", "lengths", "mask", "masks", "count", "counts", "size", "sizes", "indices")
+
+
 def _names_lengths(target: Expr) -> bool:
-    """`hlens`, `mask`, `lengths[i]`: numbers and booleans, which have no graph."""
+    """`hlens`, `mask`, `lengths[i]`, `datapoint_count`: numbers and booleans, which have no graph."""
     words = last_name(target).lower().split("_")
-    return any(word.endswith(("lens", "length", "lengths", "mask", "masks")) for word in words)
+    return any(word in ("n", "num") or word.endswith(_LENGTHS) for word in words)
 
 
 def _part_differentiated(machine: Machine, frame: Frame, site: Site, target: Expr, part: Value) -> Value:
@@ -417,6 +420,8 @@ def _for(machine: Machine, frame: Frame, statement: Stmt) -> None:
                 return
         return
     machine.go_round(frame, loop, once)
+    if loop.kind == "items" and loop.backward and loop.steps:
+        loop.kind = "loop"  # batches that lie ready: what trains in each round goes through steps
     if orelse and not frame.dead:
         machine.block(frame, orelse)
 

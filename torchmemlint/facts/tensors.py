@@ -61,6 +61,7 @@ def arithmetic(machine: Machine, values: Sequence[Value], label: Any = None, siz
             elif kind is Obj and atom.kind in ("list", "tuple", "dict", "generator", "deque", "set", "view"):
                 parents += machine.nodes((atom,), 2)
                 inner = machine.reach((atom,), 2)
+                sizes += [tensor.size for tensor in inner]
                 if any(tensor.graph in (ATTACHED, LEAF) for tensor in inner):
                     weight = max(t.weight for t in inner if t.graph in (ATTACHED, LEAF))
                     graph = ATTACHED
@@ -77,6 +78,7 @@ def arithmetic(machine: Machine, values: Sequence[Value], label: Any = None, siz
         weight = min(weight, 2)
     if size is None:
         size = _size(sizes)
+        size = FEW if size == SCALAR and label == ("cat",) else size
     node = machine.derivation.node(tuple(parents), label)
     if graph != FREE:
         machine.derivation.live.add(node)

@@ -145,6 +145,10 @@ class Class:
         for base in bases:
             self.mro += [entry for entry in base.mro if entry not in self.mro]
 
+    @property
+    def is_named_tuple(self) -> bool:
+        return any(base.endswith("NamedTuple") for base in self.external)
+
     def find(self, name: str) -> Value | None:
         for entry in self.mro:
             if name in entry.frame.vars:

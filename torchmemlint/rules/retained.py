@@ -41,7 +41,8 @@ def _code(retention: Retention) -> str | None:
     if retention.threaded:
         return None  # TML203 speaks of the thread
     if not retention.graph:
-        if retention.growing and _in_step_hook(retention) and holder.kind == "attribute" and not retention.released:
+        kept = retention.growing and holder.kind == "attribute" and not retention.released and not retention.small
+        if kept and _in_step_hook(retention):
             return "TML107"
         if retention.growing and retention.wide:
             return "TML111"
