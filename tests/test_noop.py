@@ -1086,6 +1086,74 @@ GUILTY = {
                 loss.backward()
                 best = sorted(best + [loss])  # TML102
         """,
+    "filed under names, and emptied once an epoch": """
+        class Sheet:
+            def __init__(self):
+                self.columns = defaultdict(list)
+
+            def add(self, row):
+                for name, value in row.items():
+                    self.columns[name].append(value)  # TML102
+
+            def reset(self):
+                self.columns.clear()
+
+        def train(loader, epochs):
+            model, sheet = Net(), Sheet()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for epoch in range(epochs):
+                sheet.reset()
+                for x, y in loader:
+                    parts = {"fit": F.cross_entropy(model(x), y), "size": model.layer.weight.norm()}
+                    optimizer.zero_grad()
+                    sum(parts.values()).backward()
+                    optimizer.step()
+                    sheet.add(parts)
+                print({name: torch.stack(column).mean().item() for name, column in sheet.columns.items()})
+        """,
+    "outputs of steps over batches that lie ready": """
+        class Task(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.net = Net()
+                self.kept = []
+
+            def training_step(self, x, y):
+                loss = F.cross_entropy(self.net(x), y)
+                self.kept.append({"loss": loss})  # TML107
+                return loss
+
+        def fit(task, epochs, batches=tuple((torch.rand(2, 8), torch.zeros(2).long()) for _ in range(9))):
+            optimizer = torch.optim.SGD(task.parameters(), lr=0.1)
+            for epoch in range(epochs):
+                for x, y in list(batches):
+                    loss = task.training_step(x, y)
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+                print(len(task.kept))
+                task.kept.clear()
+
+        fit(Task(), 3)
+        """,
+    "memory in a named tuple goes into the next segment": """
+        from typing import NamedTuple
+
+        class Memory(NamedTuple):
+            keys: torch.Tensor
+            norms: torch.Tensor
+
+        def write(memory, keys):
+            return Memory(memory.keys + keys.mean(0), memory.norms + keys.norm())
+
+        def train(segments):
+            model = Net()
+            memory = Memory(torch.zeros(2), torch.zeros(()))
+            for segment in segments:
+                keys = model(segment) + memory.keys
+                memory = write(memory, keys)  # TML105
+                keys.sum().backward(retain_graph=True)
+        """,
     "evaluated through a helper that training needs as well": """
         class Scorer:
             def __init__(self, net: nn.Module, optimizer):
@@ -2400,6 +2468,40 @@ class Problem:
         def outputs(model: Net, loader):
             for x, _ in loader:
                 yield model(x)
+        """,
+    "entries of a row, detached where they have a graph": """
+        def train(loader):
+            model, rows = Net(), []
+            for x, y in loader:
+                logits = model(x)
+                loss = F.cross_entropy(logits, y)
+                loss.backward()
+                row = {"loss": loss, "hits": (logits.argmax(1) == y).sum(), "count": len(y)}
+                rows.append({k: v.detach() if k == "loss" else v for k, v in row.items()})
+            print(sum(row["count"] for row in rows))
+        """,
+    "a curve of numbers, joined value by value": """
+        class Estimator:
+            def __init__(self):
+                self.net = Net()
+                self.curve = torch.empty(0)
+
+            def validation_step(self, x, y):
+                with torch.no_grad():
+                    cost = F.cross_entropy(self.net(x), y)
+                    self.curve = torch.cat([self.curve, cost.reshape(1)])
+                return cost.item()
+        """,
+    "a loss and how much it is about": """
+        def train(loader, model):
+            total, seen = 0.0, 0
+            model.train()
+            for batch in loader:
+                loss, datapoint_count = model(batch)
+                loss.backward()
+                total += loss.item()
+                seen += datapoint_count
+            print(total / seen)
         """,
     "maps of a decoder, made level by level": """
         class Decoder(nn.Module):

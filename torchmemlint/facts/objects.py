@@ -216,6 +216,19 @@ def call_object(
     return unknown_call(machine, frame, (2, (1, "self"), name), args, kwargs, site, receiver=(obj,))
 
 
+def _empty(machine: Machine, obj: Obj) -> None:
+    """Take everything out of a container. A defaultdict makes what it starts an entry with again, empty."""
+    start = obj.fields.get("$default", UNKNOWN)
+    for field in list(obj.fields):
+        if field != "$default":
+            machine.put(obj.fields, field, UNKNOWN)
+    for atom in start:
+        if type(atom) is Obj:
+            _empty(machine, atom)
+    if start:
+        machine.put(obj.fields, "*", start)
+
+
 def _container_method(
     machine: Machine, frame: Frame, obj: Obj, name: str, args: list[Value], kwargs: Kwargs, site: Site
 ) -> Value:
@@ -229,8 +242,7 @@ def _container_method(
         return machine.elements(frame, (obj,))
     if name == "clear":
         machine.reset(frame, obj, "*", "clear")
-        for field in list(obj.fields):
-            machine.put(obj.fields, field, UNKNOWN)
+        _empty(machine, obj)
         return LIGHT
     if obj.kind == "queue" and name == "get":
         machine.note("queue-received" if machine.context is None else "queue-get", site, frame, obj)

@@ -170,6 +170,7 @@ def _defaultdict(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwar
     if args and not is_light(args[0]):
         made = machine.call(frame, args[0], [], {}, site)
         machine.put(obj.fields, "*", machine.join(obj.fields.get("*", UNKNOWN), made))
+        machine.put(obj.fields, "$default", made)
         for atom in made:
             if type(atom) is Obj:
                 atom.home = atom.home or (obj, "*")
