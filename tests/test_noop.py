@@ -2566,7 +2566,6 @@ class Problem:
         """,
 }
 GUILTY_BUGS: dict[str, str] = {
-    "rollout recorded with gradients": "a place is demanded as a whole, though only another part of it is",
     "code book averaged with its graph": "what is read back in the same call counts as handed out",
     "list sorted with one more": "a list rebuilt from itself is not seen to grow",
     "hook stores into a dictionary": "a hook's own loop has no backward, so a local holder has no weight",

@@ -37,7 +37,7 @@ def collected_on_device(machine: Machine) -> Iterator[Collected]:
         given = {tensor.node for tensor in store.tensors}
         given |= {parent for node in given for parent in machine.derivation.parents[node]}
         early = any(node in given for _, node, loops in moved if loop in loops)
-        late = any(store.node in made for made, _, loops in moved if loop not in loops)
+        late = any(not made.isdisjoint(store.nodes) for made, _, loops in moved if loop not in loops)
         holder = describe(store.owner, store.key, machine)
         if late and not early and _moves_inputs(store) and holder.kind == "local" and holder.owner:
             weight = min(2 if loop.name == "loader" else 1, max(tensor.weight for tensor in store.tensors))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .values import Obj
+from .values import ATTACHED, Obj
 
 if TYPE_CHECKING:
     from .machine import Frame, Loop
@@ -28,7 +28,7 @@ class Store(NamedTuple):
     key: str  # "*" for the elements of a container
     how: str  # "grow" (append, add, keyed), "set", "augment", "inplace"
     tensors: tuple[Tensor, ...]
-    node: int  # what is read from the place later derives from this node
+    node: int  # derives from all that is stored; what is read from the place later derives from one of `parts`
     summed: int  # when the place was written that this value was computed from (`NEVER` if not)
     carried: int  # likewise, where the way leads through a module
     loops: Loops
@@ -42,6 +42,17 @@ class Store(NamedTuple):
     objects: tuple[Obj, ...] = ()  # modules and optimizers that it keeps, where it keeps no tensor
     fresh: bool = False  # they were made in the innermost round
     key_kind: str = ""  # of `container[key] = value`, see holders.py
+    parts: tuple[tuple[int, int], ...] = ()  # each tensor of a value with several: how it stands to a graph, its node
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        """What is read from the place later derives from one of these."""
+        return (self.node, *(node for _, node in self.parts))
+
+    @property
+    def with_graph(self) -> tuple[int, ...]:
+        """Those of them that carry a graph."""
+        return tuple(node for graph, node in self.parts if graph == ATTACHED) or (self.node,)
 
     @property
     def birth(self) -> Loops:

@@ -149,18 +149,19 @@ class Evidence:
         escaped: set[tuple[int, str]] = set()
         for store in self.machine.stores:
             place = (id(store.owner), store.key)
-            if store.node in derivation.demanded:
+            if not derivation.demanded.isdisjoint(store.with_graph):
                 demanded.add(place)
-            if (
-                store.node in derivation.escaped
-                or store.node in derivation.passed
-                or (store.node in derivation.stored and isinstance(store.owner, Frame))
+            if any(
+                node in derivation.escaped
+                or node in derivation.passed
+                or (node in derivation.stored and isinstance(store.owner, Frame))
+                for node in store.nodes
             ):
                 escaped.add(place)
         return demanded, escaped
 
     def _demanded(self, store: Store) -> bool:
-        if store.node in self.machine.derivation.demanded:
+        if not self.machine.derivation.demanded.isdisjoint(store.with_graph):
             return True
         if isinstance(store.owner, Obj) and describe(store.owner, store.key, self.machine).kind != "local":
             # A statistic that the storing function itself reads, in another branch, is not kept for that.
@@ -200,7 +201,12 @@ class Evidence:
             return False
         since = min(store.summed, store.carried)
         ancestors = self.machine.derivation.ancestors
-        written = {other.node for other in self.machine.stores if other.owner is store.owner and other.key == store.key}
+        written = {
+            node
+            for other in self.machine.stores
+            if other.owner is store.owner and other.key == store.key
+            for node in other.nodes
+        }
         return any(
             not written.isdisjoint(ancestors(node))
             for backward in retaining

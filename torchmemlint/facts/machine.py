@@ -470,6 +470,10 @@ class Machine:
             for tensor in attached:
                 summed = min(summed, self._written_before(tensor.node, owner, key, through_modules=False))
                 carried = min(carried, self._written_before(tensor.node, owner, key, through_modules=True))
+        parts: list[tuple[int, int]] = []
+        place = (owner, key) if how == "set" else None
+        own = None if len(reached) == 1 else label
+        written = tuple(self._as_written(atom, node, own, place, parts) for atom in value) if reached else value
         self.stores.append(
             Store(
                 site=site,
@@ -492,29 +496,39 @@ class Machine:
                 objects=objects,
                 fresh=any(made_in(obj, self.loops) for obj in objects),
                 key_kind=self.key_kind if how == "keyed" else "",
+                parts=tuple(parts),
             )
         )
-        if not reached:
-            return value
-        place = (owner, key) if how == "set" else None
-        return tuple(self._as_written(atom, node, place) for atom in value)
+        return written
 
-    def _as_written(self, atom: Any, node: int, place: tuple[Obj | Frame, str] | None, depth: int = 3) -> Any:
-        """A value as it is read from the place that it was written to."""
+    def _as_written(
+        self,
+        atom: Any,
+        node: int,
+        label: Any,
+        place: tuple[Obj | Frame, str] | None,
+        parts: list[tuple[int, int]],
+        depth: int = 3,
+    ) -> Any:
+        """A value as it is read from the place that it was written to; `parts` gets the node of each tensor in it."""
         if type(atom) is Tensor:
+            if label is not None:  # one of several: what is asked of it is not asked of the others
+                node = self.derivation.node((atom.node,), label)
+                parts.append((atom.graph, node))
             return atom._replace(node=node)
         if type(atom) is Obj and depth and _is_tuple(atom):  # immutable: a copy with the write noted will do
             view = Obj(atom.kind, atom.cls, atom.birth, atom.site, atom.weight)
             view.serial, view.home = atom.serial, atom.home
             view.fields = {
-                key: tuple(self._as_written(part, node, place, depth - 1) for part in parts)
-                for key, parts in atom.fields.items()
+                key: tuple(self._as_written(part, node, label, place, parts, depth - 1) for part in value)
+                for key, value in atom.fields.items()
             }
             return view
         if type(atom) is Obj and atom.kind in ("dict", "list") and depth and place and atom.home in (None, place):
-            for key, parts in list(atom.fields.items()):  # made for this place: a display, a comprehension
-                if key[:1] != "$" and parts:
-                    self.put(atom.fields, key, tuple(self._as_written(part, node, place, depth - 1) for part in parts))
+            for key, value in list(atom.fields.items()):  # made for this place: a display, a comprehension
+                if key[:1] != "$" and value:
+                    made = tuple(self._as_written(part, node, label, place, parts, depth - 1) for part in value)
+                    self.put(atom.fields, key, made)
         return atom
 
     def _written_before(self, start: int, owner: Obj | Frame, key: str, through_modules: bool) -> int:
