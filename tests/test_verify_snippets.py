@@ -19,6 +19,7 @@ from torchmemlint.runtime import flagged
 from torchmemlint.runtime.client import Server
 
 TRAIN = """
+    import torch
     import missing_package
     from missing_package.losses import Criterion
     from tqdm import tqdm
@@ -51,6 +52,10 @@ GROWS = {
     "activation": "outputs.append(prediction)",
     "behind a setting": "if self.config.verbose: outputs.append(loss)",
     "unknown holder": "self.tracker.append(loss)",
+    "a tensor by its use": "reward = self.environment.step(); reward.detach(); self.history.append(reward)",
+    "behind a size": "if inputs.shape[0] > 1000: outputs.append(loss)",
+    "shapes that do not fit": "count = torch.zeros(3); count += torch.ones(2); outputs.append(loss + count)",
+    "after a guard": "if inputs.name not in self.history: continue\n            outputs.append(loss)",
 }
 LETS_GO = {
     "number": "total += loss.item()",
@@ -58,13 +63,17 @@ LETS_GO = {
     "detached": "self.history.append(loss.detach())",
     "cleared": "outputs.append(loss); outputs.clear()",
     "the last one": "self.last = loss",
+    "set as data": "self.model.weight.data = self.model.weight.data + self.model(loss)",
+    "drawn": "total = torch.cat([total, torch.multinomial(loss, 1)])",
     "every few steps": "outputs.append(loss)\n            if step % self.config.every == 0: outputs.clear()",
 }
 OPEN = {
     "nothing known": "outputs.append(self.config.name)",
     "unknown keys": "self.table = getattr(self, 'table', {}); self.table[targets] = loss",
     "not reached": "if step < 0: outputs.append(loss)",
-    "fails": "loss = criterion.no_such[1:2].thing @ (lambda: 1 / 0)(); x = [][3]; outputs.append(x + loss)",
+    "reached once": "if step == 0: outputs.append(loss)",
+    "under unknown keys": "self.seen[inputs.name] = loss",
+    "fails": "x = [*None]; outputs.append(x + loss)",
 }
 
 
@@ -95,7 +104,9 @@ def train(body: str) -> str:
 
 @pytest.mark.parametrize("name", GROWS)
 def test_growing(judged: Callable[..., Verdict], name: str) -> None:
-    verdict = judged(train(GROWS[name]), GROWS[name].rpartition(": ")[2] if name == "behind a setting" else GROWS[name])
+    line = GROWS[name].splitlines()[-1].strip()
+    marker = line.rpartition(": ")[2] if line.startswith("if ") else line.rpartition("; ")[2]
+    verdict = judged(train(GROWS[name]), marker)
     assert (verdict.status, verdict.tier) == ("growing", "simulated"), verdict.reason
     assert verdict.nodes_per_step is not None and verdict.nodes_per_step > 4
     assert verdict.path
@@ -111,6 +122,95 @@ def test_refuted(judged: Callable[..., Verdict], name: str) -> None:
 def test_inconclusive(judged: Callable[..., Verdict], name: str) -> None:
     verdict = judged(train(OPEN[name]), OPEN[name])
     assert verdict.status == "inconclusive", verdict.reason
+
+
+OWN = """
+import torch
+from helpers import {helper}
+
+EXPENSIVE = [number ** 2 for number in range(10 ** 12)]
+
+def search(tree, kept):
+    for branch in tree.branches:
+        loss = search(branch, kept) + {helper}(branch.inputs)
+        kept.append(loss)
+    return tree.loss.sum()
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = torch.nn.ModuleList(torch.nn.Linear(4000, 4000) for _ in range(12))
+
+    def forward(self, x: torch.Tensor):
+        for number, layer in enumerate(self.layers):
+            if number == 7:
+                skip = layer(x)
+            x = layer(x)
+        return x
+
+def epoch(dataset: list, model):
+    losses = []
+    loader = torch.utils.data.DataLoader([1.0] * 8, num_workers=2, persistent_workers=True)
+    for batch in loader:
+        loss = {helper}(model(batch.cuda()))
+        losses.append(loss)
+    return losses
+"""
+
+
+@pytest.mark.parametrize(
+    ("marker", "status"),
+    [
+        ("kept.append(loss)", "growing"),  # calls itself with stand-ins, which have branches without an end
+        ("x = layer(x)", "growing"),  # a large model: not initialised
+        ("skip = layer(x)", "inconclusive"),  # once in a call
+        ("losses.append(loss)", "growing"),  # no processes to wait for
+    ],
+)
+def test_ends_soon(judged: Callable[..., Verdict], marker: str, status: str) -> None:
+    verdict = judged(OWN.replace("{helper}", "criterion"), marker)
+    assert verdict.status == status, verdict.reason
+    assert "longer than" not in verdict.reason and "TooLong" not in verdict.reason
+
+
+@pytest.mark.parametrize(("helper", "tier"), [("real", "replayed"), ("guessing", "simulated")])
+def test_tier_counts_what_other_files_guess(
+    judged: Callable[..., Verdict], tmp_path: Path, helper: str, tier: str
+) -> None:
+    (tmp_path / "helpers.py").write_text(
+        "import missing\ndef real(x):\n    return x * 2\ndef guessing(x):\n    return missing.model(x)\n"
+    )
+    source = f"""
+from helpers import {helper}
+
+def collect(inputs):
+    kept = []
+    for x in [inputs, inputs]:
+        kept.append({helper}(x))
+    return kept
+"""
+    verdict = judged(source, "kept.append")
+    assert (verdict.status, verdict.tier) == ("growing", tier), verdict.reason
+
+
+def test_reasons(judged: Callable[..., Verdict]) -> None:
+    """What stands in the way is said, and so is what was taken for granted, and what little stays."""
+    assert "TypeError" in judged(train(OPEN["fails"]), OPEN["fails"]).reason
+    size = GROWS["behind a size"]
+    assert "to lead here" in judged(train(size), size.rpartition(": ")[2]).reason
+    assert "no more than 4 B a hit" in judged(train(LETS_GO["detached"]), LETS_GO["detached"]).reason
+
+
+def test_unsaved_text(server: Server, tmp_path: Path) -> None:
+    """The text can be another than the file's; imports are looked for where the file stands."""
+    file = tmp_path / "train.py"
+    file.write_text(train("total += loss.item()"))
+    row = next(n for n, line in enumerate(train("total += loss").splitlines(), 1) if "total += loss" in line)
+    finding = Finding("TML102", "sampled", "", str(file), Location(row, 1), Location(row, 1), retains=Retains.GROWING)
+    for source, status in ((None, "refuted"), (train("total += loss"), "growing")):
+        case = flagged.Case(finding, flagged.project(str(file)), source=source)
+        verdict = flagged.verify(case, server).verdict
+        assert verdict is not None and verdict.status == status, verdict
 
 
 def test_own_code_is_run(judged: Callable[..., Verdict]) -> None:

@@ -189,7 +189,7 @@ def verdicts(findings: Sequence[Finding], server: Server, steps: int) -> list[Fi
     """The findings with verdicts: each one's snippet is run with stand-ins, several at a time."""
     from .runtime import flagged
 
-    cases = [flagged.Case(finding, _project(finding.filename), _fixed(finding)) for finding in findings]
+    cases = [flagged.Case(finding, flagged.project(finding.filename), _fixed(finding)) for finding in findings]
     return list(server.map(lambda case: flagged.verify(case, server, steps), cases))
 
 
@@ -213,14 +213,6 @@ def verified(findings: list[Finding], given: Mapping[str, Source]) -> list[Findi
 
 def _counted(findings: Sequence[Finding]) -> str:
     return f"{len(findings)} flagged snippet{'s' * (len(findings) != 1)}"
-
-
-def _project(file: str) -> str:
-    """The folder that a file's imports may lead to: the first one above it that is no package."""
-    folder = Path(file).absolute().parent
-    while (folder / "__init__.py").exists():
-        folder = folder.parent
-    return str(folder)
 
 
 def _fixed(finding: Finding) -> str | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from ..finding import Finding, Retains, Verdict
@@ -21,15 +22,27 @@ from .judge import Series
 STEPS = 12
 _PAYLOAD = 4096  # bytes of a stand-in for a tensor
 _FEW = 6
+_LOWER = 2  # stand-in tensors by which a peak must be lower: sizes of stand-ins say nothing about shares of it
 
 
 @dataclass(frozen=True)
 class Case:
-    """A finding to verify: the folder that imports may lead to, and the file's text with the fix made."""
+    """A finding to verify: the folder that imports may lead to, the file's text with the fix made, and the text itself
+    where it is not what the file says.
+    """
 
     finding: Finding
     root: str
     fixed: str | None = None
+    source: str | None = None
+
+
+def project(file: str) -> str:
+    """The folder that a file's imports may lead to: the first one above it that is no package."""
+    folder = Path(file).absolute().parent
+    while (folder / "__init__.py").exists():
+        folder = folder.parent
+    return str(folder)
 
 
 def verify(case: Case, server: Server, steps: int = STEPS) -> Finding:
@@ -59,7 +72,7 @@ class _Runs:
     """Runs of one snippet."""
 
     def __init__(self, case: Case, server: Server, steps: int) -> None:
-        self._server, self._finding, self._root = server, case.finding, case.root
+        self._server, self._finding, self._root, self._source = server, case.finding, case.root, case.source
         self._request = {"file": os.path.abspath(case.finding.filename), "steps": steps, "everywhere": False}
 
     def series(self, source: str | None = None, moved: int = 0, no_grad: bool = False) -> tuple[Series | None, str]:
@@ -67,7 +80,8 @@ class _Runs:
         place = {**site(0, self._finding), "no_grad": no_grad}
         place["row"], place["end_row"] = place["row"] + moved, place["end_row"] + moved
         wanted = {"row": place["row"], "root": self._root}
-        answer = self._server.run("replay", {**self._request, "source": source, "sites": [place], "snippet": wanted})
+        text = source if source is not None else self._source
+        answer = self._server.run("replay", {**self._request, "source": text, "sites": [place], "snippet": wanted})
         if answer.result is None:
             return None, f"the snippet {answer.reason}"
         failed = next((run["error"] for run in answer.result if run["error"]), None)
@@ -95,7 +109,7 @@ class _Runs:
         fixed = _base("refuted", f"{_tensors(after)} at the peak", other)
         if verdict.confirmed:
             return replace(verdict, after_fix=fixed)
-        if before < judge.PEAK * after:
+        if before - after < _LOWER * _PAYLOAD:
             return replace(verdict, status="refuted", reason="the peak is no lower without recording gradients")
         said = f"{_tensors(before)} alive at the peak, {_tensors(after)} with no_grad at this line"
         return replace(verdict, status="peak", reason=said, after_fix=fixed)
@@ -120,7 +134,7 @@ def _verdict(series: Series, retains: Retains) -> Verdict:
     path = judge.paths(series).get("0", ())
     own = judge.own_growth(record)
     if own is not None and (own[0] >= _PAYLOAD / 4 or own[1] >= 0.5):
-        if account["keyed"]:
+        if account["keyed"] or any("key of" in label for label in path):
             return _base("inconclusive", "whether the keys that it stores under come again is not known", series)
         size, nodes = own
         kept = [_tensors(size)] if size >= _PAYLOAD / 4 else []
@@ -139,6 +153,9 @@ def _verdict(series: Series, retains: Retains) -> Verdict:
         return _base("inconclusive", "of what goes in at this line nothing is known", series)
     if not record["tensors"]:
         return _base("refuted", f"reached {record['hits']} times, and no tensor went in at this line", series)
+    if own is not None and own[0] > 0:
+        said = f"reached {record['hits']} times, and of what goes in no more than {judge.readable(own[0])} a hit stay"
+        return _base("refuted", said, series)
     return _base("refuted", f"reached {record['hits']} times, and what goes in is let go again", series)
 
 
@@ -146,9 +163,10 @@ def _untrusted(record: dict[str, Any], account: dict[str, Any]) -> str:
     """Why nothing can be said; empty if something can."""
     if not record["hits"]:
         return "the flagged line is not reached with stand-ins"
-    failed = sorted(set(account["healed"]) & set(account["slice"]))
+    failed = sorted(set(map(int, account["healed"])) & set(account["slice"]))
     if failed:
-        return f"line {failed[0]}, which it depends on, cannot be run with stand-ins"
+        said = account["healed"][str(failed[0])]
+        return f"line {failed[0]}, which it depends on, cannot be run with stand-ins: {said}"
     if record["hits"] < _FEW:
         return f"the flagged line was reached {record['hits']} times: too few to tell growth"
     return ""
@@ -159,7 +177,7 @@ def _assumptions(account: dict[str, Any], record: dict[str, Any]) -> str:
     said = []
     if account["assumed"]:
         rows: Sequence[int] = sorted(set(account["assumed"]))
-        said.append(f"the test at line {rows[0]} to hold")
+        said.append(f"the test at line {rows[0]} to lead here")
     if record["into"]:
         said.append("what it goes into for a list")
     return f" (taking {' and '.join(said)})" if said else ""

@@ -3,33 +3,35 @@
 from __future__ import annotations
 
 import contextlib
-import inspect
 import itertools
 import operator
+import sys
 import time
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from .standins import Bag, Payload, batches, is_standin, method, mixed, payload, tensors_in, unknown
+from . import turns as looping
+from .making import Anything, argument, required, without_init
+from .standins import Bag, Payload, is_standin, method, mixed, tensors_in, unknown
+from .unknowns import guess, is_guess
 
 if TYPE_CHECKING:
-    from .snippet import Project
+    from .loading import Project
 
 _WASTED = frozenset(
     ("sleep", "input", "breakpoint", "exit", "quit", "_exit", "abort", "system", "set_trace", "compile")
 )
-_FEW, _AROUND, _OTHER = 3, 2, 3  # turns of comprehensions, of loops around the flagged one, of others
+_DEEP = 3  # calls of a function inside itself
+_WASTING = frozenset(("time", "builtins", "posix", "os", "sys", "pdb", "torch"))
+_REDUCING = (sum, max, min, any, all)
+_TAKING = (list, tuple, set, sorted, frozenset, *_REDUCING)
+_NUMBERS = (int, float, abs, round, len, str, *_REDUCING)
+_SAID = 120  # characters of an error that are kept
 _SAME = frozenset(("cuda", "to", "cpu", "half", "float", "eval", "train", "bfloat16", "double", "share_memory"))
-_TENSORS = frozenset(
-    """x y z input inputs batch image images img imgs data target targets label labels logits hidden loss losses output
-    outputs pred preds prediction predictions features feature embeddings embedding mask masks input_ids attention_mask
-    hidden_states query key value tokens audio video frames frame sample samples points tensor tensors latents latent
-    noise obs observation observations reward rewards action actions state states""".split()
-)
 _OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
     "Add": operator.add, "Sub": operator.sub, "Mult": operator.mul, "MatMult": operator.matmul, "Div": operator.truediv,
     "Mod": operator.mod, "Pow": operator.pow, "LShift": operator.lshift, "RShift": operator.rshift,
@@ -37,6 +39,11 @@ _OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
     "Eq": operator.eq, "NotEq": operator.ne, "Lt": operator.lt, "LtE": operator.le, "Gt": operator.gt,
     "GtE": operator.ge, "Is": operator.is_, "IsNot": operator.is_not,
     "In": lambda one, other: one in other, "NotIn": lambda one, other: one not in other,
+}  # fmt: skip
+_CHANGES: Mapping[str, str] = {
+    "Add": "iadd", "Sub": "isub", "Mult": "imul", "MatMult": "imatmul", "Div": "itruediv", "Mod": "imod", "Pow": "ipow",
+    "LShift": "ilshift", "RShift": "irshift", "BitOr": "ior", "BitXor": "ixor", "BitAnd": "iand",
+    "FloorDiv": "ifloordiv",
 }  # fmt: skip
 
 
@@ -46,12 +53,15 @@ class Account:
 
     row: int = 0  # of the flagged statement
 
-    healed: list[int] = field(default_factory=list)  # lines of the flagged file that failed
-    passed: list[int] = field(default_factory=list)  # `raise` and `assert` that were passed over
-    assumed: list[int] = field(default_factory=list)  # tests that were taken to lead to the flagged line
-    guessed: int = 0  # calls of unknown things that were taken to give tensors
+    healed: dict[int, str] = field(default_factory=dict)  # lines of the flagged file that failed, and how
+    passed: set[int] = field(default_factory=set)  # `raise` and `assert` that were passed over
+    assumed: set[int] = field(default_factory=set)  # tests that were taken to lead to the flagged line
+    guessed: int = 0  # what was unknown and taken to be a tensor, or failed and was passed over, in all files
     keyed: bool = False  # the flagged statement stores under a key of which nothing is known
     slice: list[int] = field(default_factory=list)  # lines that the flagged statement depends on
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "passed": sorted(self.passed), "assumed": sorted(self.assumed)}
 
 
 class TooLong(BaseException):
@@ -64,60 +74,77 @@ class Healer:
     def __init__(self, project: Project, file: str, account: Account | None) -> None:
         self._project, self._file, self._account = project, file, account
         self._turns: dict[str, int] = {}
+        self._active: dict[types.CodeType, int] = {}
+        self.left: Callable[[types.FrameType], None] | None = None  # told when the flagged function is about to return
 
     # -- expressions ------------------------------------------------------------------------------
 
     def call(self, function: Any, *args: Any, **kwargs: Any) -> Any:
-        if time.thread_time() > self._project.deadline:
-            raise TooLong
-        name = getattr(function, "__name__", "")
+        self._in_time()
         if function is isinstance and len(args) == 2 and is_standin(args[0]):
             return _is_instance(*args)
         if is_standin(function):
             self._callbacks(args, kwargs)
             return self._unknown(function, args, kwargs)
-        if name in _WASTED and getattr(function, "__module__", "") in (
-            "time",
-            "builtins",
-            "posix",
-            "os",
-            "sys",
-            "pdb",
-            "torch",
-        ):
+        name, module = getattr(function, "__name__", ""), str(getattr(function, "__module__", "") or "")
+        if name in _WASTED and module in _WASTING:
             return args[0] if name == "compile" and args else None
-        if str(getattr(function, "__module__", "") or "").startswith("torch.distributed"):
+        if module.startswith("torch.distributed"):
             return self._unknown(function, args, kwargs)
-        if function in (list, tuple, set, sorted, sum, max, min, any, all, frozenset) and args and is_standin(args[0]):
-            if isinstance(args[0], Payload) and function in (max, min, sum, any, all):
+        if function in _TAKING and args and is_standin(args[0]):
+            if isinstance(args[0], Payload) and function in _REDUCING:
                 return mixed([args[0]])
-            args = (list(itertools.islice(args[0], _FEW)), *args[1:])
+            args = (list(itertools.islice(args[0], looping.FEW)), *args[1:])
+        if "num_workers" in kwargs and module.startswith("torch.utils.data"):
+            kwargs = {**kwargs, "num_workers": 0, "persistent_workers": False, "prefetch_factor": None}
+        try:
+            result = self._called(function, args, kwargs)
+        except (Exception, SystemExit):
+            return self._instead(function, args, kwargs)
+        return guess(result) if function in _NUMBERS and any(map(_is_unknown, args)) else result
+
+    def _called(self, function: Any, args: Any, kwargs: Any) -> Any:
+        """The call; where a function of the snippet's calls itself again and again, what something unknown gives."""
+        code = getattr(function, "__code__", None)
+        if code is None:
+            return function(*args, **kwargs)
+        depth = self._active.get(code, 0)
+        if depth >= _DEEP:
+            return self._unknown(function, args, kwargs)
+        self._active[code] = depth + 1
         try:
             return function(*args, **kwargs)
-        except (Exception, SystemExit):
-            pass
+        finally:
+            self._active[code] = depth
+
+    def _instead(self, function: Any, args: Any, kwargs: Any) -> Any:
+        """What a call gives that fails."""
+        name, module = getattr(function, "__name__", ""), str(getattr(function, "__module__", "") or "")
         owner = getattr(function, "__self__", None)
         if name in _SAME and isinstance(owner, torch.nn.Module):
             return owner
         if isinstance(owner, torch.Tensor):
             return method(name, owner, args, kwargs)
         if "device" in kwargs:
-            try:
+            with contextlib.suppress(Exception, SystemExit):
                 return function(*args, **{key: value for key, value in kwargs.items() if key != "device"})
-            except (Exception, SystemExit):
-                pass
         if isinstance(function, type):
             made = without_init(function)
             return Bag(name) if made is None else made
-        if (getattr(function, "__module__", None) or "").startswith("numpy"):
-            return 0.5
-        return self._unknown(function, args, kwargs)
+        return 0.5 if module.startswith("numpy") else self._unknown(function, args, kwargs)
+
+    def _in_time(self) -> None:
+        if time.thread_time() > self._project.deadline:
+            raise TooLong
 
     def _unknown(self, function: Any, args: Any, kwargs: Any) -> Any:
         result = unknown(function, args, kwargs)
-        if self._account is not None and isinstance(result, Payload):
-            self._account.guessed += 1
+        if isinstance(result, Payload):
+            self._guessed()
         return result
+
+    def _guessed(self) -> None:
+        self._project.account.guessed += 1
 
     def _callbacks(self, args: Iterable[Any], kwargs: Mapping[str, Any]) -> None:
         """Functions of the snippet that are handed to something unknown: it would call them."""
@@ -139,74 +166,83 @@ class Healer:
         try:
             return owner[key]
         except Exception:
+            self._guessed()
             tensors = tensors_in([owner])
             return mixed(tensors) if tensors else Bag("item")
 
     def binary(self, name: str, left: Any, right: Any) -> Any:
         try:
-            return _OPERATORS[name](left, right)
+            result = _OPERATORS[name](left, right)
         except Exception:
+            self._guessed()
             tensors = tensors_in([left, right])
             return mixed(tensors) if tensors else Bag(name)
+        return guess(result) if is_guess(left) or is_guess(right) else result
+
+    def augmented(self, name: str, left: Any, right: Any) -> Any:
+        """Like `binary`, but changes in place what can be changed."""
+        change = getattr(operator, _CHANGES[name])
+        try:
+            result = change(left, right)
+        except Exception:
+            return self.binary(name, left, right)
+        return guess(result) if is_guess(left) or is_guess(right) else result
 
     def compare(self, name: str, left: Any, right: Any) -> Any:
-        if name in ("In", "NotIn") and is_standin(right):
+        if name in ("In", "NotIn") and (_is_unknown(left) or _is_unknown(right)):
+            return Bag(name)
+        if name not in ("Is", "IsNot") and (is_guess(left) or is_guess(right)) and not tensors_in([left, right]):
             return Bag(name)
         return self.binary(name, left, right)
 
     def negated(self, value: Any) -> Any:
-        return Bag("not") if is_standin(value) else not value
+        return Bag("not") if _is_unknown(value) else not value
 
     def awaited(self, value: Any) -> Any:
         return value
 
     def few(self, iterable: Any, shape: Any) -> Iterator[Any]:
-        turns = itertools.islice(_iterated(iterable), _FEW) if _is_endless(iterable) else _iterated(iterable)
-        return (_unpacked(value, shape) for value in itertools.islice(turns, 64))
+        return looping.few(iterable, shape)
 
     def unpacked(self, value: Any, shape: Any) -> Any:
-        return _unpacked(value, shape)
+        return looping.unpacked(value, shape)
+
+    def tensor(self, value: Any, given: bool = False) -> Any:
+        """A value, or an argument that was `given`, that is used as only a tensor is."""
+        if not isinstance(value, Bag):
+            return value
+        self._guessed()
+        return value.tensor(given=given)
 
     def key(self, key: Any, line: int) -> Any:
-        if self._account is not None and line == self._account.row and any(map(is_standin, _keys(key))):
+        if self._account is not None and line == self._account.row and any(map(_is_unknown, _keys(key))):
             self._account.keyed = True
         return key
 
     # -- statements -------------------------------------------------------------------------------
 
     def loop(self, iterable: Any, shape: Any, turns: str) -> Iterator[Any]:
-        """The flagged loop goes round as often as there are steps; others seldom."""
-        wanted = {"steps": self._project.steps, "around": _AROUND, "other": _OTHER}[turns]
-        if not _is_endless(iterable) and turns == "other":
-            wanted = 64
-        seen: list[Any] = []  # what a loop that ends too early goes over again
-        done = 0
-        for value in _safely(_iterated(iterable)):
-            if done >= wanted:
-                return
-            done += 1
-            if len(seen) < _FEW:
-                seen.append(value)
-            yield _unpacked(value, shape)
-        if turns == "steps":
-            for value in itertools.islice(itertools.cycle(seen) if seen else batches(), wanted - done):
-                yield _unpacked(value, shape)
+        for value in looping.loop(iterable, shape, turns, self._project.steps):
+            self._in_time()
+            yield value
 
     def more(self, place: str, test: Any, turns: str) -> bool:
+        """Whether a `while` goes round once more."""
+        self._in_time()
         self._turns[place] = self._turns.get(place, 0) + 1
-        wanted = {"steps": self._project.steps, "around": _AROUND, "other": _OTHER}[turns]
-        if self._turns[place] > wanted or (not is_standin(test) and not test and turns != "steps"):
+        over = not _is_unknown(test) and not test and turns != "steps"
+        if self._turns[place] > looping.wanted(turns, self._project.steps) or over:
             self._turns[place] = 0
             return False
         return True
 
     def test(self, value: Any, wanted: bool | None, sure: bool, exits: bool, line: int) -> bool:
         """Which way an `if` goes: to the flagged line where nothing but a setting or a stand-in says otherwise."""
-        if wanted is not None and (sure or is_standin(value)):
-            if self._account is not None and (is_standin(value) or bool(value) is not wanted):
-                self._account.assumed.append(line)
+        if wanted is not None and (sure or _is_unknown(value)):
+            if self._account is not None and (_is_unknown(value) or bool(value) is not wanted):
+                self._account.assumed.add(line)
             return wanted
-        if is_standin(value):
+        if _is_unknown(value):
             return not exits
         try:
             return bool(value)
@@ -216,13 +252,20 @@ class Healer:
     def context(self, value: Any) -> Any:
         return value if hasattr(value, "__enter__") else Bag("context")
 
+    def leaving(self) -> None:
+        """The flagged function is about to return."""
+        if self.left is not None:
+            self.left(sys._getframe(1))
+
     def passed(self, line: int) -> None:
-        if self._account is not None and line not in self._account.passed:
-            self._account.passed.append(line)
+        if self._account is not None:
+            self._account.passed.add(line)
 
     def healed(self, line: int, name: str = "") -> Any:
+        self._guessed()
         if self._account is not None and line not in self._account.healed:
-            self._account.healed.append(line)
+            error = sys.exc_info()[1]
+            self._account.healed[line] = f"{type(error).__name__}: {error}".splitlines()[0][:_SAID]
         return Bag(name)
 
     def decorator(self, value: Any) -> Callable[[Any], Any]:
@@ -262,66 +305,16 @@ class Healer:
 
     def star(self, origin: str, namespace: dict[str, Any]) -> None:
         module = self._project.module(origin, self._file)
-        if isinstance(module, types.ModuleType):
-            public = [name for name in vars(module) if not name.startswith("_")]
-            namespace.update(
-                {name: getattr(module, name) for name in getattr(module, "__all__", public) if hasattr(module, name)}
-            )
+        if not isinstance(module, types.ModuleType):
+            return
+        public = getattr(type(module), "public", None)  # of a file of the project
+        plain = [name for name in vars(module) if not name.startswith("_")]
+        names = public(module) if public is not None else getattr(module, "__all__", plain)
+        namespace.update({name: getattr(module, name) for name in names if hasattr(module, name)})
 
 
-class Anything:
-    """A base class that is not there: takes any arguments, and has every attribute."""
-
-    def __init__(self, *_: Any, **__: Any) -> None:
-        pass
-
-    def __init_subclass__(cls, **_: Any) -> None:
-        pass
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        found = Bag(name)
-        object.__setattr__(self, name, found)
-        return found
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        forward = getattr(type(self), "forward", None)
-        return forward(self, *args, **kwargs) if forward is not None else unknown(Bag("call"), args, kwargs)
-
-
-def without_init(owner: type) -> Any:
-    try:
-        made = owner.__new__(owner)  # type: ignore[call-overload]
-    except Exception:
-        return None
-    if isinstance(made, torch.nn.Module):
-        torch.nn.Module.__init__(made)
-    return made
-
-
-def required(function: Any) -> list[inspect.Parameter]:
-    """The parameters to fill: those without a default, or whose default says nothing."""
-    try:
-        parameters = inspect.signature(function, follow_wrapped=False).parameters.values()
-    except (TypeError, ValueError):
-        return []
-    plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    return [one for one in parameters if one.kind in plain and one.default is one.empty]
-
-
-def argument(parameter: inspect.Parameter) -> Any:
-    """A stand-in by what a parameter's annotation and name say."""
-    said = str(parameter.annotation) if parameter.annotation is not parameter.empty else ""
-    if said in ("int", "bool"):
-        return 4
-    if said in ("float", "str"):
-        return 0.5 if said == "float" else "standin"
-    if said.endswith("Tensor") or (not said and parameter.name.lower() in _TENSORS):
-        return payload()
-    if parameter.name in ("epoch", "batch_idx", "step", "i", "idx", "index", "global_step", "epochs", "num_epochs"):
-        return 4
-    return Bag(parameter.name)
+def _is_unknown(value: Any) -> bool:
+    return is_standin(value) or is_guess(value)
 
 
 def _keys(key: Any) -> tuple[Any, ...]:
@@ -333,42 +326,3 @@ def _is_instance(value: Any, kinds: Any) -> Any:
     if isinstance(value, Payload):
         return any(kind is torch.Tensor for kind in kinds) or Bag("isinstance")
     return Bag("isinstance")
-
-
-def _is_endless(iterable: Any) -> bool:
-    """Whether an iterable is a stand-in, or something made of one."""
-    if is_standin(iterable):
-        return True
-    if isinstance(iterable, (enumerate, zip, map, filter, reversed)) or inspect.isgenerator(iterable):
-        return True
-    return isinstance(iterable, range) and len(iterable) > 64
-
-
-def _iterated(iterable: Any) -> Iterator[Any]:
-    try:
-        return iter(iterable)
-    except Exception:
-        return batches()
-
-
-def _safely(values: Iterator[Any]) -> Iterator[Any]:
-    try:
-        yield from values
-    except Exception:
-        return
-
-
-def _unpacked(value: Any, shape: Any) -> Any:
-    """As many values as a target takes, where a stand-in has to be taken apart."""
-    if not shape:
-        return value
-    if is_standin(value):
-        parts = [payload() if isinstance(value, Bag) else value[n] for n in range(len(shape))]
-    else:
-        try:
-            parts = list(value)
-        except Exception:
-            parts = []
-        if len(parts) != len(shape):
-            parts = [Bag("part") for _ in shape]
-    return tuple(_unpacked(part, inner) for part, inner in zip(parts, shape, strict=True))

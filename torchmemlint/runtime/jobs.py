@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from . import program
+from . import program, standins
 
 
 def device(wanted: str) -> str:
@@ -33,6 +33,7 @@ def fixture(arguments: dict[str, Any]) -> list[dict[str, Any]]:
 
 def replay(arguments: dict[str, Any]) -> list[dict[str, Any]]:
     """A snippet with N and with 2N steps."""
+    standins.prepare_torch()
     steps = arguments.pop("steps")
     return [program.run(program.Request.of({**arguments, "steps": count})).as_dict() for count in (steps, 2 * steps)]
 

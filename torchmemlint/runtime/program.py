@@ -123,10 +123,10 @@ def run(request: Request) -> Run:
                     request = replace(request, at=made.looks)
                     at_exit.append(("stand-ins", standins.PARAMETER))
                     standins.SCALARS[:] = [ledger.shrink]
-                    observer = Observer(request, frozenset([made.code]), ledger, recorder, result, at_exit)
-                    with observer.watching():
-                        made.run()
-                    result.account = asdict(made.account)
+                    observer = Observer(request, frozenset(), ledger, recorder, result, at_exit)
+                    made.healer.left = observer.left
+                    made.run()
+                    result.account = made.account.as_dict()
                 else:
                     module = load(request)
                     function = _function(module, request.function)
@@ -196,11 +196,15 @@ class Observer:
         try:
             self._glance(code)
             if close:
-                self._calls += 1
-                if self._request.at in (None, self._calls):
-                    self._look_closely(frame)
+                self.left(frame)
         finally:
             self._busy = False
+
+    def left(self, frame: FrameType) -> None:
+        """A function that is looked at closely is about to return."""
+        self._calls += 1
+        if self._request.at in (None, self._calls):
+            self._look_closely(frame)
 
     def _glance(self, code: CodeType) -> None:
         name = getattr(code, "co_qualname", code.co_name)
@@ -238,7 +242,10 @@ class Observer:
 
 
 def frames(frame: FrameType | None) -> list[FrameType]:
+    """The program's own frames, from this one out: those of the recorder that it called are left out."""
     found = []
+    while frame is not None and frame.f_code.co_filename.startswith(_HERE):
+        frame = frame.f_back
     while frame is not None and not frame.f_code.co_filename.startswith(_HERE):
         found.append(frame)
         frame = frame.f_back

@@ -1,6 +1,6 @@
 """Code rewritten so that it runs with stand-ins: whatever fails gives a stand-in, and loops end.
 
-Calls, attributes, items and operators go through the object called `NAME` (see `snippet.Healer`), which tries them and
+Calls, attributes, items and operators go through the object called `NAME` (see `healing.Healer`), which tries them and
 answers with a stand-in where they fail. Statements that fail all the same are passed over, and their line is noted.
 Tests that lead to the flagged statement and depend on nothing that the program computes are taken to hold.
 """
@@ -11,7 +11,7 @@ import ast
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from . import watch
+from . import evidence, watch
 
 NAME = "__standins__"
 _Statement = TypeVar("_Statement", bound=ast.stmt)
@@ -22,7 +22,6 @@ _COMPOUND = (
     ast.FunctionDef, ast.ClassDef, ast.For, ast.While, ast.If, ast.With, ast.Try, ast.Import, ast.ImportFrom,
     ast.Global, ast.Nonlocal, ast.Pass, ast.Break, ast.Continue,
 )  # fmt: skip
-_EXITS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 
 
 class Unrunnable(Exception):
@@ -59,18 +58,16 @@ class _Guard(ast.NodeTransformer):
         self._around = set(map(id, loops[1:]))
         self._names = 0
         functions = [node for node in flagged if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
-        self._computed = {
-            node.id
-            for function in functions
-            for node in ast.walk(function)
-            if isinstance(node, ast.Name) and _stores(node)
-        }
+        self._outermost = id(functions[-1]) if functions else 0
+        self._computed = evidence.computed(functions)
+        self._guards = evidence.guards(flagged)
+        self._tensors: set[str] = set()  # of the function that is rewritten
 
     # -- expressions ------------------------------------------------------------------------------
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         called = node.func
-        if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name) and called.value.id == watch.NAME:
+        if _is_watched(node):
             node.args = [self.visit(arg) for arg in node.args]
             return node
         if isinstance(called, ast.Name) and called.id in _LEFT_ALONE:
@@ -130,7 +127,8 @@ class _Guard(ast.NodeTransformer):
 
     def visit_Module(self, node: ast.Module) -> ast.Module:
         first = [one for one in node.body if isinstance(one, ast.ImportFrom) and one.module == "__future__"]
-        node.body = first + self._body([one for one in node.body if one not in first])
+        body = self._body([one for one in node.body if one not in first])
+        node.body = first + (_leaving(body) if self._flagged and not self._outermost else body)
         return node
 
     def _body(self, body: list[ast.stmt], *, in_class: bool = False) -> list[ast.stmt]:
@@ -166,6 +164,7 @@ class _Guard(ast.NodeTransformer):
         return _at(statement, ast.Try([statement], [handler], [], []))
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.stmt:
+        outer, self._tensors = self._tensors, evidence.tensors(node)
         node.decorator_list = [_method("decorator", self.visit(one)) for one in node.decorator_list]
         node.returns = None
         arguments = node.args
@@ -174,13 +173,28 @@ class _Guard(ast.NodeTransformer):
                 one.annotation = _constant(ast.unparse(one.annotation))
         arguments.defaults = [self.visit(one) for one in arguments.defaults]
         arguments.kw_defaults = [one and self.visit(one) for one in arguments.kw_defaults]
-        node.body = self._body(node.body)
+        given = [one.arg for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+        known: list[ast.stmt] = [
+            _at(
+                node,
+                ast.Assign(
+                    [ast.Name(name, ast.Store())], _method("tensor", ast.Name(name, ast.Load()), _constant(True))
+                ),
+            )
+            for name in given
+            if name in self._tensors
+        ]
+        body = known + self._body(node.body)
+        node.body = _leaving(body) if id(node) == self._outermost else body
+        self._tensors = outer
         return node
 
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.stmt:
         plain = ast.FunctionDef(
             **{name: getattr(node, name) for name in ast.FunctionDef._fields if hasattr(node, name)}
         )
+        if id(node) == self._outermost:
+            self._outermost = id(plain)
         return self.visit_FunctionDef(ast.copy_location(plain, node))
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.stmt:
@@ -216,10 +230,24 @@ class _Guard(ast.NodeTransformer):
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:
         shapes = [shape for shape in map(_shape, node.targets) if shape]
+        known = any(isinstance(target, ast.Name) and target.id in self._tensors for target in node.targets)
         self.generic_visit(node)
         if shapes:
             node.value = _method("unpacked", node.value, _constant(shapes[0]))
+        elif known and _is_watched(node.value):  # known before it is looked at
+            node.value.args[-1] = _method("tensor", node.value.args[-1])  # type: ignore[attr-defined]
+        elif known:
+            node.value = _method("tensor", node.value)
         return node
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
+        """`x += y` as `x = augmented(x, y)`, which changes in place what can be; into items as it stands."""
+        loaded = ast.parse(ast.unparse(node.target), mode="eval").body
+        self.generic_visit(node)
+        if isinstance(node.target, ast.Subscript):
+            return node
+        value = _method("augmented", _constant(type(node.op).__name__), self.visit(loaded), node.value)
+        return _at(node, ast.Assign([node.target], value))
 
     def visit_For(self, node: ast.For) -> ast.stmt:
         steps = _constant(self._turns(node))
@@ -251,14 +279,13 @@ class _Guard(ast.NodeTransformer):
         return "steps" if id(node) == self._innermost else "around" if id(node) in self._around else "other"
 
     def visit_If(self, node: ast.If) -> ast.stmt:
-        wanted = None
+        wanted = False if id(node) in self._guards else None
         if any(id(one) in self._flagged for one in node.body):
             wanted = True
         elif any(id(one) in self._flagged for one in node.orelse):
             wanted = False
-        exits = bool(node.body) and isinstance(node.body[-1], _EXITS) and wanted is None and not node.orelse
-        names = {one.id for one in ast.walk(node.test) if isinstance(one, ast.Name)}
-        sure = _is_setting(node.test) and not names & self._computed
+        exits = wanted is None and evidence.exits(node)
+        sure = evidence.is_setting(node.test, self._computed)
         test = self.visit(node.test)
         node.test = _method("test", test, _constant(wanted), _constant(sure), _constant(exits), _constant(node.lineno))
         node.body, node.orelse = self._body(node.body), self._body(node.orelse) if node.orelse else []
@@ -289,6 +316,17 @@ class _Guard(ast.NodeTransformer):
         return _at(node, ast.Expr(_method("healed", _constant(node.lineno))))
 
 
+def _leaving(body: list[ast.stmt]) -> list[ast.stmt]:
+    """The body of what is run, and what is told at its end."""
+    return [ast.Try(body, [], [], [ast.Expr(_method("leaving"))])]
+
+
+def _is_watched(node: ast.expr) -> bool:
+    """A call of the recorder's, made by `watch`."""
+    called = node.func if isinstance(node, ast.Call) else None
+    return isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name) and called.value.id == watch.NAME
+
+
 def _stores(name: ast.Name) -> bool:
     return isinstance(name.ctx, ast.Store)
 
@@ -301,15 +339,6 @@ def _as_slice(key: ast.expr) -> ast.expr:
     if isinstance(key, ast.Tuple):
         return ast.Tuple([_as_slice(part) for part in key.elts], ast.Load())
     return key
-
-
-def _is_setting(test: ast.expr) -> bool:
-    """Whether a test asks only for what was configured: names and attributes, compared with constants at most."""
-    parts = (
-        ast.Name, ast.Attribute, ast.Constant, ast.UnaryOp, ast.Not, ast.BoolOp, ast.And, ast.Or, ast.Load, ast.Compare,
-        ast.Is, ast.IsNot, ast.Eq, ast.NotEq, ast.In, ast.NotIn,
-    )  # fmt: skip
-    return all(isinstance(node, parts) for node in ast.walk(test))
 
 
 def _at(place: ast.stmt, new: _Statement) -> _Statement:

@@ -9,50 +9,35 @@ something unknown gives a tensor if tensors went in, with a graph as a model's o
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 
+from . import words
+from .unknowns import Real, Whole, Word, guess
+
 SIZE = 1024  # floats of a payload: 4096 bytes
 NUMBER = 4  # what a bag is where a number is needed
 _MOST = 32  # items of a bag; loops that need more go over them again
 _ACTIVATIONS = 4  # that an unknown model saves
-_PLAIN = frozenset(
-    """grad_fn is_leaf grad requires_grad requires_grad_ detach detach_ untyped_storage storage data_ptr register_hook
-    retain_grad _backward_hooks device dtype layout is_cuda is_cpu is_sparse is_floating_point is_complex is_quantized
-    output_nr _version __hash__ data clone element_size is_meta is_inference is_nested retains_grad names type_as
-    is_mkldnn is_contiguous _is_view is_mps is_xpu itemsize _base _cdata share_memory_ is_shared nbytes""".split()
-)
-_VIEWS = frozenset(
-    """__getitem__ view reshape squeeze unsqueeze transpose permute select narrow expand flatten T mT t view_as movedim
-    swapaxes unflatten expand_as H mH real diagonal""".split()
-)
-_COPIES = frozenset("cpu cuda to float half double bfloat16 contiguous type long int bool".split())
-_INPLACE = frozenset("__iadd__ __isub__ __imul__ __itruediv__ __ifloordiv__ __imod__ __setitem__ __ipow__".split())
-_COMPARES = frozenset("__lt__ __le__ __gt__ __ge__ __eq__ __ne__ lt le gt ge eq ne argmax argmin isnan isinf".split())
-_LOSSES = frozenset(("mean", "sum", "norm", "cross_entropy", "nll_loss", "kl_div", "binary_cross_entropy_with_logits"))
-_SILENT = frozenset(
-    """step zero_grad train eval log info debug warning error print write add_scalar add_scalars close save
-    set_description set_postfix set_postfix_str barrier synchronize empty_cache log_dict add_image add_histogram
-    register_buffer register_parameter add_module flush wait""".split()
-)
 SCALARS: list[Callable[[torch.Tensor], None]] = []  # told of tensors that turn out to have one element
 PARAMETER: list[torch.Tensor] = []  # of all unknown models; made when first needed
 
 
 def _shape() -> Shape:
-    return Shape((NUMBER, NUMBER, NUMBER, NUMBER))
+    return Shape([Whole(NUMBER)] * 4)
 
 
 class Shape(tuple):  # type: ignore[type-arg]
     """A shape that has as many dimensions as are asked for."""
 
     def __getitem__(self, key: Any) -> Any:
-        return Shape(tuple.__getitem__(self, key)) if isinstance(key, slice) else NUMBER
+        return Shape(tuple.__getitem__(self, key)) if isinstance(key, slice) else Whole(NUMBER)
 
     def numel(self) -> int:
-        return SIZE
+        return Whole(SIZE)
 
 
 class Payload(torch.Tensor):
@@ -83,10 +68,10 @@ class Payload(torch.Tensor):
         return NUMBER
 
     def items(self) -> list[tuple[str, Payload]]:
-        return [("item", _wrapped(_alias(self)))]
+        return [(Word("item"), _wrapped(_alias(self)))]
 
     def keys(self) -> list[str]:
-        return ["item"]
+        return [Word("item")]
 
     def values(self) -> Any:
         return [_wrapped(_alias(self))]
@@ -146,23 +131,26 @@ def _alias(tensor: torch.Tensor) -> torch.Tensor:
 
 def _operation(func: Any, name: str, args: Any, kwargs: Any) -> Any:
     first = args[0] if args else None
-    if name in _PLAIN:
+    if name in words.PLAIN:
         result = func(*args, **kwargs)
         return _wrapped(result) if issubclass(type(result), torch.Tensor) and type(first) is Payload else result
     special = _SPECIAL.get(name)
     if special is not None:
         return special(args, kwargs)
-    if name in _VIEWS and isinstance(first, torch.Tensor):
+    if name in words.VIEWS and isinstance(first, torch.Tensor):
         return _wrapped(_alias(first))
-    if name in _COPIES and isinstance(first, torch.Tensor):
+    if name in words.COPIES and isinstance(first, torch.Tensor):
         return _wrapped(first.clone())
-    if (name in _INPLACE or (name.endswith("_") and not name.endswith("__"))) and isinstance(first, torch.Tensor):
+    if (name in words.INPLACE or (name.endswith("_") and not name.endswith("__"))) and isinstance(first, torch.Tensor):
         return _in_place(first, tensors_in([*args[1:], *kwargs.values()]))
     tensors = tensors_in([*args, *kwargs.values()])
-    if name in _COMPARES:
+    if name in words.WITHOUT_GRAPH:
         tensors = [tensor.detach() for tensor in tensors]
+    if name in words.PAIRS or (name in words.PAIRS_BY_DIMENSION and (isinstance(args[-1], int) or "dim" in kwargs)):
+        pair = getattr(torch.return_types, name)
+        return pair((mixed(tensors), mixed([tensor.detach() for tensor in tensors])))
     result = mixed(tensors)
-    if (name in _LOSSES and len(args) == len(tensors) and not kwargs) or name.endswith("_loss"):
+    if (name in words.LOSSES and len(args) == len(tensors) and not kwargs) or name.endswith("_loss"):
         _is_scalar(result)
     return result
 
@@ -175,13 +163,13 @@ def _is_scalar(tensor: torch.Tensor) -> None:
 
 def _item(args: Any, kwargs: Any) -> float:
     _is_scalar(args[0])
-    return 0.5
+    return Real(0.5)
 
 
 def method(name: str, owner: torch.Tensor, args: Any, kwargs: Any) -> Any:
     """What a method of a tensor gives that cannot be called with these arguments."""
     with torch._C.DisableTorchFunctionSubclass():
-        return _operation(None, name if name not in _PLAIN else "", (owner, *args), kwargs)
+        return _operation(None, name if name not in words.PLAIN else "", (owner, *args), kwargs)
 
 
 def mixed(tensors: list[torch.Tensor]) -> Payload:
@@ -231,17 +219,17 @@ def _gradients(args: Any, kwargs: Any) -> Any:
 
 _SPECIAL: dict[str, Any] = {
     "item": _item,
-    "tolist": lambda args, kwargs: [0.5] * NUMBER,
+    "tolist": lambda args, kwargs: [Real(0.5)] * NUMBER,
     "numpy": lambda args, kwargs: args[0].detach().numpy(),
     "__array__": lambda args, kwargs: args[0].detach().numpy(),
     "backward": _backward,
-    "numel": lambda args, kwargs: SIZE,
-    "nelement": lambda args, kwargs: SIZE,
-    "dim": lambda args, kwargs: 2,
-    "ndim": lambda args, kwargs: 2,
-    "ndimension": lambda args, kwargs: 2,
+    "numel": lambda args, kwargs: Whole(SIZE),
+    "nelement": lambda args, kwargs: Whole(SIZE),
+    "dim": lambda args, kwargs: Whole(2),
+    "ndim": lambda args, kwargs: Whole(2),
+    "ndimension": lambda args, kwargs: Whole(2),
     "shape": lambda args, kwargs: _shape(),
-    "size": lambda args, kwargs: NUMBER if len(args) > 1 or kwargs else _shape(),
+    "size": lambda args, kwargs: Whole(NUMBER) if len(args) > 1 or kwargs else _shape(),
     "equal": lambda args, kwargs: True,
     "allclose": lambda args, kwargs: True,
 }
@@ -261,6 +249,11 @@ class Bag:
         found = Bag(f"{self.__dict__.get('_name', '')}.{name}")
         self.__dict__[name] = found
         return found
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "data" and isinstance(value, torch.Tensor):
+            value = value.detach()  # as PyTorch does: what is set as data is kept without its graph
+        self.__dict__[name] = value
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return unknown(self, args, kwargs)
@@ -298,17 +291,27 @@ class Bag:
         kept = self.__dict__.get("_list")
         return kept.pop() if kept else Bag(f"{self._name}.pop()")
 
-    def items(self) -> list[tuple[str, Any]]:
-        return [("item", payload())]
+    def items(self) -> Items:
+        return Items((Word(f"item{n}"), payload()) for n in range(NUMBER))
 
-    def keys(self) -> list[str]:
-        return ["item"]
+    def keys(self) -> Items:
+        return Items(Word(f"item{n}") for n in range(NUMBER))
 
-    def values(self) -> list[Any]:
-        return [payload()]
+    def values(self) -> Items:
+        return Items(payload() for _ in range(NUMBER))
 
     def __iter__(self) -> Iterator[Any]:
         return itertools.islice(batches(), _MOST)
+
+    def tensor(self, *, given: bool = False) -> Payload:
+        """This, once it is known to be a tensor: always the same one, with a graph unless it is data or was given."""
+        if "_tensor" not in self.__dict__:
+            self.__dict__["_tensor"] = payload() if given or self.is_data() else _computed([])
+        return self.__dict__["_tensor"]  # type: ignore[no-any-return]
+
+    def is_data(self) -> bool:
+        """Whether its name says that it is a tensor of data: `batch.images`, `batch['images']`."""
+        return re.split(r"\W+", self._name.rstrip("']\""))[-1].lower() in words.DATA
 
     def __len__(self) -> int:
         return NUMBER
@@ -354,12 +357,16 @@ class Bag:
         return -NUMBER
 
 
+class Items(list):  # type: ignore[type-arg]
+    """What is in something unknown: how many there are is not known either."""
+
+
 def _arithmetic(name: str) -> Any:
     def operate(self: Bag, other: Any) -> Any:
         if issubclass(type(other), torch.Tensor):
             return mixed([other])
         if isinstance(other, (int, float)):
-            return getattr(type(other), name)(type(other)(NUMBER), other)
+            return guess(getattr(type(other), name)(type(other)(NUMBER), other))
         return Bag(name)
 
     return operate
@@ -376,17 +383,21 @@ def unknown(callee: Any, args: Any, kwargs: Any) -> Any:
     """What a call of something unknown gives."""
     name = str(getattr(callee, "_name", "") if isinstance(callee, Bag) else getattr(callee, "__name__", ""))
     last = name.rpartition(".")[2]
-    tensors = tensors_in([*args, *kwargs.values()])
+    given = [*args, *kwargs.values()]
+    tensors = tensors_in(given) or [one.tensor() for one in given if isinstance(one, Bag) and one.is_data()]
     if last in ("backward", "manual_backward") and tensors:
         for tensor in tensors:
             _backward((tensor,), {})
         return None
     if last == "detach" and not args and isinstance(callee, Bag):
         return payload()
-    if last in _SILENT or not tensors:
+    if last in words.SILENT or not tensors:
         return Bag(f"{name}()")
-    if not isinstance(callee, (Bag, Payload)):
-        return mixed(tensors)
+    return _computed(tensors) if isinstance(callee, (Bag, Payload)) else mixed(tensors)
+
+
+def _computed(tensors: list[torch.Tensor]) -> Payload:
+    """The output of an unknown model."""
     if not PARAMETER:
         PARAMETER.append(torch.rand(SIZE, requires_grad=True))  # torchmemlint: ignore[TML301] -- one run of a child
     result = mixed([*tensors, PARAMETER[0]])
@@ -411,3 +422,11 @@ def tensors_in(values: Any, depth: int = 3) -> list[torch.Tensor]:
 
 def is_standin(value: Any) -> bool:
     return bool(getattr(type(value), "standin", False))
+
+
+def prepare_torch() -> None:
+    """What does not matter here is left out: that large parameters are initialised, and that values are checked."""
+    for name in dir(torch.nn.init):
+        if name.endswith("_") and not name.startswith("_"):
+            setattr(torch.nn.init, name, lambda tensor, *_, **__: tensor)
+    torch.distributions.Distribution.set_default_validate_args(False)

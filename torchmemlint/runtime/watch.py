@@ -66,10 +66,14 @@ class Recorder:
 
     def value(self, site: int, value: Any) -> Any:
         """Note what goes into the statement, and hand it on."""
+        self.records[site].opaque += _is_opaque(value)
+        return self.argument(site, value)
+
+    def argument(self, site: int, value: Any) -> Any:
+        """Note an argument of what computes the value, and hand it on."""
         if os.getpid() != self._process:
             return value
         record = self.records[site]
-        record.opaque += _is_opaque(value)
         for item in _parts(value):
             if issubclass(type(item), torch.Tensor):
                 record.tensors += 1
@@ -80,13 +84,17 @@ class Recorder:
                 continue
         return value
 
+    def put(self, site: int, *targets: Any) -> None:
+        """Note that the statement was done, which put something into its targets."""
+        self.records[site].into += any(_is_opaque(target) for target in targets)
+        self.hit(site, *targets)
+
     def hit(self, site: int, *targets: Any) -> None:
         """Note that the statement was done, and look at what was stored, unless that was done often enough."""
         if os.getpid() != self._process:
             self._below[site][:8] = (self.hits_below(site) + 1).to_bytes(8, "little")
             return
         record = self.records[site]
-        record.into += any(_is_opaque(target) for target in targets)
         record.hits += 1
         if record.hits > _EVERY and record.hits % record.stride:
             return
@@ -226,7 +234,8 @@ def _rewritten(statement: ast.stmt, site: Site) -> list[ast.stmt]:
     _wrap_values(statement, site)
     if isinstance(statement, (ast.Return, ast.Raise, ast.Break, ast.Continue, ast.Pass)):
         return [_call(site, "hit", statement), _without_gradients(statement, site)]
-    return [_without_gradients(statement, site), _call(site, "hit", statement, *targets)]
+    done = "put" if isinstance(statement, (ast.Expr, ast.AugAssign)) else "hit"
+    return [_without_gradients(statement, site), _call(site, done, statement, *targets)]
 
 
 def _wrap_values(statement: ast.stmt, site: Site) -> None:
@@ -236,10 +245,11 @@ def _wrap_values(statement: ast.stmt, site: Site) -> None:
         return
     called = value.value if isinstance(value, ast.Await) else value
     if isinstance(called, ast.Call) and not _is_super(called):
-        called.args = [arg if isinstance(arg, ast.Starred) else _handed(site, arg) for arg in called.args]
+        what = "value" if isinstance(statement, ast.Expr) else "argument"
+        called.args = [arg if isinstance(arg, ast.Starred) else _handed(site, arg, what) for arg in called.args]
         for keyword in called.keywords:
             if keyword.arg is not None:
-                keyword.value = _handed(site, keyword.value)
+                keyword.value = _handed(site, keyword.value, what)
     if not isinstance(value, (ast.Yield, ast.YieldFrom)):
         statement.value = _handed(site, value)  # type: ignore[attr-defined]
     elif isinstance(value, ast.Yield) and value.value is not None:
@@ -278,8 +288,8 @@ def _is_super(call: ast.Call) -> bool:
     return isinstance(call.func, ast.Name) and call.func.id == "super"
 
 
-def _handed(site: Site, value: ast.expr) -> ast.expr:
-    function = ast.Attribute(ast.Name(NAME, ast.Load()), "value", ast.Load())
+def _handed(site: Site, value: ast.expr, what: str = "value") -> ast.expr:
+    function = ast.Attribute(ast.Name(NAME, ast.Load()), what, ast.Load())
     return ast.copy_location(ast.Call(function, [ast.Constant(site.id), value], []), value)
 
 
