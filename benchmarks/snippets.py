@@ -1,178 +1,127 @@
 #!/usr/bin/env python3
 """How far `verify PATHS` gets on functions of real packages that it cannot run for real.
 
-    snippets.py PACKAGES [--count 200] [--seed 1] [--show]
+    snippets.py PACKAGES [--count 200] [--releases 3] [--seed 1] [--show]
 
-Takes functions with a loop in which a value is a tensor by its use (`.backward()`, `.item()` or `.detach()` is called
-on it), sampled by a seed, and runs each as it is and as un-fix mutants: what is computed in the loop is also put into
-a list (planted), and an `.item()` that is stored is taken away. Prints for how many the runner reaches a verdict that
-it trusts, how many of those mutants are confirmed, and every unchanged function that is.
+Takes functions with a loop that computes a tensor, sampled by a seed, and runs each as it is and as un-fix mutants (see
+`snippet_samples.py`). Prints for how many the runner reaches a verdict that it trusts, how many mutants of those are
+confirmed, and every unchanged function that is: each of these must have a reason.
 """
 
 from __future__ import annotations
 
-import ast
 import collections
+import os
 import pathlib
-import random
 import re
-import tempfile
+import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import click
+from snippet_samples import Mutant, Sample, sampled
 
 from torchmemlint.finding import Finding, Location, Retains, Verdict
 from torchmemlint.runtime import flagged
 from torchmemlint.runtime.client import Server
 from torchmemlint.runtime.isolation import Limits
 
-Function = ast.FunctionDef | ast.AsyncFunctionDef
-Mutant = tuple[str, str, int]
-_WITH_GRAPH = ("backward", "item", "detach")
 
+@dataclass(frozen=True)
+class Judged:
+    """A verdict and the seconds that it took. `kind`: own (the function as it is), a mutant's, or `un-` and a mutant's:
+    the same place without the mutation.
+    """
 
-@dataclass
-class Sample:
-    """A function, the row at which its value is computed in the loop, and its mutants: kind, text, row."""
-
-    path: pathlib.Path
-    function: str
+    sample: Sample
+    kind: str
     row: int
-    mutants: list[Mutant] = field(default_factory=list)
+    verdict: Verdict
+    seconds: float
+
+    @property
+    def trusted(self) -> bool:
+        return self.verdict.status != "inconclusive"
+
+    def said(self, packages: pathlib.Path) -> str:
+        place = f"{self.sample.path.relative_to(packages)}:{self.row} {self.sample.function}"
+        verdict = self.verdict
+        path = f" [{' -> '.join(verdict.path)}]" if verdict.path else ""
+        return (
+            f"{self.kind:9} {verdict.status:12} {verdict.tier:9} {self.seconds:4.1f} s {place}: {verdict.reason}{path}"
+        )
 
 
-def samples(path: pathlib.Path) -> Iterator[Sample]:
-    """The functions of a file that can be asked about."""
-    text = path.read_text("utf-8", errors="replace")
-    if not any(f".{name}(" in text for name in _WITH_GRAPH) or "import torch" not in text:
-        return
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
-        return
-    scopes = [tree, *(node for node in tree.body if isinstance(node, ast.ClassDef))]
-    for function in (one for scope in scopes for one in scope.body):
-        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            sample = _sample(path, text, function)
-            if sample is not None:
-                yield sample
+def judge(sample: Sample, mutant: Mutant | None, row: int, kind: str, server: Server) -> Judged:
+    """The verdict on one row, as if the linter had reported it: no_grad mutants for their peak, all else for growth."""
+    began = time.monotonic()
+    place, file = Location(row, 1), str(sample.path)
+    retains = Retains.PEAK if kind.endswith("no_grad") else Retains.GROWING
+    finding = Finding("TML102", "sampled", "", file, place, place, retains=retains)
+    case = flagged.Case(finding, flagged.project(file), source=mutant.text if mutant is not None else None)
+    verdict = flagged.verify(case, server).verdict
+    assert verdict is not None
+    return Judged(sample, kind, row, verdict, time.monotonic() - began)
 
 
-def _sample(path: pathlib.Path, text: str, function: Function) -> Sample | None:
-    loops = [node for node in ast.walk(function) if isinstance(node, (ast.For, ast.While))]
-    inside = [node for loop in loops for body in loop.body for node in ast.walk(body)]
-    if not inside or "no_grad" in ast.unparse(function) or "inference_mode" in text:
-        return None  # a number that is kept without a graph is no leak
-    used = {
-        node.func.value.id
-        for node in inside
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr in _WITH_GRAPH
-        and isinstance(node.func.value, ast.Name)
-    }
-    for node in inside:
-        if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call) or len(node.targets) != 1:
-            continue
-        target = node.targets[0]
-        if isinstance(target, ast.Name) and target.id in used and _is_plain(node.value):
-            sample = Sample(path, function.name, node.lineno)
-            sample.mutants = [*_planted(text, function, node, target.id), *_without(text, inside)]
-            return sample
-    return None
-
-
-def _is_plain(call: ast.Call) -> bool:
-    """Not a number already."""
-    return not (isinstance(call.func, ast.Attribute) and call.func.attr in ("item", "detach", "tolist", "numpy"))
-
-
-def _planted(
-    text: str, function: ast.FunctionDef | ast.AsyncFunctionDef, at: ast.Assign, name: str
-) -> Iterator[tuple[str, str, int]]:
-    """Every value of the loop is kept in a list."""
-    lines = text.splitlines()
-    first = function.body[1] if ast.get_docstring(function) and len(function.body) > 1 else function.body[0]
-    end = at.end_lineno or at.lineno
-    if first.lineno > at.lineno or ";" in lines[at.lineno - 1]:
-        return
-    lines.insert(end, " " * at.col_offset + f"kept_here.append({name})")
-    start = min([first.lineno, *(d.lineno for d in getattr(first, "decorator_list", ()))])
-    lines.insert(start - 1, " " * first.col_offset + "kept_here = []")
-    yield "planted", "\n".join(lines) + "\n", end + 2
-
-
-def _without(text: str, inside: list[ast.AST]) -> Iterator[Mutant]:
-    """An `.item()` that is stored is taken away."""
-    lines = text.splitlines()
-    for node in inside:
-        if not isinstance(node, (ast.AugAssign, ast.Expr)) or node.lineno != node.end_lineno:
-            continue
-        line = lines[node.lineno - 1]
-        stored = isinstance(node, ast.AugAssign) or re.match(r"\s*[\w.\[\]'\"]+\.append\(", line)
-        if stored and re.search(r"\w\.item\(\)", line):
-            changed = [*lines]
-            changed[node.lineno - 1] = line.replace(".item()", "")
-            yield "item", "\n".join(changed) + "\n", node.lineno
-            return
-
-
-def judge(sample: Sample, text: str, row: int, server: Server) -> Verdict:
-    """The verdict on one place, as if the linter had reported growth there."""
-    with tempfile.TemporaryDirectory() as folder:
-        file = sample.path
-        if text:
-            file = pathlib.Path(folder) / sample.path.name
-            file.write_text(text, "utf-8")
-        place = Location(row, 1)
-        finding = Finding("TML102", "sampled", "", str(file), place, place, retains=Retains.GROWING)
-        verdict = flagged.verify(flagged.Case(finding, str(sample.path.parent)), server).verdict
-        assert verdict is not None
-        return verdict
+def measure(sample: Sample, server: Server) -> Iterator[Judged]:
+    """The function as it is, and each mutant after the same place without the mutation."""
+    own = judge(sample, None, sample.row, "own", server)
+    yield own
+    for mutant in sample.mutants:
+        before = own
+        if mutant.kind != "planted":
+            before = judge(sample, None, mutant.row_before, f"un-{mutant.kind}", server)
+            yield before
+        if before.trusted:
+            yield judge(sample, mutant, mutant.row, mutant.kind, server)
 
 
 @click.command()
 @click.argument("packages", type=click.Path(exists=True, file_okay=False, path_type=pathlib.Path))
-@click.option("--count", default=200)
-@click.option("--seed", default=1)
+@click.option("--count", default=200, show_default=True)
+@click.option("--releases", default=3, show_default=True, help="Functions of a package with a release to take away.")
+@click.option("--seed", default=1, show_default=True)
 @click.option("--show", is_flag=True, help="Print every verdict.")
-def main(packages: pathlib.Path, count: int, seed: int, show: bool) -> None:
-    files = sorted(packages.rglob("*.py"))
-    random.Random(seed).shuffle(files)
-    taken: list[Sample] = []
-    for path in files:  # one function of a file: files differ more than functions of one do
-        taken += list(samples(path))[:1]
-        if len(taken) >= count:
-            break
-    trusted = planted = caught = 0
-    reasons: collections.Counter[str] = collections.Counter()
-    kinds: collections.Counter[tuple[str, str]] = collections.Counter()
+def main(packages: pathlib.Path, count: int, releases: int, seed: int, show: bool) -> None:
+    packages = packages.resolve()
+    samples = sampled(packages, count, releases, seed)
+    judged: list[Judged] = []
     with Server(device="cpu", limits=Limits(timeout=30.0)) as server:
+        for some in server.map(lambda sample: list(measure(sample, server)), samples):
+            judged += some
+            for one in some:
+                is_mutant = one.kind in ("planted", "item", "no_grad", "clear")
+                if show or (one.verdict.confirmed is not is_mutant and (one.trusted or is_mutant)):
+                    click.echo(one.said(packages))
+    report(judged)
 
-        def measure(sample: Sample) -> tuple[Verdict, list[tuple[str, Verdict]]]:
-            own = judge(sample, "", sample.row, server)
-            if own.status == "inconclusive":
-                return own, []
-            return own, [(kind, judge(sample, text, row, server)) for kind, text, row in sample.mutants]
 
-        for sample, (own, mutants) in zip(taken, server.map(measure, taken), strict=True):
-            place = f"{sample.path.relative_to(packages)}:{sample.row} {sample.function}"
-            trusted += own.status != "inconclusive"
-            if own.status == "inconclusive":
-                reasons[re.sub(r"\d+", "N", own.reason)[:70]] += 1
-            if show or own.confirmed:
-                click.echo(f"{own.status:12} {place}: {own.reason} {' -> '.join(own.path)}")
-            for kind, verdict in mutants:
-                planted += 1
-                caught += verdict.confirmed
-                kinds[kind, verdict.status] += 1
-                if show or not verdict.confirmed:
-                    click.echo(f"  {kind:8} {verdict.status:12} {place}: {verdict.reason}")
-    click.echo(f"{len(taken)} functions: trusted verdicts on {trusted} ({trusted / max(len(taken), 1):.0%})")
-    click.echo(f"{planted} mutants of those: {caught} confirmed ({caught / max(planted, 1):.0%}); {dict(kinds)}")
-    for reason, number in reasons.most_common(12):
+def report(judged: list[Judged]) -> None:
+    own = [one for one in judged if one.kind == "own"]
+    trusted = [one for one in own if one.trusted]
+    mutants = [one for one in judged if one.kind in ("planted", "item", "no_grad", "clear")]
+    caught = [one for one in mutants if one.verdict.confirmed]
+    click.echo(f"{len(own)} functions of {len({one.sample.package for one in own})} packages: {_share(trusted, own)}")
+    click.echo(f"{len(mutants)} mutants of those: {_share(caught, mutants)} confirmed")
+    for kind in sorted({one.kind for one in mutants}):
+        of_kind = [one for one in mutants if one.kind == kind]
+        click.echo(f"  {kind:8} {_share([one for one in caught if one.kind == kind], of_kind)}")
+    tiers = collections.Counter((one.verdict.status, one.verdict.tier) for one in own)
+    click.echo("  ".join(f"{status} ({tier}): {number}" for (status, tier), number in sorted(tiers.items())))
+    seconds = sorted(one.seconds for one in judged[1:])
+    spent = os.times()  # of the server and all that it ran, now that it has ended
+    click.echo(
+        f"seconds per verdict: median {seconds[len(seconds) // 2]:.2f}, 90 % {seconds[len(seconds) * 9 // 10]:.2f}, "
+        f"most {seconds[-1]:.1f}; of the processor {(spent.children_user + spent.children_system) / len(judged):.2f}"
+    )
+    reasons = collections.Counter(re.sub(r"\d+", "N", one.verdict.reason)[:90] for one in own if not one.trusted)
+    for reason, number in reasons.most_common(16):
         click.echo(f"  {number:4} {reason}")
+
+
+def _share(some: list[Judged], of: list[Judged]) -> str:
+    return f"{len(some)} of {len(of)} ({len(some) / max(len(of), 1):.0%})"
 
 
 if __name__ == "__main__":
