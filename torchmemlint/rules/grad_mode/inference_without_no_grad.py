@@ -4,7 +4,8 @@
 Reports the first module call of a path that evaluates, predicts, generates or
 extracts features, when no `backward()` is reachable from it and gradients are
 on: a function with an evaluation name, code after `.eval()`, a request
-handler, a sampling loop.
+handler, a sampling loop. Also a loop that collects what a module computes,
+where the results are detached only when the loop has ended.
 
 ## Why it retains
 `.eval()` changes dropout and normalisation layers; it does not turn recording
@@ -12,7 +13,8 @@ off. Each forward pass still saves the activations its backward pass would
 need, and holds them until the output goes. Nothing grows as long as nothing is
 kept, but the peak is higher: all layers' activations at once where two
 layers' would do. The factor rises with the depth of the model. As soon as an
-output is collected, the whole graph is collected with it (TML102).
+output is collected, the whole graph is collected with it (TML102); a
+`.detach()` after the loop comes when all of them stand in memory.
 
 ## When it is fine
 - `torch.no_grad()`, `torch.inference_mode()` or `set_grad_enabled(False)`
