@@ -28,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...facts.devices import graphs_by_shape
+from ...facts.captured_graphs import graphs_by_shape
 from ...finding import Confidence, Retains
 from .. import Report
 

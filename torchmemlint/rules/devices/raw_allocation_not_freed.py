@@ -2,10 +2,12 @@
 
 ## What it does
 Reports `cudaMalloc`, `caching_allocator_alloc`, `cudaHostRegister` and the
-like in a file without the matching free; a pointer that a function frees
-itself, but leaves behind where it returns or raises before that; and buffers of
-PyCUDA, CuPy and Numba that a method appends to a list on its object, or puts
-into a table under a number, call after call, where nothing takes them out.
+like in a file without the matching free, or in a class or function without it
+where each other one frees only its own; a pointer that a function frees itself,
+but leaves behind where it returns or raises before that; one on an object that
+a larger allocation overwrites; and buffers of PyCUDA, CuPy and Numba that a
+method appends to a list on its object, or puts into a table under a number,
+call after call, where nothing takes them out.
 
 ## Why it retains
 A raw pointer is an integer: nothing is freed when the name goes. An owned
@@ -32,7 +34,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...facts.devices import not_freed
+from ...facts.allocations import not_freed
 from ...finding import Confidence, Remedy, Retains
 from .. import Report
 
@@ -46,7 +48,7 @@ retains: Retains | None = Retains.GROWING
 
 def check(evidence: Evidence) -> Iterator[Report]:
     for slip in not_freed(evidence.program):
-        early = slip.kind.startswith("early ")
+        early, over = slip.kind.startswith("early "), slip.kind.startswith("over ")
         if slip.kind == "piled":
             message = (
                 f"`{slip.name}` gains a device buffer at each call and nothing takes one out: device memory grows with "
@@ -56,6 +58,11 @@ def check(evidence: Evidence) -> Iterator[Report]:
             message = (
                 f"`{slip.kind[6:]}` gives a raw pointer that this function frees, but not on every way out: the memory "
                 f"stays until the process ends; call `{slip.name}` in a `finally`"
+            )
+        elif over:
+            message = (
+                f"`{slip.kind[5:]}` is overwritten with a larger allocation, and nothing frees the one before it: that "
+                f"memory stays until the process ends; call `{slip.name}` first"
             )
         else:
             message = (
@@ -68,7 +75,9 @@ def check(evidence: Evidence) -> Iterator[Report]:
             confidence=Confidence(slip.weight),
             value="device memory",
             holder=slip.name if slip.kind == "piled" else None,
-            release="allocate once and reuse" if slip.kind == "piled" else f"`{slip.name}` in a `finally`",
+            release="allocate once and reuse"
+            if slip.kind == "piled"
+            else f"`{slip.name}` {'first' if over else 'in a `finally`'}",
             related=((slip.other, "leaves without it" if early else "allocated here"),) if slip.other >= 0 else (),
-            remedy=None if slip.kind == "piled" or early else Remedy("free-in-finally", slip.name, sure=False),
+            remedy=None if slip.kind == "piled" or early or over else Remedy("free-in-finally", slip.name, sure=False),
         )
