@@ -38,6 +38,7 @@ class Kept(NamedTuple):
     grows: bool
     function: FunctionFacts
     names: frozenset[str]  # what is called in the `try`
+    process_wide: bool = False  # a global: it keeps the frames of whoever called as well
 
 
 def tries(function: FunctionFacts) -> list[Stmt]:
@@ -70,8 +71,15 @@ def kept(function: FunctionFacts, tried_in: Sequence[Stmt], keeping: Keeping) ->
     for statement in tried_in:
         called = frozenset(last_name(call[2]) for call in calls(statement[2]))
         for _, name, body in statement[3]:
-            if name is not None:
-                yield from _put_away(function, body, {name}, called, keeping)
+            if not _lets_go(body):
+                yield from _put_away(function, body, set() if name is None else {name}, called, keeping)
+
+
+def _lets_go(body: tuple[Stmt, ...]) -> bool:
+    """Whether a clause takes the frames off: `error.__traceback__ = None`, `traceback.clear_frames(...)`."""
+    if any(last_name(call[2]) in _LETS_GO for call in calls(body)):
+        return True
+    return any(target[0] == m.ATTR and target[2] == "__traceback__" for target in _targets(body))
 
 
 def kept_on_exit(facts: FileFacts, cls: ClassFacts, keeping: Keeping) -> Iterator[Kept]:
@@ -119,17 +127,36 @@ def _put_away(
     function: FunctionFacts, body: tuple[Stmt, ...], names: set[str], called: frozenset[str], keeping: Keeping
 ) -> Iterator[Kept]:
     names = set(names)
+    declared = {name for one, _ in statements(function.body) if one[0] == m.GLOBAL for name in one[2]}
     for inner, _ in statements(body):
         if inner[0] == m.ASSIGN and _is_exception(inner[3], names, keeping):
-            names |= {target[1] for target in inner[2] if target[0] == m.NAME}
+            bound = {target[1] for target in inner[2] if target[0] == m.NAME}
+            names |= bound
+            for name in sorted(bound & declared):
+                yield Kept(inner[1], name, name, False, function, called, True)
         place = _place_of(inner, names, keeping)
         if place is None:
             continue
         holder, grows = place
-        root = holder
-        while root[0] in (m.ATTR, m.ITEM):
-            root = root[1]
-        yield Kept(inner[1], _text(holder), last_name(root), grows, function, called)
+        if _root(holder)[0] == m.NAME and _root(holder)[1] not in ("self", "cls"):
+            filed = _filed_in(function, _root(holder))  # `row["error"] = error`, and the row goes into a table
+            holder, grows = (holder, grows) if filed is None else (filed, True)
+        yield Kept(inner[1], _text(holder), last_name(_root(holder)), grows, function, called)
+
+
+def _root(place: Expr) -> Expr:
+    while place[0] in (m.ATTR, m.ITEM):
+        place = place[1]
+    return place
+
+
+def _filed_in(function: FunctionFacts, local: Expr) -> Expr | None:
+    """The attribute or global that a function adds a local container to."""
+    for statement, _ in statements(function.body):
+        place = _place_of(statement, {local[1]}, {})
+        if place is not None and place[1] and _root(place[0]) != local:
+            return place[0]
+    return None
 
 
 def _entered(facts: FileFacts, cls: str) -> tuple[frozenset[str], bool]:

@@ -5,14 +5,18 @@ Reports two things. A clause that does the failed work again while its exception
 is alive: it catches an out-of-memory error and calls what the `try` called, or
 its own function, inside the `except`. And a clause that puts the exception away
 in an attribute, a list or a dictionary which nothing empties, when the `try`
-ran a model, or a function that a decorator was put around did.
+ran a model, or a function that a decorator was put around did. An exception in
+a global is reported as well where a method of a module, or a function with
+tensors at hand, leads to the clause.
 
 ## Why it retains
 An exception refers to its traceback, the traceback to every frame between the
 `raise` and the `except`, and each frame to its locals: inputs, activations,
-losses. Until the clause ends they all live, so a retry inside it allocates on
-top of the failed attempt, and each further recursion adds one more. A stored
-exception keeps its frames for as long as it is stored.
+losses. The frame of the clause refers to those of its callers, too, which keep
+their locals after they have returned. Until the clause ends they all live, so a
+retry inside it allocates on top of the failed attempt, and each further
+recursion adds one more. A stored exception keeps its frames for as long as it
+is stored.
 
 ## When it is fine
 - The clause only notes that it failed; the retry stands after it.
@@ -37,23 +41,16 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...facts import handlers
-from ...facts.knowledge import MODEL_NAMES
-from ...facts.walk import last_name
+from ...facts.at_work import decorated, is_called_at_work, reaches_work
 from ...finding import Confidence, Remedy, Retains
 from .. import Report
 
 if TYPE_CHECKING:
     from ...facts.evidence import Evidence
-    from ...facts.model import FileFacts, FunctionFacts
 
 code = "TML307"
 name = "exception-holds-frames"
 retains: Retains | None = Retains.HELD
-
-_RUNS = MODEL_NAMES | set(
-    """forward generate backward matmul bmm einsum softmax conv1d conv2d conv3d interpolate cdist addmm baddbmm
-    scaled_dot_product_attention multi_head_attention_forward""".split()
-)
 
 
 def check(evidence: Evidence) -> Iterator[Report]:
@@ -79,12 +76,15 @@ def check(evidence: Evidence) -> Iterator[Report]:
         if tries:
             stored += handlers.kept(function, tries, keeping)
             for kept in handlers.lingering(function, keeping):
-                if _reaches_work(evidence, set(kept.names) | _decorated(facts, function)):
+                if reaches_work(evidence.program, set(kept.names) | decorated(facts, function)):
                     yield _while_tried_again(kept)
     for cls in facts.classes:
         stored += handlers.kept_on_exit(facts, cls, keeping)
     for kept in stored:
-        if _runs_model(evidence, kept) and not _emptied(evidence, kept):
+        works = _runs_model(evidence, kept) or (
+            kept.process_wide and is_called_at_work(evidence.program, kept.function)
+        )
+        if works and not _emptied(evidence, kept):
             yield Report(
                 site=kept.site,
                 message=(
@@ -116,20 +116,6 @@ def _while_tried_again(kept: handlers.Kept) -> Report:
     )
 
 
-def _decorated(facts: FileFacts, function: FunctionFacts) -> set[str]:
-    """The functions of the file that are wrapped by the decorator that a function belongs to."""
-    index = next(i for i, one in enumerate(facts.functions) if one is function)
-    for _ in range(3):
-        index = next((i for i, one in enumerate(facts.functions) if index in one.inner), 0)
-        if not index:
-            break
-        name = facts.functions[index].name
-        found = {one.name for one in facts.functions if any(last_name(item) == name for item in one.decorators)}
-        if found:
-            return found
-    return set()
-
-
 def _may_work(evidence: Evidence, retry: handlers.Retry) -> bool:
     """Whether what is tried again does what needs memory: it is not seen, it starts itself over, or it runs a model.
 
@@ -137,23 +123,12 @@ def _may_work(evidence: Evidence, retry: handlers.Retry) -> bool:
     """
     callee = retry.callee.rsplit(".", 1)[-1]
     seen = any(function.name == callee for function in evidence.facts.functions)
-    return not seen or callee == retry.function or _reaches_work(evidence, {callee})
+    return not seen or callee == retry.function or reaches_work(evidence.program, {callee})
 
 
 def _runs_model(evidence: Evidence, kept: handlers.Kept) -> bool:
     """Whether what the `try` does runs a model, here or in what it calls by a name of this file."""
-    return _reaches_work(evidence, set(kept.names) | _decorated(evidence.facts, kept.function))
-
-
-def _reaches_work(evidence: Evidence, names: set[str]) -> bool:
-    by_name = {function.name: function for function in evidence.facts.functions}
-    seen = set[str]()
-    for _ in range(4):
-        if names & _RUNS:
-            return True
-        seen |= names
-        names = {called for name in names if name in by_name for called in by_name[name].calls} - seen
-    return False
+    return reaches_work(evidence.program, set(kept.names) | decorated(evidence.facts, kept.function))
 
 
 def _emptied(evidence: Evidence, kept: handlers.Kept) -> bool:
