@@ -12,7 +12,7 @@ from .callbacks import objects_in
 from .holders import captured, heavy_objects
 from .machine import Frame, Machine
 from .model import Site
-from .values import MAYBE, Class, Function, Light, Obj, Tensor, Value
+from .values import MAYBE, Bound, Class, Function, Light, Obj, Partial, Tensor, Value
 
 
 class Cycle(NamedTuple):
@@ -28,6 +28,15 @@ def note_cycle(machine: Machine, frame: Frame, owner: Obj, name: str, value: Val
     """`self.name = self.method`, `self.name = lambda: self.x`."""
     if owner in objects_in(machine, [value]):
         machine.note("cycle", site, frame, (owner, name))
+
+
+def note_callbacks(machine: Machine, keeper: Obj, given: list[Value]) -> None:
+    """Note on a scheduler, loader or the like the functions that it is made with and keeps."""
+    lists = [atom for value in given for atom in value if type(atom) is Obj and atom.kind in ("list", "tuple")]
+    values = [*given, *(part for one in lists for part in one.fields.values())]
+    callbacks: Value = tuple(atom for value in values for atom in value if type(atom) in (Bound, Partial, Function))
+    if callbacks:
+        machine.put(keeper.fields, "$callbacks", callbacks)
 
 
 def note_recursion(machine: Machine, function: Function) -> None:

@@ -98,6 +98,9 @@ MODULE_METHODS: Final = frozenset(
     zero_grad""".split()
 )
 
+# What keeps a function that it is made with, for as long as it lives [docs; measured].
+KEEPS_CALLBACKS: Final = frozenset("LambdaLR MultiplicativeLR defaultdict DataLoader".split())
+
 # Methods that only modules have [docs]: calling one on a value says what it is [common].
 MODULE_EVIDENCE: Final = frozenset(
     """parameters named_parameters named_modules modules named_buffers buffers children named_children

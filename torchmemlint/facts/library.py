@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import contexts, knowledge
+from .cycles import note_callbacks
 from .machine import Frame, Machine
 from .model import Site
 from .python import SPECIAL, SPECIAL_ROOTS, call_builtin
@@ -90,7 +91,7 @@ def _call_torch(machine: Machine, frame: Frame, dotted: str, args: list[Value], 
     if dotted.startswith("torch.optim."):
         if tail[0].isupper() and "lr_scheduler" not in dotted:
             return (machine.allocate(frame, ("optimizer", site), "optimizer"),)
-        return LIGHT
+        return _scheduler(machine, frame, values, site)
     if tail in knowledge.LOSS_FUNCTIONS:
         return loss(machine, args, kwargs, wide_loss_label(dotted))
     if tail in ("Parameter", "Variable", "UninitializedParameter") and tail[0].isupper():
@@ -110,6 +111,7 @@ def _call_torch(machine: Machine, frame: Frame, dotted: str, args: list[Value], 
     if dotted in ("torch.utils.data.DataLoader",) or tail == "DataLoader":
         made = machine.allocate(frame, ("loader", site), "loader")
         contexts.loader(machine, frame, made, args, kwargs, site)
+        note_callbacks(machine, made, values)
         return (made,)
     if tail in knowledge.FACTORIES:
         wants = constant(kwargs.get("requires_grad", UNKNOWN)) is True
@@ -136,6 +138,13 @@ def _call_torch(machine: Machine, frame: Frame, dotted: str, args: list[Value], 
         size = SCALAR if tail in knowledge.REDUCTIONS and len(values) == 1 else None
         return arithmetic(machine, values, label, size)
     return UNKNOWN
+
+
+def _scheduler(machine: Machine, frame: Frame, values: list[Value], site: Site) -> Value:
+    """`LambdaLR(optimizer, function)` keeps the function; other schedulers are numbers."""
+    obj = machine.allocate(frame, ("scheduler", site), "scheduler")
+    note_callbacks(machine, obj, values)
+    return (obj,) if "$callbacks" in obj.fields else LIGHT
 
 
 def _mode(machine: Machine, frame: Frame, tail: str, args: list[Value], kwargs: Kwargs, site: Site) -> Value:

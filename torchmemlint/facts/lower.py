@@ -274,7 +274,7 @@ def _assign(low: Lowering, node: cst.Assign, site: Site) -> Stmt:
     new, light = _is_new(value), _is_light(low.scope, value)
     for target in targets:
         low.note_target(target, site, new, light)
-        if target[0] == m.ATTR and target[1] == SELF and (value[0] == m.LAMBDA or value[:2] == (m.ATTR, SELF)):
+        if target[0] == m.ATTR and target[1] == SELF and _may_bind(value):
             low.scope.flags |= m.BINDS
         if target[0] == m.NAME:
             low.scope.operands[site] = _operands(value)
@@ -283,6 +283,14 @@ def _assign(low: Lowering, node: cst.Assign, site: Site) -> Stmt:
         elif target[0] == m.NEW and low.scope.loops:
             low.scope.flags |= m.LOCAL
     return (m.ASSIGN, site, targets, value)
+
+
+def _may_bind(value: Expr) -> bool:
+    """Whether a value may be a method of the object, a lambda that refers to it, or something that keeps one."""
+    if value[0] == m.CALL:
+        given = (*value[3], *(item for _, item in value[4]))
+        return any(one[0] == m.LAMBDA or one[:2] == (m.ATTR, SELF) for one in given)
+    return value[0] == m.LAMBDA or value[:2] == (m.ATTR, SELF)
 
 
 def _is_light(scope: _Scope, value: Expr) -> bool:

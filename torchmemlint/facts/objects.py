@@ -161,6 +161,8 @@ def set_attribute(machine: Machine, frame: Frame, owner: Any, name: str, value: 
             machine.derivation.spread(machine.derivation.stored, tensor.node)
     stored = machine.store(frame, owner, name, value, how, site) if value else value
     for atom in stored:
+        if type(atom) is Obj and "$callbacks" in atom.fields and isinstance(owner.cls, Class):
+            note_cycle(machine, frame, owner, name, atom.fields["$callbacks"], site)
         if type(atom) is Obj and not atom.settled:
             atom.home = (owner, name)
         elif type(atom) in (Bound, Partial, Function) and isinstance(owner.cls, Class):
@@ -204,6 +206,8 @@ def call_object(
             machine.note(
                 "recording-on" if name == "start" else "recording-off", site, frame, ("profile", machine.conditions)
             )
+        return LIGHT
+    if obj.kind == "scheduler":
         return LIGHT
     if obj.kind in ("pool", "mp-context", "delayed"):
         return contexts.call_object(machine, frame, obj, name, args, kwargs, site)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .contexts import Context, items_of, pool_method, receiver_of
+from .cycles import note_callbacks
 from .machine import Frame, Machine
 from .model import Site
 from .objects import ANY_NAME, get_attribute, set_attribute
@@ -17,6 +18,7 @@ from .values import (
     ON,
     UNKNOWN,
     Bound,
+    Const,
     External,
     Function,
     Light,
@@ -167,6 +169,7 @@ def _deque(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, si
 
 def _defaultdict(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
     obj = machine.allocate(frame, ("defaultdict", site), "dict")
+    note_callbacks(machine, obj, args[:1])
     if args and not is_light(args[0]):
         made = machine.call(frame, args[0], [], {}, site)
         machine.put(obj.fields, "*", machine.join(obj.fields.get("*", UNKNOWN), made))
@@ -207,10 +210,11 @@ def _copied(machine: Machine, atom: Any) -> Any:
 def _copy_tree(machine: Machine, frame: Frame, obj: Obj, site: Site, depth: int) -> Obj:
     """A deep copy: modules inside belong to the copy, so freezing it freezes them."""
     copy = machine.allocate(frame, ("copy", site, obj.serial), obj.kind, obj.cls, obj.weight)
-    if "$copy" in copy.fields or "$copy" in obj.fields:
+    generation = constant(obj.fields["$copy"]) if "$copy" in obj.fields else 0
+    if "$copy" in copy.fields or generation == 2:  # `x = deepcopy(x)` round after round
         return copy if "$copy" in copy.fields else obj
     copy.unknown = obj.unknown
-    machine.put(copy.fields, "$copy", LIGHT)
+    machine.put(copy.fields, "$copy", (Const(1 if generation == 0 else 2),))
     for field, part in obj.fields.items():
         if depth and field[:1] != "$":
             part = tuple(
