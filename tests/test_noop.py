@@ -1213,8 +1213,45 @@ GUILTY = {
                 parts = [self.embed(x) for x in loader]  # TML201
                 self.table = torch.cat(parts).detach().cpu()
         """,
+    "copies of an average, of which the last are used": """
+        import copy
+
+        class Averages:
+            def __init__(self, model: nn.Module):
+                self.average, self.kept = copy.deepcopy(model), []
+
+            def update(self, step):
+                if step % 100 == 0:
+                    self.kept.append({"step": step, "model": copy.deepcopy(self.average).half()})  # TML303
+
+            def last(self):
+                return self.kept[-3:]
+        """,
 }
 INNOCENT = {
+    "copies of an average, trimmed to the last": """
+        import copy
+
+        class Averages:
+            def __init__(self, model: nn.Module):
+                self.average, self.kept = copy.deepcopy(model), []
+
+            def update(self, step):
+                if step % 100 == 0:
+                    self.kept.append({"step": step, "model": copy.deepcopy(self.average).half()})
+                    del self.kept[:-3]
+        """,
+    "the copy is replaced": """
+        import copy
+
+        class Best:
+            def __init__(self, model: nn.Module):
+                self.model = copy.deepcopy(model)
+
+            def update(self, score):
+                if score > 0:
+                    self.model = copy.deepcopy(self.model)
+        """,
     "attributes-that-are-put-back-all-at-once": """
 class Recorder:
     def __init__(self):

@@ -327,6 +327,232 @@ def test_objects_that_go_with_their_context(parts: tuple[str, str]) -> None:
     check(CONTEXTS.format(*parts))
 
 
+# -- graphs and raw memory ------------------------------------------------------------------------
+
+GRAPHS = """
+_TABLE = {{}}
+
+class Entry:
+    def __init__(self, x):
+        self.graph = torch.cuda.CUDAGraph()
+        self.x = x
+
+def record(x):
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        y = x * 2
+
+    def play(z):
+        x.copy_(z)
+        graph.replay()
+        return y
+
+    return play
+
+class Runner:
+    def __init__(self, sizes):
+        self.sizes, self.entries, self.count = sizes, {{}}, 0
+
+    def run(self, x, rows):
+        {}
+
+    def serve(self, xs):
+        return [self.run(x, {}) for x in xs]
+"""
+GRAPHS_PER_KEY = [
+    ("self.entries[x.shape] = Entry(x)  # TML703", "len(x)"),
+    ("self.entries[rows] = (record(x), x)  # TML703", "len(x)"),
+    ("return self.entries.setdefault(rows, record(x))  # TML703", "x.shape[0]"),
+    ("_TABLE[tuple(x.shape)] = record(x)  # TML703", "len(x)"),
+]
+GRAPHS_OF_FEW_KEYS = [
+    ("self.entries[rows] = Entry(x)", "-(-len(x) // 64) * 64"),
+    ("self.entries[rows] = record(x)", "next_pow2(len(x))"),
+    ("for size in self.sizes:\n            self.entries[size] = Entry(x[:size])", "len(x)"),
+    ("self.entries[rows] = Entry(x)\n        while len(self.entries) > 4:\n            evict(self.entries)", "len(x)"),
+    ("self.entries[rows] = Entry(x)\n        self.entries.popitem()", "len(x)"),
+    ("self.entries[rows] = record(x)(x).shape", "len(x)"),
+    ("entries = {}; entries[rows] = Entry(x); return entries", "len(x)"),
+]
+
+
+@pytest.mark.parametrize("parts", GRAPHS_PER_KEY)
+def test_graphs_for_each_key(parts: tuple[str, str]) -> None:
+    check(GRAPHS.format(*parts))
+
+
+@pytest.mark.parametrize("parts", GRAPHS_OF_FEW_KEYS)
+def test_graphs_for_a_few_keys(parts: tuple[str, str]) -> None:
+    check(GRAPHS.format(*parts))
+
+
+POINTERS = """
+def pinned(x, rt):
+    rt.cudaHostRegister(x.data_ptr(), x.nbytes, 0)
+    try:
+        return x.cuda()
+    finally:
+        rt.cudaHostUnregister(x.data_ptr())
+
+class Arena:
+    def __init__(self, rt):
+        self.rt, self.size, self.base, self.pages = rt, 0, 0, []
+
+    def add(self, page):
+        {}
+
+    def reserve(self, size):
+        {}
+
+    def close(self):
+        {}
+"""
+FREE = "torch.cuda.caching_allocator_delete(self.base)"
+ALLOCATE = "self.base = torch.cuda.caching_allocator_alloc(size)"
+NEVER_FREED = [
+    ("self.rt.cudaHostRegister(page.data_ptr(), 8, 0)  # TML702", "pass", "self.pages.clear()"),
+    ("pass", f"if self.size < size:\n            {ALLOCATE}  # TML702", FREE),
+    ("pass", f"if size > self.size and self.rt:\n            {ALLOCATE}  # TML702\n            self.size = size", FREE),
+]
+FREED = [
+    ("self.rt.cudaHostRegister(page.data_ptr(), 8, 0)", "pass", "self.rt.cudaHostUnregister(self.pages[0].data_ptr())"),
+    ("self.rt.cudaHostRegister(page.data_ptr(), 8, 0)", "pass", "self.pages[0].end(self.rt.cudaHostUnregister)"),
+    ("pass", f"if self.size < size:\n            self.close()\n            {ALLOCATE}", FREE),
+    (
+        "pass",
+        f"if self.size < size:\n            old = self.base\n            {ALLOCATE}\n            self.close()",
+        FREE,
+    ),
+    ("pass", f"if self.size == 0:\n            {ALLOCATE}", FREE),
+    ("pass", f"if size > 0:\n            {ALLOCATE}", FREE),
+    ("pass", ALLOCATE, FREE),  # once, maybe
+]
+
+
+@pytest.mark.parametrize("parts", NEVER_FREED)
+def test_raw_memory_that_nobody_frees(parts: tuple[str, str, str]) -> None:
+    check(POINTERS.format(*parts))
+
+
+@pytest.mark.parametrize("parts", FREED)
+def test_raw_memory_that_its_owner_frees(parts: tuple[str, str, str]) -> None:
+    check(POINTERS.format(*parts))
+
+
+# -- exceptions -----------------------------------------------------------------------------------
+
+ERRORS = """
+import sys, traceback
+
+_PROBLEM = None
+
+def fast():
+    global _PROBLEM
+    try:
+        import fast_ops
+    except ImportError as error:
+        {}
+        return None
+    return fast_ops
+
+def fits(model, x):
+    return model(x).sum().item()
+
+class Block(nn.Module):
+    def forward(self, x):
+        return fast()(x)
+
+class Search:
+    def __init__(self):
+        self.rows = []
+
+    def run(self, model, xs):
+        for x in xs:
+            row = dict(size=len(x))
+            try:
+                row["score"] = fits(model, x)
+            except ValueError:
+                {}
+            self.rows.append(row)
+"""
+KEPT_ERRORS = [
+    ("_PROBLEM = error  # TML307", "pass"),
+    ("_PROBLEM = ('fast_ops', error)  # TML307", "pass"),
+    ("pass", "row['why'] = sys.exc_info()  # TML307"),
+    ("pass", "row['why'] = sys.exc_info()[1]  # TML307"),
+]
+KEPT_WORDS = [
+    ("_PROBLEM = str(error)", "row['why'] = traceback.format_exc()"),
+    ("_PROBLEM = error.with_traceback(None)", "row['why'] = sys.exc_info()[0]"),
+    ("error.__traceback__ = None; _PROBLEM = error", "row = sys.exc_info()[1].args"),
+    ("problem = error", "why = {'error': sys.exc_info()}; print(why)"),
+]
+
+
+@pytest.mark.parametrize("parts", KEPT_ERRORS)
+def test_errors_that_are_kept(parts: tuple[str, str]) -> None:
+    check(ERRORS.format(*parts))
+
+
+@pytest.mark.parametrize("parts", KEPT_WORDS)
+def test_what_an_error_says_is_kept(parts: tuple[str, str]) -> None:
+    check(ERRORS.format(*parts))
+
+
+def test_an_error_of_a_module_without_tensors() -> None:
+    text = ERRORS.format("_PROBLEM = error", "pass")
+    check(text.replace("class Block(nn.Module)", "class Block"))
+
+
+# -- circles --------------------------------------------------------------------------------------
+
+CIRCLE = """
+from torch.optim.lr_scheduler import LambdaLR, StepLR
+
+class Fold:
+    def __init__(self, data, warmup):
+        self.model, self.warmup = nn.Linear(64, 64), warmup
+        self.optimizer = torch.optim.Adam(self.model.parameters())
+        {}
+
+    def rate(self, step):
+        return min(1.0, step / self.warmup)
+
+    def fit(self, xs):
+        for x in xs:
+            self.model(x).sum().backward()
+            self.optimizer.step()
+
+def folds(data):
+    for part in data:
+        fold = Fold(part, 3)
+        fold.fit(part)
+"""
+CIRCLES = [
+    "self.schedule = LambdaLR(self.optimizer, self.rate)  # TML315",
+    "self.schedule = LambdaLR(self.optimizer, lr_lambda=[lambda step: step / self.warmup])  # TML315",
+    "self.loader = torch.utils.data.DataLoader(data, collate_fn=lambda rows: rows[: self.warmup])  # TML315",
+    "self.table = defaultdict(lambda: self.warmup)  # TML315",
+]
+NO_CIRCLES = [
+    "self.schedule = LambdaLR(self.optimizer, lambda step: step / warmup)",
+    "self.schedule = StepLR(self.optimizer, 3)",
+    "schedule = LambdaLR(self.optimizer, self.rate)",
+    "self.loader = torch.utils.data.DataLoader(data, collate_fn=list)",
+    "self.table = defaultdict(list)",
+]
+
+
+@pytest.mark.parametrize("line", CIRCLES)
+def test_objects_that_their_callbacks_hold(line: str) -> None:
+    check(CIRCLE.format(line))
+
+
+@pytest.mark.parametrize("line", NO_CIRCLES)
+def test_objects_that_no_callback_holds(line: str) -> None:
+    check(CIRCLE.format(line))
+
+
 # -- cells ----------------------------------------------------------------------------------------
 
 CELLS = "# %%\nmodel, x = Net(), torch.rand(8, 8)\n# %%\n{}\n# %%\n{}\n"

@@ -81,8 +81,9 @@ def has_parameters(module: Obj) -> bool:
 
 
 def made_in(obj: Obj, loops: Loops) -> bool:
-    """Whether an object was made in the innermost round of these loops, and is not somebody else's."""
-    return bool(loops) and loops[-1] in obj.birth and not obj.unknown
+    """Whether an object was made in the innermost round of these loops, and is not somebody else's; a deep copy of
+    something unknown is one's own."""
+    return bool(loops) and loops[-1] in obj.birth and (not obj.unknown or "$copy" in obj.fields)
 
 
 # -- keys -----------------------------------------------------------------------------------------
