@@ -28,7 +28,7 @@ FACTORIES: Final = frozenset(
 # Tensor methods and functions of `torch` that give Python numbers, shapes, or other light things [docs].
 LIGHT_RESULTS: Final = frozenset(
     """item tolist numpy size dim numel nelement stride element_size data_ptr get_device is_cuda is_contiguous
-    storage_offset is_floating_point type dtype ndimension __len__ __bool__ __float__ __int__ hex share_memory_
+    storage_offset is_floating_point type dtype ndimension __len__ __bool__ __float__ __int__ hex
     is_tensor is_complex get_default_dtype set_default_dtype manual_seed device is_available device_count
     current_device synchronize empty_cache save set_num_threads get_num_threads initial_seed seed
     set_printoptions get_rng_state set_rng_state is_grad_enabled is_inference_mode_enabled is_storage

@@ -7,62 +7,85 @@ from typing import NamedTuple
 
 from . import model as m
 from .contexts import Kept
-from .events import Loops
+from .events import Loops, Trail
 from .machine import Frame, Machine
-from .model import Site
+from .model import Expr, Site, Stmt
 from .places import describe
-from .program import statements
-from .values import SCALAR, Obj
-from .walk import calls
+from .program import Block
+from .values import SCALAR, Class, Function, Obj
+from .walk import blocks, calls, calls_of, last_name, loops
+from .walk import statements as with_tests
 
-_HOLDS_BACK = ("acquire", "join", "wait", "qsize", "full", "sleep", "result", "recv")
+_HOLDS_BACK = ("acquire", "join", "wait", "qsize", "full", "result", "recv")
 
 
 class Put(NamedTuple):
-    site: Site
+    site: Site  # in the home file: of the put, or of the call that leads to it
     name: str
     made: Site
     weight: int
+    put: Site
 
 
 def unbounded_puts(machine: Machine) -> Iterator[Put]:
     """Puts of heavy values into queues without a limit whose other end is elsewhere."""
     read_elsewhere = {id(note.detail) for note in machine.plain if note.kind == "queue-get"}
     seen: set[Site] = set()
-    for site, queue, frame, loops, weight, elsewhere in _puts(machine):
+    for site, trail, queue, frame, around, weight, elsewhere in _puts(machine):
         if queue.bounded or queue.unknown or site in seen or not (elsewhere or id(queue) in read_elsewhere):
             continue
-        if not any(loop.kind in ("loop", "call") and loop not in queue.birth for loop in loops):
+        if not any(loop.kind in ("loop", "call") and loop not in queue.birth for loop in around):
             continue
-        if _held_back(frame):
+        if _held_back(frame.facts.body) or _answered(frame, site):
             continue
-        seen.add(site)
-        yield Put(site, describe(queue, "*", machine).text, queue.site, min(weight, 2))
+        anchor = next((at for at in (site, *reversed(trail)) if machine.is_home(at)), None)
+        if anchor is None or anchor in seen:
+            continue
+        seen.add(anchor)
+        yield Put(anchor, describe(queue, "*", machine).text, queue.site, min(weight, 2), site)
 
 
-def _puts(machine: Machine) -> Iterator[tuple[Site, Obj, Frame, Loops, int, bool]]:
+def _puts(machine: Machine) -> Iterator[tuple[Site, Trail, Obj, Frame, Loops, int, bool]]:
     for note in machine.plain:
         if note.kind == "queue-put":
             kept: Kept = note.detail
             if isinstance(kept.owner, Obj) and kept.what in ("tensor", "array"):
-                yield note.site, kept.owner, note.frame, kept.loops, kept.weight, True
+                yield note.site, note.trail, kept.owner, note.frame, kept.loops, kept.weight, True
     for store in machine.stores:
         owner = store.owner
         if isinstance(owner, Obj) and owner.kind == "queue":
             weight = max((tensor.weight for tensor in store.tensors if tensor.size != SCALAR), default=0)
             if weight > 1:
-                yield store.site, owner, store.frame, store.loops, weight, False
+                yield store.site, store.trail, owner, store.frame, store.loops, weight, False
 
 
-def _held_back(frame: Frame) -> bool:
-    """Whether the loop that puts waits for something else: another queue, a semaphore, an answer."""
-    for statement in statements(frame.facts.body):
-        if statement[0] not in (m.WHILE, m.FOR):
-            continue
-        body = statement[4] if statement[0] == m.FOR else statement[3]
-        for call in calls(body):
-            if call[2][0] != m.ATTR:
-                continue
-            if call[2][2] in _HOLDS_BACK or (call[2][2] == "get" and not call[3]):
+def _held_back(body: Block) -> bool:
+    """Whether the loop that puts waits for something else: another queue, a semaphore, an answer; or sleeps until
+    something is so. A pause in each round waits for nobody."""
+    for loop, inside in loops(body):
+        if any(_waits(call) for statement in inside for call in calls_of(statement)):
+            return True
+        for statement, tests in with_tests(next(blocks(loop))):
+            sleeps = any(last_name(call[2]) == "sleep" for call in calls_of(statement))
+            if sleeps and (tests or not _puts_in(inside)):
                 return True
     return False
+
+
+def _waits(call: Expr) -> bool:
+    return call[2][0] == m.ATTR and (call[2][2] in _HOLDS_BACK or (call[2][2] == "get" and not call[3]))
+
+
+def _answered(frame: Frame, site: Site) -> bool:
+    """Whether another method of the class waits for what comes back: who calls both is never far ahead."""
+    queues = {call[2][1] for call in calls(frame.facts.body) if call[1] == site and call[2][0] == m.ATTR}
+    receiver = frame.receiver
+    if not isinstance(receiver, Obj) or not isinstance(receiver.cls, Class):
+        return False
+    functions = [member for value in receiver.cls.frame.vars.values() for member in value if type(member) is Function]
+    waiting = [call for one in functions for call in calls(one.facts.body) if _waits(call) and call[2][2] == "get"]
+    return any(call[2][1] not in queues for call in waiting)
+
+
+def _puts_in(inside: list[Stmt]) -> bool:
+    return any(last_name(call[2]) in ("put", "put_nowait") for statement in inside for call in calls_of(statement))

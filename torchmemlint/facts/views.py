@@ -13,7 +13,7 @@ from .model import CALLS_PER_STATEMENT, Expr, Stmt
 from .places import describe
 from .program import targets
 from .values import ANY, ATTACHED
-from .walk import loops
+from .walk import last_name, loops, nodes, statements
 
 _KEEP_THE_BASE = frozenset("detach squeeze unsqueeze view transpose t permute movedim numpy".split())
 _ADDS = ("append", "appendleft", "add", "insert", "setdefault")
@@ -36,7 +36,7 @@ def kept(machine: Machine) -> Iterator[View]:
             continue
         if growing(machine, store) is None:
             continue
-        base = _base(store)
+        base = _base(machine, store)
         if not base:
             continue
         if elsewhere is None:
@@ -46,7 +46,7 @@ def kept(machine: Machine) -> Iterator[View]:
             yield View(store, holder.text, base, min(2, max(tensor.weight for tensor in store.tensors)))
 
 
-def _base(store: Store) -> str:
+def _base(machine: Machine, store: Store) -> str:
     """What the stored value is a part of; "" if it is a copy, the whole, or kept as a whole besides."""
     for loop, inside in loops(store.frame.facts.body):
         for statement in inside:
@@ -55,10 +55,52 @@ def _base(store: Store) -> str:
             value = _stored(statement)
             if value is not None and value[0] == m.NAME:
                 value = _made_of(inside, value)
-            base = _part_of(value) if value is not None else None
-            if base is None or _name(base) not in _bound_in(loop, inside) or _kept_whole(inside, base):
+            if value is None:
                 return ""
-            return _name(base)
+            bound = _bound_in(loop, inside)
+            base = _part_of(value)
+            if base is None:
+                return _taken_inside(machine, value, bound)
+            return "" if _kept_whole(inside, base) else _fresh(base, bound)
+    return ""
+
+
+def _fresh(base: Expr, bound: set[str]) -> str:
+    """The name of a tensor that each round has anew: a name that it binds, or the result of a call on one."""
+    root = _root(base)
+    if root[0] == m.NAME:
+        return str(root[1]) if root[1] in bound else ""
+    if root[0] != m.CALL:
+        return ""
+    given = (*root[3], *(item for _, item in root[4]))
+    made = last_name(root) == "pop" or any(p[0] == m.NAME and p[1] in bound for g in given for p in nodes(g))
+    return f"{last_name(root)}(...)" if made and last_name(root) not in ("get", "getattr", "setdefault") else ""
+
+
+def _taken_inside(machine: Machine, value: Expr, bound: set[str]) -> str:
+    """The tensor that a function of the program takes a part of, where the value is what it returns."""
+    while value[0] == m.CALL and value[2][0] == m.ATTR and value[2][2] in _KEEP_THE_BASE:
+        value = value[2][1]
+    if value[0] != m.CALL:
+        return ""
+    name = last_name(value[2])
+    called = [one for unit in machine.units.values() for one in unit.facts.functions if one.name == name]
+    if len(called) != 1:
+        return ""
+    names = [param.name for param in called[0].params if not (called[0].owner >= 0 and param.name in ("self", "cls"))]
+    given = {**dict(zip(names, value[3], strict=False)), **dict(value[4])}
+    inside = {t[1] for one, _ in statements(called[0].body) for t in targets(one) if t[0] == m.NAME}
+    for statement, _ in statements(called[0].body):
+        part = _part_of(statement[2]) if statement[0] == m.RETURN and statement[2] is not None else None
+        if part is None:
+            continue
+        root = _root(part)
+        if root[0] == m.NAME and root[1] in given and root[1] not in inside:
+            found = _fresh(given[root[1]], bound)
+        else:
+            found = _fresh(part, inside | set(given))
+        if found:
+            return found
     return ""
 
 
@@ -102,10 +144,15 @@ def _selects(index: Expr) -> bool:
     return numbers > 0 and whole > 0
 
 
-def _name(base: Expr) -> str:
-    while base[0] in (m.ATTR, m.ITEM):
-        base = base[1]
-    return str(base[1]) if base[0] == m.NAME else ""
+def _root(base: Expr) -> Expr:
+    """`out` of `out.states[0]`, `model(x)` of `model(x).states.detach()`."""
+    while True:
+        if base[0] in (m.ATTR, m.ITEM):
+            base = base[1]
+        elif base[0] == m.CALL and base[2][0] == m.ATTR and base[2][2] in _KEEP_THE_BASE:
+            base = base[2][1]
+        else:
+            return base
 
 
 def _bound_in(loop: Stmt, inside: list[Stmt]) -> set[str]:
@@ -115,4 +162,4 @@ def _bound_in(loop: Stmt, inside: list[Stmt]) -> set[str]:
 
 def _kept_whole(inside: list[Stmt], base: Expr) -> bool:
     """Whether the loop stores the whole tensor as well: then its part costs nothing."""
-    return any(_stored(statement) in (base, (m.NAME, _name(base))) for statement in inside)
+    return any(_stored(statement) in (base, _root(base)) for statement in inside)

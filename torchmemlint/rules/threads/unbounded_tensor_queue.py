@@ -56,7 +56,9 @@ def check(evidence: Evidence) -> Iterator[Report]:
             value="tensors that wait in the queue",
             holder=put.name,
             release="give the queue a limit: `Queue(maxsize=...)`",
-            related=((put.made, "made without a limit here"),) if put.made != put.site else (),
-            remedy=Remedy("add-argument", "maxsize=8", sure=False),
+            related=tuple(
+                note for note in ((put.made, "made without a limit here"), (put.put, "put here")) if note[0] != put.site
+            ),
+            remedy=Remedy("add-argument", "maxsize=8", sure=False) if put.put == put.site else None,
             remedy_site=put.made,
         )
