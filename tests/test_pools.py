@@ -393,6 +393,37 @@ def test_loaders_that_pile_up() -> None:
     check(DATA + LOADERS.format(f"self.loaders.clear(); self.loaders[stage] = {made.format('True')}"))
 
 
+PREPARED = """
+class Prepared:
+    def __init__(self, workers):
+        self.all, self.one, self.workers = [], {{}}, workers
+
+    def prepare(self, loader):
+        self.all.append(loader)%s
+        return loader
+
+    def make(self):
+        return self.prepare(DataLoader(range(9), num_workers=2, persistent_workers=True))
+
+    def loader(self, name):
+        {}
+
+def train(count: int, names):
+    made = Prepared(2)
+    for _ in range(count):
+        for name in names:
+            for batch in made.loader(name):
+                print(batch)
+"""
+
+
+def test_loaders_that_are_made_once() -> None:
+    check(DATA + PREPARED.format("return self.make()") % "  # TML408")
+    once = "if name not in self.one:\n            self.one[name] = self.make()\n        return self.one[name]"
+    check(DATA + PREPARED.format(once) % "")
+    check(DATA + PREPARED.format(once.replace("name not in self.one", "self.one.get(name) is None")) % "")
+
+
 # -- made on import, and shared ---------------------------------------------------------------------
 
 IMPORTED = """

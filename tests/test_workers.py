@@ -124,6 +124,21 @@ def test_a_helper_that_starts_threads() -> None:
 # -- views ----------------------------------------------------------------------------------------
 
 VIEWS = """
+def first(states, mode="cls"):
+    if mode == "mean":
+        return states.mean(1)
+    return states[:, 0]
+
+def own(states):
+    return states[:, 0].clone()
+
+def ends(model, x):
+    states = model(x, x)
+    return states[:, -1]
+
+def weights(model):
+    return model.table[:, 0]
+
 @torch.inference_mode()
 def embed(xs):
     model, kept, last = nn.Transformer().eval(), [], []
@@ -136,6 +151,10 @@ KEPT_VIEWS = [
     "kept.append(states[:, 0])  # TML309",
     "kept.append(states[..., -1, :].detach())  # TML309",
     "first = states[:, 0].squeeze(); kept.append(first)  # TML309",
+    "kept.append(model(x, x)[:, 0])  # TML309",
+    "kept.append(first(states))  # TML309",
+    "kept.append(first(model(x, x).detach()).unsqueeze(1))  # TML309",
+    "kept.append(ends(model, x))  # TML309",
 ]
 COPIES = [
     "kept.append(states[:, 0].clone())",
@@ -147,6 +166,9 @@ COPIES = [
     "kept.append(states); last.append(states[:, 0])",
     "kept = []; kept.append(states[:, 0])",
     "kept.append(states[:, 0].norm().item())",
+    "kept.append(own(states))",
+    "kept.append(first(states).clone())",
+    "kept.append(weights(model))",
 ]
 
 
@@ -249,6 +271,66 @@ def test_one_result_from_each_worker() -> None:
 @pytest.mark.parametrize("line", NOT_SHARED)
 def test_shared_memory_that_is_not_kept(line: str) -> None:
     check(SHARED.format(line))
+
+
+QUEUED = """
+import threading, time
+
+class Reader(threading.Thread):
+    def __init__(self, out, count, room):
+        super().__init__()
+        self.out, self.count, self.room = out, count, room
+
+    def run(self):
+        for index in range(self.count):
+            {}
+
+class Asking:
+    def __init__(self):
+        self.tasks, self.answers = queue.Queue(), queue.Queue()
+        threading.Thread(target=self.work).start()
+
+    def work(self):
+        while True:
+            self.answers.put(self.tasks.get().mean().item())
+
+    def ask(self, x: torch.Tensor):
+        self.tasks.put(x)
+
+    def answer(self):
+        return self.answers.get()
+
+def make(depth=0):
+    return queue.Queue(depth)
+
+def main(count):
+    frames = make()
+    Reader(frames, count, threading.Semaphore(4)).start()
+    asking = Asking()
+    for _ in range(count):
+        asking.ask(frames.get())
+        print(asking.answer())
+"""
+NOT_HELD_BACK = [
+    "self.out.put(torch.rand(64, 64))  # TML504",
+    "self.out.put(torch.rand(64, 64)); time.sleep(0.01)  # TML504",
+]
+HELD_BACK = [
+    "self.out.put(torch.rand(64, 64)); self.room.acquire()",
+    "self.out.put(torch.rand(64, 64))\n            while len(self.out.queue) > 4:\n                time.sleep(0.01)",
+    "self.out.put(index); time.sleep(0.01)",
+]
+
+
+@pytest.mark.parametrize("line", NOT_HELD_BACK)
+def test_queues_that_fill_up(line: str) -> None:
+    check(QUEUED.format(line))
+
+
+@pytest.mark.parametrize("line", HELD_BACK)
+def test_queues_that_stay_short(line: str) -> None:
+    check(QUEUED.format(line))
+    check(QUEUED.format(NOT_HELD_BACK[0].partition("  #")[0]).replace("depth=0", "depth=4"))
 
 
 # -- streams --------------------------------------------------------------------------------------

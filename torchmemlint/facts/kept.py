@@ -10,6 +10,7 @@ from .contexts import Context, Kept, is_module_level, root
 from .events import Plain
 from .items import is_item
 from .machine import Frame, Machine
+from .memo import made_once
 from .model import FunctionFacts, Site
 from .places import Holder, describe
 from .program import Program, names_in, statements, targets
@@ -184,19 +185,24 @@ def _asks_length(facts: FunctionFacts, name: str) -> bool:
 class KeptWorker(NamedTuple):
     """A thread, process, pool, loader or future that goes into a container which is never emptied."""
 
-    site: Site
+    site: Site  # in the home file: where it is added, or the call that leads there
     holder: Holder
     item: Obj
     repeated: bool  # in a loop that is seen, not just in a method that may be called again
+    program: Program  # the file of the container
+    added: Site
 
 
 def kept_in_containers(machine: Machine, program: Program) -> Iterator[KeptWorker]:
     """Workers and futures that pile up in an attribute or global, each place once."""
     seen: set[Site] = set()
     for note in machine.plain:
-        if note.kind != "worker-kept" or note.site in seen:
+        anchor = next((site for site in (note.site, *reversed(note.trail)) if machine.is_home(site)), None)
+        if note.kind != "worker-kept" or anchor is None or anchor in seen:
             continue
         container, item = note.detail
+        unit = note.frame.unit
+        keeping = program if unit.facts is program.facts else Program(unit.facts)
         holder = describe(container, "*", machine)
         if holder.kind not in ("attribute", "global", "class"):
             continue
@@ -204,13 +210,15 @@ def kept_in_containers(machine: Machine, program: Program) -> Iterator[KeptWorke
         if not loops or container.bounded or note.frame.name in _BUILDERS:
             continue
         last = last_part(holder.text)
-        if emptied(machine, container, "*") or drained(program, last) or measured(note.frame, holder.text):
+        if emptied(machine, container, "*") or drained(keeping, last) or measured(note.frame, holder.text):
             continue
+        if made_once(note.frame):
+            continue  # and used again
         repeated = any(loop.kind == "loop" for loop in loops)
         if not repeated and constant(item.fields.get("$persistent", (Const(True),))) is not True:
             continue  # workers that may end with each pass
-        seen.add(note.site)
-        yield KeptWorker(note.site, holder, item, repeated)
+        seen.add(anchor)
+        yield KeptWorker(anchor, holder, item, repeated, keeping, note.site)
 
 
 _EMPTY = ("clear", "pop", "popleft", "popitem", "remove", "discard", "difference_update", "intersection_update")

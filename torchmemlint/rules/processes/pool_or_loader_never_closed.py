@@ -51,7 +51,7 @@ WHAT = {"pool": "pool of processes", "executor": "executor", "loader": "loader",
 
 def check(evidence: Evidence) -> Iterator[Report]:
     for kept in kept_in_containers(evidence.machine, evidence.program):
-        if kept.item.kind not in WHAT or ended(evidence.program, kept.holder.text.rsplit(".", 1)[-1]):
+        if kept.item.kind not in WHAT or ended(kept.program, kept.holder.text.rsplit(".", 1)[-1]):
             continue
         what = WHAT[kept.item.kind]
         yield Report(
@@ -64,4 +64,5 @@ def check(evidence: Evidence) -> Iterator[Report]:
             value="worker processes with all that they hold",
             holder=kept.holder.text,
             release="close the old one (`close()` and `join()`, `shutdown()`) and drop it, or reuse one",
+            related=((kept.added, "added here"),) if kept.added != kept.site else (),
         )

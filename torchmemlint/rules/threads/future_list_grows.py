@@ -56,5 +56,6 @@ def check(evidence: Evidence) -> Iterator[Report]:
             value="results and tracebacks of finished futures",
             holder=kept.holder.text,
             release="discard each future in a done callback, or filter out the finished ones",
-            remedy=Remedy("discard-when-done", sure=False),
+            related=((kept.added, "added here"),) if kept.added != kept.site else (),
+            remedy=Remedy("discard-when-done", sure=False) if kept.added == kept.site else None,
         )
