@@ -3,7 +3,9 @@
 ## What it does
 Reports pools of processes, processes, thread pools and loaders with
 `persistent_workers=True` that go into an attribute or global, call after call
-or epoch after epoch, where nothing takes them out or closes them.
+or epoch after epoch, where nothing takes them out or closes them. And a local
+object whose constructor starts processes that serve a queue until they are told
+to stop, made again and again and dropped without its `close()`.
 
 ## Why it retains
 Each of them keeps its worker processes alive, and each worker keeps its copy of
@@ -12,7 +14,8 @@ the data set, its caches and its pipes. The main process looks small.
 A pool or loader that is made for each epoch and bound to a local name is not
 reported: its workers end when the name is bound again (measured on CPython
 3.11: no process was left after three pools, three executors and three
-persistent loaders that went out of scope without `close`).
+persistent loaders that went out of scope without `close`). A process of one's
+own that waits at a queue has nobody to end it.
 
 ## When it is fine
 - The container is emptied, or its elements are closed (`close`, `terminate`,
@@ -36,6 +39,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...facts.kept import ended, kept_in_containers
+from ...facts.left_running import left_running
 from ...finding import Confidence, Retains
 from .. import Report
 
@@ -65,4 +69,17 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder=kept.holder.text,
             release="close the old one (`close()` and `join()`, `shutdown()`) and drop it, or reuse one",
             related=((kept.added, "added here"),) if kept.added != kept.site else (),
+        )
+    for left in left_running(evidence.program):
+        yield Report(
+            site=left.site,
+            message=(
+                f"each {left.cls} starts processes that wait for work until they are told to stop, and this one is "
+                f"dropped without: they stay with their memory; call `{left.end}()` in a `finally`"
+            ),
+            confidence=Confidence.HIGH,
+            value="worker processes with all that they hold",
+            holder="the processes",
+            release=f"call `{left.end}()` in a `finally`, or make one and reuse it",
+            related=((left.started, "the processes start here"),),
         )
