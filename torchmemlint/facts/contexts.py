@@ -350,6 +350,8 @@ def loader(machine: Machine, frame: Frame, obj: Obj, args: list[Value], kwargs: 
         machine.put(obj.fields, "$persistent", (Const(persistent is True),))
     method = constant(kwargs.get("multiprocessing_context", UNKNOWN))
     context = Context("loader", site, method=method if isinstance(method, str) else "")
+    if constant(kwargs.get("pin_memory", (Const(False),))) is False:
+        machine.put(obj.fields, "$shares", (Const(True),))  # its tensors come as they are, in shared memory
     dataset = kwargs.get("dataset", args[0] if args else UNKNOWN)
     machine.note("loader-workers", site, frame, (dataset, 3 if isinstance(count, int) else 2, context))
     for atom in dataset:

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from . import model as m
+from .collected import growing
 from .contexts import heavy
-from .machine import Machine
+from .machine import Frame, Machine
 from .model import Expr, Site, Stmt
 from .program import Program, names_in, statements, targets, text
 from .values import UNKNOWN, Obj, Value
@@ -43,6 +44,63 @@ def collected(machine: Machine, program: Program) -> Iterator[Handed]:
             for kept in _stored(note.frame.facts.body, note.site, sent=True):
                 if any(_is_tensor(machine, note.frame.vars.get(name, UNKNOWN)) for name in kept.names):
                     yield kept
+
+
+def collected_from_loader(machine: Machine, program: Program) -> Iterator[Handed]:
+    """Loops over a loader with workers that collect parts of its batches as they come."""
+    if "set_sharing_strategy" in program.called:
+        return
+    for store in machine.stores:
+        if store.how not in ("grow", "keyed") or not store.tensors or not machine.is_home(store.site):
+            continue
+        if growing(machine, store) is None or store.loops[-1].name != "loader":
+            continue
+        body = store.frame.facts.body
+        for loop, inside in loops(body):
+            statement = next((one for one in inside if one[1] == store.site or _calls_at(one, store.site)), None)
+            if statement is None:
+                continue
+            made = _loader(store.frame, loop[3]) if loop[0] == m.FOR else None
+            if made is not None and "$shares" in made.fields:
+                names = _parts_of_batch(loop, inside)
+                holder = _holder(statement, names, None)
+                if holder and not _let_go(body, loop, holder):
+                    yield Handed(store.site, holder, made.site, False, frozenset(names))
+            break
+
+
+def _calls_at(statement: Stmt, site: Site) -> bool:
+    return any(call[1] == site for call in calls_of(statement))
+
+
+def _loader(frame: Frame, expr: Expr) -> Obj | None:
+    """The loader that a `for` goes over: `loader`, `self.loader`, `enumerate(loader)`."""
+    while expr[0] == m.CALL and expr[2][-1] in ("enumerate", "tqdm", "track", "auto") and expr[3]:
+        expr = expr[3][0]
+    found: Value = UNKNOWN
+    if expr[0] == m.NAME:
+        current: Frame | None = frame
+        while current is not None and not found:
+            found, current = current.vars.get(expr[1], UNKNOWN), current.parent
+    elif expr[0] == m.ATTR and expr[1] == (m.NAME, "self") and isinstance(frame.receiver, Obj):
+        found = frame.receiver.fields.get(expr[2], UNKNOWN)
+    return next((atom for atom in found if type(atom) is Obj and atom.kind == "loader"), None)
+
+
+def _parts_of_batch(loop: Stmt, inside: list[Stmt]) -> set[str]:
+    """The names that stand for a batch of the loader or a part of it, and are bound to nothing else."""
+    names = {part[1] for part in nodes(loop[2]) if part[0] == m.NAME}
+    others = set[str]()
+    for statement in inside:
+        value = statement[3] if statement[0] == m.ASSIGN else None
+        while value is not None and value[0] == m.ITEM and value[2][0] == m.CONST:
+            value = value[1]
+        bound = {target[1] for target in targets(statement) if target[0] == m.NAME}
+        if value is not None and value[0] == m.NAME and value[1] in names:
+            names |= bound
+        else:
+            others |= bound
+    return names - others
 
 
 def _is_tensor(machine: Machine, value: Value) -> bool:

@@ -3,22 +3,25 @@
 ## What it does
 Reports a loop that collects what it takes from a queue of
 `torch.multiprocessing` as it is, and one that collects what it puts into such
-a queue or hands to a process as an argument.
+a queue or hands to a process as an argument. And a loop over a `DataLoader`
+with workers that collects tensors of its batches as they come.
 
 ## Why it retains
 A tensor goes through the queue as a handle: sender and receiver have the same
 segment of shared memory. What is received keeps its segment, and one or two
 open descriptors, for as long as it is in the list: after a few hundred the
 process runs out of them ("received 0 items of ancdata", "Too many open
-files"). What was sent and is kept stays although the worker is done with it;
-on a device the sender must not free it before the receiver does, so both
-sides hold it.
+files"). The workers of a loader send their batches the same way. What was sent
+and is kept stays although the worker is done with it; on a device the sender
+must not free it before the receiver does, so both sides hold it.
 
 ## When it is fine
 - The tensor is copied before it is kept, `.clone()`, or only numbers are
   kept.
 - The container is emptied or made anew in the loop.
 - Few, large results: one from each worker.
+- The loader has no workers, or `pin_memory=True`, which copies; or tensors are
+  shared by file names (`set_sharing_strategy("file_system")`).
 
 ## How to release it
 Keep a copy, `results.append(queue.get().clone())`; put tensors and forget
@@ -36,7 +39,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...facts.handed_over import collected
+from ...facts.handed_over import collected, collected_from_loader
 from ...finding import Confidence, Remedy, Retains
 from .. import Report
 
@@ -50,7 +53,8 @@ retains: Retains | None = Retains.GROWING
 
 def check(evidence: Evidence) -> Iterator[Report]:
     seen: set[int] = set()
-    for kept in collected(evidence.machine, evidence.program):
+    loaded = collected_from_loader(evidence.machine, evidence.program)
+    for kept in (*collected(evidence.machine, evidence.program), *loaded):
         if kept.site in seen:
             continue
         seen.add(kept.site)
