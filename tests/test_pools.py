@@ -520,6 +520,24 @@ class Evaluator:
 """
 
 
+EVALUATION = """
+def main(rank, world):
+    evaluator = Evaluator(rank, world)
+    evaluator.gather([torch.rand(8)])
+    mean = evaluator.report()
+    {}
+"""
+
+
+def test_what_one_rank_needs_the_result_of() -> None:
+    each = "for part in found:\n            self.parts.append(part)"
+    report = "joined = torch.cat(self.parts)\n        return joined.mean().item()"
+    text = RANKS.replace("self.parts = found", each) + EVALUATION
+    check(text.format("  # TML410", report, "if rank == 0:\n        print(mean)"))
+    check(text.format("", report, "print(mean)"))
+    check(text.format("", report.replace("joined", "self.joined"), "if rank == 0:\n        print(mean)"))
+
+
 def test_what_one_rank_reads_of_a_list() -> None:
     text = RANKS.replace("self.parts = found", "self.parts.append(torch.cat(found))")
     check(text.format("  # TML410", "if self.rank == 0:\n            return torch.cat(self.parts).mean().item()"))

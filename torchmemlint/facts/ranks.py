@@ -59,13 +59,21 @@ def _gathers(program: Program, place: Place) -> Iterator[tuple[Site, str, str]]:
 def _attributes(body: Block, name: str, after: Site) -> dict[Site, str]:
     """The attributes that what was gathered is put on, by all ranks, with where."""
     found: dict[Site, str] = {}
+    names = {name}
     for statement, alone in _walk(body):
+        names |= _elements(statement, names)
         value = _put_away(statement)
         if alone or statement[1] <= after or value is None or not _as_large(value[1]):
             continue
-        if any(part == (m.NAME, name) for part in nodes(value[1])):
+        if any(part[0] == m.NAME and part[1] in names for part in nodes(value[1])):
             found[statement[1]] = value[0]
     return found
+
+
+def _elements(statement: Stmt, names: set[str]) -> set[str]:
+    """The names that a `for` over one of these names binds: parts of the same."""
+    over = statement[0] == m.FOR and statement[3][0] == m.NAME and statement[3][1] in names
+    return {target[1] for target in targets(statement) if target[0] == m.NAME} if over else set()
 
 
 def _put_away(statement: Stmt) -> tuple[str, Expr] | None:
@@ -97,10 +105,17 @@ def _read_as_attribute(program: Program, attribute: str) -> list[Site]:
                 continue
             for head in () if asks else _values(statement):
                 if _reads_attribute(head, attribute):
-                    if not alone:
+                    used = [statement[1]] if alone else _result_used(program, place)
+                    if not used:
                         return []
-                    found.append(statement[1])
+                    found += used
     return found
+
+
+def _result_used(program: Program, place: Place) -> list[Site]:
+    """Where one rank reads what a method computes and returns; none if it does more than that."""
+    lasting = any(target[0] != m.NAME for statement, _ in _walk(place.facts.body) for target in targets(statement))
+    return [] if lasting else _in_callers(program, place)
 
 
 def _is_emptied(statement: Stmt, attribute: str) -> bool:
@@ -162,6 +177,9 @@ def _reads(body: Block, name: str, after: Site) -> Iterator[tuple[Site, bool, bo
             continue
         read = [head for head in _values(statement) if any(n[0] == m.NAME and n[1] in names for n in nodes(head))]
         if not read:
+            continue
+        if _elements(statement, names):
+            names |= _elements(statement, names)
             continue
         bound = targets(statement)
         if statement[0] == m.ASSIGN and not alone and len(bound) == 1 and bound[0][0] == m.NAME and _as_large(read[0]):

@@ -3,8 +3,8 @@
 ## What it does
 Reports `all_gather_object(results, ...)` and `all_gather(results, ...)` whose
 result is read under `if rank == 0:` (`is_main_process`, after `if rank != 0:
-return`) and nowhere else, also where a helper of the file returns it or a
-method puts it on its object.
+return`) and nowhere else, also where a helper of the file returns it, a method
+puts it on its object, or one rank reads what a method computes of it.
 
 ## Why it retains
 Each rank makes a list of what all ranks have: with 8 ranks there are 8 copies
