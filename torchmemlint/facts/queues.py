@@ -77,14 +77,20 @@ def _waits(call: Expr) -> bool:
 
 
 def _answered(frame: Frame, site: Site) -> bool:
-    """Whether another method of the class waits for what comes back: who calls both is never far ahead."""
+    """Whether the object that puts into its queue waits for what comes back in another: who asks is not far ahead."""
     queues = {call[2][1] for call in calls(frame.facts.body) if call[1] == site and call[2][0] == m.ATTR}
+    if not all(_is_own(one) for one in queues):
+        return False
     receiver = frame.receiver
     if not isinstance(receiver, Obj) or not isinstance(receiver.cls, Class):
         return False
     functions = [member for value in receiver.cls.frame.vars.values() for member in value if type(member) is Function]
     waiting = [call for one in functions for call in calls(one.facts.body) if _waits(call) and call[2][2] == "get"]
-    return any(call[2][1] not in queues for call in waiting)
+    return any(_is_own(call[2][1]) and call[2][1] not in queues for call in waiting)
+
+
+def _is_own(queue: Expr) -> bool:
+    return bool(queue[0] == m.ATTR and queue[1] == (m.NAME, "self"))
 
 
 def _puts_in(inside: list[Stmt]) -> bool:
