@@ -333,6 +333,110 @@ def test_queues_that_stay_short(line: str) -> None:
     check(QUEUED.format(NOT_HELD_BACK[0].partition("  #")[0]).replace("depth=0", "depth=4"))
 
 
+LOADED = """
+from torch.utils.data import DataLoader
+
+class Crops(torch.utils.data.Dataset):
+    def __getitem__(self, index):
+        return torch.rand(3, 8, 8), torch.tensor([index, index + 1])
+
+@torch.inference_mode()
+def predict(count):
+    loader = DataLoader(Crops(), num_workers={}, pin_memory={})
+    model, boxes, scores = Net().eval(), [], []
+    for crops, where in loader:
+        {}
+    return torch.cat(boxes), scores
+"""
+KEPT_PARTS = [
+    "boxes.append(where)  # TML409",
+    "boxes.append((where, 1))  # TML409",
+    "box = where; scores.append(model(crops).argmax(1)); boxes.append(box)  # TML409",
+]
+KEPT_COPIES = [
+    "boxes.append(where.clone())",
+    "boxes.append(where.tolist())",
+    "where = where + 1; boxes.append(where)",
+    "boxes.append(where); boxes.pop()",
+    "scores.append(model(crops).argmax(1))",
+]
+
+
+@pytest.mark.parametrize("line", KEPT_PARTS)
+def test_parts_of_batches_that_are_kept(line: str) -> None:
+    check(LOADED.format(2, False, line))
+    for workers, pinned in ((0, False), (2, True)):
+        check(LOADED.format(workers, pinned, line.partition("  #")[0]))
+
+
+@pytest.mark.parametrize("line", KEPT_COPIES)
+def test_copies_of_batches_that_are_kept(line: str) -> None:
+    check(LOADED.format(2, False, line))
+
+
+SERVED = """
+import multiprocessing
+
+def serve(tasks, answers):
+    while True:
+        task = tasks.get()
+        if task is None:
+            return
+        answers.put(task + 1)
+
+class Service:
+    def __init__(self):
+        self.tasks, self.answers = multiprocessing.Queue(), multiprocessing.Queue()
+        self.process = multiprocessing.Process(target=serve, args=(self.tasks, self.answers))
+        self.process.start()
+
+    def ask(self, task):
+        self.tasks.put(task)
+        return self.answers.get()
+
+    def close(self):
+        self.tasks.put(None)
+        self.process.join()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.close()
+
+def evaluate(keep):
+    {}
+
+def main(epochs, keep):
+    for _ in range(epochs):
+        print(evaluate(keep))
+"""
+LEFT = [
+    "service = Service()  # TML408\n    return service.ask(1)",
+    "service = Service()  # TML408\n    found = [keep(service.ask(n)) for n in range(3)]\n    return found",
+]
+ENDED = [
+    "service = Service()\n    try:\n        return service.ask(1)\n    finally:\n        service.close()",
+    "with Service() as service:\n        return service.ask(1)",
+    "service = Service()\n    with service:\n        return service.ask(1)",
+    "service = Service()\n    keep.append(service)\n    return service.ask(1)",
+    "service = Service()\n    found = service.ask(1)\n    service.process.terminate()\n    return found",
+    "service = Service()\n    return service",
+]
+
+
+@pytest.mark.parametrize("body", LEFT)
+def test_processes_that_are_left_running(body: str) -> None:
+    check(SERVED.format(body))
+    check(SERVED.format(body).replace("  # TML408", "").replace("    for _ in range(epochs):", "    if epochs:"))
+    check(SERVED.format(body).replace("  # TML408", "").replace("while True", "for _ in range(3)"))
+
+
+@pytest.mark.parametrize("body", ENDED)
+def test_processes_that_are_ended(body: str) -> None:
+    check(SERVED.format(body))
+
+
 # -- streams --------------------------------------------------------------------------------------
 
 STREAMS = """

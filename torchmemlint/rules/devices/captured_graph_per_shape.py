@@ -1,8 +1,10 @@
 """A captured CUDA graph is kept for each shape, without a limit.
 
 ## What it does
-Reports a table on an object that gains a `torch.cuda.CUDAGraph` for each key
-that the input decides, such as its shape, where nothing is ever taken out.
+Reports a table, on an object or in a global, that gains a
+`torch.cuda.CUDAGraph`, or what a function of the file wraps around one, for
+each key that the input decides, such as its shape, where nothing is ever taken
+out.
 
 ## Why it retains
 A captured graph owns a private memory pool with all its intermediate tensors,

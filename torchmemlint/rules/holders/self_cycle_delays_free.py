@@ -3,6 +3,7 @@
 ## What it does
 Reports `self.callback = self.on_batch`, `self.get = lambda: self.features` and
 the like in classes that hold tensors or a model and are constructed in a loop;
+a scheduler, loader or `defaultdict` on the object that keeps such a function;
 and inner functions that call themselves and refer to a tensor of the function
 around them.
 

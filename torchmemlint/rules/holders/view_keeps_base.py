@@ -2,7 +2,8 @@
 
 ## What it does
 Reports a loop that collects a part of a tensor, `states[:, 0]`, `states[...,
--1]`, as it comes: detached or computed without gradients, but a view.
+-1]`, as it comes: detached or computed without gradients, but a view; also
+where a function of the program takes the part and returns it.
 
 ## Why it retains
 A basic index gives a view: a tensor of its own shape over the same storage.

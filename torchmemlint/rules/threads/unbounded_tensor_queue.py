@@ -2,8 +2,9 @@
 
 ## What it does
 Reports `put` of a tensor or array, in a loop, into a `queue.Queue()` or
-`multiprocessing.Queue()` without `maxsize`, where the other end is in another
-thread or process.
+`multiprocessing.Queue()` without `maxsize`, or with a default of 0 for it,
+where the other end is in another thread or process. If a class of another file
+does so, the call that makes it is reported.
 
 ## Why it retains
 A queue without a limit takes whatever the producer has. If the consumer is
@@ -14,7 +15,7 @@ queue still holds it when the consumer stops.
 ## When it is fine
 - The queue has a `maxsize`: `put` then waits.
 - Something else keeps the producer back: a semaphore, `queue.join()`, an answer
-  that it waits for.
+  that it waits for. A pause in each round does not.
 - Both ends are in one thread, or what goes through is small.
 
 ## How to release it
