@@ -220,6 +220,8 @@ def _own_method(
     found = atom.cls.find(name)
     if found is None:
         return None
+    if _receiver(frame) is not atom:
+        machine.asked.setdefault(atom, set()).add(name)
     if any(type(member) is Function and member.kind == "abstract" for member in found):
         return unknown_call(machine, frame, (m.ATTR, (m.NAME, "self"), name), args, kwargs, site, receiver=(atom,))
     result: Value = UNKNOWN

@@ -193,6 +193,8 @@ class Machine:
         self.key_kind = ""  # of the element that is being bound
         self.bare: Site = -1  # the call that is the whole of the statement being run
 
+        self.asked: dict[Obj, set[str]] = {}  # the methods that others call, or hand on, of an instance
+        self.asked_unseen: set[str] = set()  # those that are called, for their effect, of something that is not seen
     # -- what other modules of this package do; they put it here when they are imported ---------------
 
     call: Callable[..., Value]  # calls.call

@@ -6,14 +6,13 @@ from typing import Any
 
 from . import contexts, knowledge
 from .cycles import note_cycle
-from .holders import captured
+from .hooks import note_hook, run_hook
 from .linking import module_member
 from .machine import Frame, Machine
 from .model import Site
 from .tensors import free, freeze_owner, loss, tensor_attribute, wide_loss_label
 from .unknown import imagine_attribute, step_output, unknown_call
 from .values import (
-    ASSUMED,
     ATTACHED,
     CONTAINERS,
     DEPENDS,
@@ -126,6 +125,8 @@ def _member(machine: Machine, frame: Frame, obj: Obj, found: Value) -> Value:
                 part = (member,)
             else:
                 part = (Bound(member, obj.cls if member.kind == "class" else obj),)
+                if frame.receiver is not obj:
+                    machine.asked.setdefault(obj, set()).add(member.facts.name)
         else:
             part = (member,)
         result = machine.join(result, part)
@@ -336,6 +337,8 @@ def _module_method(
         return _listed(machine, frame, obj, site, (pair,))
     if name in ("values", "get"):
         return _listed(machine, frame, obj, site, machine.elements(frame, (obj,)))
+    if name == "get_submodule":
+        return machine.elements(frame, (obj,)) or (obj,)
     if name in ("append", "extend", "insert", "add_module", "register_module", "update"):
         for value in args:
             if not is_light(value):
@@ -387,6 +390,7 @@ def _part(machine: Machine, obj: Obj, name: str) -> Obj:
     """A module inside one that is not seen."""
     part = machine.allocate(machine.module_frame, ("part", obj.serial, name), "module", "?", min(obj.weight, 2))
     part.unknown = True
+    part.birth = obj.birth
     part.home = part.home or (obj, name)
     return part
 
@@ -406,90 +410,9 @@ def _register(
 
 def _hook(machine: Machine, frame: Frame, obj: Obj, name: str, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
     """A hook runs at every later forward or backward of the module: run it now, as a repeated call."""
-    note_dropped_handle(machine, frame, args[0] if args else UNKNOWN, obj, site)
+    note_hook(machine, frame, args[0] if args else UNKNOWN, obj, site)
     run_hook(machine, frame, name, args[0] if args else UNKNOWN, (obj,), site)
     return UNKNOWN
-
-
-def note_dropped_handle(machine: Machine, frame: Frame, callee: Value, target: Obj | None, site: Site) -> None:
-    """A hook that belongs to an object that is not the module's owner, or to a call: noted with whether its
-    handle is thrown away."""
-    dropped = machine.statement_call(site)
-    for atom in callee:
-        if dropped and _of_a_call(machine, frame, atom, target):
-            name = atom.facts.name if type(atom) is Function else "hook"
-            machine.note("hook-dropped", site, frame, (name, False, frame, dropped))
-        for owner in _owners_of(atom):
-            if owner.kind == "module" or not isinstance(owner.cls, Class):
-                continue
-            if target is None or not _belongs(target, owner):
-                made = [
-                    loop for loop in owner.birth if loop.kind == "loop" and (target is None or loop not in target.birth)
-                ]
-                if made or owner.unknown:
-                    machine.note("hook-dropped", site, frame, (owner.cls.facts.name, bool(made), owner, dropped))
-
-
-def _owners_of(hook: Any) -> list[Obj]:
-    """The objects that a hook belongs to: of a bound method, also in a partial; of the method that an inner
-    function, which refers to it, was defined in."""
-    if type(hook) is Partial:
-        return [owner for atom in hook.callee for owner in _owners_of(atom)]
-    if type(hook) is Bound:
-        return [hook.receiver] if type(hook.receiver) is Obj else []
-    if type(hook) is not Function:
-        return []
-    receiver = hook.frame.receiver
-    if type(receiver) is not Obj:
-        return []
-    return [receiver] if any(receiver in value for _, value in captured(hook)) else []
-
-
-def _of_a_call(machine: Machine, frame: Frame, hook: Any, target: Obj | None) -> bool:
-    """Whether each call of a function leaves another hook, a closure of that call, on a module that was there; or
-    a partial with a container of that call."""
-    repeated = [loop for loop in machine.loops if loop.kind in ("call", "loop")]
-    if not repeated or frame.receiver is not None:
-        return False
-    if type(hook) is Partial:
-        parts = [atom for value in (*hook.args, *(part for _, part in hook.kwargs)) for atom in value]
-        if not any(type(atom) is Obj and atom.home is not None and atom.home[0] is frame for atom in parts):
-            return False
-    elif type(hook) is not Function or hook.frame is not frame:
-        return False
-    return target is None or target.unknown or repeated[-1] not in target.birth
-
-
-def _belongs(part: Obj, owner: Obj) -> bool:
-    """Whether an object is, directly or not, a part that another one made: born while that was made."""
-    current: Any = part
-    for _ in range(6):
-        if not isinstance(current, Obj) or current.home is None:
-            return False
-        current = current.home[0]
-        if current is owner:
-            return not part.unknown
-    return False
-
-
-def run_hook(machine: Machine, frame: Frame, name: str, callee: Value, module: Value, site: Site) -> None:
-    if not callee or machine.in_hook:
-        return
-    attached = (Tensor(ATTACHED, 2, machine.derivation.node((), ("hook", site)), "", True),)
-    maybe: Value = (Tensor(MAYBE, 2, machine.derivation.node(), "", True),)
-    if "pre_hook" in name:
-        given: list[Value] = [module, maybe]
-    elif "backward" in name:
-        gradients = free(machine)
-        given = [module, gradients, gradients]
-    else:
-        given = [module, maybe, attached]
-    loop = machine.loop_at(frame, ("hook", site), "call")
-    outer, machine.grad = machine.grad, ASSUMED
-    machine.in_hook += 1
-    machine.go_round(frame, loop, lambda: machine.call(frame, callee, given, {}, site))
-    machine.in_hook -= 1
-    machine.grad = outer
 
 
 def run_module(machine: Machine, frame: Frame, obj: Obj, args: list[Value], kwargs: Kwargs, site: Site) -> Value:

@@ -248,6 +248,8 @@ def unknown_method(
     """A method of something that is not seen."""
     name = callee[2]
     values = [*args, *kwargs.values()]
+    if machine.statement_call(site):
+        machine.asked_unseen.add(name)
     if "backward" in name:
         through = receiver if not args else tuple(atom for value in args for atom in value)
         backward(machine, frame, through, kwargs, site)
@@ -260,9 +262,9 @@ def unknown_method(
     if name == "scale" and len(args) == 1:
         return args[0]
     if name.startswith("register_") and name.endswith("hook"):
-        from .objects import note_dropped_handle, run_hook
+        from .hooks import note_hook, run_hook
 
-        note_dropped_handle(machine, frame, args[0] if args else UNKNOWN, None, site)
+        note_hook(machine, frame, args[0] if args else UNKNOWN, None, site)
         run_hook(machine, frame, name, args[0] if args else UNKNOWN, UNKNOWN, site)
         return UNKNOWN
     if name == "step":

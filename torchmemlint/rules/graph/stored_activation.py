@@ -4,7 +4,9 @@
 Reports `self.x = value`, `self.store[key] = value` and the like in `forward`
 or in a forward hook, where the value carries a graph and nothing takes it away
 before the next call: attention maps, features, the last output, an auxiliary
-loss.
+loss. So is a tensor, detached or not, that a hook puts on the module which it is
+given, where the file removes its hooks, no other code uses the attribute, and
+nothing deletes it.
 
 ## Why it retains
 The module lives as long as the program. The stored tensor owns the graph of
@@ -41,7 +43,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...finding import Retains
+from ...facts.leftovers import left_by_hooks
+from ...finding import Confidence, Retains
 from .. import Report
 from ..retained import cost, detach, of_code, place, report, until
 
@@ -64,3 +67,15 @@ def check(evidence: Evidence) -> Iterator[Report]:
         release = "store `value.detach()`, or reset the attribute to `None` when it has been used"
         remedy = detach(evidence, retention)
         yield report(retention, confidence, message, "activation with its graph", release, remedy=remedy)
+    for left in left_by_hooks(evidence.machine, evidence.releases):
+        yield Report(
+            site=left.site,
+            message=(
+                f"`{left.module}.{left.attribute}` stays on each module when the hook has been removed, with what the "
+                "last pass gave, as long as the module lives; delete it where the hooks are removed"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="the activation of the last pass",
+            holder="the modules that the hook ran on",
+            release=f"`del {left.module}.{left.attribute}` where the hooks are removed",
+        )

@@ -4,8 +4,11 @@
 Reports `register_forward_hook(...)` and its relatives whose handle is thrown
 away, or that nothing in the file ever removes, where the hook is a method of an
 object and the module is not that object's own: a probe, a saliency map or a
-profiler that is made for each image and hooks into the caller's model. So are
-hooks that a function leaves behind at each call, with what they collect.
+profiler that is made for each image and hooks into the caller's model. The hook may also be
+an object that can be called, or a function that refers to the object. So are
+hooks that a function leaves behind at each call, with what they collect, and
+objects that could take their hooks out, made in a loop by code that never tells
+them to: there the line that uses the object is reported.
 
 ## Why it retains
 The module's hook table refers to the bound method, which refers to the object
@@ -14,8 +17,9 @@ again, so the object lives as long as the module. If one is made for each call,
 each one stays, keeps its activations, and runs at every later forward pass.
 
 ## When it is fine
-- The handle is kept and `handle.remove()` is called, by a `close`, an
-  `__exit__` or a `finally`.
+- The handle is kept and `handle.remove()` is called, by a `close` that somebody
+  calls, an `__exit__` or a `finally`. A `__del__` does not help: the hook keeps
+  the object.
 - The object built the module itself, so both go together.
 - One object for the whole run: its hooks are wanted as long as the model.
 
@@ -37,6 +41,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ...facts.unreleased import is_asked, methods_that, used_at
 from ...facts.values import Obj
 from ...finding import Confidence, Remedy, Retains
 from .. import Report
@@ -52,8 +57,8 @@ retains: Retains | None = Retains.GROWING
 
 def check(evidence: Evidence) -> Iterator[Report]:
     removes = any(any("remove" in called for called in function.calls) for function in evidence.facts.functions)
-    for note in evidence.plain("hook-dropped"):
-        name, repeated, owner, dropped = note.detail
+    for note in evidence.plain("hook"):
+        name, repeated, owner, dropped, _ = note.detail
         if not dropped and removes:
             continue
         records = _records(evidence, owner)
@@ -72,6 +77,37 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder="the module's hook table",
             release="keep the handle, and call `handle.remove()` when the object has done its work",
             remedy=None if isinstance(owner, Obj) else Remedy("remove-hook"),
+        )
+    yield from _left_in(evidence)
+
+
+def _left_in(evidence: Evidence) -> Iterator[Report]:
+    """Objects that can take their hooks out, made in a loop by somebody who never tells them to."""
+    machine = evidence.machine
+    said: set[int] = set()
+    for note in machine.plain:
+        keeper = note.detail.keeper if note.kind == "hook" else None
+        if keeper is None:
+            continue
+        site = used_at(keeper, note.frame, note.site)
+        methods = methods_that(keeper.cls, "remove")
+        if site in said or not machine.is_home(site) or not methods or is_asked(machine, keeper, methods):
+            continue
+        if not _records(evidence, keeper):
+            continue
+        said.add(site)
+        name, method = keeper.cls.facts.name, min(methods, key=lambda one: (one.startswith("_"), one))
+        yield Report(
+            site=site,
+            message=(
+                f"nothing calls `{method}()` of this {name}: the model keeps its hooks, and with them all that it "
+                f"records, as long as the model lives; call it when the {name} has done its work"
+            ),
+            confidence=Confidence.MEDIUM,
+            value=f"the {name} and all that it records",
+            holder="the model's hook tables",
+            release=f"call `{method}()` in a `finally`",
+            related=((note.site, "hooked in here"),) if note.site != site else (),
         )
 
 

@@ -1,0 +1,71 @@
+"""Objects that put themselves where they stay, and that nobody tells to take themselves out again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from . import model as m
+from .model import FunctionFacts, Site
+from .values import Class, Function, Obj
+from .walk import heads, nodes, statements
+
+if TYPE_CHECKING:
+    from .machine import Frame, Machine
+
+_TAKES_OVER = frozenset(("enter_context", "closing", "push", "aclosing", "enter_async_context"))
+
+
+def methods_that(cls: Class, doing: str) -> frozenset[str]:
+    """The methods of a class that call something of this name, themselves or through one another."""
+    members = methods_of(cls)
+    found = {name for name, facts in members.items() if any(doing in called for called in facts.calls)}
+    while True:
+        more = {name for name, facts in members.items() if name not in found and not found.isdisjoint(facts.calls)}
+        if not more:
+            break
+        found |= more
+    return frozenset(found - {"__init__", "__post_init__", "__del__"})
+
+
+def methods_of(cls: Class) -> dict[str, FunctionFacts]:
+    """The methods of a class by their names."""
+    return {
+        name: atom.facts
+        for entry in reversed(cls.mro)
+        for name, value in entry.frame.vars.items()
+        for atom in value
+        if type(atom) is Function
+    }
+
+
+def is_asked(machine: Machine, obj: Obj, methods: frozenset[str]) -> bool:
+    """Whether others may call one of the methods of an object: in the run, of something that is not seen, in a
+    function that was not run, or through what takes the object over."""
+    if not methods.isdisjoint(machine.asked.get(obj, ())) or not methods.isdisjoint(machine.asked_unseen):
+        return True
+    for function in machine.facts.functions:
+        if not _TAKES_OVER.isdisjoint(function.calls):
+            return True
+        if id(function) not in machine.reached and function.name not in ("<module>", "__del__"):
+            own = isinstance(obj.cls, Class) and any(function is facts for facts in methods_of(obj.cls).values())
+            if not own and not methods.isdisjoint(_mentioned(function)):
+                return True
+    return False
+
+
+def _mentioned(function: FunctionFacts) -> set[str]:
+    return {
+        node[2]
+        for statement, _ in statements(function.body)
+        for head in heads(statement)
+        for node in nodes(head)
+        if node[0] == m.ATTR
+    }
+
+
+def used_at(obj: Obj, frame: Frame, site: Site) -> Site:
+    """The line of the user of an object from which its method came to a site."""
+    current: Frame | None = frame
+    while current is not None and current.receiver is obj:
+        site, current = current.call_site, current.caller
+    return site
