@@ -231,6 +231,102 @@ def main(loader):
         keeper.run(loader)
 """,
     },
+    "a decorator that remembers for ever": {
+        "caching.py": """
+import functools
+
+def remember(fn):
+    results: dict = {}
+
+    @functools.wraps(fn)
+    def inner(*args):
+        if args not in results:
+            results[args] = fn(*args)
+        return results[args]
+
+    return inner
+
+def recent(limit):
+    def decorate(fn):
+        results = {}
+
+        def inner(*args):
+            if args not in results:
+                results[args] = fn(*args)
+            while len(results) > limit:
+                results.pop(next(iter(results)))
+            return results[args]
+
+        return inner
+
+    return decorate
+""",
+        "voices.py": """
+import torch
+from caching import recent, remember
+
+@remember  # TML305
+def voice(clip: str) -> torch.Tensor:
+    return torch.load(clip, map_location="cpu")
+
+@recent(4)
+def speaker(clip: str) -> torch.Tensor:
+    return torch.load(clip, map_location="cpu")
+
+@remember
+def window(n_fft: int) -> torch.Tensor:
+    return torch.hann_window(n_fft)
+""",
+    },
+    "a recorder that its user leaves on the model": {
+        "recorder.py": """
+class Recorder:
+    def __init__(self, names):
+        self.names, self.rows, self.handles = names, [], []
+
+    def attach(self, model):
+        for name in self.names:
+            self.handles.append(model.get_submodule(name).register_forward_hook(self.keep))
+        return self
+
+    def keep(self, module, inputs, output):
+        self.rows.append(output.detach())
+
+    def detach(self):
+        for handle in self.handles:
+            handle.remove()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.detach()
+""",
+        "left.py": """
+import torch
+from torch import nn
+from recorder import Recorder
+
+def validate(loader):
+    model = nn.Sequential(nn.Linear(8, 8), nn.ReLU()).eval()
+    for x in loader:
+        recorder = Recorder(["0"]).attach(model)  # TML304
+        with torch.no_grad():
+            model(x)
+        print(len(recorder.rows))
+""",
+        "used.py": """
+import torch
+from torch import nn
+from recorder import Recorder
+
+def validate(loader):
+    model = nn.Sequential(nn.Linear(8, 8), nn.ReLU()).eval()
+    for x in loader:
+        with Recorder(["0"]).attach(model), torch.no_grad():
+            model(x)
+""",
+    },
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from . import model as m
 from .functions import call_unseen
@@ -13,7 +13,7 @@ from .machine import Machine
 from .model import Expr, FunctionFacts, Site
 from .unknown import is_module_by_use
 from .values import Class, External, Function, Obj, Value
-from .walk import last_name, nodes, statements
+from .walk import calls_of, heads, last_name, nodes, statements
 
 _CACHES = ("functools.lru_cache", "functools.cache", "cachetools.cached", "joblib.Memory.cache")
 _DEPTH = 3
@@ -89,9 +89,9 @@ def _bound(machine: Machine, decorator: Expr) -> int | None:
         if not given:
             return 128
         return given[0][1] if given[0][0] == m.CONST and type(given[0][1]) is int else -1
-    if callee[0] == m.NAME:
-        for atom in machine.look_up(machine.module_frame, callee[1]) or ():
-            if type(atom) is Function and _memoizes(machine, atom.facts):
+    if callee[0] in (m.NAME, m.ATTR):
+        for atom in machine.eval(machine.module_frame, callee):
+            if type(atom) in (Function, Class) and _memoizes(atom):
                 return -1
     return None
 
@@ -107,32 +107,75 @@ def _resolve(machine: Machine, callee: Expr) -> str:
     return ""
 
 
-def _memoizes(machine: Machine, decorator: FunctionFacts) -> bool:
-    """Whether a decorator of the file keeps results in a dictionary of its own and never empties it."""
-    tables = {
-        statement[2][0][1]
-        for statement in decorator.body
-        if statement[0] == m.ASSIGN
-        and statement[2][0][0] == m.NAME
-        and (
-            statement[3][0] == m.DICT
-            or (statement[3][0] == m.CALL and last_name(statement[3]) in ("dict", "OrderedDict"))
-        )
+def _memoizes(decorator: Any) -> bool:
+    """Whether a decorator of the project, or what it makes, keeps results in a dictionary of its own, whose size it
+    never asks for and which it never empties."""
+    facts = decorator.frame.unit.facts
+    if type(decorator) is Class:
+        functions = [facts.functions[index] for index in decorator.facts.methods.values()]
+    else:
+        functions = [decorator.facts]
+        for function in functions:
+            functions += [facts.functions[index] for index in function.inner]
+    made = {table: function for function in functions for table in _tables(function)}
+    given = {param.name for function in functions for param in function.params}
+    filled = {
+        table
+        for function in functions
+        for table, value in _filled(function)
+        if made.get(table, function) is not function and _is_result(value, function, given)
     }
-    if not tables:
-        return False
-    filled = False
-    for index in decorator.inner:
-        for statement, _ in statements(machine.facts.functions[index].body):
-            if statement[0] == m.DELETE:
-                return False
-            for target in statement[2] if statement[0] == m.ASSIGN else ():
-                filled = filled or (target[0] == m.ITEM and target[1][0] == m.NAME and target[1][1] in tables)
-            for part in statement[2:]:
-                for node in nodes(part) if type(part) is tuple else ():
-                    if node[0] == m.ATTR and node[2] in ("pop", "popitem", "clear"):
-                        return False
-    return filled
+    return bool(filled) and not any(_lets_go(function, filled) for function in functions)
+
+
+def _tables(function: FunctionFacts) -> Iterator[Expr]:
+    """The places that a function binds to an empty dictionary: `results`, `self.results`, `inner.results`."""
+    for statement, _ in statements(function.body):
+        if statement[0] == m.ASSIGN:
+            places, value = statement[2], statement[3]
+        elif statement[0] == m.ANNOTATE and statement[4] is not None:
+            places, value = (statement[2],), statement[4]
+        else:
+            continue
+        called = value[0] == m.CALL and last_name(value) in ("dict", "OrderedDict", "defaultdict")
+        if value[0] == m.DICT or called:
+            yield from (place for place in places if place[0] in (m.NAME, m.ATTR))
+
+
+def _filled(function: FunctionFacts) -> Iterator[tuple[Expr, Expr]]:
+    """The places that a function puts elements into, and these: `results[key] = value`, `results.setdefault(key,
+    value)`."""
+    for statement, _ in statements(function.body):
+        for target in statement[2] if statement[0] == m.ASSIGN else ():
+            if target[0] == m.ITEM:
+                yield target[1], statement[3]
+        for call in calls_of(statement):
+            if call[2][0] == m.ATTR and call[2][2] == "setdefault" and call[3]:
+                yield call[2][1], call[3][-1]
+
+
+def _is_result(value: Expr, function: FunctionFacts, given: set[str]) -> bool:
+    """Whether a value is what a call of something that the decorator was given has returned: `fn(*args)`."""
+    bound = [s[3] for s, _ in statements(function.body) if s[0] == m.ASSIGN and value in s[2]]
+    return any(
+        node[0] == m.CALL and len(node) == 5 and node[2][0] in (m.NAME, m.ATTR) and node[2][-1].lstrip("_") in given
+        for one in (value, *bound)
+        for node in nodes(one)
+    )
+
+
+def _lets_go(function: FunctionFacts, tables: set[Expr]) -> bool:
+    """Whether a function takes anything out of one of the tables, or asks for its size."""
+    for statement, _ in statements(function.body):
+        if statement[0] == m.DELETE and any(target[0] == m.ITEM and target[1] in tables for target in statement[2]):
+            return True
+        for head in heads(statement):
+            for node in nodes(head):
+                if node[0] == m.ATTR and node[2] in ("pop", "popitem", "clear") and node[1] in tables:
+                    return True
+                if node[0] == m.CALL and node[2] == (m.NAME, "len") and node[3] and node[3][0] in tables:
+                    return True
+    return False
 
 
 def _heavy_key(machine: Machine, function: FunctionFacts) -> tuple[str, str, int] | None:

@@ -42,6 +42,7 @@ class Store(NamedTuple):
     objects: tuple[Obj, ...] = ()  # modules and optimizers that it keeps, where it keeps no tensor
     fresh: bool = False  # they were made in the innermost round
     key_kind: str = ""  # of `container[key] = value`, see holders.py
+    instances: tuple[Obj, ...] = ()  # objects made in the innermost round, where they keep nothing heavy yet
     parts: tuple[tuple[int, int], ...] = ()  # each tensor of a value with several: how it stands to a graph, its node
 
     @property

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 from . import knowledge
 from .events import NEVER, Backward, Loops, ModuleCall, Plain, Reset, Store
-from .holders import FRESH, IDENTITY
+from .holders import FRESH, IDENTITY, heavy_objects, made_in
 from .machine import Frame, Loop, Machine
 from .model import EVALUATES, FileFacts, Site
-from .places import Holder, describe, describe_object
+from .places import Holder, describe, describe_object, last_part
 from .program import Program
 from .releases import Releases
 from .relevance import says_evaluation
@@ -115,13 +115,23 @@ class Evidence:
     def retentions(self) -> list[Retention]:
         """One a place and store, those with the most evidence."""
         best: dict[tuple[Site, str, bool], Retention] = {}
-        for store in self.machine.stores:
+        for store in (*self.machine.stores, *self._filled_later()):
             for retention in self._judge(store):
                 key = (retention.site, retention.holder.text, retention.graph)
                 known = best.get(key)
                 if known is None or _rank(retention) > _rank(known):
                     best[key] = retention
         return sorted(best.values(), key=lambda retention: (retention.site, retention.holder.text))
+
+    def _filled_later(self) -> Iterator[Store]:
+        """Stores of objects that got their tensors or models when they were in the container already."""
+        for store in self.machine.later:
+            tensors = tuple(tensor._replace(graph=FREE) for tensor in self.machine.reach(store.instances))
+            objects = () if tensors else heavy_objects(store.instances)
+            if tensors or objects:
+                yield store._replace(
+                    tensors=tensors, objects=objects, fresh=any(made_in(obj, store.loops) for obj in objects)
+                )
 
     @functools.cached_property
     def _resets(self) -> dict[tuple[int, str], list[Reset]]:
@@ -305,11 +315,14 @@ class Evidence:
 
     def _covered(self, store: Store, loop: Loop, graph: bool) -> bool:
         """Whether each round of the loop empties the place."""
+        misjudging = self.releases.misjudging(last_part(self._holder(store).text))
         for depth, (owner, key) in enumerate(self._places(store)):
             for reset in self._resets.get((id(owner), key), ()):
                 if loop not in reset.loops or reset.site == store.site:
                     continue
                 if reset.how == "pop" and self.releases.is_debugging(reset.frame.name):
+                    continue
+                if reset.frame.name in misjudging:
                     continue
                 if reset.how in ("pop", "trim"):
                     return True
@@ -384,6 +397,8 @@ class Evidence:
         does: then it is the other file's affair.
         """
         if not self.machine.is_home(store.site):
+            if store.instances:  # nothing heavy was handed over then: what made the object and put it there is
+                return next((site for site in reversed(store.trail) if self.machine.is_home(site)), None)
             return next((label[1] for label in self._origins(store.node) if label[0] == "handed over"), None)
         for site in (store.site, *reversed(store.trail)):
             if site not in self.machine.innocent and self.machine.is_home(site):

@@ -124,6 +124,8 @@ def kind_of_key(value: Value, expr: Expr, body: tuple[Stmt, ...] = ()) -> str:
         name = expr[2][-1] if expr[2][0] in (m.NAME, m.ATTR) else ""
         if name in ("id", "uuid4", "uuid1", "token_hex", "perf_counter", "time", "data_ptr"):
             return IDENTITY
+    if expr[0] == m.ATTR and expr[2] in ("id", "uid", "uuid"):
+        return FRESH  # of an object: `request.id`
     words = set(_words(expr))
     if words & _FIXED_WORDS:
         return FIXED

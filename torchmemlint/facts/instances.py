@@ -121,6 +121,7 @@ def _initialise(
     init = cls.find("__init__")
     if init is None:
         _fill_fields(machine, frame, cls, obj, args, kwargs)
+        init, args, kwargs = cls.find("__post_init__"), [], {}
     for member in init or ():
         if type(member) is Function:
             call_function(machine, frame, member, obj, args, kwargs, site)

@@ -12,7 +12,7 @@ from .items import is_item
 from .machine import Frame, Machine
 from .memo import made_once
 from .model import FunctionFacts, Site
-from .places import Holder, describe
+from .places import Holder, describe, last_part
 from .program import Program, names_in, statements, targets
 from .values import Bound, Class, Const, Function, Obj, constant
 from .walk import calls, heads, last_name, nodes
@@ -152,11 +152,6 @@ def _setups(machine: Machine) -> set[int]:
         for atom in note.detail[1]
         if type(function := atom.function if type(atom) is Bound else atom) is Function
     }
-
-
-def last_part(holder: str) -> str:
-    """`files` of `self.files[key]`."""
-    return holder.split("[", 1)[0].rsplit(".", 1)[-1]
 
 
 def measured(frame: Frame, holder: str) -> bool:

@@ -182,6 +182,7 @@ class Machine:
         self.shown: dict[Site, Value] = {}  # what expressions that stand alone in the module's body give
         self.context: Any = None  # contexts.Context: in which worker or thread this runs
         self.stores: list[Store] = []
+        self.later: list[Store] = []  # of objects that may come to hold something heavy
         self.resets: list[Reset] = []
         self.backwards: list[Backward] = []
         self.module_calls: list[ModuleCall] = []
@@ -456,7 +457,8 @@ class Machine:
         new = value if how == "set" else tuple(atom for atom in value if not _is_in(atom, owner))
         reached = self.reach(new)
         objects = () if reached else heavy_objects(value)
-        if not reached and not objects:
+        instances = self._new_instances(new, how) if not reached and not objects else ()
+        if not reached and not objects and not instances:
             return value
         attached = [tensor for tensor in reached if tensor.graph == ATTACHED]
         if reached and all(tensor.graph == FREE for tensor in reached):
@@ -476,7 +478,7 @@ class Machine:
         place = (owner, key) if how == "set" else None
         own = None if len(reached) == 1 else label
         written = tuple(self._as_written(atom, node, own, place, parts) for atom in value) if reached else value
-        self.stores.append(
+        (self.later if instances else self.stores).append(
             Store(
                 site=site,
                 trail=frame.trail(),
@@ -498,10 +500,18 @@ class Machine:
                 objects=objects,
                 fresh=any(made_in(obj, self.loops) for obj in objects),
                 key_kind=self.key_kind if how == "keyed" else "",
+                instances=instances,
                 parts=tuple(parts),
             )
         )
         return written
+
+    def _new_instances(self, value: Value, how: str) -> tuple[Obj, ...]:
+        """The objects of this round that a container gets before anything heavy has been put on them."""
+        if how not in ("grow", "keyed"):
+            return ()
+        instances = (atom for atom in value if type(atom) is Obj and atom.kind == "instance")
+        return tuple(atom for atom in instances if made_in(atom, self.loops))
 
     def _as_written(
         self,

@@ -60,3 +60,8 @@ def describe(owner: Obj | Frame, key: str, machine: Machine, depth: int = 0) -> 
         return Holder("local", "a container", "", True)
     outer = describe(*owner.home, machine, depth + 1)
     return Holder(outer.kind, outer.text + part, outer.owner, True)
+
+
+def last_part(holder: str) -> str:
+    """`files` of `self.files[key]`."""
+    return holder.split("[", 1)[0].rsplit(".", 1)[-1]

@@ -35,6 +35,11 @@ class Releases:
         """The functions that ask for the length of a place."""
         return {function for file in self._files for function in file.measured.get(name, ())}
 
+    def misjudging(self, name: str) -> set[str]:
+        """The functions that empty a place only when another one, which does not change with it, has some length."""
+        found = self.of(name) - {function for file in self._files for function in file.sound.get(name, ())}
+        return found if any(file.misjudges(name) for file in self._files) else set()
+
     def mentions(self, name: str) -> bool:
         """Whether a name or attribute is used anywhere."""
         return any(name in file.mentioned for file in self._files)
@@ -63,20 +68,38 @@ class FileReleases:
 
     def __init__(self, facts: FileFacts) -> None:
         self.released: dict[str, set[str]] = {}
+        self.sound: dict[str, set[str]] = {}  # likewise, but for what hangs on the length of something else
         self.measured: dict[str, set[str]] = {}
         self.mentioned: set[str] = set()
         self.called: dict[str, bool] = {}  # whether all its calls are for debugging
         self.wholesale: set[str] = set()  # classes, "" for any
         self.bases = {cls.name: {last_name(base) for base in cls.bases} for cls in facts.classes}
         self._owners = {id(facts.functions[one]): cls.name for cls in facts.classes for one in cls.methods.values()}
+        self._facts = facts
+        self._tests: tuple[Expr, ...] = ()  # that the current statement stands under
+        self._lengths: dict[str, set[str]] = {}  # the other places whose length a release hangs on
         for function in facts.functions:
-            for statement, tests in statements(function.body):
-                self._statement(function, statement, tests)
+            for statement, self._tests in statements(function.body):
+                self._statement(function, statement, self._tests)
 
     def _note(self, place: Expr | None, function: FunctionFacts) -> None:
         name = last_name(place)
         if name:
             self.released.setdefault(name, set()).add(function.name)
+            others = {other for test in self._tests for other in _other_lengths(test, name)}
+            if others:
+                self._lengths.setdefault(name, set()).update(others)
+            else:
+                self.sound.setdefault(name, set()).add(function.name)
+
+    def misjudges(self, name: str) -> bool:
+        """Whether a release hangs on the lengths of places that no function changes together with this one."""
+        others = self._lengths.get(name, set())
+        return bool(others) and not any(
+            name in _names(function) and not others.isdisjoint(_changed(function))
+            for function in self._facts.functions
+            if function.name not in _FIRST
+        )
 
     def _statement(self, function: FunctionFacts, statement: Stmt, tests: tuple[Expr, ...]) -> None:
         op = statement[0]
@@ -140,6 +163,45 @@ class FileReleases:
         for side in (comparison[2], comparison[3]):
             if side[0] == m.CALL and side[2] == (m.NAME, "len") and side[3]:
                 self.measured.setdefault(last_name(side[3][0]), set()).add(function.name)
+
+
+def _other_lengths(test: Expr, name: str) -> set[str]:
+    """`len(other) > limit`: the places whose length a test asks for, if it is not about the named one."""
+    if _asks_of(test, name):
+        return set()
+    lengths = (node for node in nodes(test) if node[0] == m.CALL and node[2] == (m.NAME, "len") and node[3])
+    return {last_name(length[3][0]) for length in lengths} - {""}
+
+
+def _asks_of(test: Expr, name: str) -> bool:
+    """Whether a test may be about the size of a place: more than whether there is anything, or a key, in it."""
+    if test[0] == m.BOOL:
+        return any(_asks_of(operand, name) for operand in test[2])
+    if test[0] == m.NOT:
+        return _asks_of(test[1], name)
+    if test[0] in (m.NAME, m.ATTR):
+        return False
+    parts = test[2:3] if test[0] == m.COMPARE and test[1] in ("In", "NotIn") else (test,)
+    return any(node[0] in (m.NAME, m.ATTR) and node[-1] == name for part in parts for node in nodes(part))
+
+
+def _names(function: FunctionFacts) -> set[str]:
+    every = (node for s, _ in statements(function.body) for head in heads(s) for node in nodes(head))
+    return {node[-1] for node in every if node[0] in (m.NAME, m.ATTR)}
+
+
+def _changed(function: FunctionFacts) -> set[str]:
+    """The places that a function puts something into, takes something out of, or binds."""
+    found = set[str]()
+    for statement, _ in statements(function.body):
+        if statement[0] in (m.ASSIGN, m.DELETE):
+            found |= {last_name(target) for target in statement[2]}
+        elif statement[0] in (m.AUGMENT, m.ANNOTATE):
+            found.add(last_name(statement[2]))
+        for call in (node for head in heads(statement) for node in nodes(head) if node[0] == m.CALL):
+            if call[2][0] == m.ATTR:
+                found.add(last_name(call[2][1]))
+    return found
 
 
 def _joining(function: FunctionFacts) -> tuple[Stmt, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..facts.holders import FIXED, FRESH, IDENTITY
+from ..facts.places import last_part
 from ..facts.thread_locals import is_thread_local
 from ..facts.values import Obj
 from ..finding import Confidence, Remedy, Retains
@@ -76,9 +77,10 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
     if updated:
         weight = min(weight, 1)  # `d.update(...)`: mostly the same keys again
     if retention.how == "keyed":
-        if store.key_kind == FIXED or (isinstance(store.owner, Obj) and store.owner.kind != "dict"):
+        few = store.key_kind == FIXED and not evidence.releases.misjudging(last_part(retention.holder.text))
+        if few or (isinstance(store.owner, Obj) and store.owner.kind != "dict"):
             return 0  # few keys, or the places of a list, which are there already
-        weight = min(weight, 3 if store.key_kind == IDENTITY else 2 if store.key_kind == FRESH else 1)
+        weight = min(weight, 3 if store.key_kind == IDENTITY else 2 if store.key_kind in (FRESH, FIXED) else 1)
     if all(loop.kind == "call" for loop in retention.loops):
         weight = min(weight, 2 if _periodic(retention.function) else 1)
     return weight
@@ -104,10 +106,10 @@ def _in_weak_mapping(owner: Obj | Frame) -> bool:
 
 def _emptied(evidence: Evidence, retention: Retention) -> bool:
     """Whether anything may empty the place, or its size is asked for where it is filled."""
-    name = retention.holder.text.rsplit(".", 1)[-1].split("[")[0]
+    name = last_part(retention.holder.text)
     releases = evidence.releases
     letting_go = evidence.released_in(retention.store_event) | releases.of(name) - _ONCE
-    letting_go = {one for one in letting_go if not releases.is_debugging(one)}
+    letting_go = {one for one in letting_go if not releases.is_debugging(one)} - releases.misjudging(name)
     if any(loop.kind == "loop" for loop in retention.loops):  # who could let go in time is in sight
         letting_go = {one for one in letting_go if releases.mentions(one) or one.startswith(("__", "on_"))}
     if letting_go:

@@ -4,7 +4,8 @@
 Reports functions and methods that append a tensor or a model to a list, set or
 dict that the module made, or store one there under a key that keeps changing,
 where nothing in the file ever empties it. The container may be reached through
-`global`, through a helper, or through an object that the module made.
+`global`, through a helper, or through an object that the module made. What is
+put there may get its tensors later: a job that is filed first, and done then.
 
 ## Why it retains
 A module lives in `sys.modules` until the interpreter exits, and its globals
@@ -15,7 +16,9 @@ when all that worked with it is long gone.
 - It is filled once, while the module is imported or something is set up.
 - The keys are few by their nature (names, shapes, dtypes), or the size is
   tested where it is filled.
-- Something clears, pops or replaces it.
+- Something clears, pops or replaces it: in sight of the loop that fills it a
+  function that nobody calls does not count, nor does an eviction that waits for
+  the length of another container.
 
 ## How to release it
 Give the container to the object or the call that needs it, so that it goes with

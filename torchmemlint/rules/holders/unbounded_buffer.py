@@ -12,7 +12,8 @@ of requests, a replay buffer, a memo of inputs. A tensor as key never comes back
 at all, since tensors hash by identity.
 
 ## When it is fine
-- Entries leave: `pop`, `del`, `clear`, an eviction when it is full.
+- Entries leave: `pop`, `del`, `clear`, an eviction when it is full (not when
+  another container is).
 - The keys are few by their nature: names of layers, shapes, dtypes, devices.
 
 ## How to release it
