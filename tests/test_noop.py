@@ -205,6 +205,103 @@ def test_statement_that_keeps_nothing(line: str, after: str) -> None:
 # -- larger ones ----------------------------------------------------------------------------------
 
 GUILTY = {
+    "hook that can be called, made by an object of each batch": """
+        class Tap:
+            def __init__(self):
+                self.value = None
+
+            def __call__(self, module, inputs, output):
+                self.value = output.detach()
+
+        class Features:
+            def __init__(self, model, names):
+                self.taps = {}
+                parts = dict(model.named_modules())
+                for name in names:
+                    self.taps[name] = Tap()
+                    parts[name].register_forward_hook(self.taps[name])  # TML304
+
+        def read(loader):
+            model = Net().eval()
+            for x in loader:
+                features = Features(model, ["layer"])
+                with torch.no_grad():
+                    model(x)
+                print(features.taps["layer"].value.mean().item())
+        """,
+    "closure over a mask, put on the same model in each trial": """
+        class Faults:
+            def __init__(self, model, rate):
+                self.handles = []
+                for name in ("layer",):
+                    part = model.get_submodule(name)
+                    part.register_forward_pre_hook(self.flip(torch.rand(64, 8) < rate))  # TML304
+
+            @staticmethod
+            def flip(mask):
+                def hook(module, args):
+                    return (torch.where(mask, -args[0], args[0]),)
+                return hook
+
+            def close(self):
+                for handle in self.handles:
+                    handle.remove()
+
+        def campaign(rates, x):
+            model = Net().eval()
+            for rate in rates:
+                faults = Faults(model, rate)
+                with torch.no_grad():
+                    print(model(x).mean().item())
+                faults.close()
+        """,
+    "object that registers itself under its id": """
+        import uuid
+        from dataclasses import dataclass, field
+
+        IMAGES = {}
+
+        @dataclass(eq=False)
+        class Image:
+            pixels: torch.Tensor
+            id: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+            def __post_init__(self):
+                IMAGES[self.id] = self  # TML301
+
+        def judge(n):
+            total = 0.0
+            for _ in range(n):
+                total += Image(torch.rand(3, 64, 64)).pixels.mean().item()
+            return total
+        """,
+    "session in a store, filled later, that nobody drops": """
+        class Session:
+            def __init__(self):
+                self.summary = None
+
+        class Store:
+            def __init__(self):
+                self.sessions = {}
+
+            def open(self, session_id):
+                if session_id not in self.sessions:
+                    self.sessions[session_id] = Session()  # TML311
+                return self.sessions[session_id]
+
+            def drop(self, session_id):
+                return self.sessions.pop(session_id, None)
+
+        STORE = Store()
+
+        def serve(calls):
+            model = Net().eval()
+            for session_id, audio in calls:
+                session = STORE.open(session_id)
+                with torch.inference_mode():
+                    session.summary = model(torch.as_tensor(audio))
+                print(session.summary.argmax().item())
+        """,
     "an average of the weights in a dictionary that is made anew": """
         class Shadow:
             def __init__(self, model):
@@ -1251,6 +1348,225 @@ INNOCENT = {
             def update(self, score):
                 if score > 0:
                     self.model = copy.deepcopy(self.model)
+        """,
+    "session in a store, dropped when it is over": """
+        class Session:
+            def __init__(self):
+                self.summary = None
+
+        class Store:
+            def __init__(self):
+                self.sessions = {}
+
+            def open(self, session_id):
+                if session_id not in self.sessions:
+                    self.sessions[session_id] = Session()
+                return self.sessions[session_id]
+
+            def drop(self, session_id):
+                return self.sessions.pop(session_id, None)
+
+        STORE = Store()
+
+        def serve(calls):
+            model = Net().eval()
+            for session_id, audio in calls:
+                session = STORE.open(session_id)
+                with torch.inference_mode():
+                    session.summary = model(torch.as_tensor(audio))
+                STORE.drop(session_id)
+        """,
+    "hook that can be called, taken out when the object is closed": """
+        class Tap:
+            def __init__(self):
+                self.value = None
+
+            def __call__(self, module, inputs, output):
+                self.value = output.detach()
+
+        class Features:
+            def __init__(self, model, names):
+                self.taps, self.handles = {}, []
+                parts = dict(model.named_modules())
+                for name in names:
+                    self.taps[name] = Tap()
+                    self.handles.append(parts[name].register_forward_hook(self.taps[name]))
+
+            def close(self):
+                for handle in self.handles:
+                    handle.remove()
+
+        def read(loader):
+            model = Net().eval()
+            for x in loader:
+                features = Features(model, ["layer"])
+                with torch.no_grad():
+                    model(x)
+                features.close()
+        """,
+    "taps that are put on the layers of one model, once": """
+        class Tap:
+            def __init__(self):
+                self.value = None
+
+            def __call__(self, module, inputs, output):
+                self.value = output.detach()
+
+        def watch(model: Net, names, loader):
+            taps = []
+            for name in names:
+                tap = Tap()
+                taps.append(tap)
+                model.get_submodule(name).register_forward_hook(tap)
+            with torch.no_grad():
+                for x in loader:
+                    model(x)
+        """,
+    "recorder of each round, given to an exit stack": """
+        import contextlib
+
+        class Recorder:
+            def __init__(self, model):
+                self.rows = []
+                self.handles = [model.layer.register_forward_hook(self.keep)]
+
+            def keep(self, module, inputs, output):
+                self.rows.append(output.detach())
+
+            def close(self):
+                for handle in self.handles:
+                    handle.remove()
+
+        def run(loader):
+            model = Net().eval()
+            for x in loader:
+                with contextlib.ExitStack() as stack, torch.no_grad():
+                    recorder = Recorder(model)
+                    stack.callback(recorder.close)
+                    model(x)
+        """,
+    "recorder of each model": """
+        class Recorder:
+            def __init__(self, model):
+                self.rows = []
+                self.handles = [model.layer.register_forward_hook(self.keep)]
+
+            def keep(self, module, inputs, output):
+                self.rows.append(output.detach())
+
+            def close(self):
+                for handle in self.handles:
+                    handle.remove()
+
+        def run(folds, x):
+            for fold in folds:
+                model = Net().eval()
+                recorder = Recorder(model)
+                with torch.no_grad():
+                    model(x)
+                print(len(recorder.rows))
+        """,
+    "what hooks put on modules is read when they are gone": """
+        def keep(module, inputs, output):
+            module.seen = output.detach()
+
+        def features(model: Net, x):
+            handle = model.layer.register_forward_hook(keep)
+            with torch.no_grad():
+                model(x)
+            handle.remove()
+            return model.layer.seen
+        """,
+    "handler of a signal that is put back": """
+        import signal
+
+        class Saver:
+            def __init__(self, model):
+                self.model = model
+                self.before = {}
+
+            def __enter__(self):
+                self.before[signal.SIGUSR1] = signal.getsignal(signal.SIGUSR1)
+                signal.signal(signal.SIGUSR1, self.save)
+                return self
+
+            def save(self, number, frame):
+                torch.save(self.model.state_dict(), "last.pt")
+
+            def __exit__(self, *error):
+                for number, handler in self.before.items():
+                    signal.signal(number, handler or signal.SIG_DFL)
+
+        def jobs(seeds):
+            for seed in seeds:
+                with Saver(Net()):
+                    print(seed)
+        """,
+    "oldest entry goes by the length of the order": """
+        class Cache:
+            def __init__(self, limit):
+                self.limit, self.order, self.entries = limit, deque(), {}
+
+            def put(self, request_id, output: torch.Tensor):
+                if len(self.order) >= self.limit:
+                    self.entries.pop(self.order.popleft())
+                self.order.append(request_id)
+                self.entries[request_id] = output.detach()
+
+        def serve(requests):
+            cache, model = Cache(4), Net().eval()
+            for request_id, x in requests:
+                with torch.no_grad():
+                    cache.put(request_id, model(x))
+        """,
+    "listeners that are taken out by what subscribing gave": """
+        LISTENERS = []
+
+        class Token:
+            def __init__(self, listener):
+                self.listener = listener
+
+            def cancel(self):
+                LISTENERS.remove(self.listener)
+
+        def subscribe(listener):
+            LISTENERS.append(listener)
+            return Token(listener)
+
+        class Session:
+            def __init__(self):
+                self.latent = torch.zeros(64, 512, requires_grad=True)
+                self.token = subscribe(self.on_rate)
+
+            def on_rate(self, rate):
+                self.rate = rate
+
+            def close(self):
+                self.token.cancel()
+
+        def run(n):
+            for _ in range(n):
+                session = Session()
+                session.latent.square().sum().backward()
+                session.close()
+        """,
+    "decorator that keeps how long each call took": """
+        import time
+
+        def timed(fn):
+            seconds = {}
+
+            def inner(*args):
+                start = time.time()
+                result = fn(*args)
+                seconds[args] = time.time() - start
+                return result
+
+            return inner
+
+        @timed
+        def load(path: str) -> torch.Tensor:
+            return torch.load(path, map_location="cpu")
         """,
     "attributes-that-are-put-back-all-at-once": """
 class Recorder:

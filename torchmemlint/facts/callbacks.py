@@ -10,7 +10,7 @@ from .events import Plain
 from .holders import captured, heavy_objects
 from .knowledge import MODEL_NAMES
 from .machine import Frame, Machine
-from .model import FileFacts, FunctionFacts
+from .model import Expr, FileFacts, FunctionFacts
 from .values import Bound, Class, Function, Obj, Partial, Value
 from .walk import calls, calls_of, heads, last_name, nodes, statements
 
@@ -62,6 +62,27 @@ def is_removed(facts: FileFacts, note: Plain) -> bool:
             if (here and call[3][0] in added) or _goes_through_handlers(function):
                 return True
     return False
+
+
+def is_restored(facts: FileFacts, note: Plain) -> bool:
+    """Whether something puts another handler of the signal in the place of this one: the default, or what was there
+    before, `signal.signal(number, previous)`; not one that it defines."""
+    given = [call for call in calls(note.frame.facts.body) if call[1] == note.site and len(call[3]) == 2]
+    own = {function.name for function in facts.functions}
+    return any(
+        last_name(call[2]) == "signal" and len(call[3]) == 2 and _puts_back(call, one, own)
+        for one in given
+        for function in facts.functions
+        if "signal" in function.calls
+        for call in calls(function.body)
+    )
+
+
+def _puts_back(call: Expr, registration: Expr, own: set[str]) -> bool:
+    number, handler = call[3]
+    same = number == registration[3][0] or (number[0] == m.NAME and not number[1].isupper())  # goes through them all
+    known = handler[0] in (m.NAME, m.ATTR, m.ITEM, m.BOOL, m.COND) and last_name(handler) not in own
+    return call[1] != registration[1] and same and known
 
 
 def _goes_through_handlers(function: FunctionFacts) -> bool:

@@ -12,7 +12,7 @@ from .values import ATTACHED, Obj
 if TYPE_CHECKING:
     from .machine import Frame, Loop
     from .model import Site
-    from .values import Tensor
+    from .values import Tensor, Value
 
 NEVER = 1 << 60
 Loops = tuple["Loop", ...]
@@ -72,6 +72,7 @@ class Reset(NamedTuple):
     conditions: int
     frame: Frame
     threaded: bool = False  # while a thread, or a worker, runs
+    item: Value = ()  # what `remove(item)` takes out; empty where it may be anything
 
 
 class Backward(NamedTuple):

@@ -25,11 +25,13 @@ from .values import (
     OFF,
     ON,
     UNKNOWN,
+    Bound,
     Class,
     Derivation,
     Function,
     Imported,
     Obj,
+    Partial,
     Tensor,
     Value,
     is_light,
@@ -38,6 +40,7 @@ from .values import (
 )
 
 _OLD = (0, None)
+_CALLABLE = (Function, Bound, Partial)
 _DEEPEST_CALL = 12
 _STEPS_PER_STATEMENT = 12
 _STEPS_AWAY_PER_STATEMENT = 1.5  # of the home file
@@ -190,12 +193,12 @@ class Machine:
         self.innocent: set[Site] = set()
         self.entered: set[Site] = set()  # grad modes that were entered, or handed to somebody who may
         self.moves: list[tuple[int, tuple[Loop, ...]]] = []  # nodes that went to the host, and when
+        self.asked: dict[Obj, set[str]] = {}  # the methods that others call, or hand on, of an instance
+        self.asked_unseen: set[str] = set()  # those that are called, for their effect, of something that is not seen
         self._made: dict[int, tuple[int, Any]] = {}  # serial number and fields of each object, by these' identity
         self.key_kind = ""  # of the element that is being bound
         self.bare: Site = -1  # the call that is the whole of the statement being run
 
-        self.asked: dict[Obj, set[str]] = {}  # the methods that others call, or hand on, of an instance
-        self.asked_unseen: set[str] = set()  # those that are called, for their effect, of something that is not seen
     # -- what other modules of this package do; they put it here when they are imported ---------------
 
     call: Callable[..., Value]  # calls.call
@@ -454,6 +457,8 @@ class Machine:
             self.innocent.add(site)
             self.innocent.update(frame.trail())
             return value
+        if how in ("grow", "keyed") and any(type(atom) in _CALLABLE for atom in value):
+            self.note("listener", site, frame, (owner, key, value))
         new = value if how == "set" else tuple(atom for atom in value if not _is_in(atom, owner))
         reached = self.reach(new)
         objects = () if reached else heavy_objects(value)
@@ -567,9 +572,9 @@ class Machine:
         """Whether this call stands alone as a statement."""
         return site == self.bare
 
-    def reset(self, frame: Frame, owner: Obj | Frame, key: str, how: str) -> None:
+    def reset(self, frame: Frame, owner: Obj | Frame, key: str, how: str, item: Value = UNKNOWN) -> None:
         worker = self.context is not None
-        self.resets.append(Reset(owner, key, how, self.statement, self.loops, self.conditions, frame, worker))
+        self.resets.append(Reset(owner, key, how, self.statement, self.loops, self.conditions, frame, worker, item))
 
     def note(self, kind: str, site: Site, frame: Frame, detail: Any = None) -> None:
         self.plain.append(Plain(kind, site, frame, detail, frame.trail(), self.loops))

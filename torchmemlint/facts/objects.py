@@ -252,7 +252,7 @@ def _container_method(
     if obj.kind == "queue" and name == "get":
         machine.note("queue-received" if machine.context is None else "queue-get", site, frame, obj)
     if name in _POP or (name == "get" and obj.kind == "queue"):
-        machine.reset(frame, obj, "*", "pop")
+        machine.reset(frame, obj, "*", "pop", args[0] if args and name in ("remove", "discard") else UNKNOWN)
         return machine.elements(frame, (obj,))
     if name == "get":
         key = constant(args[0]) if args else ...

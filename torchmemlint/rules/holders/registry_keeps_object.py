@@ -6,6 +6,9 @@ and `weakref.finalize(self, self.close)` where the callback, or an argument that
 it is registered with, keeps an object with tensors or a model, such objects are
 made more than once, and nothing unregisters it. So are handlers of a logger,
 `logger.addHandler(...)`, that keep such an object and are never removed.
+So are objects with tensors or a model of their own that subscribe one of their
+methods to a list of the process, an event bus for example, are done with in the
+same round of a loop, and are not taken out of it.
 
 ## Why it retains
 `atexit` keeps each callback and its arguments until the interpreter exits. A
@@ -15,7 +18,8 @@ dropped long ago. `weakref.finalize` with a bound method of the very object that
 it watches keeps that object alive, so it never runs before the exit.
 
 ## When it is fine
-- `atexit.unregister(self.close)` when the object is closed.
+- `atexit.unregister(self.close)` when the object is closed; the signal's
+  former handler is put back.
 - The callback refers to the object weakly, or to a path or number only.
 - There is one such object, made by the program's main part.
 
@@ -35,7 +39,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...facts.callbacks import held_by, is_removed
+from ...facts.callbacks import held_by, is_removed, is_restored
+from ...facts.listeners import kept_as_listeners
 from ...finding import Confidence, Remedy, Retains
 from .. import Report
 
@@ -51,7 +56,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
     unregisters = any("unregister" in function.calls for function in evidence.facts.functions)
     for note in evidence.plain("registered"):
         for held in held_by(evidence.machine, note):
-            if unregisters or not held.again:
+            if unregisters or not held.again or is_restored(evidence.facts, note):
                 continue
             yield Report(
                 site=note.site,
@@ -82,6 +87,19 @@ def check(evidence: Evidence) -> Iterator[Report]:
                 release="`removeHandler(...)` in a `finally` when the work is done",
             )
             break
+    for kept in kept_as_listeners(evidence.machine, evidence.releases):
+        yield Report(
+            site=kept.site,
+            message=(
+                f"`{kept.registry}` keeps this {kept.name} by its method for the rest of the process, each one that is "
+                "made, and nothing takes it out; unsubscribe when it is closed, or subscribe a weak reference"
+            ),
+            confidence=Confidence.MEDIUM,
+            value=f"the {kept.name} and all that it owns",
+            holder=kept.registry,
+            release="unsubscribe where the object is closed, or keep `weakref.WeakMethod(...)`",
+            related=((kept.store, "put there"),) if kept.store != kept.site else (),
+        )
     for note in evidence.plain("finalize"):
         for held in held_by(evidence.machine, note):
             if held.watched:
