@@ -2856,6 +2856,15 @@ class Problem:
                 seen += datapoint_count
             print(total / seen)
         """,
+    "scores sampled from a map, without the dimensions of one element": """
+        class Detector(nn.Module):
+            def forward(self, maps, places):
+                scores = []
+                for i in range(len(maps)):
+                    found = F.grid_sample(maps[i].unsqueeze(0), places[i].view(1, 1, -1, 2))[0, 0, 0, :]
+                    scores.append(found)
+                return scores
+        """,
     "maps of a decoder, made level by level": """
         class Decoder(nn.Module):
             def __init__(self):

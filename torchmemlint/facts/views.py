@@ -128,8 +128,9 @@ def _part_of(value: Expr) -> Expr | None:
 
 
 def _selects(index: Expr) -> bool:
-    """Whether an index takes one of many along some dimension, and all along others: `[:, 0]`, `[..., -1, :]`."""
-    if index[0] != m.NEW or index[1] is None:
+    """Whether an index takes one of many along some dimension, and all along others: `[:, 0]`, `[..., -1, :]`.
+    Where numbers come first, `[0, 0, :]`, they mostly take dimensions away that have one element."""
+    if index[0] != m.NEW or index[1] is None or not index[3] or index[3][0][0] not in (m.SLICE, m.TEXT):
         return False
     numbers = whole = 0
     for part in index[3]:

@@ -4,9 +4,9 @@
 Reports `self.x = value`, `self.store[key] = value` and the like in `forward`
 or in a forward hook, where the value carries a graph and nothing takes it away
 before the next call: attention maps, features, the last output, an auxiliary
-loss. So is a tensor, detached or not, that a hook puts on the module which it is
-given, where the file removes its hooks, no other code uses the attribute, and
-nothing deletes it.
+loss. So is a tensor, detached or not, that a hook puts on the module which it
+is given, where the file removes its hooks, no other code uses the attribute,
+and nothing deletes it.
 
 ## Why it retains
 The module lives as long as the program. The stored tensor owns the graph of

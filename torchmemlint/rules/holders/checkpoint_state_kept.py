@@ -14,8 +14,8 @@ hooks drops.
 weights, mostly with the optimizer's two moments beside it: three times the
 model, in host memory or on the device, for as long as the name is bound. In the
 function that trains, that is the whole training. A callback's copy lies on the
-model's device, and stays there when the run is over: for as long as the callback
-lives.
+model's device, and stays there when the run is over: for as long as the
+callback lives.
 
 ## When it is fine
 - A helper loads and returns: its local goes with it.

@@ -4,11 +4,11 @@
 Reports `register_forward_hook(...)` and its relatives whose handle is thrown
 away, or that nothing in the file ever removes, where the hook is a method of an
 object and the module is not that object's own: a probe, a saliency map or a
-profiler that is made for each image and hooks into the caller's model. The hook may also be
-an object that can be called, or a function that refers to the object. So are
-hooks that a function leaves behind at each call, with what they collect, and
-objects that could take their hooks out, made in a loop by code that never tells
-them to: there the line that uses the object is reported.
+profiler that is made for each image and hooks into the caller's model. The
+hook may also be an object that can be called, or a function that refers to the
+object. So are hooks that a function leaves behind at each call, with what they
+collect, and objects that could take their hooks out, made in a loop by code
+that never tells them to: there the line that uses the object is reported.
 
 ## Why it retains
 The module's hook table refers to the bound method, which refers to the object
