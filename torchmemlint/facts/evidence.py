@@ -315,14 +315,13 @@ class Evidence:
 
     def _covered(self, store: Store, loop: Loop, graph: bool) -> bool:
         """Whether each round of the loop empties the place."""
-        misjudging = self.releases.misjudging(last_part(self._holder(store).text))
         for depth, (owner, key) in enumerate(self._places(store)):
             for reset in self._resets.get((id(owner), key), ()):
                 if loop not in reset.loops or reset.site == store.site:
                     continue
                 if reset.how == "pop" and self.releases.is_debugging(reset.frame.name):
                     continue
-                if reset.frame.name in misjudging:
+                if reset.frame.name in self.releases.misjudging(last_part(self._holder(store).text)):
                     continue
                 if reset.how in ("pop", "trim"):
                     return True
