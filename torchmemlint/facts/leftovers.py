@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from . import model as m
 from .model import FileFacts, FunctionFacts, Site
+from .program import expressions
 from .values import FEW, SCALAR, Obj
-from .walk import calls, heads, last_name, nodes, statements
+from .walk import calls, last_name, nodes, statements
 
 if TYPE_CHECKING:
     from .events import Store
@@ -78,8 +79,6 @@ def _users(facts: FileFacts, attribute: str) -> set[str]:
 
 def _uses(function: FunctionFacts, attribute: str) -> bool:
     return any(
-        (node[0] == m.ATTR and node[2] == attribute) or node == (m.CONST, attribute)
-        for statement, _ in statements(function.body)
-        for head in heads(statement)
-        for node in nodes(head)
+        (expr[0] == m.ATTR and expr[2] == attribute) or expr == (m.CONST, attribute)
+        for expr in expressions(function.body)
     )

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from . import model as m
 from .model import FunctionFacts, Site
+from .program import expressions
 from .values import Class, Function, Obj
-from .walk import heads, nodes, statements
 
 if TYPE_CHECKING:
     from .machine import Frame, Machine
@@ -54,13 +54,7 @@ def is_asked(machine: Machine, obj: Obj, methods: frozenset[str]) -> bool:
 
 
 def _mentioned(function: FunctionFacts) -> set[str]:
-    return {
-        node[2]
-        for statement, _ in statements(function.body)
-        for head in heads(statement)
-        for node in nodes(head)
-        if node[0] == m.ATTR
-    }
+    return {expr[2] for expr in expressions(function.body) if expr[0] == m.ATTR}
 
 
 def used_at(obj: Obj, frame: Frame, site: Site) -> Site:
