@@ -17,6 +17,7 @@ from torchmemlint.runtime import fixtures
 from torchmemlint.runtime.client import Server
 
 EXPECTATION = re.compile(r"# (TML\d{3})(?::\d+)?(?=$|[ ,])", re.MULTILINE)
+THREADS = re.compile(r"\b(Thread|Process|Timer|concurrent|multiprocessing|QThread)\b")
 PAIRS = fixtures.pairs({code: rule.retains.value if rule.retains else None for code, rule in registry().items()})
 MEASURED_RULES = (
     [f"TML1{n:02}" for n in range(1, 12)]
@@ -39,6 +40,8 @@ def test_pair_shows_what_its_rule_says(pair: fixtures.Pair, server: Server) -> N
     outcome = fixtures.measure(pair, server)
     if outcome.skipped:
         pytest.skip(outcome.skipped)
+    if outcome.problems and THREADS.search(pair.bad.read_text("utf-8")):
+        outcome = fixtures.measure(pair, server)  # a busy machine may have starved one of its threads
     assert not outcome.problems, "\n".join(outcome.problems)
     receipts = json.loads(pair.bad.with_name(fixtures.RECEIPTS).read_text("utf-8"))
     if "PySide6" in pair.bad.read_text("utf-8") and pair.bad.stem not in receipts["cpu"]:
