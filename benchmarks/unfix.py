@@ -67,7 +67,7 @@ def pairs_of(package: Package, seen: set[tuple[str, str, int]]) -> Iterator[Pair
             str(path.relative_to(package.root))
         ):
             found += mode_mutants(tree)
-        if b"forward_hook" in source or b"forward_pre_hook" in source:
+        if b"forward_hook" in source:
             found += hook_mutants(tree)
         lines = source.splitlines()
         for mutant in found:

@@ -5,16 +5,24 @@ under such a decorator, is chosen only if
 
 * it calls a model: something that this function puts into `.eval()` mode, or whose name says so (`model`, `net`,
   `unet`, `encoder`, `generator` …), and the function evaluates: it calls `.eval()`, or its name says so (evaluate,
-  validate, test, predict, infer, generate, sample, embed, extract, encode, score, denoise, `__call__` of a pipeline)
-  and it loops around that call;
+  validate, test, predict, infer, generate, sample, embed, extract, encode, score, denoise, `__call__` of a pipeline);
+* a loop or comprehension of the function repeats that call, over batches, steps or samples: a single forward pass
+  retains nothing by itself, and who calls it in a loop, and in which mode, another function decides;
 * the block would not fail with a graph: of no result is `numpy()` asked without `detach()`, which torch refuses;
 * a result of the call is kept or returned, beyond a comparison or an index (`argmax`): there is a graph to hold;
 * nothing else turns grad off: no second decorator or `with`, no `requires_grad_(False)` in the file, no framework hook
   (`validation_step` …), no call of this function under `no_grad` in the file, and nothing back-propagates in it;
 * it is no `forward`, whose mode is its caller's business.
 
-The finding is expected on a call of the model in the block, or on a statement that keeps or returns its result.
+The finding is expected on a call of a model in the block, or on a statement there that keeps or returns its result or
+what is computed from it: the first call that records, and each place that then holds a graph, are right to speak of.
 Decorators become comments and `with torch.no_grad():` becomes `if True:`, so that lines keep their numbers.
+
+Hooks (kind `hook`): a forward hook that is registered in the file, itself or by the function that makes it, and
+stores its output, detached, where it outlives the forward pass: on an object, or in a container of the module. (What
+goes into a module may be the batch, which has no graph.) Left out is what one call of the function that registers the
+hook makes or is given (the container goes with the call), and what the file deletes or empties once a pass has used
+it: without the `detach()` nothing stays either.
 """
 
 from __future__ import annotations
@@ -142,17 +150,33 @@ def _mutant(
         for node in nodes
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "eval"
     }
-    calls = [node for node in inside if isinstance(node, ast.Call) and _is_model(node, evaluated)]
-    calls = [call for call in calls if evaluated or (EVALUATES.search(scope.name) and tree.loops(call))]
+    models = [node for node in inside if isinstance(node, ast.Call) and _is_model(node, evaluated)]
+    calls = [call for call in models if _repeats(tree, call) and (evaluated or EVALUATES.search(scope.name))]
     expected: set[int] = set()
     for call in calls:
         if _fails(tree, inside, call):
             return None
-        expected |= _kept_rows(tree, inside, call)
+        if used := _used_rows(tree, inside, call):
+            expected |= used | _keeping_rows(inside, _made_from(tree, inside, call))
     if not expected:
         return None
+    expected.update(row for call in models for row in rows(call))
     span = (scope.lineno, scope.end_lineno or scope.lineno)
     return Mutant(kind, scope.name, min(expected), frozenset(expected), span, edits)
+
+
+def _repeats(tree: Tree, call: ast.Call) -> bool:
+    """Whether the function runs the call more than once."""
+    if tree.loops(call):
+        return True
+    inner: ast.AST = call
+    for outer in tree.ancestors(call):
+        if isinstance(outer, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+            return inner is not outer.generators[0]  # whose first iterable is computed once
+        if isinstance(outer, ast.stmt):
+            return False
+        inner = outer
+    return False
 
 
 def _is_model(call: ast.Call, evaluated: set[str]) -> bool:
@@ -162,7 +186,7 @@ def _is_model(call: ast.Call, evaluated: set[str]) -> bool:
     return named and bool(call.args or call.keywords)
 
 
-def _kept_rows(tree: Tree, inside: Sequence[ast.AST], call: ast.Call) -> set[int]:
+def _used_rows(tree: Tree, inside: Sequence[ast.AST], call: ast.Call) -> set[int]:
     """Rows of a model's call and of what keeps its result; empty when only numbers or indices leave the block."""
     statement = tree.statement(call)
     names = {text(target) for target in targets(statement)}
@@ -173,28 +197,51 @@ def _kept_rows(tree: Tree, inside: Sequence[ast.AST], call: ast.Call) -> set[int
     if isinstance(statement, (ast.Return, ast.Expr)) or not names:
         direct = isinstance(statement, (ast.Return, ast.Expr)) and not _reduced(call, statement)
         return set(rows(call)) | set(rows(statement)) if direct else set()
-    kept: set[int] = set()
-    for node in inside:
-        if isinstance(node, (ast.Return, ast.AugAssign)) or _grows(node):
-            value = node.value if isinstance(node, (ast.Return, ast.AugAssign)) else node
-            used = (
-                [part for part in ast.walk(value) if isinstance(part, ast.Name) and part.id in names] if value else []
-            )
-            if used and isinstance(node, ast.stmt) and not all(_reduced(part, node) for part in used):
-                kept |= set(rows(node))
+    kept = _keeping_rows(inside, names)
     later = {
         text(part) for part in inside if isinstance(part, (ast.Name, ast.Attribute)) and isinstance(part.ctx, ast.Load)
     }
     return set(rows(statement)) | kept if kept or names & later else set()
 
 
-def _fails(tree: Tree, inside: Sequence[ast.AST], call: ast.Call) -> bool:
-    """Whether something computed from a call's result is asked for `numpy()` as it is."""
+def _keeping_rows(inside: Sequence[ast.AST], names: set[str]) -> set[int]:
+    """The statements that return one of these values, add it up or collect it."""
+    kept: set[int] = set()
+    for node in inside:
+        if isinstance(node, (ast.Return, ast.AugAssign)) or _grows(node) or _sets_item(node):
+            value = node.value if isinstance(node, (ast.Return, ast.AugAssign, ast.Assign)) else node
+            parts = ast.walk(value) if value else ()
+            used = [part for part in parts if isinstance(part, ast.Name) and part.id in names]
+            if used and isinstance(node, ast.stmt) and not all(_reduced(part, node) for part in used):
+                kept |= set(rows(node))
+    return kept
+
+
+def _made_from(tree: Tree, inside: Sequence[ast.AST], call: ast.Call) -> set[str]:
+    """The names of what is computed or collected from a call's result, beyond comparisons, indices and numbers."""
     made = {text(target) for target in targets(tree.statement(call))}
     for node in sorted((node for node in inside if isinstance(node, ast.stmt)), key=lambda node: node.lineno):
-        used = {text(part) for part in ast.walk(node) if isinstance(part, (ast.Name, ast.Attribute))}
-        if isinstance(node, ast.Assign) and used & made and not _reduced(call, node) and ".detach(" not in text(node):
-            made |= {text(target) for target in targets(node)}
+        source = node.iter if isinstance(node, (ast.For, ast.AsyncFor)) else getattr(node, "value", None)
+        if not isinstance(source, ast.expr):
+            continue
+        used = {text(part) for part in ast.walk(source) if isinstance(part, (ast.Name, ast.Attribute))}
+        found = used & made or call in ast.walk(source)
+        if found and not _reduced(call, source) and ".detach(" not in text(source):
+            made |= {text(target.value if isinstance(target, ast.Subscript) else target) for target in targets(node)}
+            if _grows(node) and isinstance(source, ast.Call) and isinstance(source.func, ast.Attribute):
+                made.add(text(source.func.value))
+    return made
+
+
+def _fails(tree: Tree, inside: Sequence[ast.AST], call: ast.Call) -> bool:
+    """Whether something computed from a call's result is asked for `numpy()` as it is."""
+    made = _made_from(tree, inside, call)
+    for node in inside:
+        if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+            for clause in node.generators:
+                used = {text(part) for part in ast.walk(clause.iter) if isinstance(part, (ast.Name, ast.Attribute))}
+                if used & made and ".detach(" not in text(clause.iter):
+                    made |= {part.id for part in ast.walk(clause.target) if isinstance(part, ast.Name)}
     return any(
         isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
@@ -203,6 +250,10 @@ def _fails(tree: Tree, inside: Sequence[ast.AST], call: ast.Call) -> bool:
         and (call in ast.walk(node) or made & {text(part) for part in ast.walk(node.func.value)})
         for node in inside
     )
+
+
+def _sets_item(node: ast.AST) -> bool:
+    return isinstance(node, ast.Assign) and any(isinstance(target, ast.Subscript) for target in node.targets)
 
 
 def _grows(node: ast.AST) -> bool:
@@ -217,21 +268,47 @@ def _reduced(part: ast.expr, statement: ast.AST) -> bool:
 
 
 def hook_mutants(tree: Tree) -> Iterator[Mutant]:
-    """Forward hooks that are registered in this file and keep their detached output or input."""
-    registered = set(re.findall(rb"register_forward_(?:pre_)?hook\(\s*(?:self\.|partial\(\s*)?(\w+)", tree.source))
+    """Forward hooks that are registered in this file and keep their detached output."""
+    registered = set(re.findall(rb"register_forward_hook\(\s*(?:self\.|partial\(\s*)?(\w+)", tree.source))
     for scope in tree.functions():
-        if isinstance(scope, ast.Module) or scope.name.encode() not in registered or tree.unrecorded(scope):
+        if isinstance(scope, ast.Module) or tree.unrecorded(scope):
             continue
-        values = {argument.arg for argument in scope.args.args if argument.arg not in ("self", "module", "model", "m")}
+        maker = tree.function(scope)  # `register_forward_hook(hook_for(name))` registers what `hook_for` defines
+        if registered.isdisjoint(getattr(function, "name", "").encode() for function in (scope, maker)):
+            continue
+        given = {argument.arg for argument in scope.args.args[-1:]}
         for node in tree.own(scope):
             value: ast.expr | None = None
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], (ast.Attribute, ast.Subscript)):
-                value = node.value
+                value, holder = node.value, node.targets[0]
             elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and _grows(node):
-                value = node.value.args[0]
+                assert isinstance(node.value.func, ast.Attribute)
+                value, holder = node.value.args[0], node.value.func.value
+            elif isinstance(node, ast.Assign) and text(node.value).split("[")[0] in given:
+                given |= {text(target) for target in node.targets}  # another name for what it was given
             if value is None or tree.unrecorded(node) or not isinstance(node, ast.stmt):
                 continue
             receiver, edits = released(tree, value)
-            if receiver is not None and edits and tree.one_line(edits) and text(receiver).split("[")[0] in values:
+            if receiver is None or not edits or not tree.one_line(edits):
+                continue
+            if text(receiver).split("[")[0] in given and _outlives_pass(tree, scope, holder):
                 span = (scope.lineno, scope.end_lineno or scope.lineno)
                 yield Mutant("hook", scope.name, node.lineno, frozenset(rows(node)), span, edits)
+
+
+def _outlives_pass(tree: Tree, hook: Function, holder: ast.expr) -> bool:
+    """Whether what a hook keeps is still there when the pass is over and has been used."""
+    root = holder
+    while isinstance(root, (ast.Attribute, ast.Subscript)):
+        root = root.value
+    outer = tree.function(hook)
+    if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)) and isinstance(root, ast.Name):
+        arguments = {argument.arg for argument in (*outer.args.args, *outer.args.kwonlyargs)} - {"self"}
+        bound = {text(target) for node in tree.own(outer) for target in targets(node)}
+        if root.id in arguments | bound:
+            return False
+    place = next((part for part in ast.walk(holder) if isinstance(part, ast.Attribute)), None)
+    if place is None:
+        return True
+    gone = rf"\bdel [^\n]*\.{place.attr}\b|\.{place.attr}\.(clear|pop)\(|delattr\([^\n]*{place.attr}"
+    return re.search(gone.encode(), tree.source) is None

@@ -13,7 +13,7 @@ A place is chosen only if the function itself shows that the value carries a gra
 * the kept expression is the released value, alone, in arithmetic, or in a tuple, list or dict; not in another call.
 
 Kinds: `accumulate` (`+=`, `a = a + …`), `collect` (`append`, `extend`), `rebound` (`v = loss.item()`, and `v` is kept
-later on: the finding is expected where it is kept), `hook` (a forward hook stores its detached output or input).
+later on: the finding is expected where it is kept), `hook` (a forward hook stores its detached output).
 """
 
 from __future__ import annotations
