@@ -39,11 +39,16 @@ def run(server: Server, folder: Path, body: str, limits: Limits = LIMITS) -> Ans
         ("os._exit(3)", "ended its process itself, with status 3"),
         ("import ctypes; ctypes.string_at(0)", "died of SIGSEGV"),
         ("while True: print('x' * 10000)", "printed more than 1 MiB"),
+        ("while True: os.write(2, b'x' * 10000)", "printed more than 1 MiB"),
+        ("if os.fork() == 0: time.sleep(600)\nwhile True: pass", "ran longer than 4 s"),
+        ("if os.fork() == 0: time.sleep(600)\nos._exit(0)", "ended its process itself, with status 0"),
+        ("os.kill(os.getpid(), 9)", "died of SIGKILL"),
     ],
 )
 def test_end_without_a_result(server: Server, tmp_path: Path, body: str, reason: str) -> None:
     answer = run(server, tmp_path, body)
     assert (answer.result, answer.reason) == (None, reason)
+    assert not left_behind(server)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +62,11 @@ def test_end_without_a_result(server: Server, tmp_path: Path, body: str, reason:
         ("os.remove(__file__)", "PermissionError: not allowed while being verified"),
         ("os.system('true')", "PermissionError: not allowed while being verified"),
         ("import urllib.request; urllib.request.urlopen('http://example.com')", "Error"),
+        ("import socket; socket.create_connection(('192.0.2.1', 80), 3)", "Error"),
         ("input()", "EOFError"),
+        ("import subprocess; subprocess.run(['true'])", "PermissionError: not allowed while being verified"),
+        ("os.kill(1, 0)", "PermissionError: not allowed while being verified"),
+        ("open('big', 'wb').truncate(2 << 30)", "File too large"),
     ],
 )
 def test_error_of_the_program(server: Server, tmp_path: Path, body: str, error: str) -> None:
@@ -69,6 +78,41 @@ def test_error_of_the_program(server: Server, tmp_path: Path, body: str, error: 
 def test_own_folder_may_be_written(server: Server, tmp_path: Path) -> None:
     answer = run(server, tmp_path, "open('scratch', 'w').write('x')")
     assert answer.result["error"] is None
+
+
+OUTSIDE = {
+    "write": "open({place!r} + '/new', 'w')",
+    "append": "open({place!r} + '/old', 'a')",
+    "descriptor": "os.open({place!r} + '/new', os.O_WRONLY | os.O_CREAT)",
+    "folder": "os.mkdir({place!r} + '/new')",
+    "move": "os.rename({place!r} + '/old', {place!r} + '/new')",
+    "link": "os.symlink('x', {place!r} + '/new')",
+    "tree": "import shutil; shutil.rmtree({place!r})",
+    "checkpoint": "torch.save(torch.ones(1), {place!r} + '/new')",
+}
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_nothing_else_is_written(server: Server, tmp_path: Path, name: str) -> None:
+    place = tmp_path / "outside"
+    place.mkdir()
+    (place / "old").write_text("old")
+    unhurried = replace(LIMITS, timeout=60.0)
+    answer = run(server, tmp_path, OUTSIDE[name].format(place=str(place)), unhurried)
+    assert answer.result is not None, answer.reason
+    assert answer.result["error"] is not None
+    assert [(one.name, one.read_text()) for one in place.iterdir()] == [("old", "old")]
+    allowed = run(server, tmp_path, OUTSIDE["write"].format(place=str(place)), replace(unhurried, write=(str(place),)))
+    assert allowed.result["error"] is None and (place / "new").exists()
+
+
+def test_processes_of_one_program_may_talk(server: Server, tmp_path: Path) -> None:
+    body = """
+    import socket
+    here = socket.create_server(("127.0.0.1", 0))
+    socket.create_connection(here.getsockname(), 3).close()
+    """
+    assert run(server, tmp_path, textwrap.dedent(body)).result["error"] is None
 
 
 def test_fork_bomb(server: Server, tmp_path: Path) -> None:
@@ -101,10 +145,13 @@ def test_thread_that_never_ends(server: Server, tmp_path: Path) -> None:
 
 
 def test_secrets_are_not_passed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SOME_API_TOKEN", "hidden")
+    secrets = "SOME_API_TOKEN HF_TOKEN AWS_SECRET_ACCESS_KEY WANDB_API_KEY DB_PASSWORD".split()
+    for name in secrets:
+        monkeypatch.setenv(name, "hidden")
     monkeypatch.setenv("SOME_SETTING", "visible")
     with Server(device="cpu", limits=LIMITS, jobs=1) as server:
-        body = "assert 'SOME_API_TOKEN' not in os.environ\nassert os.environ['SOME_SETTING'] == 'visible'"
+        body = f"assert not set({secrets}) & set(os.environ)\nassert os.environ['SOME_SETTING'] == 'visible'\n"
+        body += "assert b'hidden' not in open(f'/proc/self/environ', 'rb').read()"
         assert run(server, tmp_path, body).result["error"] is None
 
 

@@ -170,3 +170,112 @@ def test_fixtures_of_a_rule(run: Run) -> None:
     code, outcomes = verify(run, "--rules", "TML605")
     assert code == 0
     assert all(one["as_expected"] for one in outcomes)
+
+
+PATHS = {
+    "gone when the entry returns": (
+        """\
+import torch
+
+def evaluate(model, steps):
+    outputs = []
+    for _ in range(steps):
+        outputs.append(model(torch.rand(32, 64)))
+    return torch.cat(outputs).mean().item()
+
+def main(steps):
+    evaluate(torch.nn.Linear(64, 64), max(steps, 12))
+""",
+        "frame of evaluate() -> local 'outputs'[*]",
+    ),
+    "open files": (
+        """\
+import torch
+
+class Shards(torch.utils.data.Dataset):
+    def __init__(self):
+        self.files = {}
+
+    def __getitem__(self, index):
+        self.files[index] = open(__file__)
+        return torch.ones(1)
+
+def main(steps):
+    shards = Shards()
+    for index in range(steps):
+        shards[index].sum()
+""",
+        "frame of main() -> local 'shards'.files[*]",
+    ),
+    "in one of two threads": (
+        """\
+import queue
+import threading
+import torch
+
+def produce(steps, found):
+    cell, state = torch.nn.GRUCell(16, 16), torch.zeros(2, 16)
+    for _ in range(steps):
+        state = cell(torch.ones(2, 16), state)
+        found.put(state.detach())
+    found.put(None)
+
+def step(value):
+    return value.sum().item()
+
+def main(steps):
+    found = queue.Queue(maxsize=4)
+    threading.Thread(target=produce, args=(steps, found)).start()
+    while (value := found.get()) is not None:
+        step(value)
+""",
+        "frame of produce() -> local 'state'",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_path_of_what_is_not_there_at_the_end(write: Write, run: Run, name: str) -> None:
+    program, path = PATHS[name]
+    write("program.py", program)
+    command = ("verify", "--device", "cpu", "--output-format", "json", "--steps", "8", "--entry", "program.py::main")
+    for _ in range(3):  # on a busy machine a step may end before anybody has looked
+        done = run(*command)
+        verdicts = [one["verdict"] for one in json.loads(done.stdout)]
+        assert [one["status"] for one in verdicts] == ["growing"]
+        if verdicts[0]["path"]:
+            break
+    assert " -> ".join(verdicts[0]["path"]).startswith(path)
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_terminals(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    """Nothing is broken inside a word, nothing is wider than the terminal, and a file gets whole lines."""
+    import io
+    import os
+    import shutil
+
+    from torchmemlint import verifying
+
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr(shutil, "get_terminal_size", lambda *_: os.terminal_size((width, 24)))
+    text = "train.py:12:9: TML102 \x1b[31m\x1b[1mgrowing\x1b[0m (observed): " + "what goes in at this line stays " * 4
+    text += "\n    held by  frame of main() -> local 'history'[*] -> " + "another label -> " * 5 + "x" * 70
+    fitted = verifying._fitted(text, Terminal())
+    assert fitted.split() == text.split()
+    words = [line for line in fitted.splitlines() if "xxx" not in line]
+    assert all(
+        len(line.replace("\x1b[31m", "").replace("\x1b[1m", "").replace("\x1b[0m", "")) <= width for line in words
+    )
+    assert verifying._fitted(text, io.StringIO()) == text
+
+
+def test_page_shows_what_becomes_more_and_the_fix(write: Write, run: Run) -> None:
+    folder = write("train.py", TRAIN.format(item=""))
+    run("verify", "--device", "cpu", "--html", "page.html", "train.py")
+    page = (folder / "page.html").read_text()
+    assert page.count("<polyline") == 2 and "Autograd nodes that are kept" in page
+    assert "With the fix (Store `.detach()`)" in page and "history.append(loss)</b>" in page

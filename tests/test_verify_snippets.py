@@ -65,6 +65,7 @@ LETS_GO = {
     "the last one": "self.last = loss",
     "set as data": "self.model.weight.data = self.model.weight.data + self.model(loss)",
     "drawn": "total = torch.cat([total, torch.multinomial(loss, 1)])",
+    "items of what was handed in": "value = max(self.config.sizes[step], 0); value.detach(); self.last = value",
     "every few steps": "outputs.append(loss)\n            if step % self.config.every == 0: outputs.clear()",
 }
 OPEN = {
@@ -73,6 +74,8 @@ OPEN = {
     "not reached": "if step < 0: outputs.append(loss)",
     "reached once": "if step == 0: outputs.append(loss)",
     "under unknown keys": "self.seen[inputs.name] = loss",
+    "later under unknown keys": "value = loss * 2\n            outputs = {} if not outputs else outputs\n"
+    "            outputs[inputs.name] = value",
     "fails": "x = [*None]; outputs.append(x + loss)",
 }
 
@@ -120,7 +123,7 @@ def test_refuted(judged: Callable[..., Verdict], name: str) -> None:
 
 @pytest.mark.parametrize("name", OPEN)
 def test_inconclusive(judged: Callable[..., Verdict], name: str) -> None:
-    verdict = judged(train(OPEN[name]), OPEN[name])
+    verdict = judged(train(OPEN[name]), OPEN[name].splitlines()[0])
     assert verdict.status == "inconclusive", verdict.reason
 
 
@@ -191,6 +194,71 @@ def collect(inputs):
 """
     verdict = judged(source, "kept.append")
     assert (verdict.status, verdict.tier) == ("growing", tier), verdict.reason
+
+
+RECURRENT = """
+import torch
+from missing_package import {imported}
+
+class Runner:
+    def __init__(self, model):
+        self.model = model
+
+    def run(self, loader, config, model):
+        made = {imported}(config)
+        total, parts = 0.0, []
+        for batch in loader:
+            value = {call}
+            {then}
+            total = total + value
+            parts.append(value)
+        return total
+"""
+NOT_FOLLOWED = {
+    "a function": ("score", "score(batch)"),
+    "what came out of a model": ("score", "score(model(batch))"),
+    "a model goes in": ("features_of", "features_of(model, batch)"),
+    "a method": ("Explainer", "Explainer(model).attribute(batch)"),
+    "nothing goes in": ("score", "score(); value.unsqueeze(0)"),
+    "an attribute that is not there": ("score", "(model(batch), 1).contiguous(); value.unsqueeze(0)"),
+}
+LIKE_MODELS = {
+    "handed in": ("score", "model(batch)"),
+    "its method": ("score", "model.encode(batch)"),
+    "kept": ("score", "self.model(batch)"),
+    "made by what is not followed": ("make", "made(batch)"),
+    "its forward": ("make", "made.forward(batch)"),
+    "its part": ("make", "made.text_encoder(batch)"),
+    "a loss": ("focal_loss", "focal_loss(batch)"),
+}
+
+
+def recurrent(imported: str, call: str, then: str = "pass") -> str:
+    return RECURRENT.replace("{imported}", imported).replace("{call}", call).replace("{then}", then)
+
+
+@pytest.mark.parametrize("name", NOT_FOLLOWED)
+def test_graphs_of_what_is_not_followed(judged: Callable[..., Verdict], name: str) -> None:
+    """What could return anything confirms no graph, unless the code itself goes back along it; tensors it may keep."""
+    source = recurrent(*NOT_FOLLOWED[name])
+    verdict = judged(source, "total = total")
+    assert verdict.status == "inconclusive" and "could not be followed" in verdict.reason, verdict.reason
+    proved = judged(recurrent(*NOT_FOLLOWED[name], "value.backward(retain_graph=True)"), "total = total")
+    assert proved.status == "growing", proved.reason
+    kept = judged(source, "parts.append")
+    assert kept.status == "growing" and not kept.nodes_per_step, kept
+
+
+@pytest.mark.parametrize("name", LIKE_MODELS)
+def test_graphs_of_models(judged: Callable[..., Verdict], name: str) -> None:
+    """What is handed in, and what is called as models and losses are, gives a graph."""
+    verdict = judged(recurrent(*LIKE_MODELS[name]), "total = total")
+    assert verdict.status == "growing", verdict.reason
+
+
+def test_peak_of_what_is_not_followed(judged: Callable[..., Verdict]) -> None:
+    source = "from missing import score\n\ndef evaluate(loader):\n    for batch in loader:\n        print({call})\n"
+    assert judged(source.replace("{call}", "score(batch).sum()"), "score(batch)", Retains.PEAK).status == "inconclusive"
 
 
 def test_reasons(judged: Callable[..., Verdict]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from .source import Source
 
 _CONFIRMED, _MISUSE = 1, 2
+_INDENT = " " * 13  # what continues a line stands below its text
 _BESIDE = 400  # files beside the entry's that are linted, too
 _SCOPES = {"loop": "it is let go when the loop's function returns", "call": "it is still there when the call returns"}
 
@@ -240,13 +242,33 @@ def _report(judged: list[Finding], chosen: dict[str, Any], stream: TextIO | None
         click.echo(json.dumps([as_json.as_dict(finding) for finding in judged], indent=2), file=stream)
     else:
         for finding in judged:
-            click.echo(_block(finding), file=stream)
+            click.echo(_fitted(_block(finding), stream or sys.stdout), file=stream)
     confirmed = sum(bool(one.code and one.verdict and one.verdict.confirmed) for one in judged)
     flagged = sum(bool(one.code) for one in judged)
     watched = bool(chosen["entries"] or chosen["command"]) and not judged
     said = "Nothing flagged was run, and nothing grew." if watched else "Nothing flagged was run."
     click.echo(f"{confirmed} of {flagged} findings confirmed." if flagged else said, err=True)
     return confirmed
+
+
+def _fitted(text: str, stream: TextIO) -> str:
+    """Lines broken between words where a terminal is too narrow for them; in files and pipes they stay whole."""
+    if not stream.isatty():
+        return text
+    width = max(shutil.get_terminal_size().columns, 40)
+    return "\n".join(broken for line in text.splitlines() for broken in _broken(line, width))
+
+
+def _broken(line: str, width: int) -> list[str]:
+    lines, rest = [], line
+    while len(click.unstyle(rest)) > width:
+        end = width + len(rest) - len(click.unstyle(rest))  # codes of colours take no room
+        at = rest.rfind(" ", len(_INDENT) + 1, end + 1)
+        if at < 0:
+            break
+        lines.append(rest[:at].rstrip())
+        rest = _INDENT + rest[at + 1 :]
+    return [*lines, rest]
 
 
 def _block(finding: Finding) -> str:

@@ -97,7 +97,12 @@ def _judged(findings: Sequence[Finding], data: dict[str, Any]) -> list[Finding]:
 
 def _verdict(finding: Finding, record: dict[str, Any], data: dict[str, Any]) -> Verdict:
     hits = record["hits"]
-    base: dict[str, Any] = {"tier": "observed", "steps": hits, **_seen(data)}
+    base: dict[str, Any] = {
+        "tier": "observed",
+        "steps": hits,
+        "hits": tuple(map(tuple, record["samples"])),
+        **_seen(data),
+    }
     own = judge.own_growth(record)
     if own is not None and (own[0] > judge.SMALL or own[1] >= 0.5):
         said = f"what goes in at this line stays: {judge.kept(*own)} more at each of {hits} hits"

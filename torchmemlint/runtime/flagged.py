@@ -53,15 +53,21 @@ def verify(case: Case, server: Server, steps: int = STEPS) -> Finding:
     if finding.retains is None:
         return replace(finding, verdict=_open("this rule is about code without an effect: there is nothing to measure"))
     run = _Runs(case, server, steps)
-    series, reason = run.series()
-    if series is None:
-        return replace(finding, verdict=_open(reason))
-    verdict = _verdict(series, finding.retains)
-    if finding.retains is Retains.PEAK and verdict.status in ("refuted", "growing"):
-        verdict = run.without_gradients(verdict, series)
+    verdict, series = run.judged(finding.retains)
+    doubtful = series.last["account"]["doubtful"] if series is not None else []
+    if verdict.confirmed and doubtful and series is not None:
+        run.without = tuple(doubtful)
+        verdict, _ = run.judged(finding.retains)
+        if not verdict.confirmed:
+            verdict = _base("inconclusive", _doubt(doubtful), series)
     if verdict.confirmed and case.fixed is not None and verdict.after_fix is None:
         verdict = replace(verdict, after_fix=run.fixed(case.fixed))
     return replace(finding, verdict=verdict)
+
+
+def _doubt(callees: Sequence[str]) -> str:
+    others = f" (and of {len(callees) - 1} more)" if len(callees) > 1 else ""
+    return f"whether what `{callees[0]}(...)`{others} gives has a graph is not known: it could not be followed"
 
 
 def _open(reason: str) -> Verdict:
@@ -74,12 +80,23 @@ class _Runs:
     def __init__(self, case: Case, server: Server, steps: int) -> None:
         self._server, self._finding, self._root, self._source = server, case.finding, case.root, case.source
         self._request = {"file": os.path.abspath(case.finding.filename), "steps": steps, "everywhere": False}
+        self.without: tuple[str, ...] = ()  # calls that are not followed, and that give nothing with a graph
+
+    def judged(self, retains: Retains) -> tuple[Verdict, Series | None]:
+        """What the flagged statement does; and the run with 2N steps that tells, unless there is none."""
+        series, reason = self.series()
+        if series is None:
+            return _open(reason), None
+        verdict = _verdict(series, retains)
+        if retains is Retains.PEAK and verdict.status in ("refuted", "growing"):
+            verdict = self.without_gradients(verdict, series)
+        return verdict, series
 
     def series(self, source: str | None = None, moved: int = 0, no_grad: bool = False) -> tuple[Series | None, str]:
         """N and 2N steps; or the reason why there are none."""
         place = {**site(0, self._finding), "no_grad": no_grad}
         place["row"], place["end_row"] = place["row"] + moved, place["end_row"] + moved
-        wanted = {"row": place["row"], "root": self._root}
+        wanted = {"row": place["row"], "root": self._root, "without": self.without}
         text = source if source is not None else self._source
         answer = self._server.run("replay", {**self._request, "source": text, "sites": [place], "snippet": wanted})
         if answer.result is None:
@@ -120,6 +137,7 @@ def _base(status: str, reason: str, series: Series) -> Verdict:
     tier = "simulated" if account["guessed"] or account["assumed"] or account["passed"] else "replayed"
     last = series.last
     seen: dict[str, Any] = {"peak_bytes": last["peak"], "curve": tuple(map(tuple, last["curve"]))}
+    seen["hits"] = tuple(map(tuple, last["sites"]["0"]["samples"]))
     return Verdict(
         status, tier, reason, steps=series.steps, device=series.device, torch=last["torch"].split("+")[0], **seen
     )
@@ -134,7 +152,7 @@ def _verdict(series: Series, retains: Retains) -> Verdict:
     path = judge.paths(series).get("0", ())
     own = judge.own_growth(record)
     if own is not None and (own[0] >= _PAYLOAD / 4 or own[1] >= 0.5):
-        if account["keyed"] or any("key of" in label for label in path):
+        if account["keyed"] or any("key of" in label or judge.UNKNOWN_KEY in label for label in path):
             return _base("inconclusive", "whether the keys that it stores under come again is not known", series)
         size, nodes = own
         kept = [_tensors(size)] if size >= _PAYLOAD / 4 else []

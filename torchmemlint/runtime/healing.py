@@ -30,6 +30,7 @@ _WASTING = frozenset(("time", "builtins", "posix", "os", "sys", "pdb", "torch"))
 _REDUCING = (sum, max, min, any, all)
 _TAKING = (list, tuple, set, sorted, frozenset, *_REDUCING)
 _NUMBERS = (int, float, abs, round, len, str, *_REDUCING)
+_PLAIN = (types.ModuleType, types.FunctionType, list, tuple, dict, set, str, int, float, type(None))
 _SAID = 120  # characters of an error that are kept
 _SAME = frozenset(("cuda", "to", "cpu", "half", "float", "eval", "train", "bfloat16", "double", "share_memory"))
 _OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
@@ -59,6 +60,7 @@ class Account:
     guessed: int = 0  # what was unknown and taken to be a tensor, or failed and was passed over, in all files
     keyed: bool = False  # the flagged statement stores under a key of which nothing is known
     slice: list[int] = field(default_factory=list)  # lines that the flagged statement depends on
+    doubtful: list[str] = field(default_factory=list)  # calls that were not followed, and whose graphs nothing proves
 
     def as_dict(self) -> dict[str, Any]:
         return {**asdict(self), "passed": sorted(self.passed), "assumed": sorted(self.assumed)}
@@ -157,7 +159,7 @@ class Healer:
             return getattr(owner, name)
         except Exception:
             pass
-        found = Bag(name)
+        found = Bag(name, foreign=isinstance(owner, _PLAIN))
         with contextlib.suppress(Exception):
             setattr(owner, name, found)
         return found
@@ -168,7 +170,7 @@ class Healer:
         except Exception:
             self._guessed()
             tensors = tensors_in([owner])
-            return mixed(tensors) if tensors else Bag("item")
+            return mixed(tensors) if tensors else Bag("item", foreign=True)
 
     def binary(self, name: str, left: Any, right: Any) -> Any:
         try:
@@ -176,7 +178,7 @@ class Healer:
         except Exception:
             self._guessed()
             tensors = tensors_in([left, right])
-            return mixed(tensors) if tensors else Bag(name)
+            return mixed(tensors) if tensors else Bag(name, foreign=True)
         return guess(result) if is_guess(left) or is_guess(right) else result
 
     def augmented(self, name: str, left: Any, right: Any) -> Any:
@@ -266,7 +268,7 @@ class Healer:
         if self._account is not None and line not in self._account.healed:
             error = sys.exc_info()[1]
             self._account.healed[line] = f"{type(error).__name__}: {error}".splitlines()[0][:_SAID]
-        return Bag(name)
+        return Bag(name, foreign=True)
 
     def decorator(self, value: Any) -> Callable[[Any], Any]:
         module = str(getattr(value, "__module__", "") or "")
@@ -301,7 +303,7 @@ class Healer:
             return getattr(module, name)
         except Exception:
             found = self._project.module(origin + ("" if origin.endswith(".") else ".") + name, self._file)
-            return found if isinstance(found, types.ModuleType) else Bag(name)
+            return found if isinstance(found, types.ModuleType) else Bag(name, foreign=True)
 
     def star(self, origin: str, namespace: dict[str, Any]) -> None:
         module = self._project.module(origin, self._file)

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import functools
 import gc
+import io
+import mmap
 import os
+import socket
 import sys
 import sysconfig
 import threading
@@ -22,6 +25,7 @@ from typing import Any
 
 import torch
 
+from . import judge
 from .ledger import Ledger
 
 _SECONDS = 10.0  # of this thread's time, for one walk
@@ -31,6 +35,7 @@ _LIBRARY = tuple(
 )
 _LEAVES = (str, bytes, int, float, complex, bool, type(None), range, torch.dtype, torch.device, torch.Size)
 _OPAQUE = (types.BuiltinFunctionType, types.CodeType, types.GetSetDescriptorType, types.MemberDescriptorType)
+_FILES = (io.FileIO, mmap.mmap, socket.socket)
 _MADE = (types.MethodType, types.FrameType)  # made, or tracked, when asked for
 
 Edge = tuple[str, Any]
@@ -46,6 +51,7 @@ class Held:
     nodes: int = 0  # of the graphs behind them
     saved: int = 0  # tensors that these nodes saved
     saved_bytes: int = 0
+    files: int = 0  # open files, mappings and sockets
     what: str = ""
     sites: dict[str, int] = field(default_factory=dict)  # "file:line" -> storages made there
     watched: dict[str, int] = field(default_factory=dict)  # flagged place -> tensors that went in there
@@ -79,12 +85,17 @@ def walk(
     if everywhere and search.finished:
         groups += _nobody(ledger, covered)
     by_path = {held.labels: held for held in groups}
+    for labels in filter(None, map(search.labels, search.files)):
+        if labels not in by_path:
+            by_path[labels] = Held(labels)
+            groups.append(by_path[labels])
+        by_path[labels].files += 1
     for place, tensors in (watched or {}).items():
         for labels in filter(None, map(search.labels, tensors)):
             if labels in by_path:
                 by_path[labels].watched[place] = by_path[labels].watched.get(place, 0) + 1
     groups.sort(key=lambda held: held.weight, reverse=True)
-    return groups[:limit] + [held for held in groups[limit:] if held.watched]
+    return groups[:limit] + [held for held in groups[limit:] if held.watched or held.files]
 
 
 class _Search:
@@ -92,11 +103,12 @@ class _Search:
 
     def __init__(self, ledger: Ledger) -> None:
         self.found: list[torch.Tensor] = []
+        self.files: list[Any] = []
         self._ledger = ledger
         self._parents: dict[int, tuple[int, str]] = {}
         self._modules: set[int] = set()
         self._keep: list[Any] = []  # what was met: ids must stay theirs
-        self._ours = {id(one) for one in (self, self.found, self._parents, self._keep, ledger, ledger.live)}
+        self._ours = {id(one) for one in (self, self.found, self.files, self._parents, self._keep, ledger, ledger.live)}
         self._deadline = time.thread_time() + _SECONDS
 
     def walk(self, roots: list[Edge], blocked: Container[int] = (), only: Container[int] | None = None) -> None:
@@ -127,8 +139,10 @@ class _Search:
             self._modules.add(id(held))
         if issubclass(type(held), torch.Tensor):
             self.found.append(held)
+        if issubclass(type(held), _FILES):
+            self.files.append(held)
 
-    def labels(self, tensor: torch.Tensor) -> tuple[str, ...]:
+    def labels(self, tensor: Any) -> tuple[str, ...]:
         """The names of the references that lead to a tensor, from the root on."""
         chain: list[tuple[str, bool]] = []
         key = id(tensor)
@@ -195,7 +209,8 @@ def _fresh_bytes(tensor: torch.Tensor, ledger: Ledger, seen: set[int], group: He
     seen.add(storage._cdata)
     size = ledger.size_of(storage)
     if size:
-        file, line = ledger.live[storage._cdata].site
+        entry = ledger.live.get(storage._cdata)  # not of what was made in a step that was left out
+        file, line = entry.site if entry is not None else ("", 0)
         if file:
             site = f"{file}:{line}"
             group.sites[site] = group.sites.get(site, 0) + 1
@@ -281,7 +296,8 @@ def _named(holder: Any) -> Iterator[Edge]:
         yield from ((f"global '{key}'", value) for key, value in list(vars(holder).items()))
     elif issubclass(kind, dict):
         for key, value in list(dict.items(holder)):
-            yield f"[{key!r}]" if isinstance(key, str) and len(key) < 40 else "[*]", value
+            known = f"[{key!r}]" if isinstance(key, str) and len(key) < 40 else "[*]"
+            yield judge.UNKNOWN_KEY if getattr(type(key), "standin", False) else known, value
             if not isinstance(key, _LEAVES):
                 yield "key of", key
         yield from _attributes(holder)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +17,18 @@ def device(wanted: str) -> str:
     if wanted == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
     return wanted
+
+
+def announce_checkpoints() -> None:
+    """Have PyTorch say which files it writes, as Python does: one that may not be written is an error with a name."""
+    writer = torch._C.PyTorchFileWriter
+
+    def announced(file: Any, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(file, (str, os.PathLike)):
+            sys.audit("open", os.fspath(file), "wb", os.O_WRONLY)
+        return writer(file, *args, **kwargs)
+
+    torch._C.PyTorchFileWriter = announced  # type: ignore[assignment,misc]
 
 
 def run(arguments: dict[str, Any]) -> dict[str, Any]:

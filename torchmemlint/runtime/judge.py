@@ -13,6 +13,7 @@ from typing import Any
 
 from ..finding import Retains, Verdict
 
+UNKNOWN_KEY = "[?]"  # in a path: an item under a stand-in, of which it is not known whether it comes again
 SMALL = 64  # bytes per step that a program may keep on purpose: a number or two
 HELD = 1 << 20  # bytes held from which on they matter by themselves
 HELD_SHARE = 0.01  # or this share of the peak
@@ -22,6 +23,7 @@ _CHILD_BYTES = 32 << 10  # per step, private to children
 _CHILD_MIN = 2 << 20  # in all
 COPIED = 8 << 20  # in all, of pages that are copied as they are touched
 _SHM_BYTES = 1 << 10
+_MOST = 0.75  # of the growth that is seen at a function's return, for another that sees it as well
 _STORAGES = 0.1  # per step: one storage that is larger with more steps is a size, not a leak
 
 Data = Mapping[str, Any]
@@ -129,7 +131,7 @@ def growth(series: Series, *, within: bool = True) -> Growth:
     )
     found = replace(found, paths=paths(series))
     if found.any or not within:
-        held = _growing_path(series)
+        held = _growing_path(series) if found.bytes or found.nodes or not found.fds else _growing_files(series)
         return found if held is None else replace(found, path=tuple(held["labels"]), sites=held["sites"])
     return _within(series, found)
 
@@ -162,10 +164,25 @@ def _growing_path(series: Series) -> Data | None:
     return best
 
 
+def _growing_files(series: Series) -> Data | None:
+    """The path that leads to most more open files from run to run."""
+    before = (
+        {tuple(held["labels"]): held.get("files", 0) for held in series.runs[-2]["held"]} if series.runs[1:] else {}
+    )
+    best, most = None, 0
+    for held in series.last["held"]:
+        gained = held.get("files", 0) - before.get(tuple(held["labels"]), 0)
+        if gained > most:
+            best, most = held, gained
+    return best
+
+
 def _within(series: Series, found: Growth) -> Growth:
-    """Growth that is over when the entry returns: the function that sees most of it."""
+    """Growth that is over when the entry returns: the function that sees most of it, and of those that see nearly as
+    much the one that returned least often: the loop is in it, not around it.
+    """
     names = set.intersection(*(set(run["points"]) for run in series.runs))
-    best = found
+    seen = []
     for name in sorted(names):
         points = [run["points"][name] for run in series.runs]
         size = series.rate([point["bytes"] for point in points])
@@ -173,10 +190,14 @@ def _within(series: Series, found: Growth) -> Growth:
         storages = series.rate([point["storages"] for point in points])
         if nodes < 0.5 and (storages < 0.5 or size <= SMALL):
             continue
-        if (nodes, size) > (best.nodes, best.bytes):
-            kept = nodes if nodes >= 0.5 else 0.0
-            best = replace(found, bytes=max(size, 0.0), nodes=kept, scope="loop", where=name)
-    return best
+        kept = nodes if nodes >= 0.5 else 0.0
+        hits = points[-1]["hits"]
+        seen.append((hits, replace(found, bytes=max(size, 0.0), nodes=kept, scope="loop", where=name)))
+    if not seen:
+        return found
+    most = max((one for _, one in seen), key=lambda one: (one.nodes, one.bytes))
+    enough = [pair for pair in seen if pair[1].nodes >= _MOST * most.nodes and pair[1].bytes >= _MOST * most.bytes]
+    return min(enough, key=lambda pair: pair[0])[1]
 
 
 # --- one finding ------------------------------------------------------------------------------------
@@ -192,6 +213,7 @@ def verdict(series: Series, site: int, retains: Retains | None, whole: Growth, *
         "torch": series.last["torch"].split("+")[0],
         "peak_bytes": series.last["peak"],
         "curve": tuple(map(tuple, series.last["curve"])),
+        "hits": tuple(map(tuple, record["samples"])),
         "host_bytes_per_step": round(whole.host),
     }
     if not record["hits"] and (whole.child or whole.shm) and alone:
@@ -211,7 +233,7 @@ def verdict(series: Series, site: int, retains: Retains | None, whole: Growth, *
             bytes_per_step=round(size),
             nodes_per_step=round(nodes, 2),
             scope=whole.scope,
-            path=whole.paths.get(str(site), whole.path),
+            path=whole.paths.get(str(site)) or tuple(record.get("path", ())) or whole.path,
             **base,
         )
     if whole.delayed and (alone or retains is Retains.DELAYED):

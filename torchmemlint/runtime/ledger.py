@@ -15,7 +15,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import FrameType
 from typing import Any, NamedTuple
 
@@ -45,6 +45,7 @@ class Ledger:
         self.count = 0  # storages
         self.peak = 0  # bytes
         self.count_at_peak = 0
+        self.sampled = False  # whether some steps are left out
         self.curve: list[tuple[int, int]] = []  # operations so far, live bytes
         self._operations = 0
         self._stride = 1
@@ -130,7 +131,7 @@ def live_tensors() -> list[torch.Tensor]:
     return [one for one in gc.get_objects() if issubclass(type(one), torch.Tensor)]
 
 
-class _Tracking(TorchDispatchMode):  # type: ignore[no-untyped-call,unused-ignore]
+class Tracking(TorchDispatchMode):  # type: ignore[no-untyped-call,unused-ignore]
     """Enters what every operation returns."""
 
     def __init__(self, ledger: Ledger) -> None:
@@ -152,30 +153,36 @@ class _Tracking(TorchDispatchMode):  # type: ignore[no-untyped-call,unused-ignor
 
 
 @contextmanager
-def tracking(ledger: Ledger) -> Iterator[None]:
-    """Everything that happens inside is entered, in this thread and in those started meanwhile.
+def tracking(ledger: Ledger, kind: type[Tracking] = Tracking, *, here: bool = True) -> Iterator[None]:
+    """Everything that happens inside is entered, in this thread (if `here`) and in those started meanwhile.
 
     Dispatch modes are thread-local: each new thread gets one of its own.
     """
     bootstrap = threading.Thread._bootstrap_inner  # type: ignore[attr-defined]
 
     def tracked(thread: threading.Thread) -> None:
-        with _Tracking(ledger):
+        with kind(ledger):
             bootstrap(thread)
 
     threading.Thread._bootstrap_inner = tracked  # type: ignore[attr-defined]
     try:
-        with _Tracking(ledger):
+        with kind(ledger) if here else nullcontext():
             yield
     finally:
         threading.Thread._bootstrap_inner = bootstrap  # type: ignore[attr-defined]
+
+
+_SKIPPED: dict[str, bool] = {}  # by file: whether it is PyTorch's or ours
 
 
 def _user_line(frame: FrameType | None) -> tuple[str, int]:
     """The innermost line that is neither PyTorch's nor ours."""
     while frame is not None:
         name = frame.f_code.co_filename
-        if not name.startswith((_TORCH, _HERE)):
+        skipped = _SKIPPED.get(name)
+        if skipped is None:
+            skipped = _SKIPPED[name] = name.startswith((_TORCH, _HERE))  # there are few files
+        if not skipped:
             return name, frame.f_lineno
         frame = frame.f_back
     return "", 0

@@ -103,16 +103,16 @@ class Project:
         top = name.partition(".")[0]
         if not name.startswith(".") and top in _REAL:
             if name in _REFUSED or top in _REFUSED:
-                return Bag(name)
+                return Bag(name, foreign=True)
             try:
                 return importlib.import_module(name)
             except Exception:
-                return Bag(name)
+                return Bag(name, foreign=True)
         path = self._find(name, importer)
         if path is not None and path not in self._loaded and len(self._loaded) < _DEEP and self._may_load():
             with contextlib.suppress(SyntaxError, OSError, RecursionError, ValueError):
                 self._loaded[path] = Part(self, _text(path))
-        return self._loaded.get(path or "") or Bag(name)
+        return self._loaded.get(path or "") or Bag(name, foreign=True)
 
     def _may_load(self) -> bool:
         return time.thread_time() < self._imports
@@ -190,7 +190,7 @@ class Part(types.ModuleType):
         """Names that nothing binds yet are stand-ins."""
         for name in names:
             if not hasattr(builtins, name) and name != watch.NAME:
-                self.__dict__.setdefault(name, Bag(name))
+                self.__dict__.setdefault(name, Bag(name, foreign=True))
 
 
 def _text(path: str) -> Text:

@@ -64,8 +64,8 @@ def look_after_collecting(ledger: Ledger, since: Look | None = None) -> Look:
     return looks[-1]
 
 
-def graph_size(tensors: Iterable[torch.Tensor]) -> tuple[int, int]:
-    """Autograd nodes reachable from tensors, and the characters of stacks kept on them."""
+def graph_size(tensors: Iterable[torch.Tensor], *, stacks: bool = True) -> tuple[int, int]:
+    """Autograd nodes reachable from tensors, and the characters of `stacks` kept on them."""
     seen: dict[int, Any] = {}
     queue: list[Any] = []
     for tensor in tensors:
@@ -78,7 +78,8 @@ def graph_size(tensors: Iterable[torch.Tensor]) -> tuple[int, int]:
         if node is None or id(node) in seen:
             continue
         seen[id(node)] = node  # held, so that no other node can take its address
-        text += sum(len(line) for line in node.metadata.get("traceback_", ()))
+        if stacks:  # asked for, it makes a dictionary for each node
+            text += sum(len(line) for line in node.metadata.get("traceback_", ()))
         queue.extend(following for following, _ in node.next_functions)
     return len(seen), text
 

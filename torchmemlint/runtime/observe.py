@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import gc
 import json
 import os
 import runpy
@@ -21,13 +22,14 @@ from typing import Any
 
 import torch
 
-from . import holders, judge, program, watch
-from .ledger import Ledger, tracking
+from . import program, sampling, watch
+from .ledger import Ledger, live_tensors
 
 _PAUSE = 0.25  # seconds, at least, between two looks at what is alive
 _CHECK = 64  # operations after which the clock is looked at
 _MOST = 48  # looks that are kept
-_SHARE = 0.02  # of the time may be spent on them
+_SHARE = 0.02  # of the time may be spent on them, and on what is stored at flagged statements after the first hits
+_FIRST = 24
 
 
 class Observing(Ledger):
@@ -44,11 +46,20 @@ class Observing(Ledger):
         if self._operations % _CHECK or time.monotonic() < self._next:
             return
         began = time.monotonic()
+        if self.sampled:
+            self.sweep(live_tensors())  # what was made in steps that were left out counts, if for no line
         self.looks.append((self._operations, self.by_line()))
         if len(self.looks) >= _MOST:
             self.looks = self.looks[1::2]
             self._pause *= 2
         self._next = began + max(self._pause, (time.monotonic() - began) / _SHARE)
+
+    def size_of(self, storage: Any) -> int:
+        """Bytes of a storage: all that is not older is the program's, seen or not."""
+        entry = self.live.get(storage._cdata)
+        if entry is not None and entry.ref() is storage:
+            return entry.size
+        return 0 if storage.device.type == "meta" else int(storage.nbytes())
 
     def by_line(self) -> dict[str, tuple[int, int]]:
         """Bytes and storages that are alive, by the line that made them."""
@@ -61,26 +72,28 @@ class Observing(Ledger):
         return found
 
 
-class Watcher(watch.Recorder):
-    """Asks once, where a statement is seen to collect, who holds what went in there."""
+class Watcher(program.Asking):
+    """Switches between steps, and spends little time on what is stored at flagged statements."""
 
-    def __init__(self, ledger: Ledger, sites: Any) -> None:
+    def __init__(self, ledger: Observing, sites: Any) -> None:
         super().__init__(ledger, sites)
-        self.paths: dict[int, tuple[str, ...]] = {}
+        self.sampling = sampling.Sampling(ledger)
+        self._looking = 0.0  # seconds that went into looking at what is stored
+        self._began = time.thread_time()
+
+    def turn(self) -> None:
+        """A loop of the program goes round."""
+        self.sampling.turn()
+
+    def may_look(self, record: watch.Record) -> bool:
+        spent = self._looking <= _SHARE * (time.thread_time() - self._began)
+        return super().may_look(record) and (spent or record.hits <= _FIRST)
 
     def hit(self, site: int, *targets: Any) -> None:
+        began = time.thread_time()
         super().hit(site, *targets)
-        record = self.records[site]
-        if site in self.paths or os.getpid() != self._process or record.hits not in (24, 96):
-            return
-        own = judge.own_growth({"samples": record.samples})
-        if own is None or (own[0] <= judge.SMALL and own[1] < 0.5):
-            return
-        frames = program.frames(sys._getframe(1))
-        held = holders.walk(self.ledger, frames, (), {str(site): self.stays(site)}, everywhere=False)
-        best = max(held, key=lambda one: (one.watched.get(str(site), 0), one.weight), default=None)
-        if best is not None and best.watched:
-            self.paths[site] = best.labels
+        self._looking += time.thread_time() - began
+        self.turn()
 
 
 def main() -> None:
@@ -91,10 +104,11 @@ def main() -> None:
     ledger = Observing()
     ledger.adopt()
     recorder = Watcher(ledger, sites)
+    gc.freeze()  # what is there already is not looked through with what the program makes
     setattr(builtins, watch.NAME, recorder)
     code: Any = 0
     try:
-        with program.instrumenting(program.Request("", sites=sites)), tracking(ledger):
+        with program.instrumenting(program.Request("", sites=sites), turns=True), recorder.sampling():
             if command[0] == "-m":
                 sys.argv = command[1:]
                 runpy.run_module(command[1], run_name="__main__", alter_sys=True)
@@ -126,7 +140,7 @@ def _script(command: list[str], sites: tuple[watch.Site, ...]) -> None:
     """Runs a file as `python file.py` does."""
     path = os.path.realpath(command[0])
     own = [site for site in sites if os.path.realpath(site.file) == path]
-    tree = watch.instrumented(ast.parse(Path(path).read_bytes()), own)
+    tree = sampling.turns(watch.instrumented(ast.parse(Path(path).read_bytes()), own), watch.NAME)
     module = types.ModuleType("__main__")
     module.__dict__.update(__file__=command[0], __builtins__=builtins)
     sys.modules["__main__"] = module

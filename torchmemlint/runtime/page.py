@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from pathlib import Path
 
 from ..finding import Finding, Verdict
-from .judge import number, readable
+from .judge import SMALL, number, readable
+
+_Curve = Sequence[tuple[int, int]]
 
 _WIDTH, _HEIGHT = 640, 150
 _STYLE = """
@@ -19,7 +21,11 @@ article { border: 1px solid var(--line); border-radius: 8px; padding: 1rem 1.2re
 .refuted { background: var(--good) } .inconclusive { background: var(--open) }
 pre { overflow-x: auto; background: #8881; padding: .6rem; border-radius: 6px; font-size: .85rem }
 pre b { background: #f5b04155; display: inline-block; min-width: 100% }
-svg { width: 100%; height: auto } .path li { font-family: ui-monospace, monospace; font-size: .85rem }
+figure { margin: 1rem 0 } svg { width: 100%; height: auto }
+svg text { font-size: 11px; fill: currentColor; opacity: .7 }
+.key { display: inline-block; width: 1.2em; height: 3px; vertical-align: middle; margin: 0 .4em 0 .8em }
+.key.bad { background: var(--bad) } .key.fix { background: var(--fix) }
+.path li { font-family: ui-monospace, monospace; font-size: .85rem }
 table { border-collapse: collapse } td { padding: .1rem 1.2rem .1rem 0 } figcaption { font-size: .85rem; opacity: .8 }
 """
 
@@ -44,6 +50,7 @@ def _article(finding: Finding, verdict: Verdict) -> str:
         f"{escape(verdict.device)}, torch {escape(verdict.torch or '?')}, {verdict.steps or 0} steps</p>",
         f"<p>{escape(finding.message)}</p><p><strong>{escape(verdict.reason)}</strong></p>",
         _code(finding),
+        _kept(verdict),
         _curve(verdict),
         _figures(verdict),
     ]
@@ -51,6 +58,11 @@ def _article(finding: Finding, verdict: Verdict) -> str:
         parts.append("<p>Held by</p><ol class=path>")
         parts += [f"<li>{escape(label)}</li>" for label in verdict.path]
         parts.append("</ol>")
+    if verdict.after_fix is not None:
+        fix = finding.fix.message if finding.fix is not None else "no_grad at this line"
+        status, reason = escape(verdict.after_fix.status), escape(verdict.after_fix.reason)
+        said = f'<p>With the fix ({escape(fix)}): <span class="status {status}">{status}</span> {reason}</p>'
+        parts.append(said)
     return f"<article>{''.join(parts)}</article>"
 
 
@@ -69,28 +81,50 @@ def _code(finding: Finding) -> str:
     return "<pre>" + "\n".join(rows) + "</pre>"
 
 
+def _kept(verdict: Verdict) -> str:
+    """What is kept through the flagged line at its hits: autograd nodes where they grow, else bytes."""
+    nodes = bool(verdict.nodes_per_step)
+    if verdict.status != "growing" or not (nodes or verdict.bytes_per_step):
+        return ""
+    which = 2 if nodes else 1
+    fixed = verdict.after_fix.hits if verdict.after_fix is not None else ()
+    said = f"{'Autograd nodes' if nodes else 'Bytes'} that are kept through this line, from hit to hit"
+    curves = [[(hit[0], hit[which]) for hit in hits] for hits in (verdict.hits, fixed)]
+    return _figure(curves[0], curves[1], said, number if nodes else readable)
+
+
 def _curve(verdict: Verdict) -> str:
     """Live bytes over the operations of the run, as it is and with the fix."""
     fixed = verdict.after_fix.curve if verdict.after_fix is not None else ()
-    if len(verdict.curve) < 2:
+    if verdict.status == "growing" and verdict.nodes_per_step and (verdict.bytes_per_step or 0) <= SMALL:
+        return ""  # it is the nodes that become more
+    return _figure(verdict.curve, fixed, "Live bytes of tensor storages over the run", readable)
+
+
+def _figure(curve: _Curve, fixed: _Curve, said: str, told: Callable[[float], str]) -> str:
+    """Two curves on one scale, the red one as it is and the blue one with the fix."""
+    if len(curve) < 2:
         return ""
-    top = max(size for curve in (verdict.curve, fixed) for _, size in curve) or 1
-    lines = [_line(verdict.curve, top, "var(--bad)")]
-    said = f"Live bytes of tensor storages over the run; the top is {readable(top)}"
+    top = max(size for one in (curve, fixed) for _, size in one) or 1
+    lines = [_line(curve, top, "var(--bad)", "as it is")]
+    key = '<span class="key bad"></span>as it is'
     if len(fixed) > 1:
-        lines.append(_line(fixed, top, "var(--fix)"))
-        said += "; in blue with the fix"
+        lines.append(_line(fixed, top, "var(--fix)", "with the fix"))
+        key += ' <span class="key fix"></span>with the fix'
     return (
         f'<figure><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(said)}">{"".join(lines)}'
-        f'<path d="M0 {_HEIGHT - 1}H{_WIDTH}" stroke="var(--line)"/></svg>'
-        f"<figcaption>{escape(said)}.</figcaption></figure>"
+        f'<path d="M0 {_HEIGHT - 1}H{_WIDTH}" stroke="var(--line)"/>'
+        f'<text x="4" y="14">{escape(told(top))}</text></svg>'
+        f"<figcaption>{escape(said)}. {key}</figcaption></figure>"
     )
 
 
-def _line(curve: Sequence[tuple[int, int]], top: int, colour: str) -> str:
+def _line(curve: _Curve, top: int, colour: str, name: str) -> str:
     end = curve[-1][0] or 1
     points = " ".join(f"{x / end * _WIDTH:.1f},{(1 - y / top) * (_HEIGHT - 8) + 4:.1f}" for x, y in curve)
-    return f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="1.5"/>'
+    return (
+        f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="1.5"><title>{name}</title></polyline>'
+    )
 
 
 def _figures(verdict: Verdict) -> str:

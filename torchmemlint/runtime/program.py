@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import CodeType, FrameType
@@ -24,11 +24,14 @@ from typing import Any
 
 import torch
 
-from . import holders, look, snippet, standins, watch
+from . import doubts, holders, judge, look, sampling, snippet, standins, watch
 from .ledger import Ledger, live_tensors, tracking
 from .look import Look
 
 _EVERY, _MOST = 16, 32  # returns of a function that are looked at: the first ones, then fewer and fewer
+_ASKED = (8, 24, 96)  # hits of a statement after which to ask who holds what went in
+_ENDING = 1.0  # seconds, at most, for threads of the program to end
+_WAIT = 5.0  # seconds, at most, until another thread has looked
 _GLANCING = 0.5  # seconds of looking at one function's returns after which they are looked at half as often
 _HERE = os.path.dirname(__file__) + os.sep
 
@@ -111,7 +114,7 @@ def run(request: Request) -> Run:
     gc.collect()
     ledger.adopt()
     torch.manual_seed(request.seed)
-    recorder = watch.Recorder(ledger, request.sites)
+    recorder = (watch.Recorder if request.snippet is not None else Asking)(ledger, request.sites)
     before = look.modes()
     observer: Observer | None = None
     with _prepared(request, recorder) as at_exit:
@@ -121,18 +124,19 @@ def run(request: Request) -> Run:
                     path = os.path.realpath(request.file)
                     made = snippet.prepare(path, request.source, request.snippet, request.sites, request.steps)
                     request = replace(request, at=made.looks)
-                    at_exit.append(("stand-ins", standins.PARAMETER))
+                    at_exit.append(("stand-ins", [standins.PARAMETER, doubts.leaves()]))
                     standins.SCALARS[:] = [ledger.shrink]
                     observer = Observer(request, frozenset(), ledger, recorder, result, at_exit)
                     made.healer.left = observer.left
                     made.run()
-                    result.account = made.account.as_dict()
+                    result.account = {**made.account.as_dict(), "doubtful": doubts.unproved()}
                 else:
                     module = load(request)
                     function = _function(module, request.function)
                     observer = Observer(request, _codes(module, function, request), ledger, recorder, result, at_exit)
                     with observer.watching():
                         _call(function, request.steps)
+                        observer.wait()
         except BaseException as error:
             result.error, result.where = _described(error)
             error.__traceback__ = None
@@ -148,12 +152,35 @@ def run(request: Request) -> Run:
             tensors=record.tensors,
             with_graph=record.with_graph,
             below=recorder.hits_below(key),
+            path=getattr(recorder, "paths", {}).get(key, ()),
             opaque=record.opaque,
             into=record.into,
         )
-    if result.error is None and result.before is None:
+    if result.error is None and result.after is None:
         result.error = f"{request.probe or request.function} was not called"
     return result
+
+
+class Asking(watch.Recorder):
+    """Asks, where a statement is seen to collect, who holds what went in there: it may be gone when all is over."""
+
+    def __init__(self, ledger: Ledger, sites: Iterable[watch.Site]) -> None:
+        super().__init__(ledger, sites)
+        self.paths: dict[int, tuple[str, ...]] = {}
+
+    def hit(self, site: int, *targets: Any) -> None:
+        super().hit(site, *targets)
+        record = self.records[site]
+        if site in self.paths or os.getpid() != self._process or record.hits not in _ASKED:
+            return
+        own = judge.own_growth({"samples": record.samples})
+        if own is None or (own[0] <= judge.SMALL and own[1] < 0.5):
+            return
+        own_frames = frames(sys._getframe(1))
+        held = holders.walk(self.ledger, own_frames, (), {str(site): self.stays(site)}, everywhere=False)
+        best = max(held, key=lambda one: (one.watched.get(str(site), 0), one.weight), default=None)
+        if best is not None and best.watched:
+            self.paths[site] = best.labels
 
 
 class Observer:
@@ -172,7 +199,8 @@ class Observer:
         self._recorder, self._at_exit = recorder, at_exit
         self._folder = os.path.dirname(os.path.abspath(request.file)) + os.sep
         self._calls = 0
-        self._busy = False
+        self._busy: set[int] = set()  # threads that look
+        self._turn = threading.Lock()  # one at a time
         self.start = look.look(ledger)
 
     @contextlib.contextmanager
@@ -185,20 +213,33 @@ class Observer:
             sys.setprofile(None)
             threading.setprofile(None)
 
+    def wait(self) -> None:
+        """Python would wait for threads that are no daemons: for a while, so do we, and for one that looks."""
+        over = time.monotonic() + _ENDING
+        for thread in threading.enumerate():
+            if thread is not threading.current_thread() and not thread.daemon:
+                thread.join(max(over - time.monotonic(), 0.0))
+        if self._turn.acquire(timeout=_WAIT):
+            self._turn.release()
+
     def __call__(self, frame: FrameType, event: str, _: object) -> None:
-        if event != "return" or self._busy:
+        thread = threading.get_ident()
+        if event != "return" or thread in self._busy:
             return
         code = frame.f_code
         close = code in self._codes
         if not close and not (self._request.everywhere and code.co_filename.startswith(self._folder)):
             return
-        self._busy = True  # looking calls functions, too
+        self._busy.add(thread)  # looking calls functions, too
+        waited = self._turn.acquire(timeout=_WAIT)
         try:
             self._glance(code)
             if close:
                 self.left(frame)
         finally:
-            self._busy = False
+            if waited:
+                self._turn.release()
+            self._busy.discard(thread)
 
     def left(self, frame: FrameType) -> None:
         """A function that is looked at closely is about to return."""
@@ -216,7 +257,7 @@ class Observer:
         began = time.monotonic()
         tensors = live_tensors()
         self._ledger.sweep(tensors)
-        nodes = look.graph_size(tensors)[0] - self.start.nodes
+        nodes = look.graph_size(tensors, stacks=False)[0] - self.start.nodes
         del tensors
         total = self._ledger.total - self.start.bytes
         if (nodes, total) > (point.nodes, point.bytes) or total > point.bytes:
@@ -303,8 +344,10 @@ def _stop_watching() -> None:
 
 
 @contextlib.contextmanager
-def instrumenting(request: Request) -> Iterator[None]:
-    """Compiles files with flagged statements from their source, rewritten; never from a .pyc."""
+def instrumenting(request: Request, *, turns: bool = False) -> Iterator[None]:
+    """Compiles files with flagged statements from their source, rewritten; never from a .pyc. With `turns`, their loops
+    tell when they go round.
+    """
     by_file: dict[str, list[watch.Site]] = {}
     for site in request.sites:
         by_file.setdefault(os.path.realpath(site.file), []).append(site)
@@ -317,6 +360,8 @@ def instrumenting(request: Request) -> Iterator[None]:
             return original(loader, name)
         source = replaced if replaced is not None else importlib.util.decode_source(loader.get_data(path))
         tree = watch.instrumented(ast.parse(source), by_file.get(path, ()))
+        if turns:
+            tree = sampling.turns(tree, watch.NAME)
         return compile(tree, path, "exec", dont_inherit=True)
 
     importlib.machinery.SourceFileLoader.get_code = get_code  # type: ignore[method-assign,assignment]

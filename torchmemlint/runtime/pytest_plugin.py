@@ -94,7 +94,7 @@ def _nodes() -> int:
     from .ledger import live_tensors
     from .look import graph_size
 
-    return graph_size(live_tensors())[0]
+    return graph_size(live_tensors(), stacks=False)[0]
 
 
 def _check(ledger: Any, before: int, nodes: int, max_bytes: int, max_nodes: int | None) -> None:

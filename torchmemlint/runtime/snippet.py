@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import loading, rewriting, watch
+from . import doubts, loading, rewriting, watch
 from .healing import Account, Healer, TooLong
 from .loading import Part, Project
 from .making import argument, required, without_init
@@ -29,10 +29,13 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 @dataclass(frozen=True)
 class Snippet:
-    """Where the flagged statement stands, and the folder of the project that imports may lead to."""
+    """Where the flagged statement stands, the folder of the project that imports may lead to, and callees that are not
+    followed and whose results get no graph.
+    """
 
     row: int
     root: str = ""
+    without: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,7 @@ def prepare(file: str, source: str | None, snippet: Snippet, sites: Iterable[wat
     """Load the file with stand-ins. Raises SyntaxError, or Unrunnable with the reason."""
     given = source if source is not None else Path(file).read_text("utf-8")
     text = loading.flagged_text(file, given, sites, snippet.row)
+    doubts.begin(snippet.without)
     account = Account(snippet.row, slice=list(text.slice))
     project = Project(snippet.root or os.path.dirname(file), steps, account)
     module = Part(project, text, account)

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import itertools
 import re
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 
-from . import words
+from . import doubts, words
 from .unknowns import Real, Whole, Word, guess
 
 SIZE = 1024  # floats of a payload: 4096 bytes
@@ -205,6 +206,7 @@ def _backward(args: Any, kwargs: Any) -> None:
     if not tensor.requires_grad:
         return
     keep = {key: kwargs[key] for key in ("retain_graph", "create_graph") if isinstance(kwargs.get(key), bool)}
+    doubts.prove([tensor])
     with torch.enable_grad():
         total = tensor.sum()
     total.backward(**keep)
@@ -213,6 +215,7 @@ def _backward(args: Any, kwargs: Any) -> None:
 def _gradients(args: Any, kwargs: Any) -> Any:
     outputs = tensors_in([args[0] if args else kwargs.get("outputs")])
     inputs = tensors_in([args[1] if len(args) > 1 else kwargs.get("inputs")])
+    doubts.prove(outputs)
     result = mixed(outputs + inputs) if kwargs.get("create_graph") else payload()
     return tuple(_wrapped(_alias(result)) for _ in inputs) or (result,)
 
@@ -236,17 +239,20 @@ _SPECIAL: dict[str, Any] = {
 
 
 class Bag:
-    """Something of which nothing is known. What is stored in it is really stored."""
+    """Something of which nothing is known. What is stored in it is really stored.
+
+    It is `foreign` where it comes from code that is not followed, or stands for what failed: not handed in.
+    """
 
     standin = True
 
-    def __init__(self, name: str = "", model: bool = True) -> None:
-        self.__dict__["_name"] = name
+    def __init__(self, name: str = "", foreign: bool = False) -> None:
+        self.__dict__.update(_name=name, _foreign=foreign)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name == "_ipython_display_":
             raise AttributeError(name)
-        found = Bag(f"{self.__dict__.get('_name', '')}.{name}")
+        found = Bag(f"{self.__dict__.get('_name', '')}.{name}", self.__dict__.get("_foreign", False))
         self.__dict__[name] = found
         return found
 
@@ -262,7 +268,7 @@ class Bag:
         items = self.__dict__.setdefault("_items", {})
         key = key if isinstance(key, (str, int)) else "*"
         if key not in items:
-            items[key] = Bag(f"{self._name}[{key!r}]")
+            items[key] = Bag(f"{self._name}[{key!r}]", self._foreign)
         return items[key]
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -289,7 +295,7 @@ class Bag:
 
     def pop(self, *_: Any) -> Any:
         kept = self.__dict__.get("_list")
-        return kept.pop() if kept else Bag(f"{self._name}.pop()")
+        return kept.pop() if kept else Bag(f"{self._name}.pop()", self._foreign)
 
     def items(self) -> Items:
         return Items((Word(f"item{n}"), payload()) for n in range(NUMBER))
@@ -304,10 +310,16 @@ class Bag:
         return itertools.islice(batches(), _MOST)
 
     def tensor(self, *, given: bool = False) -> Payload:
-        """This, once it is known to be a tensor: always the same one, with a graph unless it is data or was given."""
-        if "_tensor" not in self.__dict__:
-            self.__dict__["_tensor"] = payload() if given or self.is_data() else _computed([])
-        return self.__dict__["_tensor"]  # type: ignore[no-any-return]
+        """This, once it is known to be a tensor, with a graph unless it is data or was given. The same one as long as
+        the program has it: nothing stays because of the stand-in itself.
+        """
+        ref = self.__dict__.get("_tensor")
+        found: Payload | None = ref() if ref is not None else None
+        if found is None:
+            origin = self._name.removesuffix("()") if self._foreign else ""
+            found = payload() if given or self.is_data() else _computed([], origin)
+            self.__dict__["_tensor"] = weakref.ref(found)
+        return found
 
     def is_data(self) -> bool:
         """Whether its name says that it is a tensor of data: `batch.images`, `batch['images']`."""
@@ -392,19 +404,31 @@ def unknown(callee: Any, args: Any, kwargs: Any) -> Any:
     if last == "detach" and not args and isinstance(callee, Bag):
         return payload()
     if last in words.SILENT or not tensors:
-        return Bag(f"{name}()")
-    return _computed(tensors) if isinstance(callee, (Bag, Payload)) else mixed(tensors)
+        return Bag(f"{name}()", isinstance(callee, Bag) and callee._foreign)
+    if not isinstance(callee, (Bag, Payload)):
+        return mixed(tensors)
+    return _computed(tensors, name if isinstance(callee, Bag) and callee._foreign else "")
 
 
-def _computed(tensors: list[torch.Tensor]) -> Payload:
-    """The output of an unknown model."""
-    if not PARAMETER:
-        PARAMETER.append(torch.rand(SIZE, requires_grad=True))  # torchmemlint: ignore[TML301] -- one run of a child
-    result = mixed([*tensors, PARAMETER[0]])
+def _computed(tensors: list[torch.Tensor], origin: str = "") -> Payload:
+    """The output of an unknown model, or of `origin`: code that is not followed."""
+    if origin and doubts.is_doubtful(origin) and torch.is_grad_enabled():
+        if not doubts.has_graph(origin):
+            return mixed([tensor.detach() for tensor in tensors])
+        parameter = doubts.leaf(origin, _parameter)
+    else:
+        if not PARAMETER:
+            PARAMETER.append(_parameter())  # torchmemlint: ignore[TML301] -- one run of a child
+        parameter = PARAMETER[0]
+    result = mixed([*tensors, parameter])
     with torch._C.DisableTorchFunctionSubclass():
         for _ in range(_ACTIVATIONS):
             result = result.sin()  # type: ignore[assignment]
         return _wrapped(result)
+
+
+def _parameter() -> torch.Tensor:
+    return torch.rand(SIZE, requires_grad=True)
 
 
 def tensors_in(values: Any, depth: int = 3) -> list[torch.Tensor]:

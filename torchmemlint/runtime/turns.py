@@ -87,5 +87,5 @@ def unpacked(value: Any, shape: Any) -> Any:
         except Exception:
             parts = []
         if len(parts) != len(shape):
-            parts = [Bag("part") for _ in shape]
+            parts = [Bag("part", foreign=True) for _ in shape]
     return tuple(unpacked(part, inner) for part, inner in zip(parts, shape, strict=True))

@@ -96,7 +96,7 @@ class Recorder:
             return
         record = self.records[site]
         record.hits += 1
-        if record.hits > _EVERY and record.hits % record.stride:
+        if not self.may_look(record):
             return
         stored = [item for item in _parts(list(targets)) if issubclass(type(item), torch.Tensor)]
         record.stored = [weakref.ref(item) for item in stored]
@@ -105,6 +105,10 @@ class Recorder:
         if len(record.samples) >= _MOST:
             record.stride *= 2
             record.samples = record.samples[:8] + record.samples[9::2]
+
+    def may_look(self, record: Record) -> bool:
+        """Whether what is stored is looked at, at this hit."""
+        return record.hits <= _EVERY or record.hits % record.stride == 0
 
     def held(self, site: int, stored: Sequence[torch.Tensor] = ()) -> tuple[int, int]:
         """Bytes and autograd nodes that are alive through what went into the site, or is `stored` in its targets."""
@@ -116,7 +120,7 @@ class Recorder:
             except (NotImplementedError, RuntimeError):
                 continue
             sizes[storage._cdata] = self.ledger.size_of(storage)
-        return sum(sizes.values()), graph_size(tensors)[0]
+        return sum(sizes.values()), graph_size(tensors, stacks=False)[0]
 
     def hits_below(self, site: int) -> int:
         """How often it was done in forked processes; not exact where several count at once."""

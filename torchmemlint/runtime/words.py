@@ -23,6 +23,11 @@ WITHOUT_GRAPH = frozenset(
 PAIRS = frozenset("topk sort kthvalue mode cummax cummin".split())  # values, and indices that have no graph
 PAIRS_BY_DIMENSION = frozenset("max min median".split())
 LOSSES = frozenset(("mean", "sum", "norm", "cross_entropy", "nll_loss", "kl_div", "binary_cross_entropy_with_logits"))
+MODELS = frozenset(
+    """forward model net network module encoder decoder backbone head layer layers block blocks conv linear lstm gru rnn
+    embedding embeddings unet vae transformer attention attn mlp classifier generator discriminator actor critic policy
+    loss losses criterion objective""".split()
+)  # ... and what makes them: the last word of its name
 SILENT = frozenset(
     """step zero_grad train eval log info debug warning error print write add_scalar add_scalars close save
     set_description set_postfix set_postfix_str barrier synchronize empty_cache log_dict add_image add_histogram
