@@ -7,7 +7,7 @@ from .cycles import note_callbacks
 from .machine import Frame, Machine
 from .model import Site
 from .python import SPECIAL, SPECIAL_ROOTS, call_builtin
-from .tensors import arithmetic, backward, free, loss, tensor_method, wide_loss_label
+from .tensors import arithmetic, backward, free, indices, loss, tensor_method, wide_loss_label
 from .unknown import unknown_call
 from .values import (
     ANY,
@@ -36,6 +36,7 @@ from .values import (
 
 Kwargs = dict[str, Value]
 _MODULE_PACKAGES = frozenset(("nn", "layers", "backbones"))
+_FEEDERS = ("Loader", "Sampler", "Dataset")  # what such packages have besides modules: it gives them their inputs
 
 
 def get_builtin(name: str) -> Value:
@@ -65,7 +66,7 @@ def call_external(machine: Machine, frame: Frame, dotted: str, args: list[Value]
             return UNKNOWN
         if tail == "create_model" or "odel" in dotted or "For" in dotted:
             return (machine.allocate(frame, ("module", site), "module", dotted),)
-    if tail[0].isupper() and _MODULE_PACKAGES.intersection(dotted.split(".")[:-1]):
+    if tail[0].isupper() and not tail.endswith(_FEEDERS) and _MODULE_PACKAGES.intersection(dotted.split(".")[:-1]):
         return (machine.allocate(frame, ("module", site), "module", dotted, 2),)
     if root == "torchvision" and ".models." in dotted and tail[0].islower():
         return (machine.allocate(frame, ("module", site), "module", dotted),)
@@ -120,7 +121,7 @@ def _call_torch(machine: Machine, frame: Frame, dotted: str, args: list[Value], 
     if tail in knowledge.LIGHT_RESULTS:
         return LIGHT
     if tail in knowledge.GRAPH_FREE:
-        return free(machine)
+        return indices(machine)
     if tail == "checkpoint" and args:
         return machine.call(frame, args[0], args[1:], {}, site) or arithmetic(machine, args[1:])
     if tail == "where" and len(args) == 3:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import libcst as cst
@@ -13,8 +11,8 @@ from . import model as m
 from .lower_expressions import SELF
 from .lower_expressions import lower as expression
 from .model import ClassFacts, Expr, FileFacts, FunctionFacts, Param, Site, Stmt
+from .parsing import by_type, parse
 
-_CHECK, _SPACE = cst.CSTNode.__post_init__, cst.SimpleWhitespace  # libcst's own
 _DISCARDED = frozenset("detach cpu cuda to float half double numpy clone no_grad inference_mode enable_grad".split())
 _LIGHT_CALLS = frozenset("int float str bool len round isinstance hasattr type id range".split())
 _LIGHT_HINTS = frozenset("int float str bool bytes".split())
@@ -205,7 +203,7 @@ class Lowering:
     def _block(self, nodes: Sequence[Any]) -> tuple[Stmt, ...]:
         statements: list[Stmt] = []
         for node in nodes:
-            if type(node) is cst.SimpleStatementLine:
+            if isinstance(node, cst.SimpleStatementLine):
                 statements += self._small(node.body)
             else:
                 handler = _COMPOUND.get(type(node))
@@ -531,61 +529,39 @@ def _match(low: Lowering, node: cst.Match, site: Site) -> Stmt:
     return orelse[0] if orelse else (m.EXPR, site, subject)
 
 
-_COMPOUND: dict[type, Callable[[Lowering, Any, Site], Stmt]] = {
-    cst.FunctionDef: _def,
-    cst.ClassDef: _class,
-    cst.For: _for,
-    cst.While: _while,
-    cst.If: _if,
-    cst.With: _with,
-    cst.Try: _try,
-    cst.TryStar: _try,
-    cst.Match: _match,
-}
-_SMALL: dict[type, Callable[[Lowering, Any, Site], Stmt | None]] = {
-    cst.Expr: _expr,
-    cst.Assign: _assign,
-    cst.AugAssign: _augment,
-    cst.AnnAssign: _annotate,
-    cst.Return: _return,
-    cst.Raise: _raise,
-    cst.Del: _delete,
-    cst.Import: _import,
-    cst.ImportFrom: _from,
-    cst.Global: _scope_names(m.GLOBAL),
-    cst.Nonlocal: _scope_names(m.NONLOCAL),
-    cst.Break: _jump,
-    cst.Continue: _jump,
-    cst.Assert: _assert,
-}
+_COMPOUND: dict[type, Callable[[Lowering, Any, Site], Stmt]] = by_type(
+    {
+        cst.FunctionDef: _def,
+        cst.ClassDef: _class,
+        cst.For: _for,
+        cst.While: _while,
+        cst.If: _if,
+        cst.With: _with,
+        cst.Try: _try,
+        cst.TryStar: _try,
+        cst.Match: _match,
+    }
+)
+_SMALL: dict[type, Callable[[Lowering, Any, Site], Stmt | None]] = by_type(
+    {
+        cst.Expr: _expr,
+        cst.Assign: _assign,
+        cst.AugAssign: _augment,
+        cst.AnnAssign: _annotate,
+        cst.Return: _return,
+        cst.Raise: _raise,
+        cst.Del: _delete,
+        cst.Import: _import,
+        cst.ImportFrom: _from,
+        cst.Global: _scope_names(m.GLOBAL),
+        cst.Nonlocal: _scope_names(m.NONLOCAL),
+        cst.Break: _jump,
+        cst.Continue: _jump,
+        cst.Assert: _assert,
+    }
+)
 
 
 def lower(text: str, number: int = 0) -> FileFacts:
     """The facts of the file with this number. Raises `libcst.ParserSyntaxError` where libcst cannot parse it."""
-    with _lean_nodes():
-        tree = cst.parse_module(text)
-    return Lowering(number).file(tree)
-
-
-@contextmanager
-def _lean_nodes() -> Iterator[None]:
-    """Spares a sixth of a parse: nodes are not checked, and each white space is made once.
-
-    libcst checks every node that is made, with a regular expression for each space; of what its own parser makes none
-    would fail (`CSTNode.__post_init__` has a note to that effect). And every other node is a space, of which nothing is
-    read here.
-    """
-    _exchange(_nothing, functools.cache(_SPACE))
-    try:
-        yield
-    finally:
-        _exchange(_CHECK, _SPACE)
-
-
-def _exchange(check: Callable[[cst.CSTNode], None], space: Callable[..., Any]) -> None:
-    cst.CSTNode.__post_init__ = check  # type: ignore[method-assign, assignment]
-    cst.SimpleWhitespace = space  # type: ignore[assignment, misc]
-
-
-def _nothing(node: cst.CSTNode) -> None:
-    pass
+    return Lowering(number).file(parse(text))

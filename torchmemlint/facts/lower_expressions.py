@@ -9,6 +9,7 @@ import libcst as cst
 
 from . import model as m
 from .model import Expr
+from .parsing import by_type
 
 if TYPE_CHECKING:
     from .lower import Lowering
@@ -294,29 +295,31 @@ def _walrus(low: Lowering, node: cst.NamedExpr) -> Expr:
 
 SELF: Expr = (m.NAME, "self")
 _NAMED: dict[str, Expr] = {"None": (m.CONST, None), "True": (m.CONST, True), "False": (m.CONST, False)}
-_HANDLERS: dict[type, Callable[[Lowering, Any], Expr]] = {
-    cst.Name: _name,
-    cst.Attribute: _attribute,
-    cst.Call: _call,
-    cst.Subscript: _subscript,
-    cst.SimpleString: _string,
-    cst.Integer: _integer,
-    cst.Float: _text,
-    cst.BinaryOperation: _arithmetic,
-    cst.Comparison: _comparison,
-    cst.UnaryOperation: _unary,
-    cst.BooleanOperation: _boolean,
-    cst.IfExp: _conditional,
-    cst.List: _sequence("list"),
-    cst.Tuple: _sequence("tuple"),
-    cst.Set: _sequence("set"),
-    cst.Dict: _dict,
-    cst.ListComp: _comprehension("list"),
-    cst.SetComp: _comprehension("set"),
-    cst.GeneratorExp: _comprehension("generator"),
-    cst.DictComp: _comprehension("dict"),
-    cst.Lambda: _lambda,
-    cst.Await: _await,
-    cst.Yield: _yield,
-    cst.NamedExpr: _walrus,
-}
+_HANDLERS: dict[type, Callable[[Lowering, Any], Expr]] = by_type(
+    {
+        cst.Name: _name,
+        cst.Attribute: _attribute,
+        cst.Call: _call,
+        cst.Subscript: _subscript,
+        cst.SimpleString: _string,
+        cst.Integer: _integer,
+        cst.Float: _text,
+        cst.BinaryOperation: _arithmetic,
+        cst.Comparison: _comparison,
+        cst.UnaryOperation: _unary,
+        cst.BooleanOperation: _boolean,
+        cst.IfExp: _conditional,
+        cst.List: _sequence("list"),
+        cst.Tuple: _sequence("tuple"),
+        cst.Set: _sequence("set"),
+        cst.Dict: _dict,
+        cst.ListComp: _comprehension("list"),
+        cst.SetComp: _comprehension("set"),
+        cst.GeneratorExp: _comprehension("generator"),
+        cst.DictComp: _comprehension("dict"),
+        cst.Lambda: _lambda,
+        cst.Await: _await,
+        cst.Yield: _yield,
+        cst.NamedExpr: _walrus,
+    }
+)

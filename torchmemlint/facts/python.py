@@ -13,6 +13,8 @@ from .objects import ANY_NAME, get_attribute, set_attribute
 from .tensors import arithmetic
 from .values import (
     COUNT,
+    IDENT,
+    LEAF,
     LIGHT,
     OFF,
     ON,
@@ -48,13 +50,14 @@ def call_builtin(machine: Machine, frame: Frame, name: str, args: list[Value], k
         "hasattr",
         "format",
         "id",
+        "hash",
     ):
         for value in args:
             for node in machine.nodes(value, 1):
                 machine.derivation.consumed.add(node)
         if name == "round":
             return arithmetic(machine, args[:1])
-        return (COUNT,) if name in ("str", "int", "repr", "format") and args and COUNT in args[0] else LIGHT
+        return _plain(name, args[0]) if args else LIGHT
     first = args[0] if args else UNKNOWN
     if name in ("list", "set", "tuple", "frozenset", "dict", "sorted", "reversed"):
         return _copy(machine, frame, name, args, kwargs, site)
@@ -64,6 +67,8 @@ def call_builtin(machine: Machine, frame: Frame, name: str, args: list[Value], k
         for index, part in enumerate(parts):
             machine.put(zipped.fields, f"[{index}]", part)
         return (zipped,)
+    if name == "abs" and is_light(first):
+        return first
     if name in ("sum", "max", "min", "abs", "pow"):
         inner = machine.iterate(frame, first) if len(args) == 1 or name == "sum" else UNKNOWN
         nodes = tuple(node for value in args for node in machine.nodes(value))
@@ -95,6 +100,16 @@ def call_builtin(machine: Machine, frame: Frame, name: str, args: list[Value], k
         return get_attribute(machine, frame, first[0], "__dict__")
     if name in ("property", "staticmethod", "classmethod", "super", "vars", "object"):
         return UNKNOWN
+    return LIGHT
+
+
+def _plain(name: str, value: Value) -> Value:
+    """A number or a text made of a value: `str(count)`, `id(batch)`."""
+    if name in ("id", "hash"):
+        made = any(type(atom) is Tensor and atom.graph != LEAF for atom in value)  # parameters stay who they are
+        return (IDENT,) if made or IDENT in value else LIGHT
+    if name in ("str", "int", "repr", "format"):
+        return next(((kind,) for kind in (IDENT, COUNT) if kind in value), LIGHT)
     return LIGHT
 
 
@@ -244,12 +259,19 @@ def _thread(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, s
 def _timer(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
     """`threading.Timer(interval, function, args, kwargs)` [docs]."""
     target = kwargs.get("function", args[1] if len(args) > 1 else UNKNOWN)
-    in_thread(machine, frame, target, items_of(kwargs.get("args", args[2] if len(args) > 2 else UNKNOWN)), site)
+    given = items_of(kwargs.get("args", args[2] if len(args) > 2 else UNKNOWN))
+    machine.note("timer", site, frame, (target, given))
+    in_thread(machine, frame, target, given, site)
     return (machine.allocate(frame, ("thread", site), "thread"),)
 
 
 def _executor(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
     return (machine.allocate(frame, ("executor", site), "executor"),)
+
+
+def _future(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    """A future of one's own, which somebody gives its result: `set_result` [docs: concurrent.futures, asyncio]."""
+    return (machine.allocate(frame, ("future", site), "future"),)
 
 
 def _to_thread(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
@@ -375,6 +397,7 @@ def run_in_thread(
             given = args[1:] if name == "submit" else [machine.iterate(frame, value) for value in args[1:]]
         made = in_thread(machine, frame, args[0], given, site)
         future = machine.allocate(frame, ("future", site), "future")
+        machine.note("submitted", site, frame, made)
         machine.put(future.fields, "*", made)
         return (future,)
     if name == "__enter__":
@@ -394,6 +417,7 @@ def submit(machine: Machine, frame: Frame, name: str, args: list[Value], kwargs:
     if pools:
         return pool_method(machine, frame, pools[0], "submit", given, {}, site)
     made = in_thread(machine, frame, given[0], given[1:], site)
+    machine.note("submitted", site, frame, made)
     for atom in future:
         machine.put(atom.fields, "*", made)
     return future
@@ -455,6 +479,7 @@ SPECIAL: dict[str, Callable[[Machine, Frame, list[Value], Kwargs, Site], Value]]
     "threading.local": _thread_local,
     "types.SimpleNamespace": _namespace,
     "ThreadPoolExecutor": _executor,
+    "Future": _future,
     "to_thread": _to_thread,
     "queue.Queue": _queue,
     "queue.SimpleQueue": _queue,
