@@ -40,7 +40,51 @@ def train(imports: str, meter: str = "Meter") -> str:
     return TRAIN.format(imports=imports, meter=meter)
 
 
+POOL = """
+from concurrent.futures import ThreadPoolExecutor
+
+class Plain:
+    def __init__(self):
+        self.pool = ThreadPoolExecutor(1)
+
+    def run(self, function, *args):
+        return self.pool.submit(function, *args)
+
+class Remembering(Plain):
+    def __init__(self):
+        super().__init__()
+        self.jobs = []
+
+    def run(self, function, *args):
+        job = super().run(function, *args)
+        self.jobs.append(job)
+        return job
+
+    def wait(self):
+        while self.jobs:
+            self.jobs.pop().result()
+"""
+PRINT = """
+import torch
+from pools import Plain, Remembering
+
+def page(number):
+    return torch.full((64, 64), number)
+
+def main(pool, count):
+    for number in range(count):
+        print(pool.run(page, number).result().sum().item()){mark}
+    {end}
+
+main({cls}(), 99)
+"""
 PROJECTS = {
+    "futures that a method of another file would take out": {
+        "pools.py": POOL,
+        "left.py": PRINT.format(cls="Remembering", mark="  # TML503", end="print(count)"),
+        "taken.py": PRINT.format(cls="Remembering", mark="", end="pool.wait()"),
+        "plain.py": PRINT.format(cls="Plain", mark="", end="print(count)"),
+    },
     "a script beside its module": {"meters.py": METER, "train.py": train("from meters import Meter")},
     "an alias of the module": {"meters.py": METER, "train.py": train("import meters as m", "m.Meter")},
     "a dotted import": {

@@ -1324,8 +1324,135 @@ GUILTY = {
             def last(self):
                 return self.kept[-3:]
         """,
+    "evaluation that is fed by another module": """
+        class Embeddings(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.table = nn.Embedding(9, 8)
+
+            def forward(self, ids):
+                return {name: self.table(part) for name, part in ids.items()}
+
+        def look_up(embeddings, ids):
+            return embeddings(ids)
+
+        def evaluate(loader, model, embeddings):
+            model.eval()
+            right = []
+            for ids, y in loader:
+                out = model(look_up(embeddings, ids)["a"])  # TML201
+                right.append(out.argmax(dim=1) == y)
+            return torch.cat(right).float().mean()
+
+        def main(loader):
+            model, embeddings = Net(), Embeddings()
+            print(evaluate(loader, model, embeddings))
+        """,
+    "test over a loader that only compares": """
+        def test(loader, model):
+            right = 0
+            for x, y in loader:
+                wrong = (model(x).sigmoid().round() != y).sum(dim=-1)  # TML201
+                right += int((wrong == 0).sum())
+            return right
+
+        print(test(torch.utils.data.DataLoader(range(9)), Net()))
+        """,
+    "evaluation whose losses are weighed by a comprehension": """
+        def evaluate(model, criterion, loader, weights, meter):
+            model.eval()
+            for x, y in loader:
+                losses = criterion(model(x), y)  # TML201
+                weighed = {k: v * weights[k] for k, v in losses.items()}
+                meter.update(sum(weighed.values()))
+        """,
+    "recorder that is entered and returned": """
+        class Recorder:
+            def __init__(self, model):
+                self.model = model
+                self.features = []
+                self.handle = None
+
+            def keep(self, module, args, output):
+                self.features.append(output)  # TML108
+
+            def __enter__(self):
+                self.handle = self.model.layer.register_forward_hook(self.keep)
+                return self
+
+            def __exit__(self, *error):
+                self.handle.remove()
+        """,
 }
 INNOCENT = {
+    "evaluation under no_grad that is fed by another module": """
+        def look_up(embeddings, ids):
+            return embeddings(ids)
+
+        @torch.no_grad()
+        def evaluate(loader, model, embeddings):
+            model.eval()
+            return torch.cat([model(look_up(embeddings, ids)).argmax(dim=1) for ids in loader])
+
+        def main(loader):
+            print(evaluate(loader, Net(), nn.Embedding(9, 8)))
+        """,
+    "layers run over a loader for a caller that nobody sees": """
+        class Layers(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layers = nn.ModuleList([nn.Linear(8, 8) for _ in range(3)])
+
+            def inference(self, loader, table):
+                for layer in self.layers:
+                    for rows, x in loader:
+                        table[rows] = layer(x).cpu()
+                return table
+        """,
+    "attack on a model that is evaluated": """
+        def evaluate(loader, model):
+            model.eval()
+            for x, y in loader:
+                x.requires_grad_(True)
+                loss = F.cross_entropy(model(x), y)
+                attacked = x + 0.1 * torch.autograd.grad(loss, x)[0].sign()
+                with torch.no_grad():
+                    print((model(attacked).argmax(1) == y).sum().item())
+        """,
+    "test of a loader under the caller's no_grad": """
+        def test(loader, model):
+            return sum(int((model(x).round() != y).sum()) for x, y in loader)
+
+        def main(loader):
+            with torch.no_grad():
+                print(test(loader, Net()))
+        """,
+    "recorder that returns itself and keeps no graph": """
+        class Recorder:
+            def __init__(self, model):
+                self.model = model
+                self.features = []
+                self.handle = None
+
+            def keep(self, module, args, output):
+                self.features.append(output.detach())
+
+            def __enter__(self):
+                self.handle = self.model.layer.register_forward_hook(self.keep)
+                return self
+
+            def __exit__(self, *error):
+                self.handle.remove()
+        """,
+    "loader of a graph library beside its modules": """
+        from graphs.nn.models import NeighborLoader
+
+        neighbors = NeighborLoader(100, size=10)
+
+        def test(batches):
+            neighbors.reset_state()
+            return [len(neighbors(batch)[0]) for batch in batches]
+        """,
     "copies of an average, trimmed to the last": """
         import copy
 
@@ -2926,6 +3053,156 @@ class Problem:
                 bar.set_postfix(loss=loss)
                 print(step, loss)
         """,
+    "states-detached-for-every-layer-after-each-step": """
+        class Leaky(nn.Module):
+            def __init__(self, size):
+                super().__init__()
+                self.beta, self.mem = nn.Parameter(torch.ones(size)), torch.zeros(1, size)
+
+            def detach_state(self):
+                self.mem = self.mem.detach()
+
+            def forward(self, x):
+                self.mem = self.beta * self.mem + x
+                return self.mem
+
+        class Encoder(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.first, self.leaky = nn.Linear(8, 8), Leaky(8)
+
+            def forward(self, frames):
+                out = []
+                for frame in frames:
+                    out.append(self.leaky(self.first(frame)))
+                return torch.stack(out)
+
+        def main(loader):
+            encoder, head = Encoder(), nn.Linear(8, 2)
+            optimizer = torch.optim.SGD(head.parameters())
+            for frames, y in loader:
+                loss = F.cross_entropy(head(encoder(frames).mean(0).detach()), y)
+                loss.backward()
+                optimizer.step()
+                for layer in encoder.modules():
+                    if isinstance(layer, Leaky):
+                        layer.detach_state()
+    """,
+    "released-where-a-setting-that-is-on-says-so": """
+        class State:
+            def __init__(self, x):
+                self.x, self.force = x, torch.zeros_like(x)
+
+            def detach_(self):
+                self.x, self.force = self.x.detach(), self.force.detach()
+
+        class Potential(nn.Module):
+            def __init__(self, second_order=False):
+                super().__init__()
+                self.second_order, self.net = second_order, nn.Linear(3, 1)
+
+            def forward(self, state):
+                energy = self.net(state.x).sum()
+                return -torch.autograd.grad(energy, state.x, create_graph=self.second_order)[0]
+
+        def integrate(x, steps):
+            potential, state = Potential(second_order=True), State(x.requires_grad_())
+            for _ in range(steps):
+                state.force = potential(state)
+                state.x = state.x + state.force
+                if potential.second_order:
+                    state.detach_()
+            return state.x
+    """,
+    "graph-kept-for-a-second-derivative-in-training": """
+        class Forces(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.net = nn.Linear(3, 1)
+
+            def forward(self, x):
+                energy = self.net(x).sum()
+                create = self.training
+                force = torch.autograd.grad(energy, x, create_graph=create, retain_graph=True)[0]
+                return {"energy": energy, "force": -force}
+
+        def validate(model, loader):
+            model.eval()
+            total = 0.0
+            for x in loader:
+                total += model(x.requires_grad_())["force"].abs().sum().item()
+            return total
+
+        def main(loader):
+            model = Forces()
+            model.eval()
+            for batch in loader:
+                print(model(batch["x"])["force"].abs().sum().item())
+    """,
+    "model-run-once-for-what-a-hook-sees": """
+        def input_scale(model, x):
+            seen = []
+            handle = model[0].register_forward_hook(lambda m, i, o: seen.append(o.abs().max().item()))
+            model(x)
+            handle.remove()
+            return seen[0]
+
+        def main(x):
+            model = nn.Sequential(nn.Linear(8, 8), nn.ReLU()).eval()
+            return input_scale(model, x)
+    """,
+    "hook-on-the-one-layer-that-is-asked-for": """
+        class Probe:
+            def __init__(self, model, wanted):
+                self.seen = None
+                for name, layer in model.named_modules():
+                    if name == wanted:
+                        self.handle = layer.register_forward_hook(self._save)
+
+            def _save(self, module, inputs, output):
+                self.seen = output.detach()
+
+            def close(self):
+                self.handle.remove()
+
+        def in_turn(model, x):
+            for layer in model.children():
+                handle = layer.register_forward_hook(print)
+                model(x)
+                handle.remove()
+
+        def listed(model, x):
+            handles = []
+            for layer in model.children():
+                handle = layer.register_forward_hook(print)
+                handles.append(handle)
+            model(x)
+            for handle in handles:
+                handle.remove()
+    """,
+    "buffer-that-an-unseen-callback-resets": """
+        class Rollout:
+            def __init__(self):
+                self.states = []
+
+            def reset(self):
+                self.states.clear()
+
+        def collect(policy, env, observers, steps):
+            rollout = Rollout()
+            observers.attach(rollout)
+            for _ in range(steps):
+                with torch.no_grad():
+                    rollout.states.append(policy(env.step()))
+                observers.notify()
+
+        def reset_by_name(policy, env, steps):
+            rollout = Rollout()
+            for _ in range(steps):
+                with torch.no_grad():
+                    rollout.states.append(policy(env.step()))
+                getattr(rollout, "reset")()
+    """,
 }
 GUILTY_BUGS: dict[str, str] = {
     "code book averaged with its graph": "what is read back in the same call counts as handed out",

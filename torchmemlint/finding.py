@@ -90,6 +90,7 @@ class Verdict:
     shm_bytes_per_step: int | None = None
     after_fix: Verdict | None = None
     curve: tuple[tuple[int, int], ...] = ()  # operations so far, live bytes
+    hits: tuple[tuple[int, int, int], ...] = ()  # hits of the flagged line: bytes and nodes that are kept through it
 
     @property
     def confirmed(self) -> bool:

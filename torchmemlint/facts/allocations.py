@@ -11,7 +11,7 @@ from .exits import left_before
 from .kept import drained
 from .model import Expr, Site, Stmt
 from .program import Place, Program, expressions, statements, targets, text
-from .walk import calls_of, last_name, nodes
+from .walk import calls, calls_of, last_name, nodes
 
 _RAW = {
     "caching_allocator_alloc": ("caching_allocator_delete",),
@@ -25,6 +25,13 @@ _RAW = {
     "cuMemHostAlloc": ("cuMemFreeHost",),
     "hipMalloc": ("hipFree",),
 }
+_RUNTIME = {  # of `cupy.cuda.runtime`, whose names others use for what frees itself
+    "malloc": ("free",),
+    "mallocManaged": ("free",),
+    "mallocAsync": ("freeAsync", "free"),
+    "hostAlloc": ("freeHost",),
+}
+_FREED_BY = {**_RAW, **_RUNTIME}
 _BUFFERS = frozenset(
     """mem_alloc mem_alloc_pitch managed_empty managed_zeros pagelocked_empty pagelocked_zeros to_device device_array
     device_array_like pinned_array mapped_array asarray array zeros empty full arange alloc to_gpu""".split()
@@ -36,10 +43,10 @@ _COUNTED = frozenset("number index idx i step iteration frame request id uid job
 
 def not_freed(program: Program) -> Iterator[Slip]:
     """Raw device pointers without the matching free, and device buffers that pile up on an object."""
-    for name in sorted(set(_RAW) & program.called):
+    for name in sorted(set(_FREED_BY) & program.called):
         freed_by = _who_frees(program, name)
         for place in program.places:
-            if name not in place.facts.calls:
+            if name not in place.facts.calls or not any(_allocates_raw(call, name) for call in calls(place.facts.body)):
                 continue
             if freed_by is not None and _unit(place) not in freed_by:
                 yield from _never_freed(place, name)
@@ -51,6 +58,13 @@ def not_freed(program: Program) -> Iterator[Slip]:
             yield from _piled(program, place)
 
 
+def _allocates_raw(call: Expr, name: str) -> bool:
+    callee = call[2]
+    if last_name(callee) != name:
+        return False
+    return name not in _RUNTIME or (callee[0] == m.ATTR and last_name(callee[1]) == "runtime")
+
+
 def _unit(place: Place) -> str:
     """A class and a function outside of classes see to what they allocate by themselves."""
     return place.cls or place.facts.name
@@ -59,7 +73,7 @@ def _unit(place: Place) -> str:
 def _who_frees(program: Program, name: str) -> set[str] | None:
     """The classes and functions that free what they allocate; None if one frees what another may have allocated."""
     allocating = {_unit(place) for place in program.places if name in place.facts.calls}
-    freeing = {_unit(place) for place in program.places if _mentions(place, _RAW[name])}
+    freeing = {_unit(place) for place in program.places if _mentions(place, _FREED_BY[name])}
     for place in program.places:
         related = {base.rsplit(".", 1)[-1] for base in place.bases} & (allocating | freeing)
         if _unit(place) in allocating | freeing and related:
@@ -79,20 +93,20 @@ def _never_freed(place: Place, name: str) -> Iterator[Slip]:
         if statement[0] == m.RETURN or returned.intersection(targets(statement)):
             continue  # the affair of who calls
         for call in calls_of(statement):
-            if last_name(call[2]) == name:
-                yield Slip(call[1], _RAW[name][0], -1, 3, name)
+            if _allocates_raw(call, name):
+                yield Slip(call[1], _FREED_BY[name][0], -1, 3, name)
 
 
 def _overwritten(program: Program, place: Place, name: str) -> Iterator[Slip]:
     """`self.pointer = cudaMalloc(n)` where a larger one is needed, and nothing frees the one before it."""
-    if _may_free(program, place, _RAW[name], 3):
+    if _may_free(program, place, _FREED_BY[name], 3):
         return
     for statement, tests in walk.statements(place.facts.body):
         held = [target for target in targets(statement) if target[0] == m.ATTR and target[1] == (m.NAME, "self")]
-        if statement[0] != m.ASSIGN or not held or not any(last_name(call[2]) == name for call in calls_of(statement)):
+        if statement[0] != m.ASSIGN or not held or not any(_allocates_raw(call, name) for call in calls_of(statement)):
             continue
         if any(_outgrown(test) for test in tests):
-            yield Slip(statement[1], _RAW[name][0], -1, 3, f"over {text(held[0])}")
+            yield Slip(statement[1], _FREED_BY[name][0], -1, 3, f"over {text(held[0])}")
 
 
 def _outgrown(test: Expr) -> bool:
@@ -119,12 +133,12 @@ def _left_early(place: Place, name: str) -> Iterator[Slip]:
     body = list(statements(place.facts.body))
     for statement in body:
         bound = [target[1] for target in targets(statement) if target[0] == m.NAME]
-        if statement[0] != m.ASSIGN or not bound or not any(last_name(call[2]) == name for call in calls_of(statement)):
+        if statement[0] != m.ASSIGN or not bound or not any(_allocates_raw(call, name) for call in calls_of(statement)):
             continue
         pointers = {(m.NAME, one) for one in bound}
-        leave = left_before(place, statement, [one for one in body if _frees(one, _RAW[name], pointers)], pointers)
+        leave = left_before(place, statement, [one for one in body if _frees(one, _FREED_BY[name], pointers)], pointers)
         if leave is not None:
-            yield Slip(statement[1], _RAW[name][0], leave[1], 3, f"early {name}")
+            yield Slip(statement[1], _FREED_BY[name][0], leave[1], 3, f"early {name}")
 
 
 def _frees(statement: Stmt, names: tuple[str, ...], pointers: set[Expr]) -> bool:

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from .knowledge import MODEL_NAMES
-from .model import FileFacts, FunctionFacts
-from .program import Place, Program
-from .walk import last_name, nodes
+from collections.abc import Iterator
+
+from . import model as m
+from .knowledge import FACTORIES, MODEL_NAMES
+from .model import Expr, FileFacts, FunctionFacts
+from .program import Place, Program, keyword, statements, targets
+from .walk import calls, last_name, nodes
 
 _RUNS = MODEL_NAMES | set(
     """forward generate backward matmul bmm einsum softmax conv1d conv2d conv3d interpolate cdist addmm baddbmm
     scaled_dot_product_attention multi_head_attention_forward""".split()
 )
+# Of modules of torch that make tensors, those whose names little else has; the layers that most models are made of.
+_MAKES = (FACTORIES - {"range", "normal", "tensor"}) | {"Sequential", "Linear", "Conv2d", "Embedding"}
 
 
-def reaches_work(program: Program, names: set[str]) -> bool:
+def reaches_work(program: Program, names: set[str], *, making: bool = False) -> bool:
+    """Whether functions of these names run a model, themselves or through what they call; or make tensors."""
+    work = _RUNS | _MAKES if making and "torch" in program.imports.values() else _RUNS
     seen = set[str]()
     for _ in range(4):
-        if names & _RUNS:
+        if names & work:
             return True
         seen |= names
         inside = (place for name in names for place in program.by_name.get(name, ()))
@@ -54,3 +61,46 @@ def decorated(facts: FileFacts, function: FunctionFacts) -> set[str]:
         if found:
             return found
     return set()
+
+
+def handed_in(program: Program, function: FunctionFacts, names: frozenset[str]) -> set[str]:
+    """The functions of the file that a function is given to call: `run_one(report, check_shapes)`."""
+    found = set[str]()
+    wanted = [(index, param.name) for index, param in enumerate(function.params) if param.name in names]
+    for place in program.places if wanted else ():
+        if function.name not in place.facts.calls:
+            continue
+        for call in calls(place.facts.body):
+            if last_name(call[2]) != function.name:
+                continue
+            bound = function.owner >= 0 and call[2][0] == m.ATTR
+            for index, name in wanted:
+                given = keyword(call, name, index - bound)
+                if given is not None:
+                    found |= _functions_of(program, place, given)
+    return found
+
+
+def _functions_of(program: Program, place: Place, given: Expr) -> set[str]:
+    """The names of the functions that an expression may stand for."""
+    if given[0] == m.LAMBDA:
+        return set(program.facts.functions[given[1]].calls)
+    if given[0] == m.CALL and last_name(given) == "partial" and given[3]:
+        return {last_name(given[3][0])}
+    if given[0] not in (m.NAME, m.ATTR):
+        return set()
+    listed = {name for table in _tables(program, place, given) for name in table}
+    return {last_name(given), *listed}
+
+
+def _tables(program: Program, place: Place, target: Expr) -> Iterator[set[str]]:
+    """What a loop variable stands for in turn: `for name, check in CHECKS.items()`."""
+    for loop in statements(place.facts.body):
+        if loop[0] != m.FOR or target not in targets(loop):
+            continue
+        iterated = {part for part in nodes(loop[3]) if part[0] == m.NAME}
+        for body in (place.facts.body, program.facts.functions[0].body):
+            for one in statements(body):
+                if one[0] == m.ASSIGN and not iterated.isdisjoint(one[2]):
+                    yield {part[1] for part in nodes(one[3]) if part[0] == m.NAME}
+        yield {part[1] for part in iterated}

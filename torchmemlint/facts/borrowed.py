@@ -32,6 +32,9 @@ def borrowed(program: Program) -> Iterator[Slip]:
             slip = _of_those_who_pass(program, place, *alias)
             if slip is not None:
                 yield slip
+        for site, name, container in _items_of_containers(place):
+            if _freed_after(program, facts.body, site):
+                yield Slip(site, name, -1, 3, f"in {container}")
         for statement in statements(facts.body):
             names = let_go(statement)
             for name in names:
@@ -45,7 +48,7 @@ def borrowed(program: Program) -> Iterator[Slip]:
 
 def _first_alias(place: Place) -> tuple[Site, str, str] | None:
     """`for item in items: del item` of a parameter, or `del items` of `*items`: where, the name, the parameter."""
-    params = {param.name: param.kind for param in place.facts.params}
+    params = {param.name: param.kind for param in place.facts.params if param.name not in ("self", "cls")}
     for statement in statements(place.facts.body):
         if statement[0] == m.FOR:
             over = [part[1] for part in nodes(statement[3]) if part[0] == m.NAME and part[1] in params]
@@ -59,6 +62,34 @@ def _first_alias(place: Place) -> tuple[Site, str, str] | None:
                 if params.get(name):  # its own tuple, or dictionary
                     return statement[1], name, name
     return None
+
+
+def _items_of_containers(place: Place) -> Iterator[tuple[Site, str, str]]:
+    """`for module in self.parts.values(): del module` of a container that the function leaves as it is."""
+    params = {param.name for param in place.facts.params}
+    for statement in statements(place.facts.body):
+        if statement[0] != m.FOR:
+            continue
+        over = statement[3]
+        while over[0] == m.CALL and over[2][0] == m.ATTR and over[2][2] in ("values", "items"):
+            over = over[2][1]
+        container = text(over)
+        own = {target[1] for target in targets(statement) if target[0] == m.NAME}
+        if over[0] not in (m.NAME, m.ATTR) or not container or container in params or _is_changed(place, container):
+            continue
+        for inner in statements(statement[4]):
+            for name in let_go(inner):
+                if name in own and not _works_with(statement[4], name):
+                    yield inner[1], name, container
+
+
+def _is_changed(place: Place, container: str) -> bool:
+    """Whether a function empties or replaces a container, or lets go of it after it has gone through it."""
+    if _empties_container(place, container):
+        return True
+    assigned = [s for s in statements(place.facts.body) if container in map(text, targets(s)) and s[0] != m.FOR]
+    deleted = any(s[0] == m.DELETE and container in map(text, s[2]) for s in statements(place.facts.body))
+    return deleted or len(assigned) > ("." not in container)
 
 
 def _works_with(body: Block, name: str) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from . import model as m
+from .contexts import heavy
 from .functions import call_unseen
 from .hints import value_of_hint
 from .holders import FRESH, heavy_objects, kind_of_key
@@ -13,9 +15,10 @@ from .machine import Machine
 from .model import Expr, FunctionFacts, Site
 from .unknown import is_module_by_use
 from .values import Class, External, Function, Obj, Value
-from .walk import calls_of, heads, last_name, nodes, statements
+from .walk import calls, calls_of, heads, last_name, nodes, statements
 
 _CACHES = ("functools.lru_cache", "functools.cache", "cachetools.cached", "joblib.Memory.cache")
+_ARRAYS = ("ndarray", "NDArray", "DataFrame", "Image")
 _DEPTH = 3
 
 
@@ -29,15 +32,17 @@ class Cached(NamedTuple):
     kept: str  # what the key keeps, in words; "" where it is the results that weigh
     bound: int
     weight: int
+    result: str = "tensor"
 
 
 def cached_functions(machine: Machine) -> Iterator[Cached]:
     """The cached functions of the file that have a tensor, a module or a heavy object in their key."""
+    memoizes = functools.cache(_memoizes)  # a registry's decorator stands before many functions of a file
     for function in machine.facts.functions:
         if not function.decorators:
             continue
         for decorator in function.decorators:
-            bound = _bound(machine, decorator)
+            bound = _bound(machine, decorator, memoizes)
             if bound is None:
                 continue
             key = _heavy_key(machine, function)
@@ -52,14 +57,64 @@ def cached_functions(machine: Machine) -> Iterator[Cached]:
 
 
 def _kept_results(machine: Machine, function: FunctionFacts) -> Iterator[Cached]:
-    """A cache without a bound whose keys are new again and again, and whose results are tensors."""
-    params = function.params[function.owner >= 0 :]
+    """A cache without a bound whose keys are new again and again, and whose results are tensors or arrays."""
+    params = function.params[function.owner >= 0 and not _is_static(function) :]
     fresh = [p.name for p in params if kind_of_key((), (m.NAME, p.name)) == FRESH]
-    if not fresh or not any(tensor.weight > 1 for tensor in machine.reach(_result(machine, function))):
+    asked = _asked_for_items(machine, function, tuple(param.name for param in params))
+    if not fresh and not asked:
+        return
+    result = _result(machine, function)
+    if any(tensor.weight > 1 for tensor in machine.reach(result)):
+        kept = "tensor"
+    elif asked and (last_name(function.returns) in _ARRAYS or heavy(machine, result)[0] == "array"):
+        kept = "array"
+    else:
         return
     owner = machine.facts.classes[function.owner].name if function.owner >= 0 else ""
     site = function.site + m.DECORATORS
-    yield Cached(site, function.name, owner, fresh[0], "", -1, 2)
+    yield Cached(site, function.name, owner, (asked or fresh)[0], "", -1, 2, kept)
+
+
+def _is_static(function: FunctionFacts) -> bool:
+    return any(last_name(decorator) == "staticmethod" for decorator in function.decorators)
+
+
+def _asked_for_items(machine: Machine, function: FunctionFacts, params: tuple[str, ...]) -> list[str]:
+    """The parameters that a data set's `__getitem__` gives the number of the item, or something that each item has
+    of its own."""
+    found = []
+    for reader in machine.facts.functions:
+        if reader.name == "__getitem__" and function.name in reader.calls and len(reader.params) == 2:
+            index = (m.NAME, reader.params[1].name)
+            for call in calls(reader.body):
+                if last_name(call[2]) == function.name:
+                    given = [*zip(params, call[3], strict=False), *call[4]]
+                    found += [name for name, value in given if _is_of_item(value, index, reader)]
+    return found
+
+
+def _is_of_item(value: Expr, index: Expr, reader: FunctionFacts, depth: int = 2) -> bool:
+    """`index`, `index - 1`, `max(index - 1, 0)`, `self.paths[index]`; not `index // 100`, `self.labels[index]`."""
+    op = value[0]
+    if value == index:
+        return True
+    if op == m.ARITH:
+        plain = value[1] in ("Add", "Subtract", "Multiply")
+        return plain and any(_is_of_item(side, index, reader, depth) for side in value[2:4])
+    if op == m.CALL:
+        plain = last_name(value[2]) in ("int", "str", "min", "max")
+        return plain and any(_is_of_item(part, index, reader, depth) for part in value[3])
+    if op == m.ITEM:
+        return _is_of_item(value[2], index, reader, depth) and kind_of_key((), (m.NAME, _singular(value[1]))) == FRESH
+    if op == m.NAME and depth:
+        bound = [s[3] for s, _ in statements(reader.body) if s[0] == m.ASSIGN and s[2] == (value,)]
+        return any(_is_of_item(one, index, reader, depth - 1) for one in bound)
+    return False
+
+
+def _singular(place: Expr) -> str:
+    """`image_path` of `self.image_paths`."""
+    return last_name(place).removesuffix("s")
 
 
 def _result(machine: Machine, function: FunctionFacts) -> Value:
@@ -76,7 +131,7 @@ def _result(machine: Machine, function: FunctionFacts) -> Value:
     return ()
 
 
-def _bound(machine: Machine, decorator: Expr) -> int | None:
+def _bound(machine: Machine, decorator: Expr, memoizes: Callable[[Any], bool]) -> int | None:
     """How many entries a caching decorator keeps, -1 if there is no bound; None if it does not cache."""
     callee = decorator[2] if decorator[0] == m.CALL else decorator
     dotted = _resolve(machine, callee)
@@ -91,7 +146,7 @@ def _bound(machine: Machine, decorator: Expr) -> int | None:
         return given[0][1] if given[0][0] == m.CONST and type(given[0][1]) is int else -1
     if callee[0] in (m.NAME, m.ATTR):
         for atom in machine.eval(machine.module_frame, callee):
-            if type(atom) in (Function, Class) and _memoizes(atom):
+            if type(atom) in (Function, Class) and memoizes(atom):
                 return -1
     return None
 
@@ -118,6 +173,8 @@ def _memoizes(decorator: Any) -> bool:
         for function in functions:
             functions += [facts.functions[index] for index in function.inner]
     made = {table: function for function in functions for table in _tables(function)}
+    if not made:
+        return False
     given = {param.name for function in functions for param in function.params}
     filled = {
         table

@@ -16,10 +16,13 @@ from .linking import module_member
 from .machine import EVALUATE, Frame, Machine, evaluates
 from .model import Expr, Site
 from .objects import call_object
-from .tensors import arithmetic, tensor_method
+from .tensors import arithmetic, note_tensor_hook, tensor_method
 from .unknown import call_opaque, unknown_call, unknown_method
 from .values import (
     ATTACHED,
+    COUNT,
+    IDENT,
+    LEAF,
     LIGHT,
     OFF,
     UNKNOWN,
@@ -196,12 +199,26 @@ def call_method(
         if name in LIGHT_RESULTS:
             machine.derivation.consumed.add(atom.node)
             return LIGHT
+        if name == "requires_grad_" and not args:
+            return (Tensor(LEAF, 2, machine.derivation.node((atom.node,)), ""),)
         return (Opaque(machine.derivation.node((atom.node, *_argument_nodes(machine, args, kwargs)))),)
     if kind is Light or kind is Const:
+        if name in ("join", "format") and args:
+            return _text_of(machine, frame, args)
         return contexts.light_method(atom, name)
+    if kind is Method and atom.name == "grad_fn":
+        if name in ("register_hook", "register_prehook") and args:
+            note_tensor_hook(machine, frame, atom.receiver, args[0], site)
+        return UNKNOWN
     if kind is Function and name == "__call__":
         return call_function(machine, frame, atom, None, args, kwargs, site)
     return UNKNOWN
+
+
+def _text_of(machine: Machine, frame: Frame, args: list[Value]) -> Value:
+    """`", ".join(parts)`, `"{}".format(part)`: as new as the newest of them."""
+    parts = [atom for value in args for atom in (*value, *machine.elements(frame, value))]
+    return next(((kind,) for kind in (IDENT, COUNT) if kind in parts), LIGHT)
 
 
 def _argument_nodes(machine: Machine, args: list[Value], kwargs: Kwargs) -> list[int]:

@@ -15,6 +15,7 @@ from .machine import Frame, Machine
 from .model import Expr, FunctionFacts, Site, Stmt
 from .program import statements, targets
 from .values import (
+    COUNT,
     LIGHT,
     ON,
     SCALAR,
@@ -223,8 +224,9 @@ def pool_method(
     context = Context(
         "process", site, obj is not None and obj.bounded, method=method if isinstance(method, str) else ""
     )
-    in_worker(machine, frame, target, given, context)
+    made = in_worker(machine, frame, target, given, context)
     if name in ("submit", "schedule", "apply_async", "map_async", "starmap_async"):
+        machine.note("submitted", site, frame, made)
         return (machine.allocate(frame, ("future", site), "future"),)
     return UNKNOWN
 
@@ -263,12 +265,29 @@ def _delayed(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, 
     return (obj,)
 
 
+def _manager(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    return (machine.allocate(frame, ("mp-manager", site), "mp-manager"),)
+
+
+def _of_manager(machine: Machine, frame: Frame, obj: Obj, name: str, args: list[Value], site: Site) -> Value:
+    """`manager.dict()`, `manager.list()`: what is put there goes to the manager's process [docs: multiprocessing]."""
+    if name == "__enter__":
+        return (obj,)
+    if name not in ("dict", "list"):
+        return UNKNOWN
+    made = machine.allocate(frame, ("managed", site, obj.serial), name)
+    machine.put(made.fields, "$shared", LIGHT)
+    return (made,)
+
+
 def call_object(
     machine: Machine, frame: Frame, obj: Obj, name: str, args: list[Value], kwargs: Kwargs, site: Site
 ) -> Value:
     """A method of a pool, a multiprocessing context, or joblib's `delayed(f)`."""
     if obj.kind == "pool":
         return pool_method(machine, frame, obj, name, args, kwargs, site)
+    if obj.kind == "mp-manager":
+        return _of_manager(machine, frame, obj, name, args, site)
     if obj.kind == "mp-context":
         method = constant(obj.fields.get("$method", UNKNOWN))
         known = method if isinstance(method, str) else ""
@@ -303,6 +322,8 @@ _CALLS: dict[str, Callable[..., Value]] = {
     "start_processes": _spawn,
     "get_context": _mp_context,
     "delayed": _delayed,
+    "Manager": _manager,
+    "SyncManager": _manager,
     "JoinableQueue": _queue,
     "Queue": _queue,
     "SimpleQueue": _pipe,
@@ -313,6 +334,8 @@ def call(machine: Machine, frame: Frame, dotted: str, args: list[Value], kwargs:
     """What a call of the standard library, torch or joblib starts; None if it starts nothing."""
     if dotted in _HANDLES:
         return (Light("handle"),)
+    if dotted in _NEW_EACH_TIME:
+        return (COUNT,)
     base, _, tail = dotted.rpartition(".")
     if dotted in ("multiprocessing.pool.ThreadPool", "multiprocessing.dummy.Pool"):
         return (machine.allocate(frame, ("executor", site), "executor"),)
@@ -444,7 +467,7 @@ def workers_in(obj: Obj) -> Iterator[Obj]:
 
 def _is_worker(obj: Obj) -> bool:
     """Whether an object stands for work that goes on, or for its result: a process, a thread, a future."""
-    if "$moved" in obj.fields:  # to another thread, by Qt
+    if not obj.is_put_off and "$moved" in obj.fields:  # to another thread, by Qt
         return True
     if obj.kind in ("pool", "process", "executor", "thread", "future"):
         return True
@@ -552,7 +575,8 @@ _ARRAYS = frozenset(
     frombuffer rand randn random random_sample normal uniform standard_normal randint integers stack concatenate
     vstack hstack copy fromiter tile repeat imread resize cvtColor imdecode zeros_like ones_like empty_like
     full_like read_csv read_parquet read_json read_excel read_feather read_hdf read_pickle DataFrame eye outer
-    meshgrid permutation default_rng""".split()
+    meshgrid permutation default_rng roll flip flipud fliplr rot90 pad where maximum minimum transpose moveaxis
+    expand_dims broadcast_to cumsum einsum matmul rint fft rfft ifft irfft""".split()
 )
 _ARRAY_ROOTS = ("numpy", "cv2", "pandas", "imageio", "skimage", "scipy", "soundfile")
 _HANDLES = frozenset(
@@ -560,6 +584,10 @@ _HANDLES = frozenset(
     rasterio.open netCDF4.Dataset gzip.open lzma.open bz2.open sqlite3.connect subprocess.Popen tables.open_file
     cv2.VideoCapture decord.VideoReader av.open pyarrow.memory_map pyarrow.OSFile safetensors.safe_open mmap.mmap
     tifffile.TiffFile openslide.OpenSlide fitz.open nibabel.load xarray.open_dataset""".split()
+)
+_NEW_EACH_TIME = frozenset(
+    """uuid.uuid1 uuid.uuid4 uuid.uuid7 time.time time.time_ns time.perf_counter time.perf_counter_ns time.monotonic
+    secrets.token_hex secrets.token_urlsafe""".split()
 )
 _ARRAY_METHODS = frozenset(
     """copy astype reshape transpose ravel flatten convert crop resize view squeeze swapaxes repeat clip to_numpy
@@ -586,7 +614,7 @@ def light_method(atom: Any, name: str) -> Value:
         return (Light("array"),)
     if what == "handle" and name == "read":
         return (Light("bytes"),)
-    return LIGHT
+    return (atom,) if atom == COUNT else LIGHT
 
 
 Machine.keep = _keep

@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from .callbacks import objects_in
+from .events import Plain
 from .holders import captured, heavy_objects
 from .machine import Frame, Machine
 from .model import Site
-from .values import MAYBE, Bound, Class, Function, Light, Obj, Partial, Tensor, Value
+from .values import ATTACHED, MAYBE, Bound, Class, Function, Light, Obj, Partial, Tensor, Value
 
 
 class Cycle(NamedTuple):
@@ -22,6 +23,7 @@ class Cycle(NamedTuple):
     what: str  # in words
     through: str
     weight: int
+    never: bool = False  # the circle goes through the graph's nodes, where the collector does not look
 
 
 def note_cycle(machine: Machine, frame: Frame, owner: Obj, name: str, value: Value, site: Site) -> None:
@@ -72,6 +74,7 @@ def refers_to(machine: Machine, value: Value, key: Value) -> bool:
 def cycles(machine: Machine) -> Iterator[Cycle]:
     """Heavy objects that hold themselves, where one is made in each round of a loop."""
     seen: set[Site] = set()
+    yield from _hooked(machine)
     for note in machine.plain:
         if note.kind not in ("cycle", "recursion") or note.site in seen or not machine.is_home(note.site):
             continue
@@ -89,3 +92,35 @@ def cycles(machine: Machine) -> Iterator[Cycle]:
         if made and (heavy_objects((owner,)) or machine.reach((owner,), 2)):
             seen.add(note.site)
             yield Cycle(note.site, f"each {owner.cls.facts.name}", f"`self.{name}` refers to the object", 2)
+
+
+def _hooked(machine: Machine) -> Iterator[Cycle]:
+    """Objects that have a tensor whose node in the graph has a hook that refers to the object."""
+    seen: set[Site] = set()
+    for note in machine.plain:
+        if note.kind != "tensor-hook" or note.site in seen or not machine.is_home(note.site):
+            continue
+        node, hook, _ = note.detail
+        for owner in objects_in(machine, [hook]):
+            if not isinstance(owner.cls, Class) or not _made_again(owner) or _is_taken_off(machine, note):
+                continue
+            kept = [tensor for tensor in machine.reach((owner,)) if tensor.graph == ATTACHED]
+            if any(node in machine.derivation.ancestors(tensor.node) for tensor in kept):
+                seen.add(note.site)
+                yield Cycle(note.site, f"each {owner.cls.facts.name}", "a hook in the graph refers to it", 2, True)
+                break
+
+
+def _made_again(owner: Obj) -> bool:
+    """Whether an object is one of many, made in a loop and dropped or replaced there."""
+    if owner.unknown or not any(loop.kind == "loop" for loop in owner.birth):
+        return False
+    home = owner.home
+    return home is None or isinstance(home[0], Frame) or home[0].kind in ("instance", "module")
+
+
+def _is_taken_off(machine: Machine, note: Plain) -> bool:
+    """Whether the hook may be taken off again, by the function that registers it or where the handle is kept."""
+    dropped = note.detail[2]
+    functions = (note.frame.facts,) if dropped else machine.facts.functions
+    return any("remove" in function.calls for function in functions)

@@ -147,7 +147,7 @@ def enter(machine: Machine, function: Function, receiver: object) -> bool:
 
     def body() -> None:
         _, value = call_unseen(machine, function, receiver)
-        machine.escape(value)
+        machine.escape(tuple(atom for atom in value if atom is not receiver))  # whoever called has that anyway
         machine.entered.update(atom.site for atom in value if type(atom) is Mode)
 
     changed = machine.branch(machine.module_frame, [body, lambda: None], conditional=False)

@@ -100,7 +100,7 @@ class ModuleCall(NamedTuple):
     frame: Frame
     frames: tuple[Frame, ...]
     grad: int
-    attached_input: bool
+    attached_inputs: tuple[int, ...]  # the nodes of those inputs that carry a graph
     weight: int
     thread: bool  # in a thread that was started under no_grad
     through: bool  # by something that unknown code made from the module

@@ -11,15 +11,16 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from . import knowledge
-from .events import NEVER, Backward, Loops, ModuleCall, Plain, Reset, Store
-from .holders import FRESH, IDENTITY, heavy_objects, made_in
+from .events import NEVER, Backward, Loops, Plain, Reset, Store
+from .holders import FRESH, IDENTITY, called_back, heavy_objects, made_in
 from .machine import Frame, Loop, Machine
-from .model import EVALUATES, FileFacts, Site
-from .places import Holder, describe, describe_object, last_part
+from .model import BACKWARD, FileFacts, Site
+from .places import Holder, describe, last_part
 from .program import Program
+from .recordings import Recording, in_evaluation, recordings
 from .releases import Releases
 from .relevance import says_evaluation
-from .values import ASSUMED, ATTACHED, DEPENDS, FEW, FREE, OFF, SCALAR, WANTED, Class, Obj, Tensor
+from .values import ATTACHED, DEPENDS, FEW, FREE, SCALAR, Obj, Tensor
 
 _REPEATS = ("loop", "call")  # kinds of loops whose rounds are steps
 
@@ -55,26 +56,6 @@ class Retention(NamedTuple):
     store_event: Store
 
 
-class Recording(NamedTuple):
-    """A module run with autograd recording, whose graph nobody uses."""
-
-    site: Site
-    module: str
-    function: str
-    evaluating: bool
-    named: bool  # the function's name says evaluation
-    pipeline: bool  # the call of an inference pipeline: a framework's name for it
-    in_test: bool  # in a method of a test case
-    in_module: bool  # in a method of a module
-    consumed: bool
-    detached: bool  # its result is detached: the graph lives no longer than the call
-    collected: bool  # in a loop whose results are detached when it has ended
-    demanded: bool
-    escaped: bool
-    weight: int
-    call: ModuleCall
-
-
 class Evidence:
     """Everything the rules may ask about a file."""
 
@@ -82,15 +63,9 @@ class Evidence:
         self.machine = machine
         self.facts: FileFacts = machine.facts
         self.displays: frozenset[Site] = frozenset()  # expressions that end a notebook's cell: their value is shown
-        self._consumed = set[int]()
-        self._detached = set[int]()
         self._refuted = set[int]()
-        for node in machine.derivation.consumed:
-            machine.derivation.spread(self._consumed, node)
         for node in machine.derivation.refuted:
             machine.derivation.spread(self._refuted, node)
-        for node in machine.derivation.detached:
-            machine.derivation.spread(self._detached, node)
 
     @functools.cached_property
     def program(self) -> Program:
@@ -126,7 +101,8 @@ class Evidence:
     def _filled_later(self) -> Iterator[Store]:
         """Stores of objects that got their tensors or models when they were in the container already."""
         for store in self.machine.later:
-            tensors = tuple(tensor._replace(graph=FREE) for tensor in self.machine.reach(store.instances))
+            held = (*store.instances, *called_back(store.instances))
+            tensors = tuple(tensor._replace(graph=FREE) for tensor in self.machine.reach(held))
             objects = () if tensors else heavy_objects(store.instances)
             if tensors or objects:
                 yield store._replace(
@@ -235,13 +211,18 @@ class Evidence:
             growing = [loop for loop in repeats if loop in _older(store, since)]
         else:
             growing = repeats
-        growing = [loop for loop in growing if not self._covered(store, loop, graph)]
+        uncovered = [loop for loop in growing if not self._covered(store, loop, graph)]
+        growing = _beyond_a_step(store, uncovered, repeats)
+        if uncovered and not growing:
+            return  # it is there for one step
+        origins = self._origins(store.node)
+        if graph and holder.kind == "local" and store.how in ("grow", "keyed"):
+            growing = self._with_new_graphs(growing, origins)
         if not growing and (holder.kind == "local" or not graph or not repeats):
             return
         if not growing and any(self._covered(store, loop, graph) for loop in repeats):
             return
         chain = "sum" if store.summed < NEVER else "carry" if store.carried < NEVER else ""
-        origins = self._origins(store.node)
         calls = [label for label in origins if label[0] == "module"]
         weight = max([tensor.weight for tensor in kept] + [obj.weight for obj in store.objects])
         if store.grad == DEPENDS:
@@ -279,6 +260,24 @@ class Evidence:
             store_event=store,
         )
 
+    def _with_new_graphs(self, loops: list[Loop], origins: list[Any]) -> list[Loop]:
+        """The loops that run a module: `[loss * w for w in weights]` collects parts of one graph, which is there
+        anyway."""
+        runs = [label[2] for label in origins if label[0] == "module"]
+        if not runs or not self._run_in.keys() >= set(runs):
+            return loops
+        if any(label[0] not in ("module", "loss", "wide-loss") for label in origins):
+            return loops
+        return [loop for loop in loops if any(loop in self._run_in[site] for site in runs)]
+
+    @functools.cached_property
+    def _run_in(self) -> dict[Site, set[Loop]]:
+        """The loops in which the modules are run, by the place."""
+        found: dict[Site, set[Loop]] = {}
+        for call in self.machine.module_calls:
+            found.setdefault(call.site, set()).update(call.loops)
+        return found
+
     def _holder(self, store: Store) -> Holder:
         holder = describe(store.owner, store.key, self.machine)
         if holder.kind != "local":
@@ -299,7 +298,7 @@ class Evidence:
     @functools.cached_property
     def releases(self) -> Releases:
         """Who lets go of what, by the text of the files in the run."""
-        return Releases(unit.outline.releases for unit in self.machine.units.values())
+        return Releases(unit.outline for unit in self.machine.units.values())
 
     def _places(self, store: Store) -> Iterator[tuple[Obj | Frame, str]]:
         """The place of a store and the places that hold it: emptying one of them releases the value."""
@@ -409,71 +408,11 @@ class Evidence:
     @functools.cached_property
     def recordings(self) -> list[Recording]:
         """Module runs under a grad mode that records."""
-        derivation = self.machine.derivation
-        found = []
-        for call in self.machine.module_calls:
-            if call.grad in (OFF, DEPENDS, WANTED):
-                continue
-            names = [frame.name for frame in call.frames]
-            loop = self._collecting_loop(call)
-            if call.through and loop is None:
-                continue
-            frame, site = _where(call, loop)
-            if not self.machine.is_home(site) or call.node in self._refuted:
-                continue
-            found.append(
-                Recording(
-                    site=site,
-                    module=describe_object(call.module),
-                    function=frame.name,
-                    evaluating=call.evaluating,
-                    named=any(says_evaluation(name) for name in names),
-                    pipeline=_in_pipeline(call.frame),
-                    in_test=_in_test_case(call.frame),
-                    in_module=isinstance(call.frame.receiver, Obj) and call.frame.receiver.kind == "module",
-                    consumed=call.node in self._consumed,
-                    detached=call.node in self._detached,
-                    collected=loop is not None,
-                    demanded=call.node in derivation.demanded,
-                    escaped=call.node in derivation.escaped,
-                    weight=call.weight if call.grad != ASSUMED else min(call.weight, 2),
-                    call=call,
-                )
-            )
-        return found
+        return recordings(self.machine, self._refuted)
 
     def in_evaluation(self, recording: Recording) -> Recording:
         """The same, said of the evaluation that leads to it, where training goes through the same line as well."""
-        others = (other for other in self.recordings if other.call.site == recording.call.site)
-        if not any(other.demanded or other.escaped for other in others):
-            return recording
-        frame, site = recording.call.frame, recording.site
-        while not _evaluates(frame):
-            if frame.caller is None:
-                return recording
-            frame, site = frame.caller, frame.call_site
-        return recording._replace(site=site, function=frame.name) if self.machine.is_home(site) else recording
-
-    @functools.cached_property
-    def _detached_in(self) -> dict[Loops, set[int]]:
-        """What was detached, and all that it was made from, by the loops that ran when it was."""
-        derivation = self.machine.derivation
-        made: dict[Loops, set[int]] = {}
-        for node, loops in derivation.detached.items():
-            derivation.spread(made.setdefault(loops, set()), node)
-        return made
-
-    def _collecting_loop(self, call: ModuleCall) -> Loop | None:
-        """The loop that collects the results, if they are detached only when it has ended."""
-        for loops, nodes in self._detached_in.items():
-            inside = [loop for loop in call.loops if loop not in loops]
-            if not inside or inside[0].kind != "loop" or call.node not in nodes:
-                continue
-            for store in self.machine.stores:
-                collects = store.how in ("grow", "keyed") and inside[0] in store.loops and inside[0] not in store.birth
-                if collects and call.node in self.machine.derivation.ancestors(store.node):
-                    return inside[0]
-        return None
+        return in_evaluation(self.machine, self.recordings, recording)
 
     def differentiated_again(self, backward: Backward) -> bool:
         """Whether another pass goes through the same graph later in the step."""
@@ -519,34 +458,6 @@ class Evidence:
         return any(label[0] == "module" and label[2] == site for label in self._origins(node))
 
 
-def _evaluates(frame: Frame) -> bool:
-    return says_evaluation(frame.name) or bool(frame.facts.flags & EVALUATES)
-
-
-def _where(call: ModuleCall, loop: Loop | None) -> tuple[Frame, Site]:
-    """Where to speak of a module run: at itself, or in the function whose loop collects the results."""
-    frame, site = call.frame, call.site
-    while loop is not None and loop in frame.loops and frame.caller is not None:
-        frame, site = frame.caller, frame.call_site
-    return frame, site
-
-
-def _in_test_case(frame: Frame) -> bool:
-    receiver = frame.receiver
-    known = isinstance(receiver, Obj) and isinstance(receiver.cls, Class)
-    return known and "Test" in receiver.cls.facts.name and frame.name.startswith("test")
-
-
-def _in_pipeline(frame: Frame) -> bool:
-    """Whether this is the `__call__` of a pipeline [docs of diffusers: pipelines are for inference]."""
-    receiver = frame.receiver
-    if frame.name != "__call__" or not isinstance(receiver, Obj) or not isinstance(receiver.cls, Class):
-        return False
-    if receiver.cls.facts.name.startswith(("Onnx", "Flax", "TF")):
-        return False  # not torch's modules
-    return receiver.kind != "module" and any(name.endswith("Pipeline") for name in receiver.cls.external)
-
-
 def _kept_since(owner: Obj | Frame, born: Loops) -> Loops:
     """The loops that were running when the place was made, or whatever has held it longest: what goes into an
     older container does not go with the round that it was made in."""
@@ -565,6 +476,24 @@ def _kept_since(owner: Obj | Frame, born: Loops) -> Loops:
 def _older(store: Store, since: int) -> list[Loop]:
     """The loops whose current round began after the place was first written."""
     return [loop for loop, start in zip(store.loops, store.starts, strict=True) if start > since]
+
+
+def _beyond_a_step(store: Store, growing: list[Loop], repeats: list[Loop]) -> list[Loop]:
+    """Without the loops of one training step, where each step empties the place, or makes the object that has it:
+    those go through time, and what they leave is there for one step."""
+    steps = [store.loops.index(loop) for loop in repeats if loop.backward and loop not in growing]
+    if store.how == "set" and isinstance(store.owner, Obj) and _differentiates(store.frame):
+        steps += [number for number, loop in enumerate(store.loops) if loop.backward and loop in store.birth]
+    return [loop for loop in growing if loop.backward or not any(step < store.loops.index(loop) for step in steps)]
+
+
+def _differentiates(frame: Frame | None) -> bool:
+    """Whether a function, or one that it was called from, has a backward pass of its own."""
+    while frame is not None:
+        if frame.facts.flags & BACKWARD:
+            return True
+        frame = frame.caller
+    return False
 
 
 def _rank(retention: Retention) -> tuple[bool, int, bool, bool, int, bool]:

@@ -12,11 +12,16 @@ from .machine import EVALUATE, Frame, Machine, evaluates
 from .model import Expr, Site
 from .narrowing import truth
 from .objects import get_attribute
+from .parts import ROW, kind_of, take
 from .tensors import arithmetic, comparison
 from .unknown import imagine_element, imagine_name
 from .values import (
+    AN_ARRAY,
+    ARRAY,
     ATTACHED,
+    COUNT,
     FEW,
+    IDENT,
     LIGHT,
     OFF,
     SERIES,
@@ -67,6 +72,8 @@ def _item(machine: Machine, frame: Frame, expr: Expr) -> Value:
     index = machine.eval(frame, expr[2])
     result: Value = UNKNOWN
     for atom in machine.eval(frame, expr[1]):
+        if type(atom) is Tensor:
+            atom = take(machine, frame, atom, expr[1], kind_of(machine, frame, expr[2], index))
         result = machine.join(result, _item_of(machine, frame, atom, expr[2], index))
     return result or imagine_element(machine, frame, expr[1])
 
@@ -97,7 +104,7 @@ def _item_of(machine: Machine, frame: Frame, atom: Any, index_expr: Expr, index:
         if key is not ... and "*" not in atom.fields and not atom.unknown and atom.kind == "dict":
             return UNKNOWN
         return elements(machine, frame, (atom,))
-    return UNKNOWN
+    return (atom,) if atom == COUNT else UNKNOWN  # `uuid4().hex[:8]`
 
 
 def _few(index: Expr) -> bool:
@@ -149,14 +156,14 @@ def iterate(machine: Machine, frame: Frame, value: Value) -> Value:
     for atom in value:
         kind = type(atom)
         if kind is Tensor:
-            part: Value = (atom,)
+            each: Value = (take(machine, frame, atom, None, ROW),)
         elif kind is Opaque:
-            part = (atom,)
+            each = (atom,)
         elif kind is Obj:
-            part = _iterate_object(machine, frame, atom)
+            each = _iterate_object(machine, frame, atom)
         else:
-            part = UNKNOWN
-        result = machine.join(result, part)
+            each = UNKNOWN
+        result = machine.join(result, each)
     return result
 
 
@@ -249,7 +256,9 @@ def _arith(machine: Machine, frame: Frame, expr: Expr) -> Value:
     left: Value = EVALUATE[expr[2][0]](machine, frame, expr[2])
     right: Value = EVALUATE[expr[3][0]](machine, frame, expr[3])
     if is_light(left) and is_light(right):
-        return LIGHT
+        if AN_ARRAY in left or AN_ARRAY in right:
+            return ARRAY
+        return _number_or_text(expr[1], left, right)
     if expr[1] == "Add":
         merged = _concatenate(machine, frame, left, right)
         if merged is not None:
@@ -259,6 +268,16 @@ def _arith(machine: Machine, frame: Frame, expr: Expr) -> Value:
             if any(type(atom) is Obj and atom.kind == "list" for atom in side):
                 return side
     return arithmetic(machine, (left, right))
+
+
+def _number_or_text(operator: str, left: Value, right: Value) -> Value:
+    """`"request-" + str(count)`: as new as what is in it."""
+    if IDENT in left or IDENT in right:
+        return (IDENT,)
+    for one, other in ((left, right), (right, left)):
+        if COUNT in one and operator == "Add" and isinstance(constant(other), str):
+            return (COUNT,)
+    return LIGHT
 
 
 def _concatenate(machine: Machine, frame: Frame, left: Value, right: Value) -> Value | None:

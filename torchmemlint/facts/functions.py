@@ -79,6 +79,7 @@ def call_function(
     inner.function, inner.receiver, inner.loops = function, receiver, machine.loops
     inner.returns = inner.yields = UNKNOWN
     inner.dead = 0
+    inner.first_node = len(machine.derivation.parents)
     inner.on_yield = on_yield
     if frame.unit is machine.home and inner.unit is not machine.home:
         args = [_handed_over(machine, value, site) for value in args]
@@ -234,6 +235,7 @@ def call_unseen(machine: Machine, function: Function, receiver: Any) -> tuple[Fr
     inner.function, inner.receiver, inner.loops = function, receiver, machine.loops
     inner.returns = inner.yields = UNKNOWN
     inner.dead, inner.on_yield = 0, None
+    inner.first_node = len(machine.derivation.parents)
     machine.stack.append(inner)
     _bind_unseen(machine, inner, function, receiver)
     grad = machine.grad

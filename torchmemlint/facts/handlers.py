@@ -8,6 +8,7 @@ from typing import NamedTuple
 from . import knowledge
 from . import model as m
 from .model import ClassFacts, Expr, FileFacts, FunctionFacts, Site, Stmt
+from .program import Program, keyword
 from .walk import calls, calls_of, last_name, loops, nodes, statements
 
 _MEMORY = ("OutOfMemory", "MemoryError")
@@ -16,6 +17,7 @@ _LETS_GO = frozenset(("with_traceback", "clear_frames"))
 _LIGHT = (
     knowledge.REPORTERS | knowledge.BUILTINS | {"append", "get", "join", "format", "empty_cache", "collect", "sleep"}
 )
+_CONTAINERS = ("list", "dict", "set", "deque", "defaultdict")
 _ADDS = ("append", "add", "appendleft", "insert", "put", "put_nowait")
 Keeping = dict[str, list[tuple[str, bool]]]  # class -> its constructor's parameters, and whether it keeps them
 
@@ -39,6 +41,9 @@ class Kept(NamedTuple):
     function: FunctionFacts
     names: frozenset[str]  # what is called in the `try`
     process_wide: bool = False  # a global: it keeps the frames of whoever called as well
+    certain: bool = False  # the clause is about memory, in so many words
+    rounds: bool = False  # a local of the function that gains one in each round of a loop
+    stored: Site = -1  # where a helper that is given it puts it away
 
 
 def tries(function: FunctionFacts) -> list[Stmt]:
@@ -66,13 +71,18 @@ def retries(function: FunctionFacts, tried_in: Sequence[Stmt]) -> Iterator[Retry
                     break
 
 
-def kept(function: FunctionFacts, tried_in: Sequence[Stmt], keeping: Keeping) -> Iterator[Kept]:
-    """Exceptions that a clause puts into an attribute, a global or a container."""
+def kept(program: Program, function: FunctionFacts, tried_in: Sequence[Stmt], keeping: Keeping) -> Iterator[Kept]:
+    """Exceptions that a clause puts into an attribute, a global or a container, or hands to a helper that does."""
     for statement in tried_in:
         called = frozenset(last_name(call[2]) for call in calls(statement[2]))
-        for _, name, body in statement[3]:
-            if not _lets_go(body):
-                yield from _put_away(function, body, set() if name is None else {name}, called, keeping)
+        for caught, name, body in statement[3]:
+            if _lets_go(body):
+                continue
+            names = set() if name is None else {name}
+            certain = any(word in one for one in _type_names(caught) for word in _MEMORY)
+            put = _put_away(function, body, names, called, keeping)
+            for one in (*put, *_handed_over(program, function, body, names, called, keeping)):
+                yield one._replace(certain=certain)
 
 
 def _lets_go(body: tuple[Stmt, ...]) -> bool:
@@ -141,7 +151,62 @@ def _put_away(
         if _root(holder)[0] == m.NAME and _root(holder)[1] not in ("self", "cls"):
             filed = _filed_in(function, _root(holder))  # `row["error"] = error`, and the row goes into a table
             holder, grows = (holder, grows) if filed is None else (filed, True)
-        yield Kept(inner[1], _text(holder), last_name(_root(holder)), grows, function, called)
+        rounds = grows and _in_rounds(function, _root(holder), inner)
+        yield Kept(inner[1], _text(holder), last_name(_root(holder)), grows, function, called, rounds=rounds)
+
+
+def _in_rounds(function: FunctionFacts, local: Expr, put: Stmt) -> bool:
+    """Whether a container that was made before a loop gains one in each of many rounds."""
+    made = [one[3] for one, _ in statements(function.body) if one[0] == m.ASSIGN and local in one[2]]
+    if not made or any(one[0] not in (m.NEW, m.DICT) and last_name(one) not in _CONTAINERS for one in made):
+        return False
+    for loop, inside in loops(function.body):
+        if put in inside and not any(local in one[2] for one in inside if one[0] == m.ASSIGN):
+            return not (loop[0] == m.FOR and _is_short(loop[3]))
+    return False
+
+
+def _says_attempts(number: Expr) -> bool:
+    return any(word in last_name(number) for word in ("tries", "attempts", "retry"))
+
+
+def _is_short(iterated: Expr) -> bool:
+    """`range(3)`, `("cuda", "cpu")`: a few attempts at one thing."""
+    if iterated[0] == m.CALL and last_name(iterated) == "range":
+        return all(argument[0] == m.CONST for argument in iterated[3]) or _says_attempts(iterated[3][-1])
+    return iterated[0] in (m.NEW, m.DICT)
+
+
+def _handed_over(
+    program: Program,
+    function: FunctionFacts,
+    body: tuple[Stmt, ...],
+    names: set[str],
+    called: frozenset[str],
+    keeping: Keeping,
+) -> Iterator[Kept]:
+    """Exceptions that are given to a function of the file which puts its parameter away: `report.failed(error)`."""
+    for call in calls(body):
+        name = last_name(call[2])
+        helpers = program.by_name.get(name, ())
+        if len(helpers) != 1 or name == function.name or (name in _ADDS and len(call[3]) < 2):
+            continue
+        helper = helpers[0].facts
+        bound = helper.owner >= 0 and call[2][0] == m.ATTR
+        given = ((param.name, keyword(call, param.name, i - bound)) for i, param in enumerate(helper.params))
+        taken = {param for param, value in given if value is not None and _is_exception(value, names, keeping)}
+        if not taken or _lets_go(helper.body):
+            continue
+        for put in _put_away(helper, helper.body, taken, called, keeping):
+            if put.root == "self" or put.process_wide or put.root not in _own_names(helper):
+                yield put._replace(site=call[1], stored=put.site, function=function)
+                break
+
+
+def _own_names(function: FunctionFacts) -> set[str]:
+    """The parameters and variables of a function."""
+    bound = {t[1] for s, _ in statements(function.body) if s[0] == m.ASSIGN for t in s[2] if t[0] == m.NAME}
+    return (bound | {param.name for param in function.params}) - {"cls"}
 
 
 def _root(place: Expr) -> Expr:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import knowledge
 from . import model as m
-from .values import CONTAINERS, COUNT, Bound, Const, Function, Obj, Partial, Tensor, Value
+from .values import CONTAINERS, COUNT, IDENT, Bound, Const, Function, Obj, Partial, Tensor, Value
 from .walk import heads, nodes, statements
 
 if TYPE_CHECKING:
@@ -54,6 +54,15 @@ def _gather_callable(atom: Any, depth: int, found: list[Obj], seen: set[int]) ->
             _gather(value, depth - 1, found, seen)
 
 
+def called_back(instances: tuple[Obj, ...]) -> tuple[Obj, ...]:
+    """The objects whose methods these ones have: a timer keeps the panel that it refreshes."""
+    handlers = (atom for obj in instances if not obj.is_put_off for part in obj.fields.values() for atom in part)
+    owners = (atom.receiver for atom in handlers if type(atom) is Bound)
+    return tuple(
+        owner for owner in owners if type(owner) is Obj and owner.kind == "instance" and owner not in instances
+    )
+
+
 def captured(function: Function) -> Iterator[tuple[str, Value]]:
     """The variables of the outer function that an inner one refers to."""
     if function.frame.function is None:
@@ -92,12 +101,17 @@ IDENTITY = "identity"  # a tensor, a module or `id(x)`: it never hits again
 FRESH = "fresh"  # a step, a request, a path: each one is new
 FIXED = "fixed"  # names of layers, shapes, dtypes, devices: few
 UNSURE = "unsure"
+THREAD = "thread"  # the name of a thread, or the thread: as many as threads are ever started
 
 _FRESH_WORDS = frozenset(
     """step steps iteration iter request req rid uuid uid path filename file url index idx frame epoch
     timestamp time now session user prompt text sentence hash digest token tid track seq sequence job task sample
     image img tile page document doc query utterance utt clip video sid cid pid ids offset offsets position pos
-    turn conversation chat client customer name_or_path""".split()
+    turn conversation chat client customer name_or_path smiles molecule caption question""".split()
+)
+_ITEMS = frozenset(
+    """batch batches inputs texts prompts queries requests samples sentences documents docs images frames utterances
+    urls paths files filenames questions captions records examples sequences""".split()
 )
 _FIXED_WORDS = frozenset(
     """name names layer layers module dtype device shape size sizes dim dims kind mode level stage scale key metric
@@ -112,6 +126,9 @@ def kind_of_key(value: Value, expr: Expr, body: tuple[Stmt, ...] = ()) -> str:
 
     `body` is the function that it stands in: `key = (length, offset)` says more than the name `key`.
     """
+    thread = _of_thread(expr, body)
+    if thread:
+        return thread
     expr = _assigned(expr, body)
     if expr[0] == m.ARITH and expr[1] == "Modulo":
         return FIXED  # a ring
@@ -131,7 +148,35 @@ def kind_of_key(value: Value, expr: Expr, body: tuple[Stmt, ...] = ()) -> str:
         return FIXED
     if words & _FRESH_WORDS:
         return FRESH
-    return FIXED if value and all(type(atom) is Const for atom in value) else UNSURE
+    if value and all(type(atom) is Const for atom in value):
+        return FIXED
+    return FRESH if expr[0] == m.NAME and _is_of_a_batch(expr, body) else UNSURE
+
+
+def _is_of_a_batch(name: Expr, body: tuple[Stmt, ...]) -> bool:
+    """Whether a loop binds a name to one after the other of what a call was given: `for smiles in smiles_batch`."""
+    for statement, _ in statements(body):
+        if statement[0] == m.FOR and name in (statement[2], *(statement[2][3] if statement[2][0] == m.NEW else ())):
+            over = statement[3]
+            calls = over[0] == m.CALL and over[2][-1] not in ("zip", "enumerate", "tqdm", "set")
+            return not calls and not _ITEMS.isdisjoint(_words(over))
+    return False
+
+
+_THREADS = ("current_thread", "currentThread", "get_ident", "get_native_id")
+
+
+def _of_thread(expr: Expr, body: tuple[Stmt, ...]) -> str:
+    """What sort of key a thread's name or number is; "" for other keys. `get_ident()` is given out again."""
+    if expr[0] == m.NAME and body:
+        found = [s[3] for s, _ in statements(body) if s[0] == m.ASSIGN and s[2] == (expr,)]
+        expr = found[0] if len(found) == 1 else expr
+    attribute = expr[2] if expr[0] == m.ATTR else ""
+    call = expr[1] if expr[0] == m.ATTR else expr
+    name = call[2][-1] if call[0] == m.CALL and call[2][0] in (m.NAME, m.ATTR) else ""
+    if name not in _THREADS:
+        return ""
+    return FIXED if name == "get_ident" or attribute == "ident" else THREAD
 
 
 def _assigned(expr: Expr, body: tuple[Stmt, ...]) -> Expr:
@@ -161,7 +206,7 @@ def _kind_of_value(value: Value, depth: int = 4) -> str:
             parts = {_kind_of_value(part, depth - 1) for key, part in atom.fields.items() if key[0] != "$"}
             if parts & {IDENTITY, FRESH}:
                 return IDENTITY if IDENTITY in parts else FRESH
-    return FRESH if COUNT in value else ""
+    return FRESH if COUNT in value or IDENT in value else ""
 
 
 def _words(expr: Any) -> list[str]:

@@ -16,6 +16,7 @@ from .objects import call_object, run_module
 from .values import (
     ASSUMED,
     ATTACHED,
+    LEAF,
     LIGHT,
     OFF,
     UNKNOWN,
@@ -47,6 +48,21 @@ def is_module(cls: Class) -> bool:
         if dotted.startswith("torch.nn.") or dotted.endswith(("Module", "PreTrainedModel")):
             return True
     return bool(cls.external) and cls.find("forward") is not None
+
+
+_CONTAINERS = {
+    "builtins.list": "list", "builtins.dict": "dict", "builtins.set": "set", "collections.deque": "deque",
+    "collections.OrderedDict": "dict", "collections.UserList": "list", "collections.UserDict": "dict",
+}  # fmt: skip
+
+
+def _kind_of(cls: Class) -> str:
+    """What sort of object an instance is. A list with some methods is a list, if it has no attributes of its own."""
+    if is_module(cls):
+        return "module"
+    if cls.external and cls.find("__init__") is None:
+        return next((_CONTAINERS[base] for base in cls.external if base in _CONTAINERS), "instance")
+    return "instance"
 
 
 def is_dull(machine: Machine, cls: Class) -> bool:
@@ -86,7 +102,7 @@ def _worth(cls: Class) -> Iterator[tuple[Unit, str, int]]:
 def construct(machine: Machine, frame: Frame, cls: Class, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
     """An instance of a class of the file."""
     obj = machine.allocate(frame, ("instance", site, cls.facts.site), "instance", cls)
-    obj.kind = "module" if is_module(cls) else "instance"
+    obj.kind = _kind_of(cls)
     known = machine.instances.setdefault(id(cls), [])
     first = obj not in known
     if first:
@@ -178,12 +194,14 @@ def call_instance(machine: Machine, frame: Frame, obj: Obj, args: list[Value], k
                 continue
             node = machine.derivation.node()
             machine.module_depth += obj.kind == "module"
-            before = len(machine.module_calls)
+            before, passes = len(machine.module_calls), len(machine.backwards)
             result: Value = UNKNOWN
             for member in found:
                 if type(member) is Function:
                     result = machine.join(result, call_function(machine, frame, member, obj, args, kwargs, site))
             machine.module_depth -= obj.kind == "module"
+            if len(machine.backwards) > passes:  # it differentiates what it computes, and would fail without a graph
+                machine.derivation.demanded.add(node)
             if obj.kind == "module":
                 return ran(machine, frame, obj, result, args, kwargs, site, node, before)
             return result
@@ -240,7 +258,7 @@ def record_module_call(
 ) -> None:
     if machine.module_depth or machine.in_hook:
         return
-    attached = any(tensor.graph == ATTACHED for value in args for tensor in machine.reach(value, 2))
+    attached = tuple(t.node for value in args for t in machine.reach(value, 2) if t.graph in (ATTACHED, LEAF))
     machine.module_calls.append(
         ModuleCall(
             site, frame.trail(), obj, node, in_eval_mode(obj), machine.loops, frame,

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from . import model as m
+from .budgets import unasked_limit, within_budget
 from .contexts import Context, Kept, is_module_level, root
 from .events import Plain
 from .items import is_item
@@ -14,6 +15,7 @@ from .memo import made_once
 from .model import FunctionFacts, Site
 from .places import Holder, describe, last_part
 from .program import Program, names_in, statements, targets
+from .undrained import method_not_called
 from .values import Bound, Class, Const, Function, Obj, constant
 from .walk import calls, heads, last_name, nodes
 
@@ -33,6 +35,7 @@ class WorkerRetention(NamedTuple):
     function: str
     context: Context
     related: tuple[tuple[Site, str], ...]
+    limit: str = ""  # of a container that all workers share: the attribute that should limit it, which nobody asks
 
 
 def kept_by_workers(machine: Machine) -> Iterator[WorkerRetention]:
@@ -63,12 +66,20 @@ def _retention(machine: Machine, note: Plain, kept: Kept) -> WorkerRetention | N
     if isinstance(kept.owner, Obj) and kept.owner.kind == "tuple":
         return None
     grows = (
-        _grows(kept) and not emptied(machine, kept.owner, kept.key, note.site) and not measured(note.frame, holder.text)
+        _grows(kept)
+        and not emptied(machine, kept.owner, kept.key, note.site)
+        and not measured(note.frame, holder.text)
+        and not within_budget(note.frame.facts)
     )
     if not grows and (kept.how != "set" or not isinstance(kept.owner, Frame) or holder.kind == "closure"):
         return None
     if grows and isinstance(kept.owner, Obj) and kept.owner.bounded:
         return None
+    limit = ""
+    if isinstance(kept.owner, Obj) and "$shared" in kept.owner.fields:  # held once, as intended
+        limit = unasked_limit(note.frame) if kept.context.kind == "loader" else ""
+        if not limit:
+            return None
     trail = [note.site, *reversed(note.trail), kept.context.site]
     anchor = next((site for site in trail if machine.is_home(site)), None)
     if anchor is None:
@@ -88,6 +99,7 @@ def _retention(machine: Machine, note: Plain, kept: Kept) -> WorkerRetention | N
         note.frame.name,
         kept.context,
         (started, *related) if started[0] != anchor and started[0] not in note.trail else related,
+        limit,
     )
 
 
@@ -186,6 +198,7 @@ class KeptWorker(NamedTuple):
     repeated: bool  # in a loop that is seen, not just in a method that may be called again
     program: Program  # the file of the container
     added: Site
+    method: str = ""  # of the object, that would empty it, and is not called
 
 
 def kept_in_containers(machine: Machine, program: Program) -> Iterator[KeptWorker]:
@@ -205,15 +218,21 @@ def kept_in_containers(machine: Machine, program: Program) -> Iterator[KeptWorke
         if not loops or container.bounded or note.frame.name in _BUILDERS:
             continue
         last = last_part(holder.text)
-        if emptied(machine, container, "*") or drained(keeping, last) or measured(note.frame, holder.text):
+        if measured(note.frame, holder.text):
             continue
+        method = ""
+        if emptied(machine, container, "*") or drained(keeping, last):
+            looped = item.kind == "future" and any(loop.kind == "loop" for loop in loops)
+            method = method_not_called(machine, program, note, container, last) if looped else ""
+            if not method:
+                continue
         if made_once(note.frame):
             continue  # and used again
         repeated = any(loop.kind == "loop" for loop in loops)
         if not repeated and constant(item.fields.get("$persistent", (Const(True),))) is not True:
             continue  # workers that may end with each pass
         seen.add(anchor)
-        yield KeptWorker(anchor, holder, item, repeated, keeping, note.site)
+        yield KeptWorker(anchor, holder, item, repeated, keeping, note.site, method)
 
 
 _EMPTY = ("clear", "pop", "popleft", "popitem", "remove", "discard", "difference_update", "intersection_update")

@@ -47,6 +47,11 @@ VIEWS: Final = frozenset(
     as_strided hsplit vsplit tensor_split share_memory_ coalesce to_dense""".split()
 )
 
+# Those of them that copy, or may: what they give is no longer a part of something larger [docs: Tensor Views].
+MAY_COPY: Final = frozenset(
+    """reshape flatten contiguous to cpu cuda float double half bfloat16 type_as pin_memory coalesce to_dense""".split()
+)
+
 # Results that are tuples of (values, indices): only the first carries the graph [measured].
 VALUES_AND_INDICES: Final = frozenset("topk sort kthvalue mode cummax cummin".split())
 
@@ -120,7 +125,7 @@ REPORTERS: Final = frozenset(
 LIGHT_ROOTS: Final = frozenset(
     """numpy np math os sys time random json re logging pathlib datetime argparse warnings string glob shutil
     subprocess platform socket uuid hashlib csv pickle yaml sklearn scipy pandas matplotlib PIL cv2 wandb
-    tensorboard tensorboardX gc traceback inspect typing dataclasses enum abc io tempfile struct operator
+    tensorboard tensorboardX gc traceback inspect typing dataclasses enum abc io tempfile struct operator secrets
     statistics decimal fractions textwrap pprint getpass signal""".split()
 )
 

@@ -80,6 +80,7 @@ class Frame:
         "children",
         "dead",
         "facts",
+        "first_node",
         "function",
         "loops",
         "on_yield",
@@ -112,6 +113,7 @@ class Frame:
         self.returned_at: Site = -1  # the last statement that returned something heavy
         self.yields: Value = UNKNOWN
         self.dead = 0
+        self.first_node = 0  # of the derivation, in its current activation
         self.on_yield: Callable[[Value], None] | None = None
         self.outer: dict[str, Frame] = {}  # names declared global or nonlocal
 
@@ -194,6 +196,7 @@ class Machine:
         self.entered: set[Site] = set()  # grad modes that were entered, or handed to somebody who may
         self.moves: list[tuple[int, tuple[Loop, ...]]] = []  # nodes that went to the host, and when
         self.asked: dict[Obj, set[str]] = {}  # the methods that others call, or hand on, of an instance
+        self.given_away: set[Obj] = set()  # instances that code which is not seen was given
         self.asked_unseen: set[str] = set()  # those that are called, for their effect, of something that is not seen
         self._made: dict[int, tuple[int, Any]] = {}  # serial number and fields of each object, by these' identity
         self.key_kind = ""  # of the element that is being bound
@@ -474,6 +477,8 @@ class Machine:
         traced = attached or (how == "set" and self.grad == OFF and self.loops and type(owner) is Frame)
         label = ("write", owner, key, self.clock) if traced else None
         node = self.derivation.node(tuple({tensor.node for tensor in reached}), label)
+        if reached:
+            self.derivation.write(node, *(tensor.node for tensor in reached))
         summed = carried = NEVER
         if how != "grow" and self.loops:
             for tensor in attached:
@@ -531,6 +536,7 @@ class Machine:
         if type(atom) is Tensor:
             if label is not None:  # one of several: what is asked of it is not asked of the others
                 node = self.derivation.node((atom.node,), label)
+                self.derivation.write(node, atom.node)
                 parts.append((atom.graph, node))
             return atom._replace(node=node)
         if type(atom) is Obj and depth and _is_tuple(atom):  # immutable: a copy with the write noted will do

@@ -23,6 +23,7 @@ from .values import (
 )
 
 _TENSOR_WORDS = ("Tensor", "Parameter", "Variable", "FloatTensor", "LongTensor", "is_tensor", "Number")
+_TYPE_TESTS = ((m.NAME, "isinstance"), (m.NAME, "hasattr"))
 _CONTAINER_WORDS = frozenset(("list", "tuple", "dict", "set", "Mapping", "Sequence", "Iterable", "OrderedDict"))
 Narrowing = dict[str, Value]
 
@@ -50,6 +51,13 @@ def truth(machine: Machine, frame: Frame, test: Expr) -> tuple[bool | None, Narr
         if op == m.NAME and test[1] == "TYPE_CHECKING":
             return False, {}, {}
     return None, {}, {}
+
+
+def holds_as_long_as_it_lives(machine: Machine, frame: Frame, test: Expr) -> bool:
+    """Whether a test asks for the type of an object, which it has for good, or for a setting that is true."""
+    if test[0] == m.ATTR:
+        return constant(machine.eval(frame, test)) is True
+    return test[0] == m.CALL and test[2] in _TYPE_TESTS and bool(test[3]) and test[3][0][0] == m.NAME
 
 
 def _truth_of_all(machine: Machine, frame: Frame, test: Expr) -> tuple[bool | None, Narrowing, Narrowing]:

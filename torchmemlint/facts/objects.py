@@ -6,6 +6,7 @@ from typing import Any
 
 from . import contexts, knowledge
 from .cycles import note_cycle
+from .holders import UNSURE
 from .hooks import note_hook, run_hook
 from .linking import module_member
 from .machine import Frame, Machine
@@ -15,6 +16,7 @@ from .unknown import imagine_attribute, step_output, unknown_call
 from .values import (
     ATTACHED,
     CONTAINERS,
+    COUNT,
     DEPENDS,
     FREE,
     LEAF,
@@ -51,6 +53,9 @@ _POP = ("pop", "popleft", "popitem", "remove", "discard", "get_nowait")
 ANY_NAME = "(any)"  # the field for what `setattr` binds to names that are not seen
 
 
+_MOST_PARTS = 12  # of a module that are told apart where all are gone through
+
+
 def get_attribute(machine: Machine, frame: Frame, atom: Any, name: str) -> Value:
     """`atom.name`, when it is not called at once."""
     kind = type(atom)
@@ -74,7 +79,7 @@ def get_attribute(machine: Machine, frame: Frame, atom: Any, name: str) -> Value
         return UNKNOWN if table is None else table.fields.get(name, UNKNOWN)
     if kind is Super and type(atom.receiver) is Obj:
         return _object_attribute(machine, frame, atom.receiver, name)
-    return UNKNOWN
+    return (atom,) if atom == COUNT else UNKNOWN  # `uuid4().hex`
 
 
 def _object_attribute(machine: Machine, frame: Frame, obj: Obj, name: str) -> Value:
@@ -103,6 +108,8 @@ def _object_attribute(machine: Machine, frame: Frame, obj: Obj, name: str) -> Va
             return (Method(obj, name),) if name in knowledge.MODULE_METHODS or name == "forward" else UNKNOWN
     if obj.kind in CONTAINERS or obj.kind == "optimizer":
         return (Method(obj, name),)
+    if obj.kind == "mp-context":  # the base of a class: `get_context("spawn").Process`
+        return (External(f"multiprocessing.{name}"),)
     return UNKNOWN
 
 
@@ -162,7 +169,8 @@ def set_attribute(machine: Machine, frame: Frame, owner: Any, name: str, value: 
             machine.derivation.spread(machine.derivation.stored, tensor.node)
     stored = machine.store(frame, owner, name, value, how, site) if value else value
     for atom in stored:
-        if type(atom) is Obj and "$callbacks" in atom.fields and isinstance(owner.cls, Class):
+        called = type(atom) is Obj and not atom.is_put_off and "$callbacks" in atom.fields
+        if called and isinstance(owner.cls, Class):
             note_cycle(machine, frame, owner, name, atom.fields["$callbacks"], site)
         if type(atom) is Obj and not atom.settled:
             atom.home = (owner, name)
@@ -178,7 +186,10 @@ def set_attribute(machine: Machine, frame: Frame, owner: Any, name: str, value: 
 
 
 def _set_on_tensor(machine: Machine, frame: Frame, owner: Tensor, name: str, value: Value, site: Site) -> None:
-    if name == "requires_grad" and constant(value) is False:
+    if name == "requires_grad" and constant(value) is True and owner.graph == FREE:
+        machine.derivation.require(owner.node, True)
+    elif name == "requires_grad" and constant(value) is False:
+        machine.derivation.require(owner.node, False)
         freeze_owner(machine, owner)
     elif name == "grad" and any(tensor.graph == ATTACHED for tensor in machine.reach(value)):
         machine.note("grad-store", site, frame, value)
@@ -210,7 +221,7 @@ def call_object(
         return LIGHT
     if obj.kind == "scheduler":
         return LIGHT
-    if obj.kind in ("pool", "mp-context", "delayed"):
+    if obj.kind in ("pool", "mp-context", "delayed", "mp-manager"):
         return contexts.call_object(machine, frame, obj, name, args, kwargs, site)
     if name == "start":
         contexts.start(machine, frame, obj, site)
@@ -245,6 +256,10 @@ def _container_method(
         field = "*" if key is ... else f"[{key}]"
         machine.grow(frame, obj, value, site, field, "keyed")
         return machine.elements(frame, (obj,))
+    if name == "__setitem__" and len(args) == 2:  # `super().__setitem__(key, value)`
+        machine.key_kind = UNSURE
+        machine.grow(frame, obj, args[1], site, "*", "keyed")
+        return LIGHT
     if name == "clear":
         machine.reset(frame, obj, "*", "clear")
         _empty(machine, obj)
@@ -276,6 +291,23 @@ def _container_method(
     if obj.unknown:
         machine.escape(tuple(atom for value in args for atom in value))
     return LIGHT
+
+
+def _submodules(machine: Machine, frame: Frame, obj: Obj) -> Value:
+    """The parts of a module: those in containers, and those with a class of the project wherever they are."""
+    found = [obj]
+    for owner in found:
+        for key, part in () if owner.is_put_off else owner.fields.items():
+            inside = (
+                machine.elements(frame, part)
+                if any(type(atom) is Obj and atom.kind == "module" for atom in part)
+                else ()
+            )
+            for atom in (*part, *inside):
+                own = type(atom) is Obj and atom.kind == "module" and isinstance(atom.cls, Class)
+                if own and not key.startswith("$") and atom not in found and len(found) <= _MOST_PARTS:
+                    found.append(atom)
+    return machine.join(machine.elements(frame, (obj,)), tuple(found[1:]))
 
 
 def _listed(machine: Machine, frame: Frame, obj: Obj, site: Site, value: Value) -> Value:
@@ -329,11 +361,11 @@ def _module_method(
         machine.put(pair.fields, "[1]", leaf)
         return _listed(machine, frame, obj, site, (pair,))
     if name in ("modules", "children"):
-        return _listed(machine, frame, obj, site, machine.join((obj,), machine.elements(frame, (obj,))))
+        return _listed(machine, frame, obj, site, machine.join((obj,), _submodules(machine, frame, obj)))
     if name in ("named_modules", "named_children", "items"):
         pair = machine.allocate(frame, ("pair", site), "tuple")
         machine.put(pair.fields, "[0]", LIGHT)
-        machine.put(pair.fields, "[1]", machine.elements(frame, (obj,)) or (obj,))
+        machine.put(pair.fields, "[1]", _submodules(machine, frame, obj) or (obj,))
         return _listed(machine, frame, obj, site, (pair,))
     if name in ("values", "get"):
         return _listed(machine, frame, obj, site, machine.elements(frame, (obj,)))
@@ -433,8 +465,9 @@ def run_module(machine: Machine, frame: Frame, obj: Obj, args: list[Value], kwar
     if tail in knowledge.PARAMETERLESS:
         return arithmetic(machine, values)
     parents = tuple(node for value in values for node in machine.nodes(value))
+    bundle = not dotted.startswith("torch.nn") or tail in ("LSTM", "GRU", "RNN", "MultiheadAttention")
     if machine.grad == OFF:
-        return (Tensor(FREE, obj.weight, machine.derivation.node(parents), "", True),)
+        return (Tensor(FREE, obj.weight, machine.derivation.node(parents, ("ran",)), "", bundle),)
     attached = any(t.graph in (ATTACHED, LEAF) for value in values for t in machine.reach(value, 2))
     if frozen(obj) and not attached:
         graph = MAYBE if any(t.graph == MAYBE for value in values for t in machine.reach(value, 2)) else FREE
@@ -442,7 +475,6 @@ def run_module(machine: Machine, frame: Frame, obj: Obj, args: list[Value], kwar
     node = machine.derivation.node(parents, ("module", obj, site))
     record_module_call(machine, frame, obj, node, site, args, obj.weight)
     weight = min(obj.weight, 2) if machine.grad == DEPENDS or isinstance(obj.cls, Class) else obj.weight
-    bundle = not dotted.startswith("torch.nn") or tail in ("LSTM", "GRU", "RNN", "MultiheadAttention")
     return (Tensor(ATTACHED, weight, node, "", bundle),)
 
 

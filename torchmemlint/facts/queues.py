@@ -16,7 +16,8 @@ from .values import SCALAR, Class, Function, Obj
 from .walk import blocks, calls, calls_of, last_name, loops
 from .walk import statements as with_tests
 
-_HOLDS_BACK = ("acquire", "join", "wait", "qsize", "full", "result", "recv")
+_HOLDS_BACK = ("acquire", "join", "wait", "result", "recv")
+_ASKS = ("get", "qsize", "full")  # of a queue, without arguments: `torch.full` has some
 
 
 class Put(NamedTuple):
@@ -61,19 +62,35 @@ def _puts(machine: Machine) -> Iterator[tuple[Site, Trail, Obj, Frame, Loops, in
 
 def _held_back(body: Block) -> bool:
     """Whether the loop that puts waits for something else: another queue, a semaphore, an answer; or sleeps until
-    something is so. A pause in each round waits for nobody."""
-    for loop, inside in loops(body):
+    something is so. A pause in each round waits for nobody, and one that is over before there is room holds nobody."""
+    for loop, every in loops(body):
+        short = [statement for one in every if _is_short_pause(one) for statement in (one, *one[3])]
+        inside = [statement for statement in every if statement not in short]
         if any(_waits(call) for statement in inside for call in calls_of(statement)):
             return True
         for statement, tests in with_tests(next(blocks(loop))):
-            sleeps = any(last_name(call[2]) == "sleep" for call in calls_of(statement))
+            sleeps = statement in inside and any(last_name(call[2]) == "sleep" for call in calls_of(statement))
             if sleeps and (tests or not _puts_in(inside)):
                 return True
     return False
 
 
+def _is_short_pause(statement: Stmt) -> bool:
+    """`if queue.qsize() > limit: time.sleep(0.01)`, and then what follows is done all the same."""
+    if statement[0] != m.IF or statement[4]:
+        return False
+    asks = any(last_name(call[2]) in ("qsize", "full") for call in calls_of(statement))
+    pauses = [one[2] for one in statement[3] if one[0] == m.EXPR and last_name(one[2]) == "sleep"]
+    return asks and len(pauses) == len(statement[3]) and all(_is_short(call) for call in pauses)
+
+
+def _is_short(sleep: Expr) -> bool:
+    """A fraction of a second, as far as the facts keep that: a number with a point."""
+    return len(sleep) == 5 and sleep[3] == ((m.TEXT,),)
+
+
 def _waits(call: Expr) -> bool:
-    return call[2][0] == m.ATTR and (call[2][2] in _HOLDS_BACK or (call[2][2] == "get" and not call[3]))
+    return call[2][0] == m.ATTR and (call[2][2] in _HOLDS_BACK or (call[2][2] in _ASKS and not call[3]))
 
 
 def _answered(frame: Frame, site: Site) -> bool:

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from . import model as m
 from .model import Expr, FileFacts, FunctionFacts, Stmt
 from .walk import heads, last_name, nodes, statements
+
+if TYPE_CHECKING:
+    from .outline import Outline
 
 _RELEASERS = frozenset("clear pop popleft popitem remove discard get_nowait resize_ truncate trim prune".split())
 JOINS = frozenset("cat concat concatenate stack vstack hstack append".split())
@@ -24,8 +28,13 @@ _OWN_ATTRIBUTES = (m.ATTR, (m.NAME, "self"), "__dict__")
 class Releases:
     """What the files of a run let go of, by the last part of a place: `history` of `self.history`."""
 
-    def __init__(self, files: Iterable[FileReleases]) -> None:
-        self._files = tuple(files)
+    def __init__(self, outlines: Iterable[Outline]) -> None:
+        self._outlines = tuple(outlines)
+
+    @functools.cached_property
+    def _files(self) -> tuple[FileReleases, ...]:
+        """Gone through when somebody asks: most files have nothing whose release matters."""
+        return tuple(outline.releases for outline in self._outlines)
 
     def of(self, name: str) -> set[str]:
         """The functions that empty or replace a place."""

@@ -15,7 +15,7 @@ from .expressions import bind_item, elements, iterate
 from .linking import import_name
 from .machine import EVALUATE, JUMPED, RETURNED, Frame, Machine, executes
 from .model import Expr, Site, Stmt
-from .narrowing import truth
+from .narrowing import holds_as_long_as_it_lives, truth
 from .objects import set_attribute
 from .releases import JOINS, joins
 from .tensors import arithmetic
@@ -359,7 +359,8 @@ def _if(machine: Machine, frame: Frame, statement: Stmt) -> None:
             machine.put(frame.vars, name, value)
         machine.block(frame, statements)
 
-    machine.branch(frame, [functools.partial(arm, positive, body), functools.partial(arm, negative, orelse)])
+    arms = [functools.partial(arm, positive, body), functools.partial(arm, negative, orelse)]
+    machine.branch(frame, arms, conditional=not holds_as_long_as_it_lives(machine, frame, test))
 
 
 @executes(m.TRY)

@@ -9,8 +9,11 @@ from . import knowledge
 from .events import Backward
 from .machine import Frame, Machine
 from .model import Site
+from .parts import INDICES, kind_of_call, take
 from .values import (
+    AN_ARRAY,
     ANY,
+    ARRAY,
     ATTACHED,
     DEPENDS,
     FEW,
@@ -22,6 +25,7 @@ from .values import (
     SCALAR,
     UNKNOWN,
     Const,
+    Method,
     Obj,
     Opaque,
     Tensor,
@@ -42,6 +46,7 @@ def arithmetic(machine: Machine, values: Sequence[Value], label: Any = None, siz
     graph = -1
     sizes: list[str] = []
     opaque = False
+    leaves = machine.derivation.leaves
     for value in values:
         for atom in value:
             kind = type(atom)
@@ -51,7 +56,7 @@ def arithmetic(machine: Machine, values: Sequence[Value], label: Any = None, siz
             elif kind is Tensor:
                 parents.append(atom.node)
                 sizes.append(atom.size)
-                state = ATTACHED if atom.graph == LEAF else atom.graph
+                state = ATTACHED if atom.graph == LEAF or atom.node in leaves else atom.graph
                 if state == ATTACHED:
                     weight = max(weight, atom.weight) if graph == ATTACHED else atom.weight
                     graph = ATTACHED
@@ -62,8 +67,9 @@ def arithmetic(machine: Machine, values: Sequence[Value], label: Any = None, siz
                 parents += machine.nodes((atom,), 2)
                 inner = machine.reach((atom,), 2)
                 sizes += [tensor.size for tensor in inner]
-                if any(tensor.graph in (ATTACHED, LEAF) for tensor in inner):
-                    weight = max(t.weight for t in inner if t.graph in (ATTACHED, LEAF))
+                trained = [t.weight for t in inner if t.graph in (ATTACHED, LEAF) or t.node in leaves]
+                if trained:
+                    weight = max(trained)
                     graph = ATTACHED
                 elif inner and graph != ATTACHED:
                     graph = MAYBE if any(t.graph == MAYBE for t in inner) else FREE
@@ -71,6 +77,8 @@ def arithmetic(machine: Machine, values: Sequence[Value], label: Any = None, siz
     if graph == -1:
         if opaque:
             return (Opaque(machine.derivation.node(tuple(parents))),)
+        if any(AN_ARRAY in value for value in values):
+            return ARRAY
         return LIGHT if all(is_light(value) for value in values) else UNKNOWN
     if machine.grad == OFF and graph in (ATTACHED, MAYBE):
         graph = FREE
@@ -102,13 +110,18 @@ def free(machine: Machine, weight: int = 2, size: str = ANY, parents: tuple[int,
     return (Tensor(FREE, weight, machine.derivation.node(parents), size),)
 
 
+def indices(machine: Machine) -> Value:
+    """Numbers of elements, or what elements are true: next to nothing beside what they are about."""
+    return (Tensor(FREE, 2, machine.derivation.node((), INDICES), ANY),)
+
+
 def tensor_attribute(machine: Machine, tensor: Tensor, name: str) -> Value:
     if name in ("shape", "dtype", "device", "ndim", "is_cuda", "requires_grad", "layout", "names", "is_leaf", "nbytes"):
         return LIGHT
     if name in ("data", "indices") or (name == "grad" and not tensor.bundle):
         return (Tensor(FREE, tensor.weight, machine.derivation.node(), ANY),)
     if name == "grad_fn":
-        return UNKNOWN
+        return (Method(tensor, name),) if tensor.graph == ATTACHED else UNKNOWN
     if name in ("T", "mT", "H", "mH", "real", "imag", "values"):
         return (tensor._replace(bundle=False),)
     if tensor.bundle:
@@ -130,14 +143,16 @@ def tensor_method(
         wide = machine.derivation.labels.get(tensor.node)
         machine.derivation.detached.setdefault(tensor.node, machine.loops)
         label = ("wide", wide[1]) if wide is not None and wide[0] == "wide-loss" else None
-        return (Tensor(FREE, max(tensor.weight, 2), machine.derivation.node((), label), tensor.size),)
+        node = machine.derivation.node((), label)
+        machine.derivation.shared[node] = (tensor.node,)
+        return (Tensor(FREE, max(tensor.weight, 2), node, tensor.size),)
     if name == "cpu" or (name == "to" and args and constant(args[0]) == "cpu"):
         machine.moves.append((tensor.node, machine.loops))
     if name in knowledge.LIGHT_RESULTS:
         machine.derivation.consumed.add(tensor.node)
         if name == "numpy" and tensor.graph == ATTACHED and not (args or kwargs):
             machine.derivation.refuted.add(tensor.node)  # [torch.Tensor.numpy] it would raise, had it a graph
-        return LIGHT
+        return ARRAY if name == "numpy" and tensor.size == ANY and tensor.weight > 1 else LIGHT
     if tensor.bundle and name in ("items", "values", "keys", "to_tuple", "get", "pop"):
         if name == "keys":
             return LIGHT
@@ -150,29 +165,47 @@ def tensor_method(
             return (pairs,)
         return (item,)
     if name in knowledge.GRAPH_FREE:
-        return free(machine)
+        return indices(machine)
     if name == "sample" and tensor.bundle:
         return free(machine)  # [docs] a distribution's sample() runs under no_grad, rsample() does not
     if name == "requires_grad_":
         if args and constant(args[0]) is False:
+            machine.derivation.require(tensor.node, False)
             freeze_owner(machine, tensor)
             return (tensor._replace(graph=FREE),)
+        if tensor.graph == FREE and (not args or constant(args[0]) is True):
+            machine.derivation.require(tensor.node, True)
         return (tensor._replace(graph=LEAF, weight=3) if tensor.graph != ATTACHED else tensor,)
     if name in knowledge.VIEWS:
         if name in ("chunk", "split", "unbind", "tensor_split"):
             return (tensor._replace(bundle=True),)
+        if name in ("select", "narrow"):
+            tensor = take(machine, frame, tensor, None, kind_of_call([constant(arg) for arg in args]))
         if tensor.graph in (ATTACHED, LEAF):
             state = tensor.graph if machine.grad == OFF or tensor.graph == ATTACHED or name == "to" else ATTACHED
             node = machine.derivation.node((tensor.node,))
             machine.derivation.live.add(node)
+            if name not in knowledge.MAY_COPY:
+                machine.derivation.shared[node] = (tensor.node,)
             return (Tensor(state, tensor.weight, node, tensor.size),)
+        if name in knowledge.MAY_COPY and machine.derivation.parts:
+            tensor = tensor._replace(node=machine.derivation.node((tensor.node,)))
         return (tensor._replace(bundle=False, weight=max(tensor.weight, 2)),)
     if name in knowledge.VALUES_AND_INDICES or (name in ("max", "min", "median") and (args or kwargs)):
         return _values_and_indices(machine, frame, tensor, site)
+    if name == "register_hook" and args:
+        note_tensor_hook(machine, frame, tensor, args[0], site)
     if name in ("new", "new_empty", "apply_", "register_hook", "remove", "stop_gradient"):
         return UNKNOWN
     size = SCALAR if name in knowledge.REDUCTIONS and not args and not kwargs else None
     return arithmetic(machine, ((tensor,), *args, *kwargs.values()), size=size)
+
+
+def note_tensor_hook(machine: Machine, frame: Frame, tensor: Tensor, hook: Value, site: Site) -> None:
+    """A hook on a node of the graph: the node keeps it, and who has the tensor, or what was computed from it, keeps
+    the node."""
+    if tensor.graph == ATTACHED and not machine.in_hook:
+        machine.note("tensor-hook", site, frame, (tensor.node, hook, machine.statement_call(site)))
 
 
 def freeze_owner(machine: Machine, tensor: Tensor) -> None:
@@ -215,7 +248,9 @@ def backward(
     for loop in machine.loops:
         loop.backward = True
     create = constant(kwargs.get("create_graph", UNKNOWN)) is True
-    retain = constant(kwargs.get("retain_graph", UNKNOWN)) is True
+    may_create = create or ("create_graph" in kwargs and constant(kwargs["create_graph"]) is not False)
+    # where the gradients may be wanted with a graph, this one is kept for theirs
+    retain = constant(kwargs.get("retain_graph", UNKNOWN)) is True and create == may_create
     machine.backwards.append(
         Backward(
             site, frame.trail(), tuple(nodes), tuple(found), method, retain, create,

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from . import model as m
 from .contexts import Kept
 from .events import Reset
 from .kept import measured
+from .left_running import is_repeated
 from .machine import Frame, Machine
 from .model import Site
 from .places import describe
+from .program import Program
 from .values import Class, Obj
+from .walk import calls_of, last_name, loops
 
 
 class Own(NamedTuple):
@@ -54,6 +58,23 @@ def is_thread_local(owner: Obj | Frame) -> bool:
         if "$local" in current.fields or "threading.local" in bases:
             return True
         current = None if current.home is None else current.home[0]
+    return False
+
+
+def one_for_each(program: Program) -> bool:
+    """Whether the file starts a thread for each request or task: by a threading server, or in a loop without end."""
+    if any(last_name(base).startswith("Threading") for cls in program.facts.classes for base in cls.bases):
+        return True
+    if any(name.startswith("Threading") for name in program.called):
+        return True
+    for place in program.places if "Thread" in program.called else ():
+        if "Thread" not in place.facts.calls:
+            continue
+        for loop, inside in loops(place.facts.body):
+            if loop[0] == m.WHILE and any(last_name(call[2]) == "Thread" for one in inside for call in calls_of(one)):
+                return True
+        if place.facts.name != "__init__" and is_repeated(program, place):
+            return True
     return False
 
 

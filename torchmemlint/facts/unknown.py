@@ -10,7 +10,7 @@ from . import model as m
 from .machine import Frame, Machine
 from .model import Expr, FileFacts, Site
 from .tensors import arithmetic, backward, loss
-from .values import ATTACHED, LIGHT, MAYBE, OFF, UNKNOWN, Class, Mode, Obj, Opaque, Tensor, Value
+from .values import ATTACHED, LEAF, LIGHT, MAYBE, OFF, UNKNOWN, Class, Mode, Obj, Opaque, Tensor, Value
 
 Kwargs = dict[str, Value]
 
@@ -26,6 +26,8 @@ def from_uses(machine: Machine, frame: Frame, ident: Any, uses: Collection[str],
         return (Tensor(ATTACHED, 2, machine.derivation.node((), ("differentiated", 0, "")), "scalar"),)
     if used & {"append", "extend", "appendleft"} and used.isdisjoint(knowledge.NOT_OF_LISTS):
         return (_imagined(machine, frame, ident, "list"),)
+    if "manager" in name.lower() and used & {"dict", "list", "Namespace"}:
+        return (machine.allocate(frame, ident, "mp-manager"),)
     if name in knowledge.MODEL_NAMES:
         likely = used & {"train", "to", "cuda", "state_dict", "load_state_dict", "zero_grad"}
         return (_imagined_module(machine, frame, ident, 2 if likely else 1),)
@@ -166,6 +168,7 @@ def _escape(machine: Machine, name: str, values: Collection[Value]) -> None:
         return
     for value in values:
         machine.escape(value, machine.derivation.passed)
+        machine.given_away.update(atom for atom in value if type(atom) is Obj and atom.kind == "instance")
         machine.entered.update(atom.site for atom in value if type(atom) is Mode)
 
 
@@ -261,6 +264,8 @@ def unknown_method(
         return (Tensor(0, 1, machine.derivation.node(), ""),)
     if name == "scale" and len(args) == 1:
         return args[0]
+    if name == "requires_grad_" and not args and not machine.statement_call(site):
+        return (Tensor(LEAF, 2, machine.derivation.node(), ""),)
     if name.startswith("register_") and name.endswith("hook"):
         from .hooks import note_hook, run_hook
 
@@ -276,6 +281,8 @@ def unknown_method(
         from .python import submit
 
         return submit(machine, frame, name, args, kwargs, site)
+    if name == "create_future":  # of an event loop
+        return (machine.allocate(frame, ("future", site), "future"),)
     made = _by_name(machine, frame, callee, args, kwargs, site)
     if made is not None:
         return made

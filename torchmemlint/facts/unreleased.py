@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import model as m
+from .contexts import is_module_level
 from .model import FunctionFacts, Site
 from .program import expressions
 from .values import Class, Function, Obj
@@ -12,7 +13,7 @@ from .values import Class, Function, Obj
 if TYPE_CHECKING:
     from .machine import Frame, Machine
 
-_TAKES_OVER = frozenset(("enter_context", "closing", "push", "aclosing", "enter_async_context"))
+_TAKES_OVER = frozenset(("enter_context", "closing", "aclosing", "enter_async_context", "ExitStack"))
 
 
 def methods_that(cls: Class, doing: str) -> frozenset[str]:
@@ -36,6 +37,33 @@ def methods_of(cls: Class) -> dict[str, FunctionFacts]:
         for atom in value
         if type(atom) is Function
     }
+
+
+def may_be_asked(machine: Machine, owner: Obj | Frame, doing: str) -> bool:
+    """Whether anybody may call a method of this name, of the object that something belongs to, after all: nobody who
+    is in sight does, or has given the object to somebody who is not."""
+    obj: Obj | Frame | None = owner
+    while type(obj) is Obj and obj.kind != "instance":
+        obj = None if obj.home is None else obj.home[0]
+    if type(obj) is not Obj or not isinstance(obj.cls, Class) or doing not in methods_of(obj.cls):
+        return True
+    if not _is_made_and_kept_in_sight(machine, obj):
+        return True
+    if any(doing in _mentioned(own) and doing not in own.calls for own in methods_of(obj.cls).values()):
+        return True  # `Thread(target=self.work)`
+    return is_asked(machine, obj, methods_that(obj.cls, doing) | {doing})
+
+
+def _is_made_and_kept_in_sight(machine: Machine, obj: Obj) -> bool:
+    """Whether an object is made by code that is run, is of no class that others drive, and only local variables, and
+    objects of the same kind, have it."""
+    current: Obj | Frame | None = obj
+    while type(current) is Obj:
+        foreign = isinstance(current.cls, Class) and bool(current.cls.external)
+        if current.unknown or foreign or current in machine.given_away:
+            return False
+        current = None if current.home is None else current.home[0]
+    return current is None or not is_module_level(current)
 
 
 def is_asked(machine: Machine, obj: Obj, methods: frozenset[str]) -> bool:

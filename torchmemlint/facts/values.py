@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .linking import Unit
     from .machine import Frame, Loop
     from .model import ClassFacts, FunctionFacts, Site
+    from .parts import Part
 
 # How a tensor stands to the autograd graph.
 FREE: Final = 0  # no grad_fn
@@ -227,7 +228,10 @@ Value = tuple[Any, ...]  # of the atoms above
 
 UNKNOWN: Value = ()
 LIGHT: Value = (Light(),)
+AN_ARRAY = Light("array")
+ARRAY: Value = (AN_ARRAY,)
 COUNT: Final = Light("count")  # goes up and up: each value of it is new
+IDENT: Final = Light("identity")  # `id(tensor)`: says which object it is, not what is in it
 NOTHING: Value = (Const(None),)
 _MOST_ATOMS = 6
 
@@ -250,6 +254,10 @@ class Derivation:
         self.stored: set[int] = set()  # went on into an attribute of an object that others see
         self.detached: dict[int, tuple[Loop, ...]] = {}  # and the loops that ran when it was
         self.refuted: set[int] = set()  # cannot have a graph after all
+        self.parts: dict[int, Part] = {}  # views of a part of something
+        self.shared: dict[int, tuple[int, ...]] = {}  # what has another's storage, as `detach()` does: and that
+        self.leaves: set[int] = set()  # of which `requires_grad_()` has made leaves, wherever they are kept
+        self.written: dict[int, tuple[int, ...]] = {}  # nodes of what is put somewhere, or may be one of several: these
 
     def node(self, parents: tuple[int, ...] = (), label: Any = None) -> int:
         self.parents.append(parents)
@@ -265,6 +273,20 @@ class Derivation:
             if node not in marks and node not in stop:
                 marks.add(node)
                 stack.extend(self.parents[node])
+
+    def write(self, node: int, *originals: int) -> None:
+        """Tensors go somewhere: from there they are read as another node."""
+        self.written[node] = originals
+        if not self.leaves.isdisjoint(originals):
+            self.leaves.add(node)
+
+    def require(self, node: int, grad: bool) -> None:
+        """`requires_grad_()`: of this tensor, under whatever name or in whatever list it was found."""
+        stack, seen = [node], {node}
+        for one in stack:
+            (self.leaves.add if grad else self.leaves.discard)(one)
+            stack += [original for original in self.written.get(one, ()) if original not in seen]
+            seen.update(stack)
 
     def is_step(self, node: int) -> bool:
         """Whether this is what a training step gave."""
@@ -304,7 +326,10 @@ def join(a: Value, b: Value, derivation: Derivation) -> Value:
                 and atom.graph == other.graph
                 and atom.bundle == other.bundle
             ):
-                node = atom.node if atom.node == other.node else derivation.node((atom.node, other.node))
+                node = atom.node
+                if node != other.node:
+                    node = derivation.node((atom.node, other.node))
+                    derivation.write(node, atom.node, other.node)
                 size = atom.size if atom.size == other.size else ANY
                 merged[index] = Tensor(atom.graph, max(atom.weight, other.weight), node, size, atom.bundle)
                 break

@@ -6,10 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ..facts.holders import FIXED, FRESH, IDENTITY
+from ..facts.holders import FIXED, FRESH, IDENTITY, THREAD
+from ..facts.kept import kept_in_containers
 from ..facts.places import last_part
-from ..facts.thread_locals import is_thread_local
-from ..facts.values import Obj
+from ..facts.thread_locals import is_thread_local, one_for_each
+from ..facts.unreleased import is_asked, may_be_asked, methods_of
+from ..facts.values import Class, Obj
 from ..finding import Confidence, Remedy, Retains
 from . import Report, retained
 
@@ -39,6 +41,11 @@ def of_code(evidence: Evidence, code: str) -> Iterator[tuple[Retention, Confiden
             yield retention, Confidence(min(weight, 3))
 
 
+def is_sure(evidence: Evidence, retention: Retention) -> bool:
+    """Whether one of the rules about growing places says for certain that this one grows."""
+    return not retention.graph and retention.growing and bool(_code(retention)) and _weight(evidence, retention) >= 3
+
+
 def _code(retention: Retention) -> str | None:
     kind = retention.holder.kind
     if kind == "class":
@@ -60,6 +67,8 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
         return 0
     if is_thread_local(store.owner) and any(note.site == store.site for note in evidence.plain("thread-store")):
         return 0  # TML502 speaks of what a thread has for itself
+    if _of_futures(evidence, retention):
+        return 0  # TML503 speaks of futures
     if _in_weak_mapping(store.owner):
         return 0  # entries go with their keys; TML316 speaks of those that do not
     if isinstance(store.owner, Obj) and store.key == "*" and (store.owner.unknown or store.owner.kind == "module"):
@@ -80,10 +89,24 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
         few = store.key_kind == FIXED and not evidence.releases.misjudging(last_part(retention.holder.text))
         if few or (isinstance(store.owner, Obj) and store.owner.kind != "dict"):
             return 0  # few keys, or the places of a list, which are there already
-        weight = min(weight, 3 if store.key_kind == IDENTITY else 2 if store.key_kind in (FRESH, FIXED) else 1)
+        if store.key_kind == THREAD and not one_for_each(evidence.program):
+            return 0  # a pool has few
+        kinds = (FRESH, FIXED, THREAD)
+        weight = min(weight, 3 if store.key_kind == IDENTITY else 2 if store.key_kind in kinds else 1)
     if all(loop.kind == "call" for loop in retention.loops):
-        weight = min(weight, 2 if _periodic(retention.function) else 1)
+        each_thread = retention.how == "keyed" and store.key_kind == THREAD
+        weight = min(weight, 2 if each_thread or _periodic(retention.function) else 1)
     return weight
+
+
+def _of_futures(evidence: Evidence, retention: Retention) -> bool:
+    """Whether what is kept are the results of futures in a container that is reported for them."""
+    owner = retention.store_event.owner
+    noted = (note.detail for note in evidence.machine.plain if note.kind == "worker-kept")
+    if not any(container is owner and item.kind == "future" for container, item in noted):
+        return False
+    kept = kept_in_containers(evidence.machine, evidence.program)
+    return any(one.item.kind == "future" and one.holder.text == retention.holder.text for one in kept)
 
 
 def _are_parameters(evidence: Evidence, store: Store) -> bool:
@@ -111,12 +134,24 @@ def _emptied(evidence: Evidence, retention: Retention) -> bool:
     letting_go = evidence.released_in(retention.store_event) | releases.of(name) - _ONCE
     letting_go = {one for one in letting_go if not releases.is_debugging(one)} - releases.misjudging(name)
     if any(loop.kind == "loop" for loop in retention.loops):  # who could let go in time is in sight
-        letting_go = {one for one in letting_go if releases.mentions(one) or one.startswith(("__", "on_"))}
+        letting_go = {one for one in letting_go if _may_be_called(evidence, retention, one)}
     if letting_go:
         return True
     if retention.holder.kind == "attribute" and releases.wholesale(retention.holder.owner):
         return True
     return retention.function in releases.measuring(name)
+
+
+def _may_be_called(evidence: Evidence, retention: Retention, name: str) -> bool:
+    if name.startswith(("__", "on_")):
+        return True
+    if not evidence.releases.mentions(name):
+        return False
+    store, machine = retention.store_event, evidence.machine
+    themselves = [obj for obj in store.instances if isinstance(obj.cls, Class) and name in methods_of(obj.cls)]
+    if themselves:  # what is kept takes itself out
+        return any(is_asked(machine, obj, frozenset((name,))) for obj in themselves)
+    return may_be_asked(machine, store.owner, name)
 
 
 def _while_made(retention: Retention) -> bool:

@@ -6,15 +6,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ..facts import model as m
 from ..facts.model import file_of
 from ..facts.values import ASSUMED, ATTACHED, Obj
+from ..facts.walk import calls_of, nodes, statements
 from ..finding import Confidence, Remedy, Retains
 from . import Report
 
 if TYPE_CHECKING:
+    from ..facts.events import Store
     from ..facts.evidence import Evidence, Retention
     from ..facts.places import Holder
 
+_ORDERS = ("LessThan", "LessThanEqual", "GreaterThan", "GreaterThanEqual")
 _STATE_WORDS = frozenset("state states hidden context cache memory overlap carry past hx cx h c".split())
 _STEP_HOOKS = ("training_step", "validation_step", "test_step", "predict_step", "eval_step", "train_step")
 
@@ -48,7 +52,8 @@ def _code(retention: Retention) -> str | None:
             return "TML111"
         return None
     if not retention.growing:
-        return "TML108" if _in_forward(retention) and holder.kind in ("attribute", "global", "class") else None
+        lasts = holder.kind in ("attribute", "global", "class")
+        return "TML108" if lasts and (_in_forward(retention) or is_record(retention)) else None
     kinds = {origin[0] for origin in retention.origins}
     if "grad" in kinds:
         return "TML110"
@@ -77,6 +82,22 @@ def _in_forward(retention: Retention) -> bool:
         receiver = retention.store_event.frame.receiver
         return isinstance(receiver, Obj) and receiver.kind == "module"
     return retention.hook or retention.function in ("forward", "forward_hook", "hook", "hook_fn")
+
+
+def is_record(retention: Retention) -> bool:
+    """Whether a place keeps the best value so far, `if loss < self.best: self.best = loss`, for its number."""
+    store = retention.store_event
+    if store.how != "set" or retention.spent:
+        return False
+    for statement, tests in statements(store.frame.facts.body):
+        if statement[0] == m.ASSIGN and statement[1] == store.site and statement[3][0] in (m.NAME, m.ATTR, m.ITEM):
+            pairs = [(target, statement[3]) for target in statement[2]]
+            return any(
+                node[0] == m.COMPARE and node[1] in _ORDERS and (node[2:4] in pairs or node[3:1:-1] in pairs)
+                for test in tests
+                for node in nodes(test)
+            )
+    return False
 
 
 def _weight(retention: Retention) -> int:
@@ -151,12 +172,31 @@ def cost(retention: Retention) -> str:
     return f"the graph and saved activations of every {every(retention)} stay"
 
 
+def holds_several(store: Store) -> bool:
+    """Whether a container of tensors is stored, and not one tensor: of that there is one for each way it may be.
+
+    The parts of one that is written out, `kept.append({"a": a, "b": b})`, can be detached one by one.
+    """
+    kinds = [(tensor.graph, tensor.bundle) for tensor in store.tensors]
+    return len(kinds) > len(set(kinds)) and not _written_out(store)
+
+
+def _written_out(store: Store) -> bool:
+    """Whether what is stored is a list, tuple or dictionary in the text itself."""
+    for statement, _ in statements(store.frame.facts.body):
+        if statement[1] // m.CALLS_PER_STATEMENT == store.site // m.CALLS_PER_STATEMENT:
+            given = [value for call in calls_of(statement) for value in call[3]]
+            given += [statement[3]] if statement[0] == m.ASSIGN else []
+            return any(value[0] in (m.NEW, m.DICT) for value in given)
+    return False
+
+
 def detach(evidence: Evidence, retention: Retention) -> Remedy | None:
     """Store the value without its graph; of a loss whose scalar owns a storage as large as its input, a copy.
 
     None where something that is read from the place is back-propagated: that would be cut off.
     """
-    if evidence.wanted(retention):
+    if evidence.wanted(retention) or holds_several(retention.store_event):
         return None
     labels = evidence.machine.derivation.labels
     made = [labels.get(tensor.node) for tensor in retention.store_event.tensors]

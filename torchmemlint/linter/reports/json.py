@@ -46,8 +46,8 @@ def as_dict(finding: Finding) -> dict[str, Any]:
 
 
 def verdict(of: Verdict) -> dict[str, Any]:
-    """A verdict as plain data, without its curve."""
-    data = {name: value for name, value in asdict(of).items() if name not in ("curve", "path", "after_fix")}
+    """A verdict as plain data, without its curves."""
+    data = {name: value for name, value in asdict(of).items() if name not in ("curve", "hits", "path", "after_fix")}
     data["path"] = list(of.path)
     data["after_fix"] = None if of.after_fix is None else verdict(of.after_fix)
     return data

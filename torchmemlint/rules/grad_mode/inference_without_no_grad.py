@@ -49,7 +49,8 @@ from ..retained import speaks_of
 from .grad_mode_not_in_thread import recorded
 
 if TYPE_CHECKING:
-    from ...facts.evidence import Evidence, Recording
+    from ...facts.evidence import Evidence
+    from ...facts.recordings import Recording
 
 code = "TML201"
 name = "inference-without-no-grad"
@@ -94,7 +95,7 @@ def _what(recording: Recording) -> str:
 
 def _weight(recording: Recording) -> int:
     call = recording.call
-    if recording.demanded or ((call.attached_input or recording.escaped) and not recording.pipeline):
+    if recording.demanded or ((recording.given_graph or recording.escaped) and not recording.pipeline):
         return 0
     flags = call.frame.facts.flags
     if recording.collected and not (recording.in_test or recording.in_module):
@@ -105,16 +106,19 @@ def _weight(recording: Recording) -> int:
         return 2
     if recording.in_test:
         return 0
-    if not recording.evaluating and not (recording.named and recording.consumed):
+    over_loader = call.grad != ASSUMED and _goes_over_loader(recording)
+    if not recording.evaluating and not (recording.named and (recording.consumed or over_loader)):
         return 0
     if call.grad == ASSUMED and recording.in_module and not _goes_over_loader(recording):
         return 1  # whoever calls the module's method may have turned gradients off
+    if not recording.consumed and not any(loop.kind == "loop" for loop in call.loops):
+        return 1  # run once, and what it gives is dropped at once: a trial, or hooks are what it is run for
     if recording.evaluating:
         return recording.weight
     return min(recording.weight, 2)
 
 
 def _goes_over_loader(recording: Recording) -> bool:
-    """Whether a module's method has a loop over a loader around the run: it is no part of a forward pass."""
+    """Whether the function has a loop over a loader around the run: it is no part of a forward pass."""
     call = recording.call
     return any(loop.name == "loader" for loop in call.loops if loop not in call.frame.loops)

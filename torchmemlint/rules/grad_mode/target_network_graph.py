@@ -48,7 +48,8 @@ from ...finding import Confidence, Remedy, Retains
 from .. import Report
 
 if TYPE_CHECKING:
-    from ...facts.evidence import Evidence, Recording
+    from ...facts.evidence import Evidence
+    from ...facts.recordings import Recording
 
 code = "TML204"
 name = "target-network-graph"
@@ -90,7 +91,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
 
 
 def _is_target(evidence: Evidence, recording: Recording) -> bool:
-    if not recording.demanded or recording.call.attached_input:
+    if not recording.demanded or recording.call.attached_inputs:
         return False
     return _frozen_role(recording.module) and evidence.meets_others(recording)
 

@@ -6,7 +6,8 @@ or in a forward hook, where the value carries a graph and nothing takes it away
 before the next call: attention maps, features, the last output, an auxiliary
 loss. So is a tensor, detached or not, that a hook puts on the module which it
 is given, where the file removes its hooks, no other code uses the attribute,
-and nothing deletes it.
+and nothing deletes it. So is a record, `if error < self.best: self.best =
+error`, of values that are never back-propagated: an evaluation with gradients.
 
 ## Why it retains
 The module lives as long as the program. The stored tensor owns the graph of
@@ -46,7 +47,7 @@ from typing import TYPE_CHECKING
 from ...facts.leftovers import left_by_hooks
 from ...finding import Confidence, Retains
 from .. import Report
-from ..retained import cost, detach, of_code, place, report, until
+from ..retained import cost, detach, is_record, of_code, place, report, until
 
 if TYPE_CHECKING:
     from ...facts.evidence import Evidence
@@ -64,6 +65,11 @@ def check(evidence: Evidence) -> Iterator[Report]:
         else:
             stays = "the last graph stays until the next call"
         message = f"{place(holder)} keeps an activation with its graph between calls: {stays}; store `.detach()`"
+        if is_record(retention):
+            message = (
+                f"{place(holder)} keeps the best value so far with its graph and all activations, though only its "
+                "number is asked for; store `.item()` or `.detach()`"
+            )
         release = "store `value.detach()`, or reset the attribute to `None` when it has been used"
         remedy = detach(evidence, retention)
         yield report(retention, confidence, message, "activation with its graph", release, remedy=remedy)

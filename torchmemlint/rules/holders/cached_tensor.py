@@ -6,7 +6,8 @@ of the project, a function or a class, that stores results in a dictionary of
 its own and takes none out, where the key of an entry keeps something heavy:
 `self` of an object with tensors or a model, a parameter that is a tensor, a
 module, or such an object. So are caches without a bound that keep a tensor for
-each index, path or text they were called with.
+each index, path or text they were called with, and those that keep an array
+for each item of a data set: every worker of a loader has a cache of its own.
 
 ## Why it retains
 The cache belongs to the function and lives as long as the module. Each entry
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 code = "TML305"
 name = "cached-tensor"
 retains: Retains | None = Retains.GROWING
+_A = {"tensor": "a tensor", "array": "an array"}
 
 
 def check(evidence: Evidence) -> Iterator[Report]:
@@ -62,11 +64,12 @@ def check(evidence: Evidence) -> Iterator[Report]:
             yield Report(
                 site=cached.site,
                 message=(
-                    f"the cache of `{where}` has no bound and keeps a tensor for every `{cached.key}` that it was ever "
-                    "called with, for the rest of the process; give it a `maxsize`, or let the caller keep them"
+                    f"the cache of `{where}` has no bound and keeps {_A[cached.result]} for every `{cached.key}` "
+                    "that it was ever called with, for the rest of the process; give it a `maxsize`, or let the "
+                    "caller keep them"
                 ),
                 confidence=Confidence(cached.weight - cleared),
-                value="the tensors that it returned",
+                value=f"the {cached.result}s that it returned",
                 holder=f"the cache of {where}",
                 release="give the cache a `maxsize`, or compute the value each time",
             )

@@ -4,9 +4,10 @@
 Reports two things. A clause that does the failed work again while its exception
 is alive: it catches an out-of-memory error and calls what the `try` called, or
 its own function, inside the `except`. And a clause that puts the exception away
-in an attribute, a list or a dictionary which nothing empties, when the `try`
-ran a model, or a function that a decorator was put around did. An exception in
-a global is reported as well where a method of a module, or a function with
+in an attribute, a list or a dictionary which nothing empties, itself or by a
+helper that it is given to, when the `try` ran a model, or made tensors one
+attempt after another, or a function that it was given to call did. An exception
+in a global is reported as well where a method of a module, or a function with
 tensors at hand, leads to the clause.
 
 ## Why it retains
@@ -41,7 +42,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...facts import handlers
-from ...facts.at_work import decorated, is_called_at_work, reaches_work
+from ...facts.at_work import decorated, handed_in, is_called_at_work, reaches_work
 from ...finding import Confidence, Remedy, Retains
 from .. import Report
 
@@ -74,7 +75,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
                 release="note in the clause that it failed, and retry below it",
             )
         if tries:
-            stored += handlers.kept(function, tries, keeping)
+            stored += handlers.kept(evidence.program, function, tries, keeping)
             for kept in handlers.lingering(function, keeping):
                 if reaches_work(evidence.program, set(kept.names) | decorated(facts, function)):
                     yield _while_tried_again(kept)
@@ -96,7 +97,8 @@ def check(evidence: Evidence) -> Iterator[Report]:
                 holder=kept.holder,
                 release="keep `str(error)` or `traceback.format_exc()` instead of the exception",
                 retains=Retains.GROWING if kept.grows else Retains.HELD,
-                remedy=Remedy("call-on-stored", "with_traceback(None)", sure=False),
+                related=() if kept.stored < 0 else ((kept.stored, "put away here"),),
+                remedy=Remedy("call-on-stored", "with_traceback(None)", sure=False) if kept.stored < 0 else None,
             )
 
 
@@ -127,12 +129,17 @@ def _may_work(evidence: Evidence, retry: handlers.Retry) -> bool:
 
 
 def _runs_model(evidence: Evidence, kept: handlers.Kept) -> bool:
-    """Whether what the `try` does runs a model, here or in what it calls by a name of this file."""
-    return reaches_work(evidence.program, set(kept.names) | decorated(evidence.facts, kept.function))
+    """Whether what the `try` does runs a model, here or in what it calls by a name of this file; or, where one is kept
+    after another, makes tensors."""
+    if kept.certain:
+        return True
+    names = set(kept.names) | decorated(evidence.facts, kept.function)
+    names |= handed_in(evidence.program, kept.function, kept.names)
+    return reaches_work(evidence.program, names, making=kept.grows)
 
 
 def _emptied(evidence: Evidence, kept: handlers.Kept) -> bool:
     name = kept.holder.rsplit(".", 1)[-1]
     if "." not in kept.holder and kept.root not in evidence.machine.module_frame.vars:
-        return True  # a local: it goes when the function returns
+        return not kept.rounds  # a local: it goes when the function returns
     return bool(evidence.releases.of(name) - {"__init__", kept.function.name})

@@ -8,7 +8,9 @@ profiler that is made for each image and hooks into the caller's model. The
 hook may also be an object that can be called, or a function that refers to the
 object. So are hooks that a function leaves behind at each call, with what they
 collect, and objects that could take their hooks out, made in a loop by code
-that never tells them to: there the line that uses the object is reported.
+that never tells them to: there the line that uses the object is reported. And
+so is a handle that a loop over layers binds to the same name each time, where
+`remove()` later takes out the last hook only.
 
 ## Why it retains
 The module's hook table refers to the bound method, which refers to the object
@@ -41,6 +43,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ...facts.lost_handles import lost_handles
 from ...facts.unreleased import is_asked, methods_that, used_at
 from ...facts.values import Obj
 from ...finding import Confidence, Remedy, Retains
@@ -79,6 +82,18 @@ def check(evidence: Evidence) -> Iterator[Report]:
             remedy=None if isinstance(owner, Obj) else Remedy("remove-hook"),
         )
     yield from _left_in(evidence)
+    for lost in lost_handles(evidence.facts):
+        yield Report(
+            site=lost.site,
+            message=(
+                f"each round of the loop binds `{lost.place}` anew, so `remove()` takes out the last hook only; the "
+                "other layers keep theirs, and what these record; keep all handles in a list"
+            ),
+            confidence=Confidence.HIGH,
+            value="the hooks of all layers but the last",
+            holder="the layers' hook tables",
+            release="append the handles to a list, and remove every one of them",
+        )
 
 
 def _left_in(evidence: Evidence) -> Iterator[Report]:

@@ -6,6 +6,8 @@ and `weakref.finalize(self, self.close)` where the callback, or an argument that
 it is registered with, keeps an object with tensors or a model, such objects are
 made more than once, and nothing unregisters it. So are handlers of a logger,
 `logger.addHandler(...)`, that keep such an object and are never removed.
+So are objects with tensors that a `threading.Timer` is given, to expire in a
+long time, where they are dropped earlier and nobody cancels the timer.
 So are objects with tensors or a model of their own that subscribe one of their
 methods to a list of the process, an event bus for example, are done with in the
 same round of a loop, and are not taken out of it.
@@ -22,6 +24,7 @@ it watches keeps that object alive, so it never runs before the exit.
   former handler is put back.
 - The callback refers to the object weakly, or to a path or number only.
 - There is one such object, made by the program's main part.
+- The timer is cancelled where its object is dropped, or it alone drops it.
 
 ## How to release it
 Unregister where the object is closed; or register a function that takes a
@@ -41,6 +44,7 @@ from typing import TYPE_CHECKING
 
 from ...facts.callbacks import held_by, is_removed, is_restored
 from ...facts.listeners import kept_as_listeners
+from ...facts.timers import left_timers
 from ...finding import Confidence, Remedy, Retains
 from .. import Report
 
@@ -99,6 +103,20 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder=kept.registry,
             release="unsubscribe where the object is closed, or keep `weakref.WeakMethod(...)`",
             related=((kept.store, "put there"),) if kept.store != kept.site else (),
+        )
+    for left in left_timers(evidence.machine, evidence.program):
+        yield Report(
+            site=left.site,
+            message=(
+                f"the timer keeps the {left.what} that it is given until it calls `{left.callback}`, also when it was "
+                "dropped long before; cancel it where the object is dropped, or give it a weak reference"
+            ),
+            confidence=Confidence.MEDIUM,
+            value=f"the {left.what} and all that it owns, with a thread",
+            holder="the running timer",
+            release="`timer.cancel()` where the object is dropped",
+            retains=Retains.HELD,
+            related=((left.dropped, "dropped here before its time"),),
         )
     for note in evidence.plain("finalize"):
         for held in held_by(evidence.machine, note):

@@ -5,7 +5,9 @@ Reports `self.callback = self.on_batch`, `self.get = lambda: self.features` and
 the like in classes that hold tensors or a model and are constructed in a loop;
 a scheduler, loader or `defaultdict` on the object that keeps such a function;
 and inner functions that call themselves and refer to a tensor of the function
-around them.
+around them. So are hooks on tensors, `x.register_hook(self.on_grad)` or
+`x.grad_fn.register_hook(partial(clear, self))`, of an object that has `x` or
+what was computed from it.
 
 ## Why it retains
 A bound method, or a lambda that mentions `self`, refers to the object. Kept on
@@ -13,6 +15,9 @@ the object it closes a circle, which reference counting cannot free. The memory
 goes when Python's cyclic collector comes by, and that counts objects, not
 bytes: a few large tensors are no reason for it to run. On a GPU the program may
 run out of memory first.
+
+A hook in a graph is worse: the circle goes through the graph's nodes, which the
+collector does not look into. Such an object is never freed.
 
 ## When it is fine
 - One object lives as long as the program: nothing is to be freed.
@@ -50,9 +55,24 @@ retains: Retains | None = Retains.DELAYED
 
 
 def check(evidence: Evidence) -> Iterator[Report]:
-    if "collect" in evidence.program.called:
-        return
+    collects = "collect" in evidence.program.called
     for cycle in cycles(evidence.machine):
+        if cycle.never:
+            yield Report(
+                site=cycle.site,
+                message=(
+                    f"{cycle.what} has a tensor of a graph in which this hook refers to it: it stays for the rest of "
+                    "the process, since the collector does not look into graphs; refer to it weakly, or remove the hook"
+                ),
+                confidence=Confidence(cycle.weight),
+                value=cycle.what,
+                holder=cycle.through,
+                release="refer to it weakly (`weakref.ref`) in the hook, or keep the handle and `remove()` it",
+                retains=Retains.GROWING,
+            )
+            continue
+        if collects:
+            continue
         yield Report(
             site=cycle.site,
             message=(

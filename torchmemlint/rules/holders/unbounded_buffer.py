@@ -3,7 +3,8 @@
 ## What it does
 Reports `self.cache[key] = tensor` in a method that runs again and again, where
 the key is one that keeps changing (a step, a request, a path, an `id()`, a
-tensor) and nothing in the file deletes, pops, trims or replaces it.
+tensor, the name of a thread where each request has one of its own) and nothing
+in the file deletes, pops, trims or replaces it.
 
 ## Why it retains
 Each key keeps its value. With keys that come back, the dictionary is as large
@@ -14,7 +15,9 @@ at all, since tensors hash by identity.
 ## When it is fine
 - Entries leave: `pop`, `del`, `clear`, an eviction when it is full (not when
   another container is).
-- The keys are few by their nature: names of layers, shapes, dtypes, devices.
+- The keys are few by their nature: names of layers, shapes, dtypes, devices,
+  the threads of a pool. `threading.get_ident()` is given out again when its
+  thread has ended; a thread's name is not.
 
 ## How to release it
 `pop` the entry where it is used up, or evict the oldest one when the dictionary
@@ -31,6 +34,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ...facts.holders import THREAD
 from ...finding import Retains
 from .. import Report
 from ..kept import each, lifetime, of_code, report, what
@@ -49,7 +53,12 @@ def check(evidence: Evidence) -> Iterator[Report]:
     for retention, confidence in of_code(evidence, code):
         message = (
             f"{place(retention.holder)} gains a key with {what(retention)} {each(retention)} and no key ever leaves: "
-            f"they stay {lifetime(retention)}; `pop` what is used up, or evict when it is full"
+            f"they stay {lifetime(retention)}; "
         )
         release = "`pop` the entry where it is used up, or evict the oldest when it is full"
+        if retention.store_event.key_kind == THREAD:
+            release = "keep what belongs to a thread in a `threading.local()`, which goes with it"
+            message += "what a thread has for itself belongs into a `threading.local()`"
+        else:
+            message += "`pop` what is used up, or evict when it is full"
         yield report(retention, confidence, message, release)

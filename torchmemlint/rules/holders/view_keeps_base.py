@@ -2,8 +2,11 @@
 
 ## What it does
 Reports a loop that collects a part of a tensor, `states[:, 0]`, `states[...,
--1]`, as it comes: detached or computed without gradients, but a view; also
-where a function of the program takes the part and returns it.
+-1:]`, as it comes: detached or computed without gradients, but a view; also
+where a function of the program takes the part and returns it, or a hook was
+given the whole. So are rows of a batch that an object keeps where only some
+of them get there, and an attribute that is left with the first heads, or the
+last step, of what the same call has computed.
 
 ## Why it retains
 A basic index gives a view: a tensor of its own shape over the same storage.
@@ -12,7 +15,7 @@ the hidden states of every token of every batch. `detach()` and `numpy()`
 share it too.
 
 ## When it is fine
-- The whole tensor is kept besides.
+- The whole tensor is kept besides, or all of its rows are.
 - The part is copied: `clone()`, `contiguous()` where that copies, `.cpu()` of
   a tensor on a device, an index by a list or a mask.
 - The base is no larger than its part.
@@ -34,6 +37,8 @@ from typing import TYPE_CHECKING
 from ...facts.views import kept
 from ...finding import Confidence, Remedy, Retains
 from .. import Report
+from ..kept import is_sure
+from ..retained import holds_several, speaks_of, until
 
 if TYPE_CHECKING:
     from ...facts.evidence import Evidence
@@ -44,20 +49,28 @@ retains: Retains | None = Retains.GROWING
 
 
 def check(evidence: Evidence) -> Iterator[Report]:
-    seen: set[int] = set()
+    seen: set[int] | None = None
     for view in kept(evidence.machine):
+        if seen is None:
+            seen = {one.site for one in evidence.retentions if speaks_of(one) or is_sure(evidence, one)}
         if view.store.site in seen:
             continue
         seen.add(view.store.site)
+        base = f"`{view.base}`" if view.base else "a batch"
+        whole = f"all of {base}" if view.base else "the whole batch"
+        if view.growing:
+            message = f"`{view.holder.text}` collects a part of {base}, which is a view: the storage of {whole} stays"
+            message += " in each iteration; keep a copy, `.clone()`"
+        else:
+            message = f"`{view.holder.text}` keeps a part of {base}, which is a view: the storage of {whole} stays"
+            message += f" {until(view.holder)}; keep a copy, `.clone()`"
         yield Report(
             site=view.store.site,
-            message=(
-                f"`{view.holder}` collects a part of `{view.base}`, which is a view: the storage of all of "
-                f"`{view.base}` stays in each iteration; keep a copy, `.clone()`"
-            ),
+            message=message,
             confidence=Confidence(view.weight),
-            value=f"the whole storage of each `{view.base}`",
-            holder=view.holder,
+            value=f"the whole storage of each {base}" if view.base else "the storage of each batch",
+            holder=view.holder.text,
             release="keep a copy, `.clone()`",
-            remedy=Remedy("call-on-stored", "clone()", sure=False),
+            retains=Retains.GROWING if view.growing else Retains.HELD,
+            remedy=None if holds_several(view.store) else Remedy("call-on-stored", "clone()", sure=False),
         )

@@ -1,0 +1,215 @@
+"""Exceptions that are filed for later: in helpers, in containers of a loop, of what a function was given to call."""
+
+from __future__ import annotations
+
+import pytest
+from test_noop import check
+
+WORK = """
+import sys, traceback
+from functools import partial
+
+class Report:
+    def __init__(self):
+        self.rows, self.texts, self.last = [], {}, None
+
+    def failed(self, name, info):
+        self.rows.append((name, info))
+        self.texts[name] = str(info)
+
+    def note(self, name, text):
+        self.texts[name] = str(text)
+
+    def trim(self, name, error):
+        traceback.clear_frames(error.__traceback__)
+        self.rows.append((name, error))
+
+    def latest(self, error):
+        self.last = error
+
+ERRORS = {}
+
+def file_under(key, error):
+    ERRORS[key] = error
+
+def loss_falls(seed):
+    model = nn.Sequential(nn.Linear(64, 64), nn.Linear(64, 1))
+    assert model(torch.randn(8, 64)).mean() < 0
+
+def adds_up(seed):
+    assert sum(range(seed)) > 3
+
+def attempt(size):
+    x = torch.randn(size, 64)
+    for layer in [nn.Linear(64, 64)]:
+        x = layer(x)
+    return x.mean().item()
+
+"""
+FILED = {
+    "given to a method": """
+        def run(report, seeds):
+            for seed in seeds:
+                try:
+                    loss_falls(seed)
+                except AssertionError as error:
+                    report.failed(seed, error)  # TML307
+        """,
+    "given to a function that fills a global": """
+        def run(seeds):
+            for seed in seeds:
+                try:
+                    attempt(seed)
+                except RuntimeError as error:
+                    file_under(seed, error)  # TML307
+        """,
+    "of what the function is given to call": """
+        def run_one(report, check, seed):
+            try:
+                check(seed)
+            except AssertionError:
+                report.failed(check, sys.exc_info())  # TML307
+
+        def main(seeds):
+            report = Report()
+            for seed in seeds:
+                run_one(report, loss_falls, seed)
+        """,
+    "of what it is given by keyword, bound": """
+        def run_one(report, seed, check=None):
+            try:
+                check()
+            except AssertionError as error:
+                report.rows.append(error)  # TML307
+
+        def main(report, seeds):
+            for seed in seeds:
+                run_one(report, seed, check=partial(loss_falls, seed))
+        """,
+    "of what stands in a table": """
+        CHECKS = {"falls": loss_falls, "adds": adds_up}
+
+        class Runner:
+            def __init__(self):
+                self.failures = {}
+
+            def one(self, name, check):
+                try:
+                    check(1)
+                except AssertionError as error:
+                    self.failures[name] = error  # TML307
+
+        def main():
+            runner = Runner()
+            for name, check in CHECKS.items():
+                runner.one(name, check)
+        """,
+    "in a local that a loop fills": """
+        def search(sizes):
+            failed = []
+            for size in sizes:
+                try:
+                    attempt(size)
+                except RuntimeError as error:
+                    failed.append((size, error))  # TML307
+            for size, error in failed:
+                print(size, error)
+        """,
+    "of memory, whatever was tried": """
+        def search(step, sizes):
+            failed = {}
+            for size in sizes:
+                try:
+                    step(size)
+                except torch.cuda.OutOfMemoryError as error:
+                    failed[size] = error  # TML307
+            return failed
+        """,
+}
+NOT_FILED = {
+    "a helper that keeps the text": """
+        def run(report, seeds):
+            for seed in seeds:
+                try:
+                    loss_falls(seed)
+                except AssertionError as error:
+                    report.note(seed, error)
+        """,
+    "a helper that is given the text": """
+        def run(report, seeds):
+            for seed in seeds:
+                try:
+                    loss_falls(seed)
+                except AssertionError as error:
+                    report.failed(seed, str(error))
+        """,
+    "a helper that takes the frames off": """
+        def run(report, seeds):
+            for seed in seeds:
+                try:
+                    loss_falls(seed)
+                except AssertionError as error:
+                    report.trim(seed, error)
+        """,
+    "a helper that keeps the last one": """
+        def run(report, seeds):
+            for seed in seeds:
+                try:
+                    loss_falls(seed)
+                except AssertionError as error:
+                    report.latest(error)
+        """,
+    "what is called has nothing heavy": """
+        def run_one(report, check, seed):
+            try:
+                check(seed)
+            except AssertionError as error:
+                report.failed(check, error)
+
+        def main(report, seeds):
+            for seed in seeds:
+                run_one(report, adds_up, seed)
+        """,
+    "what is called is not seen": """
+        def run_one(report, check, seed):
+            try:
+                check(seed)
+            except AssertionError as error:
+                report.failed(check, error)
+        """,
+    "a few attempts at one thing": """
+        def load(paths, max_retries):
+            errors = []
+            for kind in ("cuda", "cpu"):
+                try:
+                    return attempt(kind)
+                except RuntimeError as error:
+                    errors.append(error)
+            for _ in range(max_retries):
+                try:
+                    return attempt(8)
+                except RuntimeError as error:
+                    errors.append(error)
+            raise errors[0]
+        """,
+    "a list for each round": """
+        def search(groups):
+            for sizes in groups:
+                errors = []
+                try:
+                    attempt(sizes)
+                except RuntimeError as error:
+                    errors.append(error)
+                print(errors)
+        """,
+}
+
+
+@pytest.mark.parametrize("case", FILED)
+def test_errors_that_are_filed(case: str) -> None:
+    check(WORK + "\n".join(line[8:] for line in FILED[case].splitlines()))
+
+
+@pytest.mark.parametrize("case", NOT_FILED)
+def test_errors_that_are_not_filed(case: str) -> None:
+    check(WORK + "\n".join(line[8:] for line in NOT_FILED[case].splitlines()))
