@@ -4,8 +4,9 @@
 Reports `del p`, or `p = None`, of a parameter, or of what a context manager has
 yielded, in a function that then collects or empties the cache, while the caller
 goes on binding the object under a name of its own. The same for the variable of
-a loop over a parameter, `for item in items: del item`, and for `del items` of
-`*items`, which is a tuple of the function's own.
+a loop over a parameter or a container that the function leaves as it is, `for
+item in self.items: del item`, and for `del items` of `*items`, which is a tuple
+of the function's own.
 
 ## Why it retains
 `del` removes a name, not an object. The object lives as long as anything
@@ -48,7 +49,10 @@ retains: Retains | None = Retains.HELD
 
 def check(evidence: Evidence) -> Iterator[Report]:
     for slip in borrowed(evidence.program):
-        if slip.kind == "yielded":
+        container = slip.kind.removeprefix("in ") if slip.kind.startswith("in ") else ""
+        if container:
+            who = f"`{container}` still holds it"
+        elif slip.kind == "yielded":
             who = "the `with` block's own name for it stays bound, also after the block"
         elif slip.kind:
             who = f"the caller still binds it as `{slip.kind}`"
@@ -62,8 +66,10 @@ def check(evidence: Evidence) -> Iterator[Report]:
             ),
             confidence=Confidence(slip.weight),
             value=f"what `{slip.name}` refers to",
-            holder=slip.kind if slip.kind not in ("", "yielded") else slip.name,
-            release="delete the name in the caller, which is the last to bind it",
+            holder=container or (slip.kind if slip.kind not in ("", "yielded") else slip.name),
+            release=f"`{container}.clear()`"
+            if container
+            else "delete the name in the caller, which is the last to bind it",
             related=((slip.other, "handed out here" if slip.kind == "yielded" else "passed here"),)
             if slip.other >= 0
             else (),

@@ -17,7 +17,9 @@ memory and saves nothing; with it they stay.
 - The cache is bounded (`lru_cache(maxsize=...)`, an eviction).
 - It is filled before the workers start, as arrays or tensors, and only read by
   them.
-- It is a container of a `multiprocessing.Manager`, or shared memory.
+- It is a container of a `multiprocessing.Manager`, which all workers share, or
+  shared memory. (One that grows past a limit which the data set was given, and
+  which nothing asks, is reported.)
 - The loader has no workers: then the cache is held once, as intended.
 
 ## How to release it
@@ -37,7 +39,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...facts.kept import kept_by_workers
+from ...facts.kept import WorkerRetention, kept_by_workers
 from ...finding import Confidence, Retains
 from .. import Report
 
@@ -53,6 +55,9 @@ def check(evidence: Evidence) -> Iterator[Report]:
     for kept in kept_by_workers(evidence.machine):
         if kept.context.kind != "loader" or not kept.growing or kept.what == "handle":
             continue
+        if kept.limit:
+            yield _past_its_limit(kept)
+            continue
         seen = any(note.site == kept.context.site for note in evidence.plain("loader-workers"))
         yield Report(
             site=kept.site,
@@ -66,3 +71,18 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release="bound the cache, or share one between the workers",
             related=kept.related[:4],
         )
+
+
+def _past_its_limit(kept: WorkerRetention) -> Report:
+    return Report(
+        site=kept.site,
+        message=(
+            f"`{kept.holder.text}` keeps every item that was loaded in the manager's process, and `self.{kept.limit}` "
+            "limits nothing: no code asks it; add up what is kept and stop, or evict, when the limit is reached"
+        ),
+        confidence=Confidence(min(kept.weight, 2)),
+        value="the items loaded so far",
+        holder=kept.holder.text,
+        release="compare what is kept with the limit before an item is added",
+        related=kept.related[:4],
+    )

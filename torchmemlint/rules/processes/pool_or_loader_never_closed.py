@@ -3,9 +3,11 @@
 ## What it does
 Reports pools of processes, processes, thread pools and loaders with
 `persistent_workers=True` that go into an attribute or global, call after call
-or epoch after epoch, where nothing takes them out or closes them. And a local
-object whose constructor starts processes that serve a queue until they are told
-to stop, made again and again and dropped without its `close()`.
+or epoch after epoch, where nothing takes them out or closes them. And an object
+that starts processes, itself or in its parts, which serve a queue until they
+are told to stop, made again and again and dropped without its `close()`. And a
+process group of the same ranks, `dist.new_group(...)`, that is made again and
+again and never destroyed.
 
 ## Why it retains
 Each of them keeps its worker processes alive, and each worker keeps its copy of
@@ -20,7 +22,7 @@ own that waits at a queue has nobody to end it.
 ## When it is fine
 - The container is emptied, or its elements are closed (`close`, `terminate`,
   `shutdown`).
-- One pool or loader is made for the whole run.
+- One pool or loader is made for the whole run, one group for each set of ranks.
 
 ## How to release it
 Make one and reuse it; or close the old one before you make the next, and take
@@ -38,6 +40,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ...facts.groups import groups_each_time
 from ...facts.kept import ended, kept_in_containers
 from ...facts.left_running import left_running
 from ...finding import Confidence, Retains
@@ -71,15 +74,30 @@ def check(evidence: Evidence) -> Iterator[Report]:
             related=((kept.added, "added here"),) if kept.added != kept.site else (),
         )
     for left in left_running(evidence.program):
+        before = f"the one before in `self.{left.attribute}`"
         yield Report(
             site=left.site,
             message=(
-                f"each {left.cls} starts processes that wait for work until they are told to stop, and this one is "
-                f"dropped without: they stay with their memory; call `{left.end}()` in a `finally`"
+                f"each {left.cls} starts processes that wait for work until they are told to stop, and "
+                f"{before if left.attribute else 'this one'} is dropped without: they stay with their memory; "
+                f"call `{left.end}()` {'first' if left.attribute else 'in a `finally`'}"
             ),
             confidence=Confidence.HIGH,
             value="worker processes with all that they hold",
             holder="the processes",
-            release=f"call `{left.end}()` in a `finally`, or make one and reuse it",
+            release=f"call `{left.end}()` when it is done, or make one and reuse it",
             related=((left.started, "the processes start here"),),
+        )
+    for group in groups_each_time(evidence.program):
+        yield Report(
+            site=group.site,
+            message=(
+                f"each `{group.maker}` makes connections of its own for ranks that are the same every time, and "
+                "`torch.distributed` keeps them until the group is destroyed, which nothing does; keep one group for "
+                "each set of ranks, or `destroy_process_group(group)`"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="the connections and buffers of a process group",
+            holder="torch.distributed",
+            release="keep the group in a table by its ranks, or `destroy_process_group(group)` when it is done",
         )

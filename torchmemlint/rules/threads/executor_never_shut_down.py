@@ -3,13 +3,17 @@
 ## What it does
 Reports a thread or executor task whose function is an endless loop, `while
 True:` without a way out, where it is started in a loop or in a method that is
-called again and again.
+called again and again. And a prefetcher, an object or generator whose thread
+fills a queue of limited size, where the loop that reads from it leaves before
+the end and nobody ends the thread.
 
 ## Why it retains
 A running thread is alive by itself, whoever has dropped its handle. It keeps
 its function's arguments and, if the target is a bound method, `self` with all
 that is on it: a model, a cache, a device handle. Nothing ends it, so each start
-adds one more, for the rest of the process.
+adds one more, for the rest of the process. A thread that waits in `put` for
+room in a queue that nobody reads any more does the same, with all that is in
+the queue.
 
 An executor that is merely dropped is not reported: its idle threads end when
 the executor is collected (measured on CPython 3.11: after three executors, and
@@ -20,6 +24,8 @@ process was left).
 - The loop has an end: a sentinel, an event (`while not stop.is_set()`), `break`
   or `return`.
 - The worker is started once for the whole process.
+- A prefetcher is closed, used by `with`, or read to its end; a generator ends
+  its thread in a `finally`.
 
 ## How to release it
 Give the loop a sentinel or an event, and set it in `close()`; start the worker
@@ -37,6 +43,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ...facts.blocked import blocked_producers
 from ...facts.kept import endless_workers
 from ...finding import Confidence, Retains
 from .. import Report
@@ -62,4 +69,22 @@ def check(evidence: Evidence) -> Iterator[Report]:
             value=f"a thread, with {kept}",
             holder="the running thread",
             release="end the loop on a sentinel or an event, and set it when the work is done",
+        )
+    for blocked in blocked_producers(evidence.program):
+        producer = blocked.producer
+        how = (
+            f"call `{producer.end}()` in a `finally`" if producer.end else "give it an end, and call it in a `finally`"
+        )
+        yield Report(
+            site=blocked.site,
+            message=(
+                f"the thread of `{producer.name}` fills a queue of limited size, and the loop that reads from it "
+                f"leaves before the end: it waits in `put` for ever with what is in the queue; {how}"
+            ),
+            confidence=Confidence.HIGH if producer.end else Confidence.MEDIUM,
+            value="a thread, with the items in its queue",
+            holder="the running thread",
+            release="end the thread when the loop is left, whatever the reason",
+            related=((producer.put, "it waits here"),)
+            + (((blocked.left, "read here"),) if blocked.left != blocked.site else ()),
         )

@@ -2,7 +2,10 @@
 
 ## What it does
 Reports futures of an executor and asyncio tasks that go into an attribute or
-global, call after call, where nothing ever takes one out.
+global, call after call, where nothing ever takes one out, or only a method that
+is not called once they are in. And futures in a local list or dictionary that
+one loop goes through, using a heavy result at a time, while the list keeps
+those that it has used.
 
 ## Why it retains
 A finished future holds its result, or its exception together with the traceback
@@ -12,11 +15,16 @@ future, all of that stays.
 ## When it is fine
 - Done futures are dropped: `futures = [f for f in futures if not f.done()]`,
   `task.add_done_callback(tasks.discard)`, `as_completed` with a removal.
-- The list is local to the function that waits for all of them.
+- The list is local to the function that waits for all of them, and their
+  results are small or are collected anyway.
+- `for future in as_completed([pool.submit(...) for ...])`: `as_completed` lets
+  go of a future before it hands it out, and nobody else has the list. So does
+  `executor.map`.
 
 ## How to release it
 Keep tasks in a set and discard them when they are done:
-`task.add_done_callback(self.tasks.discard)`; `Future` has the same method.
+`task.add_done_callback(self.tasks.discard)`; `Future` has the same method. In a
+loop over a list, take out what is done: `futures.remove(future)`.
 
 ## References
 - Python documentation, `asyncio.create_task`: the recipe with a set and
@@ -30,6 +38,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ...facts.futures import results_in_lists
 from ...facts.kept import kept_in_containers
 from ...finding import Confidence, Remedy, Retains
 from .. import Report
@@ -46,11 +55,12 @@ def check(evidence: Evidence) -> Iterator[Report]:
     for kept in kept_in_containers(evidence.machine, evidence.program):
         if kept.item.kind != "future":
             continue
+        nothing = f"`{kept.method}()` is not called for them" if kept.method else "nothing takes them out"
         yield Report(
             site=kept.site,
             message=(
                 f"`{kept.holder.text}` keeps every future, done or not, and each keeps its result or its traceback: "
-                "nothing takes them out; drop them when done, `future.add_done_callback(futures.discard)` with a set"
+                f"{nothing}; drop them when done, `future.add_done_callback(futures.discard)` with a set"
             ),
             confidence=Confidence.HIGH if kept.repeated else Confidence.MEDIUM,
             value="results and tracebacks of finished futures",
@@ -58,4 +68,18 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release="discard each future in a done callback, or filter out the finished ones",
             related=((kept.added, "added here"),) if kept.added != kept.site else (),
             remedy=Remedy("discard-when-done", sure=False) if kept.added == kept.site else None,
+        )
+    for results in results_in_lists(evidence.machine, evidence.program):
+        yield Report(
+            site=results.site,
+            message=(
+                f"`{results.name}` keeps every future while the loop uses one after another, and each keeps the "
+                f"{results.what} that it gave: all of them are in memory in the end; take each out when it has been "
+                f"used, or give the list to `as_completed` without a name"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="results of finished futures",
+            holder=results.name,
+            release="take each future out when its result has been used",
+            related=((results.read, "used one by one here"),),
         )

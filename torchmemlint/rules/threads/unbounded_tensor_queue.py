@@ -15,7 +15,8 @@ queue still holds it when the consumer stops.
 ## When it is fine
 - The queue has a `maxsize`: `put` then waits.
 - Something else keeps the producer back: a semaphore, `queue.join()`, an answer
-  that it waits for. A pause in each round does not.
+  that it waits for, a loop that waits until few items are left. A pause in each
+  round does not, nor does a fraction of a second when many items wait.
 - Both ends are in one thread, or what goes through is small.
 
 ## How to release it

@@ -1,0 +1,234 @@
+"""Futures that keep their results: in tables of an object, and in local lists that a loop goes through."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+from test_noop import check
+
+POOLED = """
+import asyncio
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed, wait
+import concurrent.futures as cf
+
+def clean(number):
+    return number, torch.rand(64, 64).numpy()
+
+def render(number):
+    with torch.no_grad():
+        return torch.rand(64, 64) * number
+
+def count(number):
+    return number, torch.rand(64, 64).sum().item()
+
+def note(rows, number, image):
+    rows.append((number, float(image.mean())))
+
+def file_away(rows, number, image):
+    rows.append((number, image))
+
+def main(items, num_workers):
+    rows, best = [], 0.0
+    with ProcessPoolExecutor(2) as pool, ThreadPoolExecutor(2) as threads:
+{}
+    return rows, best
+"""
+KEPT = {
+    "a comprehension": """
+        futures = [pool.submit(clean, item) for item in items]  # TML503
+        for future in as_completed(futures):
+            number, image = future.result()
+            rows.append((number, float(image.mean())))
+        """,
+    "a dictionary": """
+        futures = {pool.submit(clean, item): item for item in items}  # TML503
+        for future in as_completed(futures):
+            number, image = future.result()
+            note(rows, futures_of(number), image)
+        """,
+    "filled in a loop": """
+        futures = []
+        for item in items:
+            futures.append(pool.submit(clean, item))  # TML503
+        for n, future in enumerate(cf.as_completed(futures)):
+            _, image = future.result()
+            print(n, len(futures), image.mean())
+        """,
+    "in the order of the list": """
+        futures = [threads.submit(render, item) for item in items]  # TML503
+        for future in futures:
+            best = max(best, future.result().max().item())
+        """,
+    "a table by future": """
+        table = {}
+        for item in items:
+            table[threads.submit(render, item)] = item  # TML503
+        for future in as_completed(table):
+            image = future.result()
+            note(rows, 1, image)
+        """,
+}
+NOT_KEPT = {
+    "taken out": """
+        futures = [pool.submit(clean, item) for item in items]
+        for future in as_completed(futures):
+            number, image = future.result()
+            futures.remove(future)
+            rows.append((number, float(image.mean())))
+        """,
+    "without a name": """
+        for future in as_completed([pool.submit(clean, item) for item in items]):
+            number, image = future.result()
+            rows.append((number, float(image.mean())))
+        """,
+    "small results": """
+        futures = [pool.submit(count, item) for item in items]
+        for future in as_completed(futures):
+            rows.append(future.result())
+        """,
+    "collected anyway": """
+        futures = [pool.submit(clean, item) for item in items]
+        for future in as_completed(futures):
+            number, image = future.result()
+            rows.append(image)
+        """,
+    "collected anyway, at once": """
+        futures = [threads.submit(render, item) for item in items]
+        for future in futures:
+            rows.append(future.result())
+        """,
+    "collected by a helper": """
+        futures = [pool.submit(clean, item) for item in items]
+        for future in as_completed(futures):
+            number, image = future.result()
+            file_away(rows, number, image)
+        """,
+    "used again": """
+        futures = [pool.submit(clean, item) for item in items]
+        for future in as_completed(futures):
+            print(future.result()[0])
+        images = [future.result() for future in futures]
+        """,
+    "one for each worker": """
+        futures = [pool.submit(clean, rank) for rank in range(num_workers)]
+        for future in as_completed(futures):
+            number, image = future.result()
+            rows.append((number, float(image.mean())))
+        """,
+    "only waited for": """
+        futures = [threads.submit(render, item) for item in items]
+        for future in as_completed(futures):
+            print(future.done())
+        """,
+}
+TABLES = """
+import asyncio, itertools, threading
+from concurrent.futures import Future
+
+class Remote:
+    def __init__(self, link):
+        self.link, self.numbers = link, itertools.count()
+        self.tasks: dict[int, Future] = {{}}
+
+    def submit(self, function, *args):
+        number = next(self.numbers)
+        {}
+        self.link.put((number, function, args))
+        return future
+
+    def on_reply(self, number, result):
+        {}
+
+def main(link, model, items):
+    remote = Remote(link)
+    for item in items:
+        print(remote.submit(model, item).result())
+"""
+
+
+@pytest.mark.parametrize("case", KEPT)
+def test_results_that_a_list_keeps(case: str) -> None:
+    check(POOLED.format(textwrap.indent(textwrap.dedent(KEPT[case]), "        ")))
+
+
+@pytest.mark.parametrize("case", NOT_KEPT)
+def test_results_that_no_list_keeps(case: str) -> None:
+    check(POOLED.format(textwrap.indent(textwrap.dedent(NOT_KEPT[case]), "        ")))
+
+
+@pytest.mark.parametrize("made", ["Future()", "asyncio.Future()", "asyncio.get_running_loop().create_future()"])
+def test_tables_of_futures(made: str) -> None:
+    put = f"future = {made}; self.tasks[number] = future"
+    check(TABLES.format(put + "  # TML503", "self.tasks[number].set_result(result)"))
+    check(TABLES.format(put, "self.tasks.pop(number).set_result(result)"))
+    check(TABLES.format(put, "self.tasks[number].set_result(result); del self.tasks[number]"))
+
+
+QUEUED = """
+from concurrent.futures import ThreadPoolExecutor
+
+@torch.no_grad()
+def render(model, pose):
+    return model(pose)
+
+class Pool:
+    def __init__(self):
+        self.pool, self.futures = ThreadPoolExecutor(1), []
+
+    def run(self, function, *args):
+        future = self.pool.submit(function, *args)
+        self.futures.append(future)  # TML503
+        return future
+
+    def wait(self):
+        while self.futures:
+            self.futures.pop().result()
+
+    def close(self):
+        {closing}
+        self.pool.shutdown()
+
+class Exporter:
+    def __init__(self, model):
+        self.model, self.pool = model.eval(), Pool()
+
+    def warm_up(self, poses):
+        for pose in poses:
+            self.pool.run(render, self.model, pose)
+        self.pool.wait()
+
+    def export(self, poses):
+        for pose in poses:
+            image = self.pool.run(render, self.model, pose).result()
+            {inside}
+            print(image.mean().item())
+        {after}
+
+def main(poses):
+    exporter = Exporter(Net())
+    exporter.warm_up([torch.zeros(8)])
+    exporter.export(poses)
+    {end}
+
+main(torch.rand(99, 8))
+"""
+LEFT_FULL = {"closing": "pass", "inside": "pass", "after": "pass", "end": "exporter.pool.close()"}
+DRAINED = [
+    {"inside": "self.pool.wait()"},
+    {"after": "self.pool.wait()"},
+    {"end": "exporter.pool.wait()"},
+    {"closing": "self.wait()"},
+    {"end": "exporter.warm_up(poses)"},
+]
+
+
+def test_futures_that_a_method_would_take_out() -> None:
+    check(QUEUED.format(**LEFT_FULL))
+
+
+@pytest.mark.parametrize("change", DRAINED)
+def test_futures_that_a_method_takes_out(change: dict[str, str]) -> None:
+    text = QUEUED.format(**{**LEFT_FULL, **change}).replace("  # TML503", "")
+    check(text)
+    check(QUEUED.format(**LEFT_FULL).replace("  # TML503", "").replace("main(torch.rand(99, 8))", ""))

@@ -1,0 +1,146 @@
+"""Objects with workers that go on until they are told to stop, and that nobody tells: `# TML408` says what is due."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+from test_noop import check
+
+PARTS = """
+import multiprocessing as mp
+
+CONTEXT = mp.get_context("spawn")
+
+def serve(tasks, answers):
+    while True:
+        task = tasks.get()
+        if task is None:
+            return
+        answers.put(task + 1)
+
+class Worker:
+    def __init__(self):
+        self.tasks, self.answers = CONTEXT.Queue(), CONTEXT.Queue()
+        self.process = CONTEXT.Process(target=serve, args=(self.tasks, self.answers))
+        self.process.start()
+
+    def ask(self, task):
+        self.tasks.put(task)
+        return self.answers.get()
+
+    def close(self):
+        self.tasks.put(None)
+        self.process.join()
+
+class Decoder(mp.Process):
+    def __init__(self, tasks):
+        super().__init__(daemon=True)
+        self.tasks = tasks
+
+    def run(self):
+        for task in iter(self.tasks.get, None):
+            print(task)
+
+class Listed:
+    def __init__(self, n):
+        self.workers = [Worker() for _ in range(n)]
+
+    def ask(self, task):
+        return sum(worker.ask(task) for worker in self.workers)
+
+    def close(self):
+        for worker in self.workers:
+            worker.close()
+
+class Filled(Listed):
+    def __init__(self, n):
+        self.workers = []
+        for _ in range(n):
+            self.workers.append(Worker())
+
+class Decoding:
+    def __init__(self):
+        self.tasks = mp.Queue()
+        self.decoder = Decoder(self.tasks)
+        self.decoder.start()
+
+    def ask(self, task):
+        self.tasks.put(task)
+
+    def stop(self):
+        self.tasks.put(None)
+
+def make(n):
+    return Listed(n)
+
+def make_warm(n):
+    env = Filled(n)
+    env.ask(0)
+    return env
+
+"""
+LEFT = {
+    "a list of parts": "env = Listed(2)  # TML408\nself.seen += env.ask(1)",
+    "a list that is filled": "env = Filled(2)  # TML408\nself.seen += env.ask(1)",
+    "a process class": "env = Decoding()  # TML408\nenv.ask(1)",
+    "from a function": "env = make(2)  # TML408\nself.seen += env.ask(1)",
+    "from a function that uses it": "env = make_warm(2)  # TML408\nself.seen += env.ask(1)",
+    "from a method": "env = self.new()  # TML408\nself.seen += env.ask(1)",
+    "in an attribute": "self.env = Listed(2)  # TML408\nself.seen += self.env.ask(1)",
+    "in an attribute, from a function": "self.env = make(2)  # TML408\nself.seen += self.env.ask(1)",
+}
+ENDED = {
+    "closed": "env = Listed(2)\nself.seen += env.ask(1)\nenv.close()",
+    "closed in the end": "env = make(2)\ntry:\n    self.seen += env.ask(1)\nfinally:\n    env.close()",
+    "handed over": "env = make(2)\nself.use(env)",
+    "an attribute that is closed first": "if self.env is not None:\n    self.env.close()\nself.env = make(2)",
+    "an attribute that is handed over": "self.env = make(2)\nself.use(self.env)",
+}
+USER = """
+class User:
+    def __init__(self):
+        self.seen, self.env = 0, None
+
+    def use(self, env):
+        self.seen += env.ask(1)
+        env.close()
+
+    def new(self):
+        return Listed(2)
+
+    def work(self):
+{}
+
+def main(epochs):
+    user = User()
+    for _ in range(epochs):
+        user.work()
+"""
+
+
+def program(body: str) -> str:
+    return PARTS + USER.format(textwrap.indent(body, "        "))
+
+
+@pytest.mark.parametrize("case", LEFT)
+def test_parts_that_are_left_running(case: str) -> None:
+    check(program(LEFT[case]))
+
+
+@pytest.mark.parametrize("case", ENDED)
+def test_parts_that_are_ended(case: str) -> None:
+    check(program(ENDED[case]))
+
+
+def test_parts_that_are_made_once() -> None:
+    for case in LEFT.values():
+        once = program(case).replace("    for _ in range(epochs):", "    if epochs:").replace("  # TML408", "")
+        check(once)
+
+
+def test_workers_that_end_with_their_pipe() -> None:
+    piped = program(LEFT["a list of parts"]).replace("task = tasks.get()", "task = tasks.recv()")
+    check(piped)
+    piped = piped.replace("  # TML408", "")
+    check(piped.replace("    while True:\n", "    answers.close()\n    while True:\n"))
