@@ -93,6 +93,8 @@ MAGIC = [
     "x.y??",
     "    !echo",
     "%%bash\nfor f in *; do",
+    "#@title Sound\n%%html\n<audio src=x>",
+    " !echo \\\n    more",
 ]
 
 

@@ -62,7 +62,8 @@ def _lines(source: Any) -> list[str]:
     """The lines of a cell, with everything that is not Python made harmless."""
     joined = "".join(str(part) for part in source) if isinstance(source, list) else str(source)
     lines = [line.rstrip("\r") for line in joined.split("\n")]
-    start = next((index for index, line in enumerate(lines) if line.strip()), 0)
+    lines = _dedented(lines)
+    start = next((index for index, line in enumerate(lines) if line.strip() and line[0] != "#"), 0)
     if lines[start].startswith("%%"):
         if lines[start][2:].split(" ", 1)[0] not in _PYTHON_MAGICS:
             return [""] * len(lines)
@@ -76,6 +77,13 @@ def _lines(source: Any) -> list[str]:
         else:
             lines[index] = _MAGIC_VALUE.sub(r"\1None", line)
     return lines
+
+
+def _dedented(lines: list[str]) -> list[str]:
+    """Without the indentation of the first line, as IPython runs a cell [docs: IPython's `leading_indent`]."""
+    first = next((line for line in lines if line.strip()), "")
+    indent = first[: len(first) - len(first.lstrip())]
+    return [line.removeprefix(indent) for line in lines] if indent else lines
 
 
 def percent_cells(text: str) -> tuple[Cell, ...]:

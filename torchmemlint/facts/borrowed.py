@@ -202,7 +202,9 @@ def _gone_after(body: Block, name: str, call: Stmt) -> bool:
 
 def results_dropped(program: Program) -> Iterator[Slip]:
     """`release_memory(model)` whose `None`s nobody takes."""
-    helpers = {place.facts.name: place.facts.site for place in program.places if _returns_nones(place)}
+    places = [place for place in program.places if _returns_nones(place)]
+    helpers = {place.facts.name: place.facts.site for place in places}
+    methods = {place.facts.name for place in places if place.cls}
     yield from _shortened(program)
     wanted = {"release_memory", *helpers}
     for place in program.places:
@@ -216,6 +218,8 @@ def results_dropped(program: Program) -> Iterator[Slip]:
                 known = name == "release_memory" and "accelerate" in program.dotted(head[2])
                 if not known and name not in helpers:
                     continue
+                if name in methods and head[2][0] == m.ATTR and head[2][1] != (m.NAME, "self"):
+                    continue  # of something else, like `torch.autograd.backward`
                 given = [text(one) for one in head[3] if one[0] in (m.NAME, m.ATTR) and text(one)]
                 if not given:
                     continue

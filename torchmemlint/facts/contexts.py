@@ -163,8 +163,10 @@ def in_worker(machine: Machine, frame: Frame, target: Value, args: list[Value], 
     if not any(type(atom) in (Function, Bound, Partial, Obj) for atom in target):
         return UNKNOWN
     machine.note("worker", context.site, frame, (context, target))
-    outer = machine.grad, machine.module_depth, machine.context
+    outer = machine.grad, machine.module_depth, machine.context, machine.loops
     machine.grad, machine.module_depth, machine.context = ON, 0, context
+    if context.kind == "process":
+        machine.loops = ()  # however often it is started, each process has globals of its own
     made: Value = UNKNOWN
 
     def once() -> None:
@@ -176,7 +178,7 @@ def in_worker(machine: Machine, frame: Frame, target: Value, args: list[Value], 
     else:
         loop = machine.loop_at(frame, ("worker", context.site, context.kind), "call")
         machine.go_round(frame, loop, once)
-    machine.grad, machine.module_depth, machine.context = outer
+    machine.grad, machine.module_depth, machine.context, machine.loops = outer
     return made
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from . import model as m
 from .machine import Frame, Machine
 from .model import ClassFacts, Expr, FunctionFacts
+from .relevance import says_no_grad
 from .values import OFF, Class, External, Function, Mode, Obj, Value
 from .walk import calls, last_name, statements
 
@@ -36,7 +37,10 @@ def _decorate(machine: Machine, frame: Frame, function: Function, decorator: Exp
     if decorator[0] == m.ATTR and decorator[2] in ("setter", "getter", "deleter"):
         function.kind = "setter"
         return value
-    for atom in machine.eval(frame, decorator):
+    made = machine.eval(frame, decorator)
+    if not made and says_no_grad(last_name(decorator)):
+        function.grad = OFF
+    for atom in made:
         if _stores(machine, atom) and last_name(decorator) != "wraps":
             value = _wrapped(machine, frame, function, atom, value)
         elif type(atom) is Mode:
@@ -52,6 +56,8 @@ def _decorate(machine: Machine, frame: Frame, function: Function, decorator: Exp
             if tail in ("no_grad", "inference_mode") and name.startswith("torch"):
                 function.mode = tail
                 function.grad = OFF  # a class used as a decorator without a call acts too
+            elif says_no_grad(tail):
+                function.grad = OFF
             elif name == "builtins.staticmethod":
                 function.kind = "static"
             elif name == "builtins.classmethod":
@@ -92,11 +98,18 @@ def _wrapped(machine: Machine, frame: Frame, function: Function, decorator: Any,
 
 def _mode_around(machine: Machine, decorator: Function) -> int | None:
     """The grad mode in which a decorator of the project calls what it decorates: the inner function that it hands
-    out does so in a `with`."""
+    out does so in a `with`, or it hands out `torch.no_grad()(function)`."""
     facts = decorator.facts
-    if not facts.params or not facts.inner:
+    if not facts.params:
         return None
     wrapped = facts.params[0].name
+    for statement, _ in statements(facts.body):
+        made = statement[2] if statement[0] == m.RETURN else None
+        if made is not None and made[0] == m.CALL and made[3] == ((m.NAME, wrapped),):
+            for atom in machine.eval(decorator.frame, made[2]):
+                if type(atom) is Mode:
+                    machine.entered.add(atom.site)
+                    return atom.grad
     for index in facts.inner:
         for statement, _ in statements(decorator.frame.unit.facts.functions[index].body):
             if statement[0] != m.WITH or wrapped not in {last_name(call[2]) for call in calls(statement[3])}:

@@ -11,16 +11,18 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from . import knowledge
+from . import model as m
 from .events import NEVER, Backward, Loops, Plain, Reset, Store
 from .holders import FRESH, IDENTITY, called_back, heavy_objects, made_in
 from .machine import Frame, Loop, Machine
 from .model import BACKWARD, FileFacts, Site
 from .places import Holder, describe, last_part
-from .program import Program
+from .program import Program, expressions
 from .recordings import Recording, in_evaluation, recordings
 from .releases import Releases
 from .relevance import says_evaluation
-from .values import ATTACHED, DEPENDS, FEW, FREE, SCALAR, Obj, Tensor
+from .unreleased import methods_of
+from .values import ATTACHED, DEPENDS, FEW, FREE, SCALAR, Class, Obj, Tensor
 
 _REPEATS = ("loop", "call")  # kinds of loops whose rounds are steps
 
@@ -334,7 +336,15 @@ class Evidence:
         for owner, key in self._places(store):
             if isinstance(owner, Obj) and self.machine.reads.get((owner.serial, key), set()) - {store.frame.name}:
                 return True
-        return False
+        if not isinstance(store.owner, Obj) or not isinstance(store.owner.cls, Class):
+            return False
+        place = (m.ATTR, (m.NAME, "self"), store.key)
+        return any(  # by methods that were not run
+            name not in ("__init__", store.frame.name)
+            and id(facts) not in self.machine.reached
+            and place in expressions(facts.body)
+            for name, facts in methods_of(store.owner.cls).items()
+        )
 
     def released_in(self, store: Store) -> set[str]:
         """The functions that empty the place."""

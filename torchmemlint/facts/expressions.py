@@ -243,7 +243,7 @@ def _write_in_place(
     machine: Machine, frame: Frame, place: Expr, tensor: Tensor, value: Value, site: Site, how: str
 ) -> None:
     """`buffer[i] = attached`: the buffer joins the graph."""
-    if machine.grad == OFF:
+    if machine.grad == OFF or machine.derivation.is_whole(tensor.node):
         return
     machine.assign(frame, place, arithmetic(machine, ((tensor,), value)), site, how=how)
 

@@ -13,6 +13,7 @@ _MAPPINGS = ("Dict", "dict", "Mapping", "MutableMapping", "OrderedDict", "defaul
 _PLAIN = ("int", "float", "str", "bool", "bytes")
 _LIGHT = (*_PLAIN, "Path", "ndarray")
 _PLAIN_GENERICS = ("Optional", "Union", "Tuple", "tuple", "List", "list", "Sequence")
+_SHAPES = (".Protocol", ".TypedDict", ".NamedTuple")
 _MODULES = ("Module", "LightningModule", "PreTrainedModel")
 
 
@@ -70,6 +71,8 @@ def _plain(machine: Machine, frame: Frame, hint: Expr, ident: object) -> Value:
         return (machine.allocate(frame, ("hint", ident, name), "optimizer"),)
     for atom in machine.eval(frame, hint):
         if type(atom) is Class:
+            if any(dotted.endswith(_SHAPES) for dotted in atom.external):
+                return UNKNOWN  # what has that shape may be another object in each call
             return machine.instance_of(frame, atom, ident)
         if type(atom) is External and atom.dotted.startswith("torch.nn.") and atom.dotted.count(".") <= 3:
             obj = machine.allocate(frame, ("hint", ident, name), "module", atom.dotted, 2)

@@ -10,6 +10,9 @@ from .program import Block, statements, targets
 from .values import Obj, is_light
 from .walk import calls_of, last_name, nodes
 
+_LIGHT_WORDS = frozenset(
+    "size sizes length lengths len lens offset offsets count counts index indices idx shape shapes num".split()
+)
 _LIGHT_PARTS = ("size", "shape", "dtype", "ndim", "name", "stem", "suffix", "length", "width", "height")
 
 
@@ -20,6 +23,8 @@ def is_item(machine: Machine, facts: FunctionFacts, site: Site, container: str) 
     """
     value = _stored(facts.body, site)
     if value is None or (value[0] == m.ATTR and (value[2] in _LIGHT_PARTS or value[2].startswith("st_"))):
+        return False
+    if not _LIGHT_WORDS.isdisjoint(container.lower().split("_")) or _is_whole_number(facts.body, value):
         return False
     if _says_light(machine, facts.returns) or _is_table_of_numbers(machine, container):
         return False
@@ -57,6 +62,16 @@ def _stored(body: Block, site: Site) -> Expr | None:
                     if part[0] == m.CALL and len(part) == 5 and part[1] == site and part[3]:
                         return part[3][-1]  # type: ignore[no-any-return]
     return None
+
+
+def _is_whole_number(body: Block, value: Expr) -> bool:
+    """Whether a name is bound to a quotient: `length = 1 + length // stride`."""
+    return value[0] == m.NAME and any(
+        part[0] == m.ARITH and part[1] == "FloorDivide"
+        for statement in statements(body)
+        if statement[0] == m.ASSIGN and value in targets(statement)
+        for part in nodes(statement[3])
+    )
 
 
 def _says_light(machine: Machine, hint: Expr | None) -> bool:

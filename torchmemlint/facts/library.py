@@ -34,6 +34,10 @@ from .values import (
     is_light,
 )
 
+_WHOLE = frozenset(
+    """LongTensor IntTensor BoolTensor ByteTensor torch.long torch.int torch.int8 torch.int16 torch.int32 torch.int64
+    torch.uint8 torch.bool""".split()
+)  # tensor types whose elements cannot require gradients [docs: torch.Tensor.requires_grad_]
 Kwargs = dict[str, Value]
 _MODULE_PACKAGES = frozenset(("nn", "layers", "backbones"))
 _FEEDERS = ("Loader", "Sampler", "Dataset")  # what such packages have besides modules: it gives them their inputs
@@ -117,7 +121,10 @@ def _call_torch(machine: Machine, frame: Frame, dotted: str, args: list[Value], 
     if tail in knowledge.FACTORIES:
         wants = constant(kwargs.get("requires_grad", UNKNOWN)) is True
         empty = bool(args) and constant(args[0]) == 0 and len(args) == 1  # `torch.empty(0)`: to be added to
-        return (Tensor(LEAF if wants else 0, 3, machine.derivation.node(), FEW if empty else ANY),)
+        node = machine.derivation.node()
+        if tail in _WHOLE or any(type(a) is External and a.dotted in _WHOLE for a in kwargs.get("dtype", UNKNOWN)):
+            machine.derivation.whole.add(node)
+        return (Tensor(LEAF if wants else 0, 3, node, FEW if empty else ANY),)
     if tail in knowledge.LIGHT_RESULTS:
         return LIGHT
     if tail in knowledge.GRAPH_FREE:

@@ -152,7 +152,10 @@ def _where(call: ModuleCall, loop: Loop | None) -> tuple[Frame, Site]:
 
 
 def _in_test_case(frame: Frame) -> bool:
+    """Whether this is a test of unittest or pytest [docs of pytest: conventions for test discovery]."""
     receiver = frame.receiver
+    if frame.name.startswith("test_") and (frame.unit.name.startswith("test_") or frame.unit.name.endswith("_test")):
+        return True
     known = isinstance(receiver, Obj) and isinstance(receiver.cls, Class)
     return known and "Test" in receiver.cls.facts.name and frame.name.startswith("test")
 

@@ -120,6 +120,8 @@ class FileReleases:
         elif op == m.DELETE:
             for target in statement[2]:
                 self._note(target, function)
+        elif op == m.IF and any(inner[0] == m.RETURN for inner in statement[3]):
+            self._there_already(function, statement[2])
         debugging = any(_is_debugging(test) for test in tests)
         mention = self.mentioned.add
         for head in heads(statement):
@@ -167,6 +169,13 @@ class FileReleases:
     def _replaces(self, function: FunctionFacts, *, own: bool = True) -> None:
         if function.name not in _FIRST:
             self.wholesale.add(self._owners.get(id(function), "") if own else "")
+
+    def _there_already(self, function: FunctionFacts, test: Expr) -> None:
+        """`if self.batches: return`, `if len(self.batches): return`: what follows fills the place once."""
+        if test[0] == m.CALL and test[2] == (m.NAME, "len") and test[3]:
+            test = test[3][0]
+        if test[0] in (m.NAME, m.ATTR):
+            self.measured.setdefault(last_name(test), set()).add(function.name)
 
     def _compared(self, function: FunctionFacts, comparison: Expr) -> None:
         for side in (comparison[2], comparison[3]):

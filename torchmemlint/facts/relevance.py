@@ -12,6 +12,8 @@ from .walk import statements
 
 # What makes a function worth a run of its own: it changes what others hold, or says how gradients are to be kept.
 _SINKS = m.GROWS | m.KEEPS | m.BACKWARD | m.HOOKS | m.THREADS | m.RECORDS | m.DISCARDS | m.MODE | m.EVALUATES | m.HOLDS
+_TEST_OF_DATA = frozenset(("test", "epoch", "loop", "one", "batch", "step", "single", "model", "net"))
+_QUANTITIES = frozenset("dim dims size sizes shape shapes dtype type types channels length device count".split())
 _PLAIN_BASES = frozenset(("Module", "object", "ABC", "Protocol", "Generic"))
 # A graph that only locals keep matters while the function trains or evaluates, itself or through what it calls.
 _DRIVES = m.BACKWARD | m.EVALUATES | m.MODE | m.HOOKS | m.THREADS
@@ -154,10 +156,19 @@ def _may_evaluate(name: str) -> bool:
     return any(word in name for word in knowledge.EVALUATION_WORDS)
 
 
+def says_no_grad(name: str) -> bool:
+    """Whether the name of other code's context or decorator says that it turns gradients off, like ultralytics'
+    `smart_inference_mode` and MONAI's `eval_mode`."""
+    name = name.lower()
+    return any(word in name for word in ("eval_mode", "no_grad", "inference_mode", "nograd", "disable_grad"))
+
+
 def says_evaluation(name: str) -> bool:
     """Whether a function's name says that it evaluates: `validate`, `run_eval`, `predict_batch`; not a
     test of a test suite: `test_output_shape`."""
     words = name.lower().strip("_").split("_")
-    if words[0] == "test" and len(words) > 1 and words[1] not in ("epoch", "loop", "one", "batch", "step"):
+    if words[0] == "test" and not _TEST_OF_DATA.issuperset(words):
         return False
+    if words[-1] in _QUANTITIES:
+        return False  # `infer_output_dim`, `test_size`
     return any(word in knowledge.EVALUATION_NAMES for word in words)

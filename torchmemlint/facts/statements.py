@@ -18,6 +18,7 @@ from .model import Expr, Site, Stmt
 from .narrowing import holds_as_long_as_it_lives, truth
 from .objects import set_attribute
 from .releases import JOINS, joins
+from .relevance import says_no_grad
 from .tensors import arithmetic
 from .values import (
     ATTACHED,
@@ -531,10 +532,8 @@ def _enter(machine: Machine, frame: Frame, items: list[Any], body: tuple[Stmt, .
 def _mode_by_name(context: Expr, site: Site) -> Value:
     """A context of other code whose name says that it evaluates, like MONAI's `eval_mode`: it may turn
     gradients off, and does in the projects that have one."""
-    callee = context[2] if context[0] == m.CALL else context
-    name = callee[-1].lower() if callee[0] in (m.NAME, m.ATTR) else ""
-    off = any(word in name for word in ("eval_mode", "no_grad", "inference_mode", "nograd", "disable_grad"))
-    return (Mode(OFF, site, name),) if off else UNKNOWN
+    name = last_name(context)
+    return (Mode(OFF, site, name),) if says_no_grad(name) else UNKNOWN
 
 
 # -- definitions ----------------------------------------------------------------------------------

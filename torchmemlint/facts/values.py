@@ -254,10 +254,15 @@ class Derivation:
         self.stored: set[int] = set()  # went on into an attribute of an object that others see
         self.detached: dict[int, tuple[Loop, ...]] = {}  # and the loops that ran when it was
         self.refuted: set[int] = set()  # cannot have a graph after all
+        self.whole: set[int] = set()  # tensors of whole numbers or truth values, which cannot have a graph
         self.parts: dict[int, Part] = {}  # views of a part of something
         self.shared: dict[int, tuple[int, ...]] = {}  # what has another's storage, as `detach()` does: and that
         self.leaves: set[int] = set()  # of which `requires_grad_()` has made leaves, wherever they are kept
         self.written: dict[int, tuple[int, ...]] = {}  # nodes of what is put somewhere, or may be one of several: these
+
+    def is_whole(self, node: int) -> bool:
+        """Whether a tensor has elements that cannot require gradients."""
+        return node in self.whole or any(map(self.is_whole, self.written.get(node, ())))
 
     def node(self, parents: tuple[int, ...] = (), label: Any = None) -> int:
         self.parents.append(parents)

@@ -78,7 +78,9 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
     if retention.holder.kind == "attribute" and retention.remade:
         return 0  # its object is made anew in each round, and goes with the round
     weight = retention.weight
-    if not _from_outside(retention):
+    entered = _entered(retention)
+    outside = [loop for loop in retention.loops if loop in entered.loops or loop.name in ("while", "loader")]
+    if not any(loop.name != "loader" for loop in outside):
         if retention.holder.kind in ("attribute", "closure"):
             return 0  # one call fills it: these are its results
         weight -= 1
@@ -93,9 +95,10 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
             return 0  # a pool has few
         kinds = (FRESH, FIXED, THREAD)
         weight = min(weight, 3 if store.key_kind == IDENTITY else 2 if store.key_kind in kinds else 1)
-    if all(loop.kind == "call" for loop in retention.loops):
+    if all(loop.kind == "call" for loop in outside):
         each_thread = retention.how == "keyed" and store.key_kind == THREAD
-        weight = min(weight, 2 if each_thread or _periodic(retention.function) else 1)
+        often = _periodic(retention.function) or _periodic(entered.name)
+        weight = min(weight, 2 if each_thread or often else 1)
     return weight
 
 
@@ -164,9 +167,9 @@ def _while_made(retention: Retention) -> bool:
     return False
 
 
-def _from_outside(retention: Retention) -> bool:
-    """Whether it is called again and again, or goes on until it is told to stop, as opposed to going once
-    through what there is."""
+def _entered(retention: Retention) -> Frame:
+    """The method of the object that keeps the values through which others have it filled. Loops in it go once
+    through what there is, except for those that go on until they are told to stop."""
     store = retention.store_event
     owner: Obj | Frame | None = store.owner
     if isinstance(owner, Obj) and owner.kind not in ("instance", "module"):
@@ -177,7 +180,7 @@ def _from_outside(retention: Retention) -> bool:
         if frame.receiver is owner:
             entered = frame
         frame = frame.caller
-    return any(loop in entered.loops or loop.name == "while" for loop in retention.loops)
+    return entered
 
 
 def _periodic(name: str) -> bool:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ..facts.places import Holder
 
 _ORDERS = ("LessThan", "LessThanEqual", "GreaterThan", "GreaterThanEqual")
+_CONVERSIONS = ("float", "half", "double", "bfloat16", "to", "type", "type_as", "cpu", "cuda", "contiguous")
 _STATE_WORDS = frozenset("state states hidden context cache memory overlap carry past hx cx h c".split())
 _STEP_HOOKS = ("training_step", "validation_step", "test_step", "predict_step", "eval_step", "train_step")
 
@@ -55,7 +56,7 @@ def _code(retention: Retention) -> str | None:
         lasts = holder.kind in ("attribute", "global", "class")
         return "TML108" if lasts and (_in_forward(retention) or is_record(retention)) else None
     kinds = {origin[0] for origin in retention.origins}
-    if "grad" in kinds:
+    if "grad" in kinds and not retention.spent:
         return "TML110"
     if _in_step_hook(retention) and holder.container and holder.kind == "attribute":
         return "TML107"
@@ -97,6 +98,18 @@ def is_record(retention: Retention) -> bool:
                 for test in tests
                 for node in nodes(test)
             )
+    return False
+
+
+def is_conversion(store: Store) -> bool:
+    """Whether a place gets what it has, in another type or elsewhere, `bn.weight = bn.weight.float()`: there is
+    nothing to be converted the next time."""
+    for statement, _ in statements(store.frame.facts.body):
+        if statement[0] == m.ASSIGN and statement[1] == store.site:
+            value = statement[3]
+            while value[0] == m.CALL and value[2][0] == m.ATTR and value[2][2] in _CONVERSIONS:
+                value = value[2][1]
+            return value in statement[2]
     return False
 
 

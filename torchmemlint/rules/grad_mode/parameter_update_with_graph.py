@@ -40,7 +40,7 @@ from typing import TYPE_CHECKING
 
 from ...finding import Remedy, Retains
 from .. import Report
-from ..retained import of_code, place, report, until
+from ..retained import is_conversion, of_code, place, report, until
 
 if TYPE_CHECKING:
     from ...facts.evidence import Evidence
@@ -52,6 +52,8 @@ retains: Retains | None = Retains.GROWING
 
 def check(evidence: Evidence) -> Iterator[Report]:
     for retention, confidence in of_code(evidence, code):
+        if is_conversion(retention.store_event):
+            continue
         message = (
             f"{place(retention.holder)} is updated from parameters with gradients recorded: each update adds to a "
             f"graph that stays {until(retention.holder)}; update under `torch.no_grad()`"

@@ -49,8 +49,12 @@ retains: Retains | None = Retains.GROWING
 
 
 def check(evidence: Evidence) -> Iterator[Report]:
+    derivation = evidence.machine.derivation
     for retention, confidence in of_code(evidence, code):
         holder = retention.holder
+        node = retention.store_event.node
+        if holder.kind == "local" and (node in derivation.escaped or node in derivation.demanded):
+            continue  # the caller, or this function, differentiates what was made of it
         message = (
             f"{place(holder)} keeps gradients made with `create_graph=True` that nothing differentiates again: "
             f"a second graph of every {every(retention)} stays {until(holder)}; keep `.detach()`"

@@ -45,21 +45,33 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...facts.leftovers import left_by_hooks
+from ...facts.model import file_of
 from ...finding import Confidence, Retains
 from .. import Report
 from ..retained import cost, detach, is_record, of_code, place, report, until
 
 if TYPE_CHECKING:
-    from ...facts.evidence import Evidence
+    from ...facts.evidence import Evidence, Retention
+    from ...facts.places import Holder
 
 code = "TML108"
 name = "stored-activation"
 retains: Retains | None = Retains.HELD
 
 
+def _place(retention: Retention) -> tuple[Holder, str]:
+    return retention.holder, retention.function
+
+
 def check(evidence: Evidence) -> Iterator[Report]:
-    for retention, confidence in of_code(evidence, code):
+    spoken = list(of_code(evidence, code))
+    last = {_place(retention): retention.store for retention, _ in sorted(spoken, key=lambda one: one[0].store)}
+    for retention, confidence in spoken:
         holder = retention.holder
+        if not retention.growing and (
+            retention.store != last[_place(retention)] or file_of(retention.store) != file_of(retention.site)
+        ):
+            continue  # bound again right away; or the affair of the file that has the module
         if retention.growing:
             stays = f"{cost(retention)} {until(holder)}"
         else:

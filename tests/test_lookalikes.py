@@ -1,0 +1,278 @@
+"""What real code bases write that looks like a leak and is none, each beside what it looks like."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import pytest
+from test_noop import PLAN, PRELUDE, check
+
+from torchmemlint.linter.engine import lint_source
+from torchmemlint.source import decode
+
+LOOKALIKES = {
+    "a decorator that hands out no_grad()(function)": """
+        def smart(new=True):
+            def decorate(fn):
+                return (torch.inference_mode if new else torch.no_grad)()(fn)
+            return decorate
+
+        def quiet(fn):
+            return torch.no_grad()(fn)
+
+        @smart()
+        def evaluate(model: nn.Module, loader):
+            model.eval()
+            return sum((model(x).argmax(1) == y).sum().item() for x, y in loader)
+
+        @quiet
+        def validate(model: nn.Module, loader):
+            model.eval()
+            hits = 0
+            for x, y in loader:
+                hits += (model(x).argmax(1) == y).sum().item()
+            return hits
+
+        def predict(model: nn.Module, loader):
+            model.eval()
+            hits = 0
+            for x, y in loader:
+                hits += (model(x).argmax(1) == y).sum().item()  # TML201
+            return hits
+        """,
+    "a decorator of other code that says so": """
+        from utils.torch_utils import eval_with_no_grad, smart_inference_mode, timed
+
+        @smart_inference_mode()
+        def evaluate(model: nn.Module, loader):
+            model.eval()
+            hits = 0
+            for x, y in loader:
+                hits += (model(x).argmax(1) == y).sum().item()
+            return hits
+
+        @eval_with_no_grad
+        def validate(model: nn.Module, loader):
+            model.eval()
+            hits = 0
+            for x, y in loader:
+                hits += (model(x).argmax(1) == y).sum().item()
+            return hits
+
+        @timed
+        def predict(model: nn.Module, loader):
+            model.eval()
+            hits = 0
+            for x, y in loader:
+                hits += (model(x).argmax(1) == y).sum().item()  # TML201
+            return hits
+        """,
+    "an accumulator for the parts of one thing": """
+        class Annotations:
+            def __init__(self):
+                self.ids = []
+                self.index = 0
+
+            def accumulate(self, boxes):
+                for box in boxes:
+                    self._add(box)
+                    self.index += 1
+
+            def _add(self, box):
+                self.ids.append(torch.full_like(box.ids, self.index))
+
+            def pack(self):
+                return torch.cat(self.ids) if len(self.ids) else None
+        """,
+    "a loader that is gone through once": """
+        class Cached:
+            def __init__(self, loader):
+                self.loader = loader
+                self.batches = []
+
+            def __iter__(self):
+                if len(self.batches):
+                    for batch in self.batches:
+                        yield batch
+                    return
+                for batch in self.loader:
+                    batch = batch.to("cuda")
+                    self.batches.append(batch)
+                    yield batch
+        """,
+    "descent inside of a layer": """
+        class Descent(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.rate = nn.Parameter(torch.tensor([0.1]))
+
+            def forward(self, x, y, energy, rounds=5):
+                momentum = torch.zeros_like(y)
+                for _ in range(rounds):
+                    value = energy(x, y)
+                    grad = torch.autograd.grad(value, y, create_graph=True)[0]
+                    momentum = 0.9 * momentum - self.rate * grad
+                    y = y + momentum
+                return y
+        """,
+    "a batch of a shape that has fields": """
+        from typing import Protocol
+
+        class Batch(Protocol):
+            returns: torch.Tensor
+            weight: torch.Tensor
+
+        class Learner:
+            def __init__(self):
+                self.net = Net()
+                self.optimizer = torch.optim.Adam(self.net.parameters())
+
+            def learn(self, batch: Batch):
+                weight = batch.pop("weight", 1.0)
+                error = batch.returns - self.net(batch)
+                loss = (error.pow(2) * weight).mean()
+                batch.weight = error
+                self.optimizer.zero_grad()
+                loss.backward()
+                self.optimizer.step()
+                return loss.item()
+        """,
+    "statistics in another type": """
+        class Norm(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.bn = nn.BatchNorm1d(8)
+
+            def forward(self, x):
+                if self.bn.running_mean.dtype != torch.float:
+                    self.bn.weight = self.bn.weight.float()
+                    self.bn.bias = self.bn.bias.to(torch.float)
+                return self.bn(x.float())
+        """,
+    "a layer run for the shape of what it gives": """
+        def infer_output_dim(conv: nn.Module, channels):
+            x = torch.randn(10, channels, 200, 80)
+            x = conv(x)
+            return x.transpose(1, 2).size(-1)
+        """,
+    "backward of the library, in a function of that name": """
+        class Recompute(torch.autograd.Function):
+            @staticmethod
+            def backward(ctx, *args):
+                outputs, given = [], []
+                for index in range(len(args)):
+                    outputs.append(ctx.made[index])
+                    given.append(args[index])
+                torch.autograd.backward(outputs, given)
+                return (None, None) + tuple(one.grad for one in outputs)
+        """,
+    "lengths that a data set remembers": """
+        class Sounds(torch.utils.data.Dataset):
+            def __init__(self, files, layers):
+                self.files, self.layers = files, layers
+                self.frames_of = {}
+                self.known_sizes = {}
+
+            def __getitem__(self, index):
+                return self.files[index], self.frames(index), self.known(index)
+
+            def frames(self, size):
+                if size not in self.frames_of:
+                    length = size
+                    for kernel, stride in self.layers:
+                        length = 1 + (length - kernel) // stride
+                    self.frames_of[size] = length
+                return self.frames_of[size]
+
+            def known(self, name):
+                if name not in self.known_sizes:
+                    self.known_sizes[name] = measure(name)
+                return self.known_sizes[name]
+
+        def loaders(files, layers):
+            return torch.utils.data.DataLoader(Sounds(files, layers), num_workers=4)
+        """,
+    "what another method of the module is for": """
+        class Attention(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = nn.Linear(8, 8)
+                self.scores = None
+                self.seen = None
+
+            def forward(self, x):
+                self.scores = self.layer(x)
+                self.seen = torch.softmax(self.scores, -1)  # TML108
+                return x * 2
+
+            def loss(self):
+                return F.binary_cross_entropy_with_logits(self.scores.mean(-1), torch.ones(len(self.scores)))
+        """,
+    "bound twice in one pass": """
+        class Mixed(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.basis = nn.Parameter(torch.randn(4, 8))
+                self.share = nn.Parameter(torch.randn(2, 4))
+
+            def forward(self, x):
+                self.w = self.share @ self.basis
+                self.w = self.w.view(4, 4)  # TML108
+                return x @ self.w
+        """,
+    "a table of each process": """
+        import torch.multiprocessing as mp
+
+        CALLS = {}
+
+        def register(call):
+            CALLS[len(CALLS)] = call
+
+        def work(rank, features):
+            register(features.clone())
+            return features.sum().item()
+
+        def main_again():
+            for rank in range(2):
+                mp.Process(target=work, args=(rank, torch.rand(8))).start()
+        """,
+    "whole numbers in a buffer": """
+        class Codes(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = nn.Linear(8, 8)
+                self.codes = torch.zeros(1000, dtype=torch.long)
+                self.values = torch.zeros(1000)
+                self.at = 0
+
+            def forward(self, x):
+                found = self.layer(x).flatten()
+                self.codes[self.at : self.at + 8] = found
+                self.values[self.at : self.at + 8] = found  # TML101
+                self.at += 8
+                return found
+        """,
+}
+
+
+@pytest.mark.parametrize("snippet", LOOKALIKES.values(), ids=list(LOOKALIKES))
+def test_lookalike(snippet: str) -> None:
+    check(snippet)
+
+
+@pytest.mark.parametrize(
+    ("path", "reported"), [("tests/test_models.py", 0), ("norm_test.py", 0), ("models.py", 1)], ids=str
+)
+def test_tests_of_a_model(path: str, reported: int) -> None:
+    """What a test suite runs is small and over soon."""
+    text = PRELUDE + textwrap.dedent(
+        """
+        def test_one_batch():
+            model = Net()
+            model.eval()
+            for _ in range(3):
+                assert model(torch.randn(3, 8)).argmax(1).tolist()
+        """
+    )
+    assert len(lint_source(decode(str(Path(path)), text.encode()), PLAN)) == reported
