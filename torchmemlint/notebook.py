@@ -11,7 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 _PYTHON_MAGICS = ("time", "timeit", "capture", "prun", "snippets", "mprun", "memit")  # their cells are Python
-_MAGIC_LINE = re.compile(r"^(\s*)(?:[%!?].*|[\w.]+\?{1,2}\s*)$")
+_MAGIC_LINE = re.compile(r"^\s*(?:[%!?].*|[\w.]+\?{1,2}\s*)$")
+_AUTOMAGIC = re.compile(
+    r"^(?:pip|conda|cd|ls|ll|cat|cp|mv|rm|mkdir|rmdir|pwd|man|less|more)(?: +(?:\.{1,2}/|[^\s=(,.]).*)?$"
+)
 _MAGIC_VALUE = re.compile(r"^(\s*[\w.,\s\[\]]+=\s*)[%!](?!=).*$")
 _PERCENT = re.compile(r"^#\s*(?:%%|In\s*\[[\d ]*\]:)(?P<rest>.*)$", re.MULTILINE)
 
@@ -68,13 +71,14 @@ def _lines(source: Any) -> list[str]:
         if lines[start][2:].split(" ", 1)[0] not in _PYTHON_MAGICS:
             return [""] * len(lines)
         lines[start] = ""
-    going_on = False
+    going_on = inside = False
     for index, line in enumerate(lines):
-        magic = _MAGIC_LINE.match(line)
+        magic = None if inside else _MAGIC_LINE.match(line) or _AUTOMAGIC.match(line)
         if going_on or magic:
-            lines[index] = "" if going_on else f"{magic[1] if magic else ''}pass"
+            lines[index] = "" if going_on else f"{indent(line)}pass"
             going_on = line.rstrip().endswith("\\")
         else:
+            inside = line.endswith("\\")  # a `%` that follows is an operator
             lines[index] = _MAGIC_VALUE.sub(r"\1None", line)
     return lines
 
@@ -82,8 +86,12 @@ def _lines(source: Any) -> list[str]:
 def _dedented(lines: list[str]) -> list[str]:
     """Without the indentation of the first line, as IPython runs a cell [docs: IPython's `leading_indent`]."""
     first = next((line for line in lines if line.strip()), "")
-    indent = first[: len(first) - len(first.lstrip())]
-    return [line.removeprefix(indent) for line in lines] if indent else lines
+    return [line.removeprefix(indent(first)) for line in lines] if indent(first) else lines
+
+
+def indent(line: str) -> str:
+    """The white space that a line begins with."""
+    return line[: len(line) - len(line.lstrip())]
 
 
 def percent_cells(text: str) -> tuple[Cell, ...]:

@@ -36,7 +36,11 @@ def _decorate(machine: Machine, frame: Frame, function: Function, decorator: Exp
     """What a decorator makes of a function: itself with a property of its own, or what stores its results."""
     if decorator[0] == m.ATTR and decorator[2] in ("setter", "getter", "deleter"):
         function.kind = "setter"
-        return value
+        getters = [atom for atom in machine.eval(frame, decorator[1]) if type(atom) is Function]
+        for getter in getters if decorator[2] == "setter" else ():
+            getter.setter = function
+            machine.settable.add(function.facts.name)
+        return tuple(getters) or value
     made = machine.eval(frame, decorator)
     if not made and says_no_grad(last_name(decorator)):
         function.grad = OFF
@@ -152,7 +156,8 @@ def define_class(machine: Machine, frame: Frame, index: int, facts: ClassFacts) 
     machine.block(inner, body.body)
     machine.stack.pop()
     for value in inner.vars.values():
-        for atom in value:
+        setters = tuple(atom.setter for atom in value if type(atom) is Function and atom.setter is not None)
+        for atom in (*value, *setters):
             atom = atom.innermost if type(atom) is Function else atom
             if type(atom) is Function and atom.frame is inner:
                 atom.owner = klass

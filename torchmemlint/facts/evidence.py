@@ -19,7 +19,7 @@ from .model import BACKWARD, FileFacts, Site
 from .places import Holder, describe, last_part
 from .program import Program, expressions
 from .recordings import Recording, in_evaluation, recordings
-from .releases import Releases
+from .releases import Releases, fills_up
 from .relevance import says_evaluation
 from .unreleased import methods_of
 from .values import ATTACHED, DEPENDS, FEW, FREE, SCALAR, Class, Obj, Tensor
@@ -214,6 +214,8 @@ class Evidence:
         else:
             growing = repeats
         uncovered = [loop for loop in growing if not self._covered(store, loop, graph)]
+        if uncovered and store.how == "grow" and fills_up(store.frame.facts, last_part(holder.text)):
+            return
         growing = _beyond_a_step(store, uncovered, repeats)
         if uncovered and not growing:
             return  # it is there for one step
@@ -427,6 +429,8 @@ class Evidence:
     def differentiated_again(self, backward: Backward) -> bool:
         """Whether another pass goes through the same graph later in the step."""
         own = self._graph_of(backward)
+        if not backward.method and not own.isdisjoint(self.machine.derivation.escaped):
+            return True  # for a weight of a loss that is handed out, and goes through the same graph
         for other in self.backwards:
             if other.site == backward.site or other.loops[: len(backward.loops)] != backward.loops[: len(other.loops)]:
                 continue

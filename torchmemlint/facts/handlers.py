@@ -123,7 +123,9 @@ def lingering(function: FunctionFacts, keeping: Keeping) -> Iterator[Kept]:
                 continue
             called = frozenset(last_name(call[2]) for call in calls(statement[2]))
             for _, name, body in statement[3]:
-                if name is None or body[-1][0] in (m.RETURN, m.RAISE) or (body[-1][0] == m.JUMP and body[-1][2]):
+                if name is None or not body or body[-1][0] in (m.RETURN, m.RAISE):
+                    continue
+                if body[-1][0] == m.JUMP and body[-1][2]:
                     continue
                 for inner in body:
                     if inner[0] != m.ASSIGN or not _is_exception(inner[3], {name}, keeping):

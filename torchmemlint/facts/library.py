@@ -71,6 +71,8 @@ def call_external(machine: Machine, frame: Frame, dotted: str, args: list[Value]
         if tail == "create_model" or "odel" in dotted or "For" in dotted:
             return (machine.allocate(frame, ("module", site), "module", dotted),)
     if tail[0].isupper() and not tail.endswith(_FEEDERS) and _MODULE_PACKAGES.intersection(dotted.split(".")[:-1]):
+        if args and any(type(atom) in (Function, Bound) for atom in args[0]):
+            return args[0]  # `CudaGraphModule(step)` is to be called as the function was
         return (machine.allocate(frame, ("module", site), "module", dotted, 2),)
     if root == "torchvision" and ".models." in dotted and tail[0].islower():
         return (machine.allocate(frame, ("module", site), "module", dotted),)
@@ -129,7 +131,7 @@ def _call_torch(machine: Machine, frame: Frame, dotted: str, args: list[Value], 
         return LIGHT
     if tail in knowledge.GRAPH_FREE:
         return indices(machine)
-    if tail == "checkpoint" and args:
+    if tail == "checkpoint" and args[1:]:
         return machine.call(frame, args[0], args[1:], {}, site) or arithmetic(machine, args[1:])
     if tail == "where" and len(args) == 3:
         values = args[1:]

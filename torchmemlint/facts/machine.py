@@ -197,6 +197,7 @@ class Machine:
         self.moves: list[tuple[int, tuple[Loop, ...]]] = []  # nodes that went to the host, and when
         self.asked: dict[Obj, set[str]] = {}  # the methods that others call, or hand on, of an instance
         self.given_away: set[Obj] = set()  # instances that code which is not seen was given
+        self.settable: set[str] = set()  # names of properties that have a setter
         self.asked_unseen: set[str] = set()  # those that are called, for their effect, of something that is not seen
         self._made: dict[int, tuple[int, Any]] = {}  # serial number and fields of each object, by these' identity
         self.key_kind = ""  # of the element that is being bound

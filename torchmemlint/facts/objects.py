@@ -164,6 +164,11 @@ def set_attribute(machine: Machine, frame: Frame, owner: Any, name: str, value: 
             }
             machine.note("context-store", site, frame, (name, value, given))
         return
+    if name in machine.settable and isinstance(owner.cls, Class):
+        setters = [atom.setter for atom in owner.cls.find(name) or () if type(atom) is Function and atom.setter]
+        if setters:
+            machine.call_function(frame, setters[0], owner, [value], {}, site)
+            return
     if owner.unknown:
         for tensor in machine.reach(value):
             machine.derivation.spread(machine.derivation.stored, tensor.node)
@@ -323,15 +328,24 @@ def _grow(machine: Machine, frame: Frame, obj: Obj, name: str, args: list[Value]
         for value in args:
             for atom in value:
                 if type(atom) is Obj:
-                    for field, part in atom.fields.items():
-                        if field == "*" or field[:1] == "[":
+                    for field, part in list(atom.fields.items()):
+                        if field == "*":
                             machine.grow(frame, obj, part, site, field)
+                        elif field[:1] == "[":
+                            _replace(machine, frame, obj, field, part, site)
         for key, value in kwargs.items():
-            machine.grow(frame, obj, value, site, f"[{key}]")
+            _replace(machine, frame, obj, f"[{key}]", value, site)
     else:
         value = args[-1] if name == "insert" and args else (args[0] if args else UNKNOWN)
         machine.grow(frame, obj, value, site)
     return LIGHT
+
+
+def _replace(machine: Machine, frame: Frame, obj: Obj, field: str, value: Value, site: Site) -> None:
+    """The entry of a key that is there: it takes the place of the last one."""
+    if len(machine.loops) > len(obj.birth):
+        value = machine.store(frame, obj, field, value, "set", site)
+    machine.put(obj.fields, field, value)
 
 
 def _module_method(

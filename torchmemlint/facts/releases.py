@@ -183,6 +183,16 @@ class FileReleases:
                 self.measured.setdefault(last_name(side[3][0]), set()).add(function.name)
 
 
+def fills_up(function: FunctionFacts, name: str) -> bool:
+    """`while len(self.queue) < limit:` in a function: what it adds to the place stays within the limit."""
+    return any(
+        node[0] == m.CALL and node[2] == (m.NAME, "len") and node[3] and last_name(node[3][0]) == name
+        for statement, _ in statements(function.body)
+        if statement[0] == m.WHILE
+        for node in nodes(statement[2])
+    )
+
+
 def _other_lengths(test: Expr, name: str) -> set[str]:
     """`len(other) > limit`: the places whose length a test asks for, if it is not about the named one."""
     if _asks_of(test, name):

@@ -269,7 +269,8 @@ def unknown_method(
     if name.startswith("register_") and name.endswith("hook"):
         from .hooks import note_hook, run_hook
 
-        note_hook(machine, frame, args[0] if args else UNKNOWN, None, site)
+        if name != "register_hook":  # that is one of a tensor or of a node of the graph, and goes with it
+            note_hook(machine, frame, args[0] if args else UNKNOWN, None, site)
         run_hook(machine, frame, name, args[0] if args else UNKNOWN, UNKNOWN, site)
         return UNKNOWN
     if name == "step":

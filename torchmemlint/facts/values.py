@@ -95,7 +95,7 @@ class Mode(NamedTuple):
 class Function:
     """A function of the project, with the frame that it was defined in."""
 
-    __slots__ = ("around", "facts", "frame", "grad", "kind", "mode", "owner")
+    __slots__ = ("around", "facts", "frame", "grad", "kind", "mode", "owner", "setter")
 
     def __init__(self, facts: FunctionFacts, frame: Frame, owner: Class | None) -> None:
         self.facts = facts
@@ -105,6 +105,7 @@ class Function:
         self.grad: int | None = None
         self.mode = ""  # the decorator that sets it
         self.around: Function | None = None  # what it was put around, as a decorator does
+        self.setter: Function | None = None  # of a property
 
     @property
     def innermost(self) -> Function:

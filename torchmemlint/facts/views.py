@@ -11,6 +11,7 @@ from .machine import Loop, Machine
 from .parts import FEW, ROW, Part, parts_of, same
 from .places import Holder, describe
 from .values import ANY, Obj
+from .walk import calls, last_name
 
 _SIZES = frozenset(("untyped_storage", "storage", "_typed_storage", "_is_view"))
 _LASTS = ("attribute", "global", "class", "closure", "default")
@@ -74,7 +75,10 @@ def _is_attribute(store: Store, holder: Holder) -> bool:
 
 def _picked(store: Store) -> bool:
     """Whether only some of the rows get there: the loop over them goes on to the next without keeping this one."""
-    return bool(store.loops) and store.conditions > store.loops[-1].conditions
+    if not store.loops or store.conditions <= store.loops[-1].conditions:
+        return False
+    every = (call for call in calls(store.frame.facts.body) if call[1] == store.site)
+    return all(last_name(call[2]) != "extend" for call in every)
 
 
 def _asks_for_size(store: Store) -> bool:

@@ -56,6 +56,8 @@ def check(evidence: Evidence) -> Iterator[Report]:
         return
     ranks = any(_RANKS.intersection(function.calls) for function in functions)
     for function in functions:
+        if function.name.startswith("test_"):
+            continue  # it loads what it has saved a moment ago
         for load in loads(function):
             given = len(load.call[3]) > 1 or any(name in ("map_location", "") for name, _ in load.call[4])
             if given or not load.named:
