@@ -72,11 +72,11 @@ def lint_source(source: Source, plan: Plan, session: Session | None = None) -> l
         return [unreadable(source.path, Unreadable(_internal(error)))]
 
 
-def recall_file(path: str, plan: Plan, session: Session) -> list[Finding] | None:
+def recall_file(path: str, plan: Plan, session: Session, *, closely: bool = False) -> list[Finding] | None:
     """The findings to report in a file, if they are known from an earlier run. Raises nothing."""
     try:
         raw = Path(path).read_bytes()
-        judgement = session.recall(path, raw) if len(raw) <= plan.max_file_size else None
+        judgement = session.recall(path, raw, closely=closely) if len(raw) <= plan.max_file_size else None
         if judgement is None:
             return None
         if isinstance(judgement, Unreadable):

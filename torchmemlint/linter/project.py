@@ -9,9 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..facts.model import NAMESPACE, FileFacts
-from ..facts.outline import Outline
 from ..source import has_trace
 from .patterns import Pattern
+from .watched import Watched
 
 _MOST_STATEMENTS = 60_000  # of facts that are kept in memory: some 60 MB
 _SUFFIX = ".py"
@@ -26,6 +26,7 @@ _WORD = re.compile(rb"\w+")
 
 # importer, level, dotted name; level -1: a submodule of a package; -2: the star import that brings a name
 Asked = tuple[str, int, str]
+_Import = tuple[str | None, list[str]]  # module, names of it; None: the names are the modules
 
 
 class Project:
@@ -36,18 +37,19 @@ class Project:
         self._root = str(root)
         self._excludes = [Pattern(glob, root) for glob in exclude]
         self._load = load
-        self._outlines: OrderedDict[str, Outline | None] = OrderedDict()
+        self._outlines: OrderedDict[str, Watched | None] = OrderedDict()
         self._statements = 0
         self._kinds: dict[str, str] = {}
         self._texts: dict[str, tuple[set[str], list[str]]] = {}
-        self._scanned: dict[str, tuple[bool, list[str]]] = {}
+        self._scanned: dict[str, tuple[bool, list[_Import]]] = {}
         self._answers: dict[Asked, str | None] = {}
         self.asked: dict[Asked, str | None] = {}
-        self.used: set[str] = set()
+        self.used: dict[str, Watched | None] = {}  # None: it cannot be read or parsed
+        self.scanned: set[str] = set()  # whose text was asked for torch and for imports
 
     def begin(self) -> None:
         """Start a new record."""
-        self.asked, self.used = {}, set()
+        self.asked, self.used, self.scanned = {}, {}, set()
 
     # -- names ------------------------------------------------------------------------------------
 
@@ -170,49 +172,44 @@ class Project:
     def leads_to_trace(self, path: str, raw: bytes) -> bool:
         """Whether a file's imports lead to one whose bytes name torch, or to a part of its own package that is not
         there (one file of a package was handed in): only then can it hold what rules know."""
-        seen = {path}
-        queue = self._imported(path, raw)
-        if self._lacks_parts(path, raw):
+        imports = _imports(raw)
+        if self._lacks_parts(path, imports):
             return True
+        queue = self._imported(path, imports)
         for inner in queue:
-            if inner in seen:
+            if inner in self.scanned or inner == path:
                 continue
-            seen.add(inner)
+            self.scanned.add(inner)
             traced, imports = self._scan(inner)
             if traced:
                 return True
-            queue += imports
+            queue += self._imported(inner, imports)
         return False
 
-    def _lacks_parts(self, path: str, raw: bytes) -> bool:
+    def _lacks_parts(self, path: str, imports: list[_Import]) -> bool:
         """Whether a file imports modules of the package it lies in, by the name of that folder, that are not there."""
         folders = set(path.removeprefix(self._root).split(os.sep)[:-1])
-        for match in _IMPORT.finditer(raw):
-            module = (match["module"] or b"").decode("utf-8", "replace")
-            if module.split(".")[0] in folders and self.resolve(path, 0, module) is None:
-                return True
-        return False
+        modules = (module for module, _ in imports if module is not None and module.split(".")[0] in folders)
+        return any(self.resolve(path, 0, module) is None for module in modules)
 
-    def _scan(self, path: str) -> tuple[bool, list[str]]:
+    def _scan(self, path: str) -> tuple[bool, list[_Import]]:
         known = self._scanned.get(path)
         if known is None:
             try:
                 raw = Path(path).read_bytes() if not path.endswith(os.sep) else b""
             except OSError:
                 raw = b""
-            known = self._scanned[path] = (has_trace(raw), self._imported(path, raw))
+            known = self._scanned[path] = (has_trace(raw), _imports(raw))
         return known
 
-    def _imported(self, path: str, raw: bytes) -> list[str]:
-        """The project's files that the bytes of a file seem to import: more than it does, never fewer."""
+    def _imported(self, path: str, imports: list[_Import]) -> list[str]:
+        """The project's files that imports in a file lead to."""
         found: list[str] = []
-        for match in _IMPORT.finditer(raw):
-            module = (match["module"] or b"").decode("utf-8", "replace")
-            level = len(module) - len(module.lstrip("."))
-            names = [name.split()[0].decode("utf-8", "replace") for name in match["names"].split(b",") if name.split()]
-            if match["module"] is None:
+        for module, names in imports:
+            if module is None:
                 found += filter(None, (self.resolve(path, 0, name) for name in names))
                 continue
+            level = len(module) - len(module.lstrip("."))
             target = self.resolve(path, level, module[level:])
             if target is not None:
                 found.append(target)
@@ -221,18 +218,34 @@ class Project:
 
     # -- facts ------------------------------------------------------------------------------------
 
-    def outline(self, path: str) -> Outline | None:
+    def outline(self, path: str) -> Watched | None:
         """What a file does; None where it cannot be read or parsed."""
-        self.used.add(path)
+        outline = self.used[path] = self.known(path)
+        if outline is not None:
+            outline.seen = set()
+        return outline
+
+    def known(self, path: str) -> Watched | None:
+        """What a file does, whether or not the run looks at it."""
         if path.endswith(os.sep):
-            return Outline(NAMESPACE)
+            return Watched(NAMESPACE)
         if path in self._outlines:
             self._outlines.move_to_end(path)
             return self._outlines[path]
         facts = self._load(path)
-        outline = self._outlines[path] = None if facts is None else Outline(facts)
+        outline = self._outlines[path] = None if facts is None else Watched(facts)
         self._statements += 0 if facts is None else facts.statements
         while self._statements > _MOST_STATEMENTS and len(self._outlines) > 1:
             _, dropped = self._outlines.popitem(last=False)
-            self._statements -= 0 if dropped is None else dropped.facts.statements
+            self._statements -= 0 if dropped is None else dropped.whole.statements
         return outline
+
+
+def _imports(raw: bytes) -> list[_Import]:
+    """What the bytes of a file seem to import: more than it does, never less."""
+    found: list[_Import] = []
+    for match in _IMPORT.finditer(raw):
+        module = None if match["module"] is None else match["module"].decode("utf-8", "replace")
+        words = (name.split() for name in match["names"].split(b","))
+        found.append((module, [name[0].decode("utf-8", "replace") for name in words if name]))
+    return found
