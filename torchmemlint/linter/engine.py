@@ -92,7 +92,7 @@ def prepare_file(path: str, plan: Plan, session: Session) -> None:
     """Puts the facts of a file where other processes find them. Raises nothing: linting it says what is wrong."""
     try:
         source = read(path, plan.max_file_size)
-        if session.is_relevant(source):
+        if session.is_relevant(source) and not session.has_facts(source):
             session.facts(source)
     except Exception:
         return

@@ -206,6 +206,7 @@ def _prepare(chunk: Chunk) -> list[Finding]:
     with _rare_collections():
         for path in chunk:
             prepare_file(path, _plan, _session)
+    gc.collect()
     return []
 
 
@@ -215,6 +216,7 @@ def _work(chunk: Chunk) -> list[Finding]:
         for path in chunk:
             found += lint_file(path, _plan, _session)
             gc.collect(0)  # torchmemlint: ignore[TML606] -- as above
+    gc.collect()
     return found
 
 
@@ -226,6 +228,5 @@ def _rare_collections() -> Iterator[None]:
     try:
         yield
     finally:
-        gc.collect()
         if before:
             gc.enable()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ..facts.model import NAMESPACE, FileFacts
 from ..source import has_trace
-from .patterns import Pattern
+from .patterns import Patterns
 from .watched import Watched
 
 _MOST_STATEMENTS = 60_000  # of facts that are kept in memory: some 60 MB
@@ -22,6 +23,7 @@ _IMPORT = re.compile(
 _BINDING = re.compile(
     rb"^(?:[ \t]*class[ \t]+(\w+)|(?:async[ \t]+)?def[ \t]+(\w+)|([A-Za-z]\w*)[ \t]*(?::[^=\r\n]*)?=[^=])", re.M
 )
+_COMMENT = re.compile(rb"#[^\r\n]*")
 _WORD = re.compile(rb"\w+")
 
 # importer, level, dotted name; level -1: a submodule of a package; -2: the star import that brings a name
@@ -35,11 +37,13 @@ class Project:
 
     def __init__(self, root: Path, exclude: tuple[str, ...], load: Callable[[str], FileFacts | None]) -> None:
         self._root = str(root)
-        self._excludes = [Pattern(glob, root) for glob in exclude]
+        self._excludes = Patterns(exclude, root)
         self._load = load
         self._outlines: OrderedDict[str, Watched | None] = OrderedDict()
         self._statements = 0
         self._kinds: dict[str, str] = {}
+        self._belonging: dict[str, bool] = {}
+        self._folders_to_start: dict[str, list[str]] = {}
         self._texts: dict[str, tuple[set[str], list[str]]] = {}
         self._scanned: dict[str, tuple[bool, list[_Import]]] = {}
         self._answers: dict[Asked, str | None] = {}
@@ -91,10 +95,14 @@ class Project:
     def _starts(self, folder: str) -> list[str]:
         """Where absolute imports of a file may begin: the folder above its package (its own, for a script), the
         root, and `src` below it."""
-        above = folder
-        while self._kind(os.path.join(above, "__init__.py")) == "file" and os.path.dirname(above) != above:
-            above = os.path.dirname(above)
-        return list(dict.fromkeys((above, self._root, os.path.join(self._root, "src"))))
+        known = self._folders_to_start.get(folder)
+        if known is None:
+            above = folder
+            while self._kind(os.path.join(above, "__init__.py")) == "file" and os.path.dirname(above) != above:
+                above = os.path.dirname(above)
+            known = list(dict.fromkeys((above, self._root, os.path.join(self._root, "src"))))
+            self._folders_to_start[folder] = known
+        return known
 
     def _walk(self, folder: str, parts: list[str]) -> str | None:
         for number, part in enumerate(parts):
@@ -113,27 +121,25 @@ class Project:
     def _kind(self, path: str) -> str:
         known = self._kinds.get(path)
         if known is None:
-            known = "folder" if os.path.isdir(path) else "file" if os.path.isfile(path) else ""
-            self._kinds[path] = known
+            try:
+                mode = os.stat(path).st_mode
+            except (OSError, ValueError):
+                mode = 0
+            known = self._kinds[path] = "folder" if stat.S_ISDIR(mode) else "file" if stat.S_ISREG(mode) else ""
         return known
 
     def _belongs(self, path: str) -> bool:
-        """Whether a file is below the root and in no excluded folder."""
-        if not path.startswith(self._root + os.sep):
-            return False
-        full = path.rstrip(os.sep)
-        while len(full) > len(self._root):
-            if self._is_excluded(full):
-                return False
-            full = os.path.dirname(full)
-        return True
-
-    def _is_excluded(self, full: str) -> bool:
-        key = full + "\0"
-        known = self._kinds.get(key)
+        """Whether a file or folder is below the root and in no excluded folder."""
+        known = self._belonging.get(path)
         if known is None:
-            known = self._kinds[key] = "excluded" if any(p.matches(full) for p in self._excludes) else ""
-        return bool(known)
+            full = path.rstrip(os.sep)
+            known = full == self._root or (
+                path.startswith(self._root + os.sep)
+                and not self._excludes.matches(full)
+                and self._belongs(os.path.dirname(full))
+            )
+            self._belonging[path] = known
+        return known
 
     def _star(self, importer: str, name: str, seen: set[str]) -> str | None:
         seen.add(importer)
@@ -175,22 +181,31 @@ class Project:
         imports = _imports(raw)
         if self._lacks_parts(path, imports):
             return True
-        queue = self._imported(path, imports)
-        for inner in queue:
-            if inner in self.scanned or inner == path:
-                continue
-            self.scanned.add(inner)
-            traced, imports = self._scan(inner)
-            if traced:
-                return True
-            queue += self._imported(inner, imports)
+        stack = [self._imported(path, imports)]
+        while stack:
+            inner = next(stack[-1], None)
+            if inner is None:
+                stack.pop()
+            elif inner not in self.scanned and inner != path:
+                self.scanned.add(inner)
+                traced, imports = self._scan(inner)
+                if traced:
+                    return True
+                stack.append(self._imported(inner, imports))
         return False
 
     def _lacks_parts(self, path: str, imports: list[_Import]) -> bool:
-        """Whether a file imports modules of the package it lies in, by the name of that folder, that are not there."""
-        folders = set(path.removeprefix(self._root).split(os.sep)[:-1])
-        modules = (module for module, _ in imports if module is not None and module.split(".")[0] in folders)
-        return any(self.resolve(path, 0, module) is None for module in modules)
+        """Whether a file imports modules of the package it lies in, by dots or the name of a folder, that are not
+        there."""
+        folders = set(path.removeprefix(self._root).split(os.sep)[:-1]) - {""}
+        for module, names in imports:
+            if module is None or (module[0] != "." and module.split(".")[0] not in folders):
+                continue
+            level = len(module) - len(module.lstrip("."))
+            target = self.resolve(path, level, module[level:])
+            if target is None or (target.endswith(os.sep) and not all(self.submodule(target, name) for name in names)):
+                return True
+        return False
 
     def _scan(self, path: str) -> tuple[bool, list[_Import]]:
         known = self._scanned.get(path)
@@ -202,19 +217,17 @@ class Project:
             known = self._scanned[path] = (has_trace(raw), _imports(raw))
         return known
 
-    def _imported(self, path: str, imports: list[_Import]) -> list[str]:
+    def _imported(self, path: str, imports: list[_Import]) -> Iterator[str]:
         """The project's files that imports in a file lead to."""
-        found: list[str] = []
         for module, names in imports:
             if module is None:
-                found += filter(None, (self.resolve(path, 0, name) for name in names))
+                yield from filter(None, (self.resolve(path, 0, name) for name in names))
                 continue
             level = len(module) - len(module.lstrip("."))
             target = self.resolve(path, level, module[level:])
             if target is not None:
-                found.append(target)
-                found += filter(None, (self.submodule(target, name.strip("()\\\r\n")) for name in names))
-        return found
+                yield target
+                yield from filter(None, (self.submodule(target, name) for name in names))
 
     # -- facts ------------------------------------------------------------------------------------
 
@@ -246,6 +259,6 @@ def _imports(raw: bytes) -> list[_Import]:
     found: list[_Import] = []
     for match in _IMPORT.finditer(raw):
         module = None if match["module"] is None else match["module"].decode("utf-8", "replace")
-        words = (name.split() for name in match["names"].split(b","))
+        words = (name.split() for name in _COMMENT.sub(b"", match["names"]).strip(b"()\\").split(b","))
         found.append((module, [name[0].decode("utf-8", "replace") for name in words if name]))
     return found

@@ -59,6 +59,10 @@ class Session:
             self._cache.put(key, pack(facts, level=0 if self._cache.temporary else 1))
         return facts
 
+    def has_facts(self, source: Source) -> bool:
+        """Whether what a file does is in the cache."""
+        return self._cache is not None and self._cache.has(self._key(b"facts", source.raw))
+
     def _load(self, path: str) -> FileFacts | None:
         from .analysis import Unparsable
 
