@@ -24,9 +24,9 @@ PAGES = (
     ("CI and commits", "integrations.md"),
     ("Editors", "editors.md"),
     ("Verifying", "verifying.md"),
-    ("Verifying", "verifying.md"),
     ("Folklore", "folklore.md"),
     ("How it works", "analysis.md"),
+    ("Speed", "speed.md"),
     ("Writing a rule", "writing-a-rule.md"),
 )
 FAMILIES = {

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from torchmemlint.config import CACHE_FOLDER, load
+from torchmemlint.finding import Finding
 from torchmemlint.linter import cache, engine, pool
 from torchmemlint.linter.session import Session
 
@@ -78,6 +79,71 @@ def test_a_file_that_comes_to_be_counts(project: Path) -> None:
     (project / "meters").mkdir()
     (project / "meters" / "__init__.py").write_text(METER.format(value="float(value)"))
     assert lint("train.py") == []
+
+
+BELOW = "\ndef unused(value):\n    return [[value], {1: value}, lambda: value]\n"
+LOCAL = METER.format(value="value").replace("self.total = self.total + value", "total = self.total + value")
+
+
+@pytest.mark.parametrize("text", [METER.format(value="value") + BELOW, METER.format(value="value  # as it comes")])
+def test_a_change_beside_what_is_used_is_no_news(project: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (project / "train.py").write_text(TRAIN.replace("update(loss)", "update(loss.item())"))
+    assert lint() == []
+    (project / "meters.py").write_text(text)
+    judged: list[str] = []
+
+    def judge(paths: list[str], *rest: object) -> list[list[Finding]]:
+        judged.extend(paths)
+        return []
+
+    monkeypatch.setattr(pool, "_lint", judge)
+    assert lint() == []
+    assert judged == ["meters.py"]
+
+
+TEXTS = {
+    "as it was": METER.format(value="value"),
+    "below": METER.format(value="value") + BELOW,
+    "above": BELOW + METER.format(value="value"),
+    "rows above": "\n\n# a comment\n" + METER.format(value="value"),
+    "a number": METER.format(value="float(value)"),
+    "a local": LOCAL,
+    "a base": "class Base:\n    def update(self, value): ...\n"
+    + METER.format(value="value").replace("Meter", "Meter(Base)"),
+    "no more": "import torch\nMeter = None\n",
+    "from elsewhere": "from inner import Meter\n",
+    "by star": "from inner import *\n",
+    "broken": METER.format(value="value")[:-2],
+    "twice": METER.format(value="value") + LOCAL,
+    "lets go": METER.format(value="value") + "    def reset(self):\n        self.total = 0.0\n",
+    "torch here": "import torch\n" + METER.format(value="value"),
+}
+
+
+def test_kept_is_fresh_whatever_changes_elsewhere(project: Path) -> None:
+    (project / "inner.py").write_text(METER.format(value="value"))
+    (project / "plain.py").write_text("from meters import Meter\nclass Mine(Meter):\n    last = Meter()\n")
+
+    def found(text: str, **settings: object) -> list[Finding]:
+        (project / "meters.py").write_text(TEXTS[text])
+        names = ["inner.py", "meters.py", "plain.py", "train.py"]
+        return pool.lint_files(names, engine.plan(load(project, {"min-confidence": "low", **settings})), 1)
+
+    fresh = {text: found(text, **{"no-cache": True}) for text in TEXTS}
+    texts = list(TEXTS)
+    around = [texts[number * step % len(texts)] for step in (1, 3, 5) for number in range(len(texts))]
+    for text in (*around, *(name for other in texts for name in (other, "as it was"))):
+        assert found(text) == fresh[text], text
+
+
+def test_torch_that_comes_into_an_import_counts(project: Path) -> None:
+    train = TRAIN.replace("import torch\n", "from heavy import nn\n").replace("torch.nn", "nn")
+    (project / "plain.py").write_text(train.replace("backward(", "backward ("))  # else that word would tell
+    (project / "heavy.py").write_text("nn = None\n")
+    names = ("plain.py", "heavy.py")
+    assert lint(*names) == []
+    (project / "heavy.py").write_text("from torch import nn\n")
+    assert lint(*names) == lint(*names, settings={"no-cache": True}) != []
 
 
 def test_selection_and_comments_are_not_kept(project: Path) -> None:

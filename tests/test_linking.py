@@ -10,6 +10,7 @@ import pytest
 
 from torchmemlint.config import load
 from torchmemlint.linter import engine, pool
+from torchmemlint.linter.project import Project
 
 METER = """
 class Meter:
@@ -404,8 +405,33 @@ def test_projects(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.chdir(tmp_path)
     found = lint(tmp_path, names)
     assert found == marked(files)
+    assert lint(tmp_path, names[::-1]) == found
     for single in names:  # a part of the project has the same findings as in the whole
         assert lint(tmp_path, [single]) == [finding for finding in found if finding[0] == single]
+
+
+HEAVY = "from torch import nn\nfrom pack.light import *\n"
+LEADS = [
+    ("from . import heavy\n", True),
+    ("from . import (  # noqa\n    heavy, light)\n", True),
+    ("import os, pack.heavy\n", True),
+    ("from .further import x\n", True),
+    ("from .light import (a,\n    b)\n", False),
+    ("from .light import a, \\\n    b\n", False),
+    ("from . import light\nfrom os import path\n", False),
+    ("import os\nfrom . import file\n", False),
+    ("from .absent import x\n", True),
+    ("from pack.absent import x\n", True),
+    ("from absent import x\n", False),
+]
+
+
+@pytest.mark.parametrize(("text", "leads"), LEADS)
+def test_what_imports_lead_to_torch(text: str, leads: bool, tmp_path: Path) -> None:
+    files = {"__init__": "", "heavy": HEAVY, "light": "a = b = 1\n", "further": "from . import heavy\n", "file": text}
+    write(tmp_path, {f"pack/{name}.py": content for name, content in files.items()})
+    project = Project(tmp_path, (), lambda path: None)
+    assert project.leads_to_trace(str(tmp_path / "pack" / "file.py"), text.encode()) is leads
 
 
 def test_the_store_in_the_other_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

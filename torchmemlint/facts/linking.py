@@ -116,8 +116,7 @@ def unit_at(machine: Machine, path: str) -> Unit | None:
         if outline is None:
             return None
         known = machine.add_unit(outline, path)
-        pending, known.stars = outline.bindings
-        known.pending = dict(pending)
+        known.pending, known.stars = outline.unbound(), outline.bindings[1]
     return known
 
 

@@ -16,39 +16,48 @@ class Outline:
     """The facts of a file with what follows from them alone. Not to be changed: runs share it."""
 
     def __init__(self, facts: FileFacts) -> None:
-        self.facts = facts
+        self.facts = facts  # as runs see them
+        self.whole = facts
 
     @cached_property
     def worth(self) -> set[int]:
         """The functions that a rule could speak about, by index."""
-        return worth_running(self.facts)
+        return worth_running(self.whole)
 
     @cached_property
     def releasing(self) -> set[int]:
         """The functions that are run only for what they let go."""
-        return releasing(self.facts, self.worth)
+        return releasing(self.whole, self.worth)
 
     @cached_property
     def running(self) -> set[int]:
         """Both, by the identity of their facts."""
-        return {id(self.facts.functions[index]) for index in self.worth | self.releasing}
+        return {id(self.whole.functions[index]) for index in self.worth | self.releasing}
 
     @cached_property
     def loud(self) -> set[int]:
         """The constructors that do more than to make the parts of the object, by index."""
-        return loud_constructors(self.facts)
+        return loud_constructors(self.whole)
+
+    def releases(self) -> FileReleases:
+        """What the text of the file says about letting go."""
+        return self._releases
 
     @cached_property
-    def releases(self) -> FileReleases:
-        return FileReleases(self.facts)
+    def _releases(self) -> FileReleases:
+        return FileReleases(self.whole)
+
+    def unbound(self) -> dict[str, list[Stmt]]:
+        """The statements that bind each name, for a run to take from."""
+        return dict(self.bindings[0])
 
     @cached_property
     def bindings(self) -> tuple[dict[str, list[Stmt]], list[tuple[int, str]]]:
         """The statements of the module's body that bind each name, and its star imports: level and module."""
         pending: dict[str, list[Stmt]] = {}
         stars: list[tuple[int, str]] = []
-        for statement in self.facts.functions[0].body:
-            for name in _bound(self.facts, statement, stars):
+        for statement in self.whole.functions[0].body:
+            for name in _bound(self.whole, statement, stars):
                 pending.setdefault(name, []).append(statement)
         return pending, stars
 

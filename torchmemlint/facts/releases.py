@@ -34,7 +34,7 @@ class Releases:
     @functools.cached_property
     def _files(self) -> tuple[FileReleases, ...]:
         """Gone through when somebody asks: most files have nothing whose release matters."""
-        return tuple(outline.releases for outline in self._outlines)
+        return tuple(outline.releases() for outline in self._outlines)
 
     def of(self, name: str) -> set[str]:
         """The functions that empty or replace a place."""

@@ -7,7 +7,7 @@ Where there can be none (a read-only or full disk) runs go on without, and say s
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
+import importlib.util
 import os
 import shutil
 import sqlite3
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
+from ..plugins import entry_points
 
 _FILE = "results.sqlite"
 _KEPT_DAYS = 30
@@ -50,6 +51,11 @@ class Cache:
             lambda connection: connection.execute("SELECT value FROM kept WHERE key = ?", (key,)).fetchone()
         )
         return None if found is None else bytes(found[0])
+
+    def has(self, key: bytes) -> bool:
+        """Whether something is kept under a key."""
+        ask = "SELECT 1 FROM kept WHERE key = ?"
+        return self._do(lambda connection: connection.execute(ask, (key,)).fetchone()) is not None
 
     def put(self, key: bytes, value: bytes) -> None:
         """Keep a value under a key."""
@@ -134,21 +140,22 @@ def open_cache(folder: Path | None) -> Cache:
 
 def salt() -> bytes:
     """What all entries depend on: versions of torchmemlint, Python and libcst, our own sources, rules from others."""
-    digest = hashlib.blake2b(f"{__version__} {sys.version} {_version('libcst')}".encode(), digest_size=16)
+    digest = hashlib.blake2b(f"{__version__} {sys.version} {_parser()}".encode(), digest_size=16)
     package = Path(__file__).parent.parent
     for path in sorted(package.rglob("*.py")):
         status = path.stat()
         digest.update(f"{path.relative_to(package)} {status.st_size} {status.st_mtime_ns}\n".encode())
-    for point in sorted(importlib.metadata.entry_points(group="torchmemlint.rules"), key=lambda point: point.name):
+    for point in sorted(entry_points(), key=lambda point: point.name):
         digest.update(f"{point.value} {point.dist.version if point.dist else ''}\n".encode())
     return digest.digest()
 
 
-def _version(name: str) -> str:
-    try:
-        return importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return ""
+def _parser() -> str:
+    """Which libcst is installed, without a word to libcst: its folder, and the names of those that describe it."""
+    spec = importlib.util.find_spec("libcst")
+    folder = Path(spec.origin).parent if spec is not None and spec.origin else Path()
+    versions = sorted(path.name for path in folder.parent.glob("libcst-*.*-info"))
+    return f"{folder} {versions} {folder.stat().st_mtime_ns}"
 
 
 def remove(folder: Path) -> bool:

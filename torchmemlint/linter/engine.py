@@ -72,11 +72,11 @@ def lint_source(source: Source, plan: Plan, session: Session | None = None) -> l
         return [unreadable(source.path, Unreadable(_internal(error)))]
 
 
-def recall_file(path: str, plan: Plan, session: Session) -> list[Finding] | None:
+def recall_file(path: str, plan: Plan, session: Session, *, closely: bool = False) -> list[Finding] | None:
     """The findings to report in a file, if they are known from an earlier run. Raises nothing."""
     try:
         raw = Path(path).read_bytes()
-        judgement = session.recall(path, raw) if len(raw) <= plan.max_file_size else None
+        judgement = session.recall(path, raw, closely=closely) if len(raw) <= plan.max_file_size else None
         if judgement is None:
             return None
         if isinstance(judgement, Unreadable):
@@ -92,7 +92,7 @@ def prepare_file(path: str, plan: Plan, session: Session) -> None:
     """Puts the facts of a file where other processes find them. Raises nothing: linting it says what is wrong."""
     try:
         source = read(path, plan.max_file_size)
-        if session.is_relevant(source):
+        if session.is_relevant(source) and not session.has_facts(source):
             session.facts(source)
     except Exception:
         return

@@ -6,12 +6,14 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-
-from pathspec import GitIgnoreSpec
+from typing import TYPE_CHECKING
 
 from ..config import ConfigError, Settings
 from ..source import is_lintable_kind
-from .patterns import Pattern
+from .patterns import Patterns
+
+if TYPE_CHECKING:  # imported where there is a `.gitignore`
+    from pathspec import GitIgnoreSpec
 
 SUFFIXES = (".py", ".pyi", ".ipynb")
 
@@ -63,6 +65,8 @@ class _Ignores:
 
 
 def _spec(lines: list[str]) -> GitIgnoreSpec:
+    from pathspec import GitIgnoreSpec
+
     try:
         return GitIgnoreSpec.from_lines(lines)
     except ValueError:  # git skips a line that it cannot read; so do we
@@ -70,6 +74,8 @@ def _spec(lines: list[str]) -> GitIgnoreSpec:
 
 
 def _is_pattern(line: str) -> bool:
+    from pathspec import GitIgnoreSpec
+
     try:
         GitIgnoreSpec.from_lines([line])
     except ValueError:
@@ -79,7 +85,7 @@ def _is_pattern(line: str) -> bool:
 
 class _Walker:
     def __init__(self, settings: Settings) -> None:
-        self._excludes = [Pattern(glob, settings.root) for glob in settings.exclude]
+        self._excludes = Patterns(settings.exclude, settings.root)
         self._settings = settings
 
     def files(self, path: str) -> Iterator[str]:
@@ -107,7 +113,7 @@ class _Walker:
             folder = entry.is_dir(follow_symlinks=False)
             if not folder and not self._is_lintable(entry):
                 continue
-            if self._is_excluded(path) or ignores.match(path, folder=folder):
+            if self._excludes.matches(path) or ignores.match(path, folder=folder):
                 continue
             if folder:
                 yield from self._walk(name, path, ignores)
@@ -120,13 +126,10 @@ class _Walker:
             return False
         return entry.is_file(follow_symlinks=False) or (not entry.is_dir() and is_lintable_kind(entry.path))
 
-    def _is_excluded(self, full: str) -> bool:
-        return any(pattern.matches(full) for pattern in self._excludes)
-
     def is_excluded_with_parents(self, full: str) -> bool:
         root = str(self._settings.root)
         while full != root and full != os.path.dirname(full):
-            if self._is_excluded(full):
+            if self._excludes.matches(full):
                 return True
             full = os.path.dirname(full)
         return False

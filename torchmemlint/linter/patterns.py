@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -34,6 +35,24 @@ class Pattern:
         name = path.rsplit("/", 1)[-1]
         hit = self._name.fullmatch(name) is not None or self._path.fullmatch(path) is not None
         return hit is not self.glob.startswith("!")
+
+
+class Patterns:
+    """Several patterns at once: excludes, which every file is held against."""
+
+    def __init__(self, globs: Iterable[str], root: Path) -> None:
+        patterns = [Pattern(glob, root) for glob in globs]
+        self._rest = [pattern for pattern in patterns if pattern.glob.startswith("!")]
+        plain = [pattern for pattern in patterns if not pattern.glob.startswith("!")]
+        self._name = re.compile("|".join(f"(?:{pattern._name.pattern})" for pattern in plain) or r"(?!)", re.S)
+        self._path = re.compile("|".join(f"(?:{pattern._path.pattern})" for pattern in plain) or r"(?!)", re.S)
+
+    def matches(self, path: str) -> bool:
+        """Whether any pattern means the file or folder at `path`, which is absolute."""
+        path = path.replace(os.sep, "/")
+        if self._name.fullmatch(path.rsplit("/", 1)[-1]) or self._path.fullmatch(path):
+            return True
+        return any(pattern.matches(path) for pattern in self._rest)
 
 
 _TOKEN = re.compile(r"\*\*/|\*+|\?|\[!?\]?[^\]]*\]|\{[^{}]*\}|.", re.S)

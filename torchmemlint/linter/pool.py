@@ -47,16 +47,28 @@ def lint_files(
             warn(f"results are not kept for the next run: {cache.notice}")
         here = session(plan, cache)
         results: list[list[Finding]] = []
-        todo: list[str] = []
-        for path in paths:
-            known = None if cache.temporary else recall_file(path, plan, here)
-            if known is None:
-                todo.append(path)
-            else:
-                results.append(known)
-        tell(2 * (len(paths) - len(todo)))
+        todo = list(paths)
+        if not cache.temporary:
+            todo = _recall(todo, plan, here, results)
+            if todo and here.changed <= _FEW_FILES:
+                todo = _recall(todo, plan, here, results, closely=True)
+        tell(2 * len(results))
         results += _lint(todo, plan, here, jobs, tell, cache)
     return sorted((finding for result in results for finding in result), key=lambda finding: finding.key)
+
+
+def _recall(
+    paths: list[str], plan: Plan, here: Session, results: list[list[Finding]], *, closely: bool = False
+) -> list[str]:
+    """Adds what is known of files from earlier runs to the results; returns the others."""
+    todo: list[str] = []
+    for path in paths:
+        known = recall_file(path, plan, here, closely=closely)
+        if known is None:
+            todo.append(path)
+        else:
+            results.append(known)
+    return todo
 
 
 def _lint(
@@ -194,6 +206,7 @@ def _prepare(chunk: Chunk) -> list[Finding]:
     with _rare_collections():
         for path in chunk:
             prepare_file(path, _plan, _session)
+    gc.collect()
     return []
 
 
@@ -203,6 +216,7 @@ def _work(chunk: Chunk) -> list[Finding]:
         for path in chunk:
             found += lint_file(path, _plan, _session)
             gc.collect(0)  # torchmemlint: ignore[TML606] -- as above
+    gc.collect()
     return found
 
 
@@ -214,6 +228,5 @@ def _rare_collections() -> Iterator[None]:
     try:
         yield
     finally:
-        gc.collect()
         if before:
             gc.enable()

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ..facts.model import NAMESPACE, FileFacts
-from ..facts.outline import Outline
 from ..source import has_trace
-from .patterns import Pattern
+from .patterns import Patterns
+from .watched import Watched
 
 _MOST_STATEMENTS = 60_000  # of facts that are kept in memory: some 60 MB
 _SUFFIX = ".py"
@@ -22,10 +23,12 @@ _IMPORT = re.compile(
 _BINDING = re.compile(
     rb"^(?:[ \t]*class[ \t]+(\w+)|(?:async[ \t]+)?def[ \t]+(\w+)|([A-Za-z]\w*)[ \t]*(?::[^=\r\n]*)?=[^=])", re.M
 )
+_COMMENT = re.compile(rb"#[^\r\n]*")
 _WORD = re.compile(rb"\w+")
 
 # importer, level, dotted name; level -1: a submodule of a package; -2: the star import that brings a name
 Asked = tuple[str, int, str]
+_Import = tuple[str | None, list[str]]  # module, names of it; None: the names are the modules
 
 
 class Project:
@@ -34,20 +37,23 @@ class Project:
 
     def __init__(self, root: Path, exclude: tuple[str, ...], load: Callable[[str], FileFacts | None]) -> None:
         self._root = str(root)
-        self._excludes = [Pattern(glob, root) for glob in exclude]
+        self._excludes = Patterns(exclude, root)
         self._load = load
-        self._outlines: OrderedDict[str, Outline | None] = OrderedDict()
+        self._outlines: OrderedDict[str, Watched | None] = OrderedDict()
         self._statements = 0
         self._kinds: dict[str, str] = {}
+        self._belonging: dict[str, bool] = {}
+        self._folders_to_start: dict[str, list[str]] = {}
         self._texts: dict[str, tuple[set[str], list[str]]] = {}
-        self._scanned: dict[str, tuple[bool, list[str]]] = {}
+        self._scanned: dict[str, tuple[bool, list[_Import]]] = {}
         self._answers: dict[Asked, str | None] = {}
         self.asked: dict[Asked, str | None] = {}
-        self.used: set[str] = set()
+        self.used: dict[str, Watched | None] = {}  # None: it cannot be read or parsed
+        self.scanned: set[str] = set()  # whose text was asked for torch and for imports
 
     def begin(self) -> None:
         """Start a new record."""
-        self.asked, self.used = {}, set()
+        self.asked, self.used, self.scanned = {}, {}, set()
 
     # -- names ------------------------------------------------------------------------------------
 
@@ -89,10 +95,14 @@ class Project:
     def _starts(self, folder: str) -> list[str]:
         """Where absolute imports of a file may begin: the folder above its package (its own, for a script), the
         root, and `src` below it."""
-        above = folder
-        while self._kind(os.path.join(above, "__init__.py")) == "file" and os.path.dirname(above) != above:
-            above = os.path.dirname(above)
-        return list(dict.fromkeys((above, self._root, os.path.join(self._root, "src"))))
+        known = self._folders_to_start.get(folder)
+        if known is None:
+            above = folder
+            while self._kind(os.path.join(above, "__init__.py")) == "file" and os.path.dirname(above) != above:
+                above = os.path.dirname(above)
+            known = list(dict.fromkeys((above, self._root, os.path.join(self._root, "src"))))
+            self._folders_to_start[folder] = known
+        return known
 
     def _walk(self, folder: str, parts: list[str]) -> str | None:
         for number, part in enumerate(parts):
@@ -111,27 +121,25 @@ class Project:
     def _kind(self, path: str) -> str:
         known = self._kinds.get(path)
         if known is None:
-            known = "folder" if os.path.isdir(path) else "file" if os.path.isfile(path) else ""
-            self._kinds[path] = known
+            try:
+                mode = os.stat(path).st_mode
+            except (OSError, ValueError):
+                mode = 0
+            known = self._kinds[path] = "folder" if stat.S_ISDIR(mode) else "file" if stat.S_ISREG(mode) else ""
         return known
 
     def _belongs(self, path: str) -> bool:
-        """Whether a file is below the root and in no excluded folder."""
-        if not path.startswith(self._root + os.sep):
-            return False
-        full = path.rstrip(os.sep)
-        while len(full) > len(self._root):
-            if self._is_excluded(full):
-                return False
-            full = os.path.dirname(full)
-        return True
-
-    def _is_excluded(self, full: str) -> bool:
-        key = full + "\0"
-        known = self._kinds.get(key)
+        """Whether a file or folder is below the root and in no excluded folder."""
+        known = self._belonging.get(path)
         if known is None:
-            known = self._kinds[key] = "excluded" if any(p.matches(full) for p in self._excludes) else ""
-        return bool(known)
+            full = path.rstrip(os.sep)
+            known = full == self._root or (
+                path.startswith(self._root + os.sep)
+                and not self._excludes.matches(full)
+                and self._belongs(os.path.dirname(full))
+            )
+            self._belonging[path] = known
+        return known
 
     def _star(self, importer: str, name: str, seen: set[str]) -> str | None:
         seen.add(importer)
@@ -170,69 +178,87 @@ class Project:
     def leads_to_trace(self, path: str, raw: bytes) -> bool:
         """Whether a file's imports lead to one whose bytes name torch, or to a part of its own package that is not
         there (one file of a package was handed in): only then can it hold what rules know."""
-        seen = {path}
-        queue = self._imported(path, raw)
-        if self._lacks_parts(path, raw):
+        imports = _imports(raw)
+        if self._lacks_parts(path, imports):
             return True
-        for inner in queue:
-            if inner in seen:
+        stack = [self._imported(path, imports)]
+        while stack:
+            inner = next(stack[-1], None)
+            if inner is None:
+                stack.pop()
+            elif inner not in self.scanned and inner != path:
+                self.scanned.add(inner)
+                traced, imports = self._scan(inner)
+                if traced:
+                    return True
+                stack.append(self._imported(inner, imports))
+        return False
+
+    def _lacks_parts(self, path: str, imports: list[_Import]) -> bool:
+        """Whether a file imports modules of the package it lies in, by dots or the name of a folder, that are not
+        there."""
+        folders = set(path.removeprefix(self._root).split(os.sep)[:-1]) - {""}
+        for module, names in imports:
+            if module is None or (module[0] != "." and module.split(".")[0] not in folders):
                 continue
-            seen.add(inner)
-            traced, imports = self._scan(inner)
-            if traced:
-                return True
-            queue += imports
-        return False
-
-    def _lacks_parts(self, path: str, raw: bytes) -> bool:
-        """Whether a file imports modules of the package it lies in, by the name of that folder, that are not there."""
-        folders = set(path.removeprefix(self._root).split(os.sep)[:-1])
-        for match in _IMPORT.finditer(raw):
-            module = (match["module"] or b"").decode("utf-8", "replace")
-            if module.split(".")[0] in folders and self.resolve(path, 0, module) is None:
+            level = len(module) - len(module.lstrip("."))
+            target = self.resolve(path, level, module[level:])
+            if target is None or (target.endswith(os.sep) and not all(self.submodule(target, name) for name in names)):
                 return True
         return False
 
-    def _scan(self, path: str) -> tuple[bool, list[str]]:
+    def _scan(self, path: str) -> tuple[bool, list[_Import]]:
         known = self._scanned.get(path)
         if known is None:
             try:
                 raw = Path(path).read_bytes() if not path.endswith(os.sep) else b""
             except OSError:
                 raw = b""
-            known = self._scanned[path] = (has_trace(raw), self._imported(path, raw))
+            known = self._scanned[path] = (has_trace(raw), _imports(raw))
         return known
 
-    def _imported(self, path: str, raw: bytes) -> list[str]:
-        """The project's files that the bytes of a file seem to import: more than it does, never fewer."""
-        found: list[str] = []
-        for match in _IMPORT.finditer(raw):
-            module = (match["module"] or b"").decode("utf-8", "replace")
-            level = len(module) - len(module.lstrip("."))
-            names = [name.split()[0].decode("utf-8", "replace") for name in match["names"].split(b",") if name.split()]
-            if match["module"] is None:
-                found += filter(None, (self.resolve(path, 0, name) for name in names))
+    def _imported(self, path: str, imports: list[_Import]) -> Iterator[str]:
+        """The project's files that imports in a file lead to."""
+        for module, names in imports:
+            if module is None:
+                yield from filter(None, (self.resolve(path, 0, name) for name in names))
                 continue
+            level = len(module) - len(module.lstrip("."))
             target = self.resolve(path, level, module[level:])
             if target is not None:
-                found.append(target)
-                found += filter(None, (self.submodule(target, name.strip("()\\\r\n")) for name in names))
-        return found
+                yield target
+                yield from filter(None, (self.submodule(target, name) for name in names))
 
     # -- facts ------------------------------------------------------------------------------------
 
-    def outline(self, path: str) -> Outline | None:
+    def outline(self, path: str) -> Watched | None:
         """What a file does; None where it cannot be read or parsed."""
-        self.used.add(path)
+        outline = self.used[path] = self.known(path)
+        if outline is not None:
+            outline.seen = set()
+        return outline
+
+    def known(self, path: str) -> Watched | None:
+        """What a file does, whether or not the run looks at it."""
         if path.endswith(os.sep):
-            return Outline(NAMESPACE)
+            return Watched(NAMESPACE)
         if path in self._outlines:
             self._outlines.move_to_end(path)
             return self._outlines[path]
         facts = self._load(path)
-        outline = self._outlines[path] = None if facts is None else Outline(facts)
+        outline = self._outlines[path] = None if facts is None else Watched(facts)
         self._statements += 0 if facts is None else facts.statements
         while self._statements > _MOST_STATEMENTS and len(self._outlines) > 1:
             _, dropped = self._outlines.popitem(last=False)
-            self._statements -= 0 if dropped is None else dropped.facts.statements
+            self._statements -= 0 if dropped is None else dropped.whole.statements
         return outline
+
+
+def _imports(raw: bytes) -> list[_Import]:
+    """What the bytes of a file seem to import: more than it does, never less."""
+    found: list[_Import] = []
+    for match in _IMPORT.finditer(raw):
+        module = None if match["module"] is None else match["module"].decode("utf-8", "replace")
+        words = (name.split() for name in _COMMENT.sub(b"", match["names"]).strip(b"()\\").split(b","))
+        found.append((module, [name[0].decode("utf-8", "replace") for name in words if name]))
+    return found

@@ -19,6 +19,7 @@ from ..source import Source, Unreadable, read
 from . import limits
 from .cache import Cache, salt
 from .project import Project
+from .watched import Part, Watched
 
 if TYPE_CHECKING:
     from ..facts.model import FileFacts
@@ -35,6 +36,7 @@ class Session:
         self._salt = salt() if cache is not None else b""
         self._max_file_size = max_file_size
         self._digests: dict[str, str] = {}
+        self.changed = 0  # files that are new, or not as they were when they were linted
 
     # -- facts ------------------------------------------------------------------------------------
 
@@ -57,6 +59,10 @@ class Session:
             self._cache.put(key, pack(facts, level=0 if self._cache.temporary else 1))
         return facts
 
+    def has_facts(self, source: Source) -> bool:
+        """Whether what a file does is in the cache."""
+        return self._cache is not None and self._cache.has(self._key(b"facts", source.raw))
+
     def _load(self, path: str) -> FileFacts | None:
         from .analysis import Unparsable
 
@@ -71,15 +77,25 @@ class Session:
 
     # -- judgements -------------------------------------------------------------------------------
 
-    def recall(self, name: str, raw: bytes) -> Judgement | None:
-        """What was found in a file when it and all that it uses were as they are now."""
-        data = self._cache.get(self._key(b"found", _place(name))) if self._cache is not None else None
+    def recall(self, name: str, raw: bytes, *, closely: bool = False) -> Judgement | None:
+        """What was found in a file when it and all that it uses were as they are now.
+
+        Only a close look, which may take a parse, tells whether a change in another file changed what was used of it.
+        """
+        key = self._key(b"found", _place(name))
+        data = self._cache.get(key) if self._cache is not None else None
         if data is None:
+            self.changed += 1
             return None
         try:
             record = _Findings(io.BytesIO(zlib.decompress(data))).load()
-            if record["digest"] != _digest(raw) or not self._holds(record):
+            if record["digest"] != _digest(raw):
+                self.changed += 1
                 return None
+            if not self._holds(record, closely):
+                return None
+            if closely:
+                self._put(key, record)
             if record["unreadable"]:
                 return Unreadable(*record["unreadable"])
             return [_renamed(found, record["name"], name) for found in record["findings"]]
@@ -91,20 +107,42 @@ class Session:
         if self._cache is None or self._cache.temporary:
             return  # nobody will ask again
         lost = judgement if isinstance(judgement, Unreadable) else None
+        found = [] if isinstance(judgement, Unreadable) else judgement
+        read = self.project.scanned | {
+            os.path.abspath(other.filename) for finding in found for other in finding.related
+        }
         record = {
             "name": name,
             "digest": _digest(raw),
             "asked": self.project.asked,
-            "used": {used: self._digest_of(used) for used in self.project.used},
+            "used": {
+                path: (self._digest_of(path), *_looked_at(None if path in read else self.project.used[path]))
+                for path in self.project.used.keys() | read
+            },
             "unreadable": (lost.message, lost.row, lost.column) if lost else None,
-            "findings": () if lost else judgement,
+            "findings": found,
         }
-        self._cache.put(self._key(b"found", _place(name)), zlib.compress(pickle.dumps(record, 4), 1))
+        self._put(self._key(b"found", _place(name)), record)
 
-    def _holds(self, record: dict[str, Any]) -> bool:
-        return all(self.project.answer(asked) == answer for asked, answer in record["asked"].items()) and all(
-            self._digest_of(used) == digest for used, digest in record["used"].items()
-        )
+    def _put(self, key: bytes, record: dict[str, Any]) -> None:
+        assert self._cache is not None
+        self._cache.put(key, zlib.compress(pickle.dumps(record, 4), 1))
+
+    def _holds(self, record: dict[str, Any], closely: bool) -> bool:
+        """Whether everything that a run used is as it was; what was not used may have changed."""
+        if any(self.project.answer(asked) != answer for asked, answer in record["asked"].items()):
+            return False
+        used = record["used"]
+        differing = [path for path, (digest, _, _) in used.items() if self._digest_of(path) != digest]
+        if differing and not closely:
+            return False
+        for path in differing:
+            _, parts, fingerprint = used[path]
+            outline = self.project.known(path) if parts is not None else None
+            if outline is None or outline.print_of(parts) != fingerprint:
+                return False
+            used[path] = (self._digest_of(path), parts, fingerprint)
+        return True
 
     def _digest_of(self, path: str) -> str:
         known = self._digests.get(path)
@@ -127,6 +165,11 @@ def _place(name: str) -> bytes:
 
 def _digest(raw: bytes) -> str:
     return hashlib.blake2b(raw, digest_size=16).hexdigest()
+
+
+def _looked_at(outline: Watched | None) -> tuple[tuple[Part, ...] | None, str]:
+    """The parts that were used of a file and their fingerprint; None where that is all of its text."""
+    return (None, "") if outline is None else (tuple(outline.seen), outline.print_of(outline.seen))
 
 
 class _Findings(pickle.Unpickler):

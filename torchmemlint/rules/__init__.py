@@ -12,11 +12,11 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 from ..finding import Confidence, Remedy, Retains
+from ..plugins import entry_points
 
 if TYPE_CHECKING:
     from ..facts.evidence import Evidence
@@ -62,7 +62,7 @@ def _modules() -> Iterator[ModuleType]:
     for info in pkgutil.walk_packages(__path__, __name__ + "."):
         if not info.ispkg:
             yield importlib.import_module(info.name)
-    for point in entry_points(group="torchmemlint.rules"):
+    for point in entry_points():
         yield point.load()
 
 
