@@ -252,7 +252,7 @@ class Evidence:
             named=self._says_evaluation(store),
             escaped=(id(store.owner), store.key) in self._marks[1],
             handed_on=self._handed_on(store),
-            released=self._released(store) or (not growing and self._let_go_elsewhere(holder, store.frame.name)),
+            released=self._released(store) or self._may_be_let_go(holder, store.frame.name, growing),
             closed=any(name in knowledge.CLOSERS for name in self.released_in(store)),
             wide=any(self._is_wide(tensor) for tensor in kept),
             threaded=store.thread or any(label[2] in self._threaded for label in calls),
@@ -357,10 +357,13 @@ class Evidence:
     def _released(self, store: Store) -> bool:
         return bool(self.released_in(store))
 
-    def _let_go_elsewhere(self, holder: Holder, storing: str) -> bool:
-        """Whether another method lets the attribute go, perhaps of another instance, and something calls it."""
-        names = self.releases.of(holder.text.rsplit(".", 1)[-1]) - {"__init__", storing}
-        return holder.kind == "attribute" and not names.isdisjoint(self.program.called)
+    def _may_be_let_go(self, holder: Holder, storing: str, growing: list[Loop]) -> bool:
+        """Whether another method lets the attribute go, perhaps of another instance, and something calls it, or those
+        who call what fills it are not seen either."""
+        if holder.kind != "attribute" or any(loop.kind != "call" for loop in growing):
+            return False
+        names = self.releases.of(last_part(holder.text)) - {"__init__", storing}
+        return bool(names) if growing else not names.isdisjoint(self.program.called)
 
     def _is_spent(self, store: Store, kept: list[Tensor]) -> bool:
         """Whether a backward pass has gone through all that a value was made from."""

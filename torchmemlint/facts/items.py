@@ -24,6 +24,8 @@ def is_item(machine: Machine, facts: FunctionFacts, site: Site, container: str) 
     value = _stored(facts.body, site)
     if value is None or (value[0] == m.ATTR and (value[2] in _LIGHT_PARTS or value[2].startswith("st_"))):
         return False
+    if value[0] == m.CALL and "iter" in last_name(value[2]):
+        return False  # what goes through a source again, in the place of what has come to its end
     if not _LIGHT_WORDS.isdisjoint(container.lower().split("_")) or _is_whole_number(facts.body, value):
         return False
     if _says_light(machine, facts.returns) or _is_table_of_numbers(machine, container):

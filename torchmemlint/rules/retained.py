@@ -142,6 +142,8 @@ def _weight(retention: Retention) -> int:
         return 1  # collected between two calls, and let go by its owner
     if retention.how == "fill" and local:
         return 0  # filling a tensor that was made for it
+    if retention.released and all(loop.kind == "call" for loop in retention.loops) and not retention.hook:
+        weight = 1  # whoever calls it, and is not seen, can have it let go
     if assumed and not retention.training:
         weight = min(weight, 2)
         if not retention.evaluating and (local or (retention.how == "keyed" and not retention.hook)):
