@@ -63,7 +63,7 @@ def _call(machine: Machine, frame: Frame, expr: Expr) -> Value:
             if name == "zero_grad":
                 machine.note("zero-grad", site, frame)
             elif name == "setdefault":
-                machine.key_kind = kind_of_key(args[0], positional[0], frame.facts.body) if args and positional else ""
+                machine.key_kind = kind_of_key(args[0], positional[0], frame) if args and positional else ""
             else:
                 machine.note("handler-added", site, frame, [*args, *kwargs.values()])
         if name[-1] == "_" and name[-2:] != "__":

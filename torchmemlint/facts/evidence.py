@@ -21,6 +21,7 @@ from .recordings import Recording, in_evaluation, recordings
 from .releases import Releases
 from .relevance import says_evaluation
 from .values import ATTACHED, DEPENDS, FEW, FREE, SCALAR, Obj, Tensor
+from .ways_out import LeftBehind, left_behind
 
 _REPEATS = ("loop", "call")  # kinds of loops whose rounds are steps
 
@@ -54,6 +55,7 @@ class Retention(NamedTuple):
     weight: int
     related: tuple[tuple[Site, str], ...]
     store_event: Store
+    left: LeftBehind | None = None  # the way out of a function on which an entry stays that the others take out
 
 
 class Evidence:
@@ -211,7 +213,9 @@ class Evidence:
             growing = [loop for loop in repeats if loop in _older(store, since)]
         else:
             growing = repeats
-        uncovered = [loop for loop in growing if not self._covered(store, loop, graph)]
+        resets = self._resets.get((id(store.owner), store.key), ())
+        left = left_behind(self.machine, self.releases, store, resets) if resets and growing else None
+        uncovered = [loop for loop in growing if left or not self._covered(store, loop, graph)]
         growing = _beyond_a_step(store, uncovered, repeats)
         if uncovered and not growing:
             return  # it is there for one step
@@ -258,6 +262,7 @@ class Evidence:
             weight=weight,
             related=_trail_notes(store),
             store_event=store,
+            left=left,
         )
 
     def _with_new_graphs(self, loops: list[Loop], origins: list[Any]) -> list[Loop]:
