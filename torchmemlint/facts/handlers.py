@@ -285,14 +285,15 @@ def raised_again(program: Program, kept: Kept) -> bool:
     for place in program.places:
         if place.facts is not own and own.name not in place.facts.calls:
             continue
-        stands_for = {
+        stands_for: dict[Expr, Expr] = {
             target: one[3]
             for one, _ in statements(place.facts.body)
             if one[0] == m.ASSIGN and one[3][0] in (m.ATTR, m.ITEM, m.CALL)
             for target in one[2]
         }
         for one, _ in statements(place.facts.body):
-            if one[0] == m.RAISE and one[2] is not None and _stored_in(stands_for.get(one[2], one[2])) == kept.holder:
+            raised: Expr = one[2] if one[0] == m.RAISE and one[2] is not None else (m.TEXT,)
+            if _stored_in(stands_for.get(raised, raised)) == kept.holder:
                 return True
     return False
 
