@@ -357,7 +357,12 @@ def enter_context(machine: Machine, frame: Frame, value: Value, inside: Callable
                 call_method(machine, frame, atom, "__exit__", [LIGHT, LIGHT, LIGHT], {}, site)
                 frame.dead = dead
             return
+    outer = machine.grad
     inside(value if value and type(value[0]) is Obj else UNKNOWN)
+    for atom in value:
+        if type(atom) is Obj and "$stack" in atom.fields:
+            machine.grad = outer
+            call_method(machine, frame, atom, "close", [], {}, site)
 
 
 # -- in place -------------------------------------------------------------------------------------

@@ -501,7 +501,7 @@ def _differentiates(frame: Frame | None) -> bool:
     return False
 
 
-def _rank(retention: Retention) -> tuple[bool, int, bool, bool, int, bool]:
+def _rank(retention: Retention) -> tuple[bool, int, bool, bool, int, bool, bool]:
     return (
         retention.growing,
         retention.weight,
@@ -509,6 +509,7 @@ def _rank(retention: Retention) -> tuple[bool, int, bool, bool, int, bool]:
         retention.training,
         len(retention.loops),
         retention.store_event.key_kind in (FRESH, IDENTITY),
+        any(loop.kind == "loop" for loop in retention.loops),
     )
 
 

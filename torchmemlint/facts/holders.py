@@ -146,6 +146,8 @@ def kind_of_key(value: Value, expr: Expr, frame: Frame | None = None) -> str:
     known = _kind_of_value(value)
     if known:
         return known
+    if _is_content(expr):
+        return FRESH
     if expr[0] == m.CALL:
         name = expr[2][-1] if expr[2][0] in (m.NAME, m.ATTR) else ""
         if name in ("id", "uuid4", "uuid1", "token_hex", "perf_counter", "time", "data_ptr"):
@@ -194,6 +196,11 @@ def _assigned(expr: Expr, body: tuple[Stmt, ...]) -> Expr:
         return expr
     found = [s[3] for s, _ in statements(body) if s[0] == m.ASSIGN and s[2] == (expr,)]
     return found[0] if len(found) == 1 else expr
+
+
+def _is_content(expr: Expr) -> bool:
+    """Whether a key is made of all that is in a value: `tuple(ids.tolist())`, `sha256(data).hexdigest()`."""
+    return any(node[0] == m.ATTR and node[2] in ("tolist", "tobytes", "hexdigest", "digest") for node in nodes(expr))
 
 
 def _says_nothing(expr: Expr) -> bool:

@@ -179,8 +179,9 @@ class FileReleases:
             if fresh or (value[0] != m.CONST and target not in nodes(value)):
                 (self.made if fresh else self.taken).add((self._owners.get(id(function), ""), target[2]))
         if target[0] == m.NEW:
-            for item in target[3]:
-                self._assigned(function, item, (m.TEXT,), tests)
+            paired = value[0] == m.NEW and len(value[3]) == len(target[3])
+            for item, part in zip(target[3], value[3] if paired else [(m.TEXT,)] * len(target[3]), strict=True):
+                self._assigned(function, item, part, tests)
         elif target[0] == m.ITEM and target[2][0] == m.SLICE:
             self._note(target[1], function)
         elif target[0] in (m.ATTR, m.NAME) and function.name not in _FIRST:

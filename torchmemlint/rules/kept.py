@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ..facts import model as m
 from ..facts.holders import FIXED, FRESH, IDENTITY, THREAD, UNSURE
 from ..facts.kept import kept_in_containers
 from ..facts.places import last_part
 from ..facts.thread_locals import is_thread_local, one_for_each
 from ..facts.unreleased import is_asked, may_be_asked, methods_of
 from ..facts.values import Class, Obj
+from ..facts.walk import nodes, statements
 from ..finding import Confidence, Remedy, Retains
 from . import Report, retained
 
@@ -79,6 +81,8 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
         return 0  # who made them keeps them anyway
     if retention.holder.kind == "attribute" and retention.remade:
         return 0  # its object is made anew in each round, and goes with the round
+    if _replaces(store):
+        return 0
     weight = retention.weight
     if not _from_outside(retention):
         if retention.holder.kind in ("attribute", "closure"):
@@ -103,6 +107,16 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
         each_thread = retention.how == "keyed" and store.key_kind == THREAD
         weight = min(weight, 2 if each_thread or _periodic(retention.function) else 1)
     return weight
+
+
+def _replaces(store: Store) -> bool:
+    """`states[key] = step(x, states[key])`: the entry is there already."""
+    if store.how != "keyed" or (isinstance(store.owner, Obj) and "$default" in store.owner.fields):
+        return False
+    for statement, _ in statements(store.frame.facts.body):
+        if statement[0] == m.ASSIGN and statement[1] == store.site:
+            return any(target[0] == m.ITEM and target in nodes(statement[3]) for target in statement[2])
+    return False
 
 
 def _of_futures(evidence: Evidence, retention: Retention) -> bool:
