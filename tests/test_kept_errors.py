@@ -237,7 +237,7 @@ class Lazy:
 AGAIN = {
     "itself": ("self._error", "self._error = error  # TML307"),
     "a fresh one from it": ("RuntimeError(str(self._error))", "self._error = error"),
-    "without its frames": ("self._error", "self._error = error.with_traceback(None)"),
+    "without its frames": ("self._error.with_traceback(None)", "self._error = error"),
     "its text": ("OSError(self._error)", "self._error = str(error)"),
 }
 

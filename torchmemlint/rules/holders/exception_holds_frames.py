@@ -97,10 +97,14 @@ def check(evidence: Evidence) -> Iterator[Report]:
                 confidence=Confidence.MEDIUM,
                 value="an exception with its frames",
                 holder=kept.holder,
-                release="keep `str(error)` or `traceback.format_exc()` instead of the exception",
+                release="raise a new error each time, from what `str(error)` said"
+                if again
+                else "keep `str(error)` or `traceback.format_exc()` instead of the exception",
                 retains=Retains.GROWING if kept.grows or again else Retains.HELD,
                 related=() if kept.stored < 0 else ((kept.stored, "put away here"),),
-                remedy=Remedy("call-on-stored", "with_traceback(None)", sure=False) if kept.stored < 0 else None,
+                remedy=Remedy("call-on-stored", "with_traceback(None)", sure=False)
+                if kept.stored < 0 and not again  # what is raised again gets new frames
+                else None,
             )
 
 
