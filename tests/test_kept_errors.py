@@ -213,3 +213,53 @@ def test_errors_that_are_filed(case: str) -> None:
 @pytest.mark.parametrize("case", NOT_FILED)
 def test_errors_that_are_not_filed(case: str) -> None:
     check(WORK + "\n".join(line[8:] for line in NOT_FILED[case].splitlines()))
+
+
+RAISED_AGAIN = """
+class Lazy:
+    def __init__(self, build):
+        self._build, self._model, self._error = build, None, None
+
+    def get(self):
+        if self._error is not None:
+            raise {raised}
+        if self._model is None:
+            try:
+                self._model = self._build()
+            except OSError as error:
+                {stored}
+                raise
+        return self._model
+
+    def __call__(self, x):
+        return self.get()(x)
+"""
+AGAIN = {
+    "itself": ("self._error", "self._error = error  # TML307"),
+    "a fresh one from it": ("RuntimeError(str(self._error))", "self._error = error"),
+    "without its frames": ("self._error.with_traceback(None)", "self._error = error"),
+    "its text": ("OSError(self._error)", "self._error = str(error)"),
+}
+
+
+@pytest.mark.parametrize(("raised", "stored"), AGAIN.values(), ids=AGAIN)
+def test_raised_again(raised: str, stored: str) -> None:
+    check(RAISED_AGAIN.format(raised=raised, stored=stored))
+
+
+def test_handed_over_and_raised_once() -> None:
+    check("""
+    class Worker:
+        def __init__(self, model):
+            self.model, self._error = model, None
+
+        def run(self, path):
+            try:
+                self.rows = open(path).readlines()
+            except OSError as error:
+                self._error = error
+
+        def join(self):
+            if self._error is not None:
+                raise self._error
+    """)

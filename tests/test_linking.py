@@ -276,6 +276,98 @@ def main(loader):
         keeper.run(loader)
 """,
     },
+    "functions given to a bus that keeps them": {
+        "bus.py": """
+_handlers = {}
+
+def on(event, handler):
+    _handlers.setdefault(event, []).append(handler)
+
+def off(event, handler):
+    _handlers[event].remove(handler)
+
+class Dispatcher:
+    def __init__(self):
+        self.callbacks = []
+
+    def connect(self, function):
+        self.callbacks.append(function)
+
+dispatcher = Dispatcher()
+""",
+        "sessions.py": """
+import functools
+import torch
+from bus import dispatcher, on
+
+class Session:
+    def __init__(self):
+        self.model = torch.nn.Linear(64, 64)
+        on("reload", self.reload)  # TML314
+
+    def reload(self, state):
+        self.model.load_state_dict(state)
+
+    @torch.no_grad()
+    def run(self, x):
+        return self.model(x).mean().item()
+
+def evaluate(x):
+    model = torch.nn.Linear(64, 64)
+    dispatcher.connect(lambda: model.zero_grad())  # TML314
+    with torch.no_grad():
+        return model(x).sum().item()
+
+def calibrate(x):
+    reference = x * 2
+    on("report", functools.partial(torch.dist, reference))  # TML314
+    return reference.mean().item()
+
+def profile(x):
+    total = x.sum().item()
+    dispatcher.connect(lambda: print(total))
+    return total
+
+def main(n):
+    for i in range(n):
+        Session().run(torch.randn(8, 64))
+        evaluate(torch.randn(8, 64))
+        calibrate(torch.randn(8, 64))
+        profile(torch.randn(8, 64))
+""",
+        "once.py": """
+import torch
+from bus import dispatcher, off, on
+
+class App:
+    def __init__(self):
+        self.model = torch.nn.Linear(64, 64)
+        on("reload", self.reload)
+
+    def reload(self, state):
+        self.model.load_state_dict(state)
+
+class Job:
+    def __init__(self):
+        self.model = torch.nn.Linear(64, 64)
+        on("tick", self.tick)
+
+    def tick(self):
+        self.model.zero_grad()
+
+    def close(self):
+        off("tick", self.tick)
+
+app = App()
+
+def main(n):
+    model = torch.nn.Linear(64, 64)
+    dispatcher.connect(lambda: model.zero_grad())
+    for i in range(n):
+        job = Job()
+        job.close()
+""",
+    },
     "a decorator that remembers for ever": {
         "caching.py": """
 import functools

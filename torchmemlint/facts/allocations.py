@@ -11,7 +11,7 @@ from .exits import left_before
 from .kept import drained
 from .model import Expr, Site, Stmt
 from .program import Place, Program, expressions, statements, targets, text
-from .walk import calls, calls_of, last_name, nodes
+from .walk import calls, calls_of, last_name, loops, nodes
 
 _RAW = {
     "caching_allocator_alloc": ("caching_allocator_delete",),
@@ -36,6 +36,7 @@ _BUFFERS = frozenset(
     """mem_alloc mem_alloc_pitch managed_empty managed_zeros pagelocked_empty pagelocked_zeros to_device device_array
     device_array_like pinned_array mapped_array asarray array zeros empty full arange alloc to_gpu""".split()
 )
+_OF_NUMBA = frozenset("to_device device_array device_array_like pinned_array mapped_array".split())
 _LIBRARIES = ("pycuda", "cupy", "numba.cuda", "cuda")
 _ONCE = ("__init__", "setup", "build", "allocate", "init", "load", "create", "prepare", "__enter__", "warmup", "reset")
 _COUNTED = frozenset("number index idx i step iteration frame request id uid job task sample token epoch".split())
@@ -53,9 +54,24 @@ def not_freed(program: Program) -> Iterator[Slip]:
             else:
                 yield from _left_early(place, name)
                 yield from _overwritten(program, place, name)
+    if "defer_cleanup" in program.called:
+        for place in program.places:
+            yield from _deferred(program, place)
     if any(dotted.startswith(_LIBRARIES) for dotted in program.imports.values()):
         for place in program.places:
             yield from _piled(program, place)
+
+
+def _deferred(program: Program, place: Place) -> Iterator[Slip]:
+    """`with cuda.defer_cleanup():` around a loop that allocates: Numba frees nothing before the block ends."""
+    for statement in statements(place.facts.body):
+        deferring = statement[0] == m.WITH and any(last_name(context) == "defer_cleanup" for context, _ in statement[2])
+        for loop, inside in loops(statement[3]) if deferring else ():
+            called = {last_name(call[2]) for one in inside for call in calls_of(one)}
+            called |= {name for one in called for helper in program.by_name.get(one, ()) for name in helper.facts.calls}
+            if not called.isdisjoint(_OF_NUMBA):
+                yield Slip(statement[1], "", loop[1], 2, "deferred")
+                break
 
 
 def _allocates_raw(call: Expr, name: str) -> bool:

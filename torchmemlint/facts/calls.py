@@ -63,7 +63,7 @@ def _call(machine: Machine, frame: Frame, expr: Expr) -> Value:
             if name == "zero_grad":
                 machine.note("zero-grad", site, frame)
             elif name == "setdefault":
-                machine.key_kind = kind_of_key(args[0], positional[0], frame.facts.body) if args and positional else ""
+                machine.key_kind = kind_of_key(args[0], positional[0], frame) if args and positional else ""
             else:
                 machine.note("handler-added", site, frame, [*args, *kwargs.values()])
         if name[-1] == "_" and name[-2:] != "__":
@@ -357,7 +357,12 @@ def enter_context(machine: Machine, frame: Frame, value: Value, inside: Callable
                 call_method(machine, frame, atom, "__exit__", [LIGHT, LIGHT, LIGHT], {}, site)
                 frame.dead = dead
             return
+    outer = machine.grad
     inside(value if value and type(value[0]) is Obj else UNKNOWN)
+    for atom in value:
+        if type(atom) is Obj and "$stack" in atom.fields:
+            machine.grad = outer
+            call_method(machine, frame, atom, "close", [], {}, site)
 
 
 # -- in place -------------------------------------------------------------------------------------

@@ -338,6 +338,10 @@ def call(machine: Machine, frame: Frame, dotted: str, args: list[Value], kwargs:
         return (Light("handle"),)
     if dotted in _NEW_EACH_TIME:
         return (COUNT,)
+    if dotted in _STACKS:
+        stack = machine.allocate(frame, ("stack", site), "list")
+        machine.put(stack.fields, "$stack", LIGHT)
+        return (stack,)
     base, _, tail = dotted.rpartition(".")
     if dotted in ("multiprocessing.pool.ThreadPool", "multiprocessing.dummy.Pool"):
         return (machine.allocate(frame, ("executor", site), "executor"),)
@@ -497,8 +501,28 @@ def end_of_round(machine: Machine, frame: Frame, loop: Stmt) -> None:
         what, weight = heavy(machine, frame.vars.get(name, UNKNOWN))
         if what in ("tensor", "array") and weight > 1 and not _dropped_before(body, waits, name):
             kept[name] = (what, weight)
-    if kept:
-        machine.note("kept-while-waiting", waits[1], frame, (kept, machine.context))
+    awaited = _awaited(machine, frame, loop, body) if not kept else {}
+    if kept or awaited:
+        machine.note("kept-while-waiting", waits[1], frame, (kept, awaited, machine.context))
+
+
+def _awaited(machine: Machine, frame: Frame, loop: Stmt, body: tuple[Stmt, ...]) -> dict[str, Obj]:
+    """The names that the last item of a queue has at the end of a round, where nothing is in the queue yet: threads
+    are started before they are given something."""
+    got = [(loop[2], loop[3][3][0][1])] if loop[0] == m.FOR and _is_iter_of_get(loop[3]) else []
+    let_go: list[Expr] = []
+    for statement in statements(body):
+        if statement[0] == m.ASSIGN and statement[3][0] == m.CALL and _blocks(statement[3]):
+            got += [(target, statement[3][2][1]) for target in statement[2]]
+        else:
+            let_go += statement[2] if statement[0] == m.DELETE else targets(statement)
+    return {
+        name[1]: queue
+        for name, expr in got
+        if name[0] == m.NAME and name not in let_go
+        for queue in machine.eval(frame, expr)
+        if type(queue) is Obj and queue.kind == "queue"
+    }
 
 
 def _blocks(call: Expr) -> bool:
@@ -587,6 +611,7 @@ _HANDLES = frozenset(
     cv2.VideoCapture decord.VideoReader av.open pyarrow.memory_map pyarrow.OSFile safetensors.safe_open mmap.mmap
     tifffile.TiffFile openslide.OpenSlide fitz.open nibabel.load xarray.open_dataset""".split()
 )
+_STACKS = ("contextlib.ExitStack", "contextlib.AsyncExitStack")  # lists of what is to be closed
 _NEW_EACH_TIME = frozenset(
     """uuid.uuid1 uuid.uuid4 uuid.uuid7 time.time time.time_ns time.perf_counter time.perf_counter_ns time.monotonic
     secrets.token_hex secrets.token_urlsafe""".split()
@@ -614,6 +639,8 @@ def light_method(atom: Any, name: str) -> Value:
     what = getattr(atom, "what", "")
     if what in ("array", "generator") and name in _ARRAY_METHODS:
         return (Light("array"),)
+    if what == "handle" and name in ("reshape", "view", "ravel", "transpose"):
+        return (atom,)  # of a memory map
     if what == "handle" and name == "read":
         return (Light("bytes"),)
     return (atom,) if atom == COUNT else LIGHT

@@ -144,17 +144,31 @@ def _made(program: Program) -> Iterator[Slip]:
                 if last_name(call[2]) != "make_context":
                     continue
                 names = [last_name(target) for target in targets(statement)]
+                own = all(target[0] == m.NAME for target in targets(statement)) and not _goes_on(place, names)
                 gone = any(
                     found[2][0] == m.ATTR
                     and found[2][2] in ("pop", "detach")
                     and (last_name(found[2][1]) in names or last_name(found[2][1]) == "Context")
-                    for other in program.places
+                    for other in ([place] if own and names else program.places)
                     for found in calls(other.facts.body)
                 )
                 if not gone and statement[0] != m.RETURN:
                     yield Slip(call[1], names[0] if names else "the context", -1, 3, "made")
                 elif gone and statement[0] == m.ASSIGN:
                     yield from _lost_when_raised(program, place, statement, call)
+
+
+def _goes_on(place: Place, names: list[str]) -> bool:
+    """Whether a local is given to somebody, returned, or put away: others may pop it."""
+    for statement in statements(place.facts.body):
+        given = [part for call in calls_of(statement) for part in (*call[3], *(value for _, value in call[4]))]
+        if statement[0] in (m.RETURN, m.ASSIGN, m.GLOBAL):
+            given += [part for part in statement[-1:] if type(part) is tuple]
+        if statement[0] == m.GLOBAL or any(
+            node[0] == m.NAME and node[1] in names for part in given for node in walk.nodes(part)
+        ):
+            return True
+    return bool(place.facts.inner)
 
 
 def _lost_when_raised(program: Program, place: Place, made: Stmt, call: Expr) -> Iterator[Slip]:

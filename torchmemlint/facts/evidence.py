@@ -23,6 +23,7 @@ from .releases import Releases, fills_up
 from .relevance import says_evaluation
 from .unreleased import methods_of
 from .values import ATTACHED, DEPENDS, FEW, FREE, SCALAR, Class, Obj, Tensor
+from .ways_out import LeftBehind, left_behind
 
 _REPEATS = ("loop", "call")  # kinds of loops whose rounds are steps
 
@@ -56,6 +57,7 @@ class Retention(NamedTuple):
     weight: int
     related: tuple[tuple[Site, str], ...]
     store_event: Store
+    left: LeftBehind | None = None  # the way out of a function on which an entry stays that the others take out
 
 
 class Evidence:
@@ -213,7 +215,9 @@ class Evidence:
             growing = [loop for loop in repeats if loop in _older(store, since)]
         else:
             growing = repeats
-        uncovered = [loop for loop in growing if not self._covered(store, loop, graph)]
+        resets = self._resets.get((id(store.owner), store.key), ())
+        left = left_behind(self.machine, self.releases, store, resets) if resets and growing else None
+        uncovered = [loop for loop in growing if left or not self._covered(store, loop, graph)]
         if uncovered and store.how == "grow" and fills_up(store.frame.facts, last_part(holder.text)):
             return
         growing = _beyond_a_step(store, uncovered, repeats)
@@ -262,6 +266,7 @@ class Evidence:
             weight=weight,
             related=_trail_notes(store),
             store_event=store,
+            left=left,
         )
 
     def _with_new_graphs(self, loops: list[Loop], origins: list[Any]) -> list[Loop]:
@@ -513,7 +518,7 @@ def _differentiates(frame: Frame | None) -> bool:
     return False
 
 
-def _rank(retention: Retention) -> tuple[bool, int, bool, bool, int, bool]:
+def _rank(retention: Retention) -> tuple[bool, int, bool, bool, int, bool, bool]:
     return (
         retention.growing,
         retention.weight,
@@ -521,6 +526,7 @@ def _rank(retention: Retention) -> tuple[bool, int, bool, bool, int, bool]:
         retention.training,
         len(retention.loops),
         retention.store_event.key_kind in (FRESH, IDENTITY),
+        any(loop.kind == "loop" for loop in retention.loops),
     )
 
 

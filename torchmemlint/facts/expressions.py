@@ -233,7 +233,7 @@ def bind_item(machine: Machine, frame: Frame, target: Expr, value: Value, site: 
             stored = machine.store(frame, atom, "*", value, how, site)
             machine.put(atom.fields, "*", machine.join(atom.fields.get("*", UNKNOWN), stored))
         else:
-            machine.key_kind = kind_of_key(index, target[2], frame.facts.body)
+            machine.key_kind = kind_of_key(index, target[2], frame)
             if "$weak" in atom.fields and refers_to(machine, value, index):
                 machine.note("weak-held", site, frame, (atom, index))
             machine.grow(frame, atom, value, site, "*", "keyed")

@@ -256,21 +256,55 @@ def _targets(body: tuple[Stmt, ...]) -> Iterator[Expr]:
 def keeping_classes(facts: FileFacts) -> Keeping:
     """The classes of a file whose objects keep what they are made with: dataclasses and the like, and those whose
     constructor puts a parameter on the object."""
-    found: Keeping = {}
-    for cls in facts.classes:
-        init = cls.methods.get("__init__")
-        if init is None:
-            declared = [s for s in facts.functions[cls.body].body if s[0] == m.ANNOTATE and s[2][0] == m.NAME]
-            found[cls.name] = [(s[2][1], s[3] != (m.NAME, "str")) for s in declared]
-        else:
-            function = facts.functions[init]
-            put = {
-                s[3][1]
-                for s, _ in statements(function.body)
-                if s[0] == m.ASSIGN and s[3][0] == m.NAME and any(target[0] == m.ATTR for target in s[2])
-            }
-            found[cls.name] = [(param.name, param.name in put) for param in function.params[1:]]
-    return found
+    return {cls.name: kept_parts(facts, cls) for cls in facts.classes}
+
+
+def kept_parts(facts: FileFacts, cls: ClassFacts) -> list[tuple[str, bool]]:
+    """What the objects of a class are made with, and whether they keep it."""
+    init = cls.methods.get("__init__")
+    if init is None:
+        declared = [s for s in facts.functions[cls.body].body if s[0] == m.ANNOTATE and s[2][0] == m.NAME]
+        return [(s[2][1], s[3] != (m.NAME, "str")) for s in declared]
+    function = facts.functions[init]
+    put = {
+        s[3][1]
+        for s, _ in statements(function.body)
+        if s[0] == m.ASSIGN and s[3][0] == m.NAME and any(target[0] == m.ATTR for target in s[2])
+    }
+    return [(param.name, param.name in put) for param in function.params[1:]]
+
+
+def called_in_clauses(facts: FileFacts) -> set[str]:
+    """The names that `except` clauses call."""
+    clauses = (clause for function in facts.functions for one in tries(function) for _, _, clause in one[3])
+    return {call[2][1] for clause in clauses for call in calls(clause) if call[2][0] == m.NAME}
+
+
+def raised_again(program: Program, kept: Kept) -> bool:
+    """Whether the function that puts an exception away, or one that calls it, raises it again the next time: each time
+    it adds the frames on its way to those that the exception has already."""
+    own = kept.function
+    for place in program.places:
+        if place.facts is not own and own.name not in place.facts.calls:
+            continue
+        stands_for: dict[Expr, Expr] = {
+            target: one[3]
+            for one, _ in statements(place.facts.body)
+            if one[0] == m.ASSIGN and one[3][0] in (m.ATTR, m.ITEM, m.CALL)
+            for target in one[2]
+        }
+        for one, _ in statements(place.facts.body):
+            raised: Expr = one[2] if one[0] == m.RAISE and one[2] is not None else (m.TEXT,)
+            if _stored_in(stands_for.get(raised, raised)) == kept.holder:
+                return True
+    return False
+
+
+def _stored_in(value: Expr) -> str:
+    """`self.errors` of `self.errors[key]` and `self.errors.get(key)`."""
+    looked_up = value[0] == m.CALL and value[2][0] == m.ATTR and value[2][2] == "get"
+    place = value[2][1] if looked_up else value
+    return _text(place) if place[0] in (m.ATTR, m.ITEM, m.NAME) else ""
 
 
 def _type_names(caught: Expr | None) -> list[str]:

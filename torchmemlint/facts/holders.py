@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from . import knowledge
 from . import model as m
+from .arguments import argument
 from .values import CONTAINERS, COUNT, IDENT, Bound, Const, Function, Obj, Partial, Tensor, Value
 from .walk import heads, nodes, statements
 
 if TYPE_CHECKING:
     from .events import Loops
+    from .machine import Frame
     from .model import Expr, Stmt
 
 _DEPTH = 4
@@ -121,11 +123,18 @@ _FIXED_WORDS = frozenset(
 )
 
 
-def kind_of_key(value: Value, expr: Expr, body: tuple[Stmt, ...] = ()) -> str:
+def kind_of_key(value: Value, expr: Expr, frame: Frame | None = None) -> str:
     """What sort of key `container[key] = x` stores under, by its value and, more weakly, by its name.
 
-    `body` is the function that it stands in: `key = (length, offset)` says more than the name `key`.
+    `frame` is where it stands: `key = (length, offset)` says more than the name `key`, and so does what a caller
+    gives for it.
     """
+    while frame is not None and frame.caller is not None and _says_nothing(expr):
+        given = argument(frame, expr[1])
+        if given is None:
+            break
+        expr, frame = given, frame.caller
+    body = () if frame is None else frame.facts.body
     thread = _of_thread(expr, body)
     if thread:
         return thread
@@ -133,10 +142,12 @@ def kind_of_key(value: Value, expr: Expr, body: tuple[Stmt, ...] = ()) -> str:
     if expr[0] == m.ARITH and expr[1] == "Modulo":
         return FIXED  # a ring
     if expr[0] == m.NEW and expr[3]:
-        return _kind_of_parts(value, expr, body)
+        return _kind_of_parts(value, expr, frame)
     known = _kind_of_value(value)
     if known:
         return known
+    if _is_content(expr):
+        return FRESH
     if expr[0] == m.CALL:
         name = expr[2][-1] if expr[2][0] in (m.NAME, m.ATTR) else ""
         if name in ("id", "uuid4", "uuid1", "token_hex", "perf_counter", "time", "data_ptr"):
@@ -181,19 +192,28 @@ def _of_thread(expr: Expr, body: tuple[Stmt, ...]) -> str:
 
 def _assigned(expr: Expr, body: tuple[Stmt, ...]) -> Expr:
     """What a name that says nothing of itself was bound to in the function."""
-    if expr[0] != m.NAME or "key" not in expr[1].lower():
+    if not _says_nothing(expr):
         return expr
     found = [s[3] for s, _ in statements(body) if s[0] == m.ASSIGN and s[2] == (expr,)]
     return found[0] if len(found) == 1 else expr
 
 
-def _kind_of_parts(value: Value, expr: Expr, body: tuple[Stmt, ...]) -> str:
+def _is_content(expr: Expr) -> bool:
+    """Whether a key is made of all that is in a value: `tuple(ids.tolist())`, `sha256(data).hexdigest()`."""
+    return any(node[0] == m.ATTR and node[2] in ("tolist", "tobytes", "hexdigest", "digest") for node in nodes(expr))
+
+
+def _says_nothing(expr: Expr) -> bool:
+    return bool(expr[0] == m.NAME and (expr[1] == "k" or "key" in expr[1].lower()))
+
+
+def _kind_of_parts(value: Value, expr: Expr, frame: Frame | None) -> str:
     """A tuple is as fresh as its freshest part."""
     tuples = [atom for atom in value if type(atom) is Obj and atom.kind in CONTAINERS]
     kinds = set()
     for index, item in enumerate(expr[3]):
         part = tuple(atom for obj in tuples for atom in obj.fields.get(f"[{index}]", ()))
-        kinds.add(kind_of_key(part, item, body))
+        kinds.add(kind_of_key(part, item, frame))
     return next(kind for kind in (IDENTITY, FRESH, UNSURE, FIXED) if kind in kinds)
 
 

@@ -12,12 +12,12 @@ from .events import Plain
 from .items import is_item
 from .machine import Frame, Machine
 from .memo import made_once
-from .model import FunctionFacts, Site
+from .model import CALLS_PER_STATEMENT, FunctionFacts, Site
 from .places import Holder, describe, last_part
 from .program import Program, names_in, statements, targets
 from .undrained import method_not_called
 from .values import Bound, Class, Const, Function, Obj, constant
-from .walk import calls, heads, last_name, nodes
+from .walk import calls, heads, last_name, loops, nodes
 
 _BUILDERS = ("__init__", "__post_init__", "setup", "__setstate__", "<module>")
 
@@ -61,13 +61,15 @@ def _retention(machine: Machine, note: Plain, kept: Kept) -> WorkerRetention | N
     wide = is_module_level(top)
     if holder.kind == "local" and isinstance(top, Frame) and not _in_task(top, note.frame, kept.context.site):
         holder = holder._replace(kind="closure")  # of what the worker was given: it has a copy for as long as it lives
-    if holder.kind not in ("attribute", "global", "class", "closure"):
+    if holder.kind == "local" and _during_the_pass(note, kept):
+        holder = holder._replace(kind="generator")
+    if holder.kind not in ("attribute", "global", "class", "closure", "generator"):
         return None
     if isinstance(kept.owner, Obj) and kept.owner.kind == "tuple":
         return None
     grows = (
         _grows(kept)
-        and not emptied(machine, kept.owner, kept.key, note.site)
+        and (holder.kind == "generator" or not emptied(machine, kept.owner, kept.key, note.site))
         and not measured(note.frame, holder.text)
         and not within_budget(note.frame.facts)
     )
@@ -110,6 +112,19 @@ def _in_task(place: Frame, running: Frame, started: Site) -> bool:
         if current is place:
             return True
         current = None if current.call_site == started else current.caller
+    return False
+
+
+def _during_the_pass(note: Plain, kept: Kept) -> bool:
+    """Whether a generator opens one file after another, hands out what is in each, and closes none before the end."""
+    facts = note.frame.facts
+    if kept.what != "handle" or not facts.generator:
+        return False
+    for _, inside in loops(facts.body):
+        if any(one[1] <= note.site < one[1] + CALLS_PER_STATEMENT for one in inside):
+            every = [node for one in inside for head in heads(one) for node in nodes(head)]
+            closes = any(node[0] == m.CALL and last_name(node[2]) in _CLOSES for node in every)
+            return not closes and any(node[0] in (m.YIELD, m.YIELD_FROM) for node in every)
     return False
 
 
@@ -236,6 +251,7 @@ def kept_in_containers(machine: Machine, program: Program) -> Iterator[KeptWorke
 
 
 _EMPTY = ("clear", "pop", "popleft", "popitem", "remove", "discard", "difference_update", "intersection_update")
+_CLOSES = ("close", "clear", "pop", "popleft", "pop_all", "aclose", "remove")
 _ENDS = ("close", "terminate", "shutdown", "kill", "deleteLater", "_shutdown_workers")
 
 

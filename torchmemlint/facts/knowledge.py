@@ -121,6 +121,11 @@ REPORTERS: Final = frozenset(
     isnan isfinite update_progress add_image""".split()
 )
 
+OPENERS: Final = frozenset(  # last names of functions that open a file or map it, and leave it open
+    """open File ZipFile memmap Dataset open_file VideoCapture VideoReader memory_map safe_open TiffFile OpenSlide
+    open_dataset""".split()
+)
+
 # Roots of packages whose functions give numbers, strings and the like.
 LIGHT_ROOTS: Final = frozenset(
     """numpy np math os sys time random json re logging pathlib datetime argparse warnings string glob shutil

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from . import model as m
 from .contexts import is_module_level, root
 from .holders import captured, heavy_objects, made_in
 from .knowledge import CLOSERS
 from .places import describe, last_part
+from .program import statements
 from .unreleased import is_asked, methods_of, methods_that
 from .values import FEW, SCALAR, Bound, Class, Function, Obj, Partial, Value
 
@@ -16,26 +18,33 @@ if TYPE_CHECKING:
     from .events import Plain
     from .machine import Frame, Machine
     from .model import Site
+    from .program import Program
     from .releases import Releases
 
 
 class Listening(NamedTuple):
-    """An object that a list of listeners keeps."""
+    """What a list of listeners keeps."""
 
     site: Site
-    name: str  # of its class
+    what: str  # in words
     registry: str
     store: Site
 
 
-def kept_as_listeners(machine: Machine, releases: Releases) -> Iterator[Listening]:
+def kept_as_listeners(machine: Machine, releases: Releases, program: Program) -> Iterator[Listening]:
     """Objects with tensors or models of their own, made and done with in a loop, that a listener's list which was
-    there before has by their methods."""
+    there before has by their methods; and functions that keep what their maker had at hand."""
     said: set[Site] = set()
     for note in machine.plain:
         if note.kind != "listener":
             continue
         owner, key, value = note.detail
+        site = next((one for one in (note.site, *reversed(note.trail)) if machine.is_home(one)), None)
+        if site is not None and site not in said and not machine.is_home(note.site):
+            what = _carried(machine, note, value)
+            if what and is_module_level(root(owner)) and not _may_be_forgotten(machine, releases, program, note, site):
+                said.add(site)
+                yield Listening(site, what, describe(owner, key, machine).text, note.site)
         for obj in _subscribers(value):
             site = _own_line(machine, obj, note)
             if site is None or site in said or not isinstance(obj.cls, Class) or not _outlived(obj, owner):
@@ -45,7 +54,9 @@ def kept_as_listeners(machine: Machine, releases: Releases) -> Iterator[Listenin
             if _is_taken_out(machine, owner, obj) or _may_be_taken_out(machine, releases, owner, key, obj):
                 continue
             said.add(site)
-            yield Listening(site, obj.cls.facts.name, describe(owner, key, machine).text, note.site)
+            yield Listening(
+                site, f"this {obj.cls.facts.name} by its method", describe(owner, key, machine).text, note.site
+            )
 
 
 def _subscribers(value: Value) -> Iterator[Obj]:
@@ -58,6 +69,38 @@ def _subscribers(value: Value) -> Iterator[Obj]:
             continue
         if type(atom) is Bound or any(obj in part for _, part in captured(atom)):
             yield obj
+
+
+def _carried(machine: Machine, note: Plain, value: Value) -> str:
+    """What a function that is not a method of an object keeps, of what was made in this round of a loop."""
+    if not any(loop.kind == "loop" for loop in note.loops):
+        return ""
+    tensors, models = False, False
+    for atom in value:
+        parts: list[Value] = []
+        if type(atom) is Partial:
+            parts = [*atom.args, *(part for _, part in atom.kwargs)]
+        elif type(atom) is Function and atom.facts.owner < 0 and atom.frame.receiver is None:
+            parts = [part for _, part in captured(atom)]
+        elif type(atom) is Bound and type(atom.receiver) is Obj and atom.receiver.kind == "module":
+            parts = [(atom.receiver,)]
+        for part in parts:
+            models = models or any(made_in(obj, note.loops) for obj in heavy_objects(part))
+            tensors = tensors or any(t.weight > 1 and t.size not in (SCALAR, FEW) for t in machine.reach(part))
+    return "a model by this function" if models else "a tensor by this function" if tensors else ""
+
+
+def _may_be_forgotten(machine: Machine, releases: Releases, program: Program, note: Plain, site: Site) -> bool:
+    """Whether something empties the list, takes listeners out of it where the file says so, or the call that puts one
+    there gives something back that may."""
+    owner, key, _ = note.detail
+    if any(type(reset.owner) is Obj and reset.owner is owner for reset in machine.resets):
+        return True
+    removing = releases.of(last_part(describe(owner, key, machine).text))
+    if not removing.isdisjoint(program.called):
+        return True
+    alone = {one[2][1] for place in program.places for one in statements(place.facts.body) if one[0] == m.EXPR}
+    return site not in alone
 
 
 def _own_line(machine: Machine, obj: Obj, note: Plain) -> Site | None:
@@ -77,7 +120,10 @@ def _outlived(obj: Obj, owner: Any) -> bool:
 
 
 def _is_done_with(machine: Machine, obj: Obj) -> bool:
-    """Whether it is closed, or has trained something, in the round in which it was made."""
+    """Whether it is closed, or has trained something, in the round in which it was made, or nobody but a variable has
+    it: the next round makes another one."""
+    if obj not in machine.given_away and (obj.home is None or not isinstance(obj.home[0], Obj)):
+        return True
     return not CLOSERS.isdisjoint(machine.asked.get(obj, ())) or any(loop.backward for loop in obj.birth)
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import model as m
+from .arguments import argument
 from .machine import Frame
 from .model import Expr
 from .program import statements, targets, text
-from .walk import calls, heads, nodes
+from .walk import heads, nodes
 
 _COUNTERS = ("range", "count", "enumerate")
 
@@ -26,7 +27,7 @@ def made_once(frame: Frame) -> bool:
             filled |= {text(target[1] if target[0] == m.ITEM else target) for target in targets(statement)}
         for holder, key in asked.items():
             stays = "." in holder or holder.isupper()
-            if stays and holder in filled and (key is None or not _is_counted(current, key)):
+            if stays and holder in filled and (key is None or not is_counted(current, key)):
                 return True
         current = current.caller
     return False
@@ -44,7 +45,7 @@ def _asks(test: Expr) -> Iterator[tuple[str, Expr | None]]:
         yield text(test[2][1]), test[3][0]
 
 
-def _is_counted(frame: Frame, key: Expr) -> bool:
+def is_counted(frame: Frame, key: Expr) -> bool:
     """Whether a key is the number of a round, here or where it is handed over."""
     current: Frame | None = frame
     while current is not None and key[0] == m.NAME:
@@ -52,18 +53,8 @@ def _is_counted(frame: Frame, key: Expr) -> bool:
             if statement[0] == m.FOR and any(key == part for part in nodes(statement[2])):
                 over = statement[3]
                 return bool(over[0] == m.CALL and over[2][-1] in _COUNTERS)
-        params = [param.name for param in current.facts.params]
-        if key[1] not in params or current.caller is None:
-            return False
-        index, site = params.index(key[1]), current.call_site
-        call = next((call for call in calls(current.caller.facts.body) if call[1] == site), None)
-        if call is None:
-            return False
-        given = dict(call[4]).get(key[1])
-        if given is None:
-            index -= params[:1] == ["self"]
-            given = call[3][index] if 0 <= index < len(call[3]) else None
-        if given is None:
+        given = argument(current, key[1])
+        if given is None or current.caller is None:
             return False
         current, key = current.caller, given
     return False

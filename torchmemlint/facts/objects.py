@@ -31,6 +31,7 @@ from .values import (
     Function,
     Light,
     Method,
+    Mode,
     Module,
     Obj,
     Opaque,
@@ -253,6 +254,8 @@ def _empty(machine: Machine, obj: Obj) -> None:
 def _container_method(
     machine: Machine, frame: Frame, obj: Obj, name: str, args: list[Value], kwargs: Kwargs, site: Site
 ) -> Value:
+    if "$stack" in obj.fields:
+        return _stack_method(machine, frame, obj, name, args, kwargs, site)
     if name in _GROW:
         return _grow(machine, frame, obj, name, args, kwargs, site)
     if name == "setdefault":
@@ -296,6 +299,25 @@ def _container_method(
     if obj.unknown:
         machine.escape(tuple(atom for value in args for atom in value))
     return LIGHT
+
+
+def _stack_method(
+    machine: Machine, frame: Frame, obj: Obj, name: str, args: list[Value], kwargs: Kwargs, site: Site
+) -> Value:
+    """An `ExitStack` keeps what was entered until it is left itself."""
+    if name in ("close", "aclose", "pop_all"):
+        machine.reset(frame, obj, "*", "clear")
+        _empty(machine, obj)
+        return UNKNOWN
+    for atom in args[0] if name == "enter_context" and args else ():
+        if type(atom) is Mode:  # until the stack is left, see `calls.enter_context`
+            machine.entered.add(atom.site)
+            machine.grad = atom.grad
+            return LIGHT
+    if name in ("enter_context", "enter_async_context") and args and all(is_light(value) and value for value in args):
+        machine.grow(frame, obj, args[0], site)
+        return args[0]
+    return unknown_call(machine, frame, (2, (1, "self"), name), args, kwargs, site, receiver=(obj,))
 
 
 def _submodules(machine: Machine, frame: Frame, obj: Obj) -> Value:

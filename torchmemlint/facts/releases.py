@@ -10,6 +10,7 @@ import functools
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from . import knowledge
 from . import model as m
 from .model import Expr, FileFacts, FunctionFacts, Stmt
 from .walk import heads, last_name, nodes, statements
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
 
 _RELEASERS = frozenset("clear pop popleft popitem remove discard get_nowait resize_ truncate trim prune".split())
 JOINS = frozenset("cat concat concatenate stack vstack hstack append".split())
+HANDED_OVER = "__handed_over__"  # a method that empties a place, for others to call
 _POPPERS = ("heappop", "heappushpop", "heapreplace")
+_CONTAINERS = ("list", "dict", "set", "deque", "defaultdict", "OrderedDict")
 _FIRST = frozenset("__init__ __post_init__ __attrs_post_init__ __new__ __setstate__ <module>".split())
 _LETS_GO = ("clear", "reset", "flush", "release", "drain", "prune", "evict", "trim", "purge", "empty", "free")
 _OWN_ATTRIBUTES = (m.ATTR, (m.NAME, "self"), "__dict__")
@@ -36,13 +39,31 @@ class Releases:
         """Gone through when somebody asks: most files have nothing whose release matters."""
         return tuple(outline.releases() for outline in self._outlines)
 
-    def of(self, name: str) -> set[str]:
-        """The functions that empty or replace a place."""
-        return {function for file in self._files for function in file.released.get(name, ())}
+    def of(self, name: str, cls: str = "") -> set[str]:
+        """The functions that empty or replace a place; for an attribute of a class, without those of strangers that
+        empty one of their own."""
+        return {
+            function
+            for file in self._files
+            for function, owners in file.released.get(name, {}).items()
+            if any(self._may_share(file, owner, cls, name) for owner in owners)
+        }
 
-    def measuring(self, name: str) -> set[str]:
-        """The functions that ask for the length of a place."""
-        return {function for file in self._files for function in file.measured.get(name, ())}
+    def measuring(self, name: str, cls: str = "") -> set[str]:
+        """The functions that ask for the length of a place, and do something about it; likewise."""
+        return {
+            function
+            for file in self._files
+            for function, owners in file.measured.get(name, {}).items()
+            if any(self._may_share(file, owner, cls, name) for owner in owners)
+        }
+
+    def _may_share(self, file: FileReleases, owner: str, cls: str, name: str) -> bool:
+        """Whether what a class does to its `self.x` may be done to that of another: it is of the same family, or got
+        the container from somewhere."""
+        if not cls or not owner or (owner, name) not in file.made or (owner, name) in file.taken:
+            return True
+        return owner == cls or self._descends(cls, owner) or self._descends(owner, cls)
 
     def misjudging(self, name: str) -> set[str]:
         """The functions that empty a place only when another one, which does not change with it, has some length."""
@@ -76,9 +97,11 @@ class FileReleases:
     """What one file lets go of."""
 
     def __init__(self, facts: FileFacts) -> None:
-        self.released: dict[str, set[str]] = {}
+        self.released: dict[str, dict[str, set[str]]] = {}  # place -> function -> the classes whose own it is, or ""
+        self.made: set[tuple[str, str]] = set()  # attributes that a class makes itself,
+        self.taken: set[tuple[str, str]] = set()  # ... or is given
         self.sound: dict[str, set[str]] = {}  # likewise, but for what hangs on the length of something else
-        self.measured: dict[str, set[str]] = {}
+        self.measured: dict[str, dict[str, set[str]]] = {}  # likewise
         self.mentioned: set[str] = set()
         self.called: dict[str, bool] = {}  # whether all its calls are for debugging
         self.wholesale: set[str] = set()  # classes, "" for any
@@ -91,15 +114,24 @@ class FileReleases:
             for statement, self._tests in statements(function.body):
                 self._statement(function, statement, self._tests)
 
-    def _note(self, place: Expr | None, function: FunctionFacts) -> None:
+    def _note(self, place: Expr | None, function: FunctionFacts, by: str = "") -> None:
         name = last_name(place)
         if name:
-            self.released.setdefault(name, set()).add(function.name)
+            by = by or function.name
+            functions = self.released.setdefault(name, {})
+            functions.setdefault(by, set()).add(self._owner(place, function))
             others = {other for test in self._tests for other in _other_lengths(test, name)}
             if others:
                 self._lengths.setdefault(name, set()).update(others)
             else:
-                self.sound.setdefault(name, set()).add(function.name)
+                self.sound.setdefault(name, set()).add(by)
+
+    def _owner(self, place: Expr | None, function: FunctionFacts) -> str:
+        """The class whose `self.x`, or part of it, a place is; "" for all else."""
+        while place is not None and place[0] == m.ITEM:
+            place = place[1]
+        own = place is not None and place[0] == m.ATTR and place[1] == (m.NAME, "self")
+        return self._owners.get(id(function), "") if own else ""
 
     def misjudges(self, name: str) -> bool:
         """Whether a release hangs on the lengths of places that no function changes together with this one."""
@@ -123,6 +155,7 @@ class FileReleases:
         elif op == m.IF and any(inner[0] == m.RETURN for inner in statement[3]):
             self._there_already(function, statement[2])
         debugging = any(_is_debugging(test) for test in tests)
+        idle = statement[0] == m.IF and not statement[4] and all(_only_says(one) for one in statement[3])
         mention = self.mentioned.add
         for head in heads(statement):
             for node in nodes(head):
@@ -132,20 +165,25 @@ class FileReleases:
                 elif kind == m.ATTR:
                     mention(node[2])
                     if node[2] in _RELEASERS:
-                        self._note(node[1], function)  # called, or handed over: `add_done_callback(self.tasks.discard)`
+                        self._note(node[1], function)
                 elif kind == m.CALL and len(node) == 5:
                     self._call(function, node)
                     name = last_name(node[2])
                     self.called[name] = debugging and self.called.get(name, True)
-                elif kind == m.COMPARE:
+                elif kind == m.COMPARE and not idle:
                     self._compared(function, node)
 
     def _assigned(self, function: FunctionFacts, target: Expr, value: Expr, tests: tuple[Expr, ...]) -> None:
         if value == _OWN_ATTRIBUTES:  # a name for all of them
             self._replaces(function)
+        if target[0] == m.ATTR and target[1] == (m.NAME, "self"):
+            fresh = value[0] in (m.NEW, m.DICT, m.COMP) or (value[0] == m.CALL and last_name(value) in _CONTAINERS)
+            if fresh or (value[0] != m.CONST and target not in nodes(value)):
+                (self.made if fresh else self.taken).add((self._owners.get(id(function), ""), target[2]))
         if target[0] == m.NEW:
-            for item in target[3]:
-                self._assigned(function, item, (m.TEXT,), tests)
+            paired = value[0] == m.NEW and len(value[3]) == len(target[3])
+            for item, part in zip(target[3], value[3] if paired else [(m.TEXT,)] * len(target[3]), strict=True):
+                self._assigned(function, item, part, tests)
         elif target[0] == m.ITEM and target[2][0] == m.SLICE:
             self._note(target[1], function)
         elif target[0] in (m.ATTR, m.NAME) and function.name not in _FIRST:
@@ -158,6 +196,9 @@ class FileReleases:
         callee, arguments = call[2], call[3]
         name = callee[-1] if callee[0] in (m.NAME, m.ATTR) else ""
         owner = callee[1] if callee[0] == m.ATTR else ()
+        for given in (*arguments, *(value for _, value in call[4])):
+            if given[0] == m.ATTR and given[2] in _RELEASERS:  # `weakref.finalize(self, _entries.pop, key)`
+                self._note(given[1], function, HANDED_OVER)
         if name == "setattr":
             self._replaces(function, own=arguments[:1] == ((m.NAME, "self"),))
         elif (name == "__init__" and owner == (m.NAME, "self")) or (name == "update" and owner == _OWN_ATTRIBUTES):
@@ -175,12 +216,22 @@ class FileReleases:
         if test[0] == m.CALL and test[2] == (m.NAME, "len") and test[3]:
             test = test[3][0]
         if test[0] in (m.NAME, m.ATTR):
-            self.measured.setdefault(last_name(test), set()).add(function.name)
+            self._note_measured(test, function)
 
     def _compared(self, function: FunctionFacts, comparison: Expr) -> None:
         for side in (comparison[2], comparison[3]):
             if side[0] == m.CALL and side[2] == (m.NAME, "len") and side[3]:
-                self.measured.setdefault(last_name(side[3][0]), set()).add(function.name)
+                self._note_measured(side[3][0], function)
+
+    def _note_measured(self, place: Expr, function: FunctionFacts) -> None:
+        owners = self.measured.setdefault(last_name(place), {})
+        owners.setdefault(function.name, set()).add(self._owner(place, function))
+
+
+def _only_says(statement: Stmt) -> bool:
+    """Whether a statement tells somebody, and changes nothing: `logger.warning("too many")`."""
+    callee = statement[2][2] if statement[0] == m.EXPR and statement[2][0] == m.CALL else None
+    return callee is not None and last_name(callee) in knowledge.REPORTERS
 
 
 def fills_up(function: FunctionFacts, name: str) -> bool:

@@ -23,12 +23,19 @@ def worth_running(facts: FileFacts) -> set[int]:
     """The functions that a rule could speak about: with a sink of their own, or calling one by that name."""
     worth = {i for i, function in enumerate(facts.functions) if function.flags & _SINKS or _evaluation(function)}
     worth |= {i for i, function in enumerate(facts.functions) if "empty_cache" in function.calls}
+    worth |= {i for i, function in enumerate(facts.functions) if function.generator and _opens(function)}
     worth |= _passes_of_copies(facts) | _makers_of_cycles(facts)
     driving = {i for i, function in enumerate(facts.functions) if function.flags & _DRIVES or _evaluation(function)}
     callers = _callers(facts)
     driving = _with_callers(facts, driving, callers)
     worth |= {i for i in driving if facts.functions[i].flags & m.LOCAL}
     return _with_callers(facts, worth, callers)
+
+
+def _opens(function: FunctionFacts) -> bool:
+    """Whether a function may collect open files: what a generator has is there for a whole pass."""
+    calls = set(function.calls)
+    return "enter_context" in calls or (bool(function.flags & m.LOCAL) and not calls.isdisjoint(knowledge.OPENERS))
 
 
 def loud_constructors(facts: FileFacts) -> set[int]:

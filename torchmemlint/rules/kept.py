@@ -4,14 +4,17 @@ are that nothing empties it, and how value, holder and lifetime are put in words
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..facts.holders import FIXED, FRESH, IDENTITY, THREAD
+from ..facts import model as m
+from ..facts.holders import FIXED, FRESH, IDENTITY, THREAD, UNSURE
 from ..facts.kept import kept_in_containers
 from ..facts.places import last_part
 from ..facts.thread_locals import is_thread_local, one_for_each
 from ..facts.unreleased import is_asked, may_be_asked, methods_of
 from ..facts.values import Class, Obj
+from ..facts.walk import nodes, statements
 from ..finding import Confidence, Remedy, Retains
 from . import Report, retained
 
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from ..facts.events import Store
     from ..facts.evidence import Evidence, Retention
     from ..facts.machine import Frame
+    from ..facts.ways_out import LeftBehind
 
 _ONCE = frozenset("__init__ __post_init__ setup build configure_optimizers prepare_data __init_subclass__".split())
 _PERIODIC = frozenset(
@@ -77,6 +81,8 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
         return 0  # who made them keeps them anyway
     if retention.holder.kind == "attribute" and retention.remade:
         return 0  # its object is made anew in each round, and goes with the round
+    if _replaces(store):
+        return 0
     weight = retention.weight
     entered = _entered(retention)
     outside = [loop for loop in retention.loops if loop in entered.loops or loop.name in ("while", "loader")]
@@ -88,18 +94,32 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
     if updated:
         weight = min(weight, 1)  # `d.update(...)`: mostly the same keys again
     if retention.how == "keyed":
-        few = store.key_kind == FIXED and not evidence.releases.misjudging(last_part(retention.holder.text))
+        few = (
+            store.key_kind == FIXED
+            and not retention.left
+            and not evidence.releases.misjudging(last_part(retention.holder.text))
+        )
         if few or (isinstance(store.owner, Obj) and store.owner.kind != "dict"):
             return 0  # few keys, or the places of a list, which are there already
         if store.key_kind == THREAD and not one_for_each(evidence.program):
             return 0  # a pool has few
-        kinds = (FRESH, FIXED, THREAD)
+        kinds = (FRESH, FIXED, THREAD) if retention.left is None else (FRESH, FIXED, THREAD, UNSURE)
         weight = min(weight, 3 if store.key_kind == IDENTITY else 2 if store.key_kind in kinds else 1)
     if all(loop.kind == "call" for loop in outside):
         each_thread = retention.how == "keyed" and store.key_kind == THREAD
         often = _periodic(retention.function) or _periodic(entered.name)
         weight = min(weight, 2 if each_thread or often else 1)
     return weight
+
+
+def _replaces(store: Store) -> bool:
+    """`states[key] = step(x, states[key])`: the entry is there already."""
+    if store.how != "keyed" or (isinstance(store.owner, Obj) and "$default" in store.owner.fields):
+        return False
+    for statement, _ in statements(store.frame.facts.body):
+        if statement[0] == m.ASSIGN and statement[1] == store.site:
+            return any(target[0] == m.ITEM and target in nodes(statement[3]) for target in statement[2])
+    return False
 
 
 def _of_futures(evidence: Evidence, retention: Retention) -> bool:
@@ -132,9 +152,12 @@ def _in_weak_mapping(owner: Obj | Frame) -> bool:
 
 def _emptied(evidence: Evidence, retention: Retention) -> bool:
     """Whether anything may empty the place, or its size is asked for where it is filled."""
+    if retention.left is not None:
+        return False
     name = last_part(retention.holder.text)
     releases = evidence.releases
-    letting_go = evidence.released_in(retention.store_event) | releases.of(name) - _ONCE
+    owner = retention.holder.owner if retention.holder.kind == "attribute" else ""
+    letting_go = evidence.released_in(retention.store_event) | releases.of(name, owner) - _ONCE
     letting_go = {one for one in letting_go if not releases.is_debugging(one)} - releases.misjudging(name)
     if any(loop.kind == "loop" for loop in retention.loops):  # who could let go in time is in sight
         letting_go = {one for one in letting_go if _may_be_called(evidence, retention, one)}
@@ -142,7 +165,7 @@ def _emptied(evidence: Evidence, retention: Retention) -> bool:
         return True
     if retention.holder.kind == "attribute" and releases.wholesale(retention.holder.owner):
         return True
-    return retention.function in releases.measuring(name)
+    return retention.function in releases.measuring(name, owner)
 
 
 def _may_be_called(evidence: Evidence, retention: Retention, name: str) -> bool:
@@ -226,5 +249,20 @@ def limit(retention: Retention) -> Remedy | None:
 def report(
     retention: Retention, confidence: Confidence, message: str, release: str, remedy: Remedy | None = None
 ) -> Report:
+    """`message` and `release` are for what nothing empties."""
     value = f"{what(retention)} {each(retention)}"
+    if retention.left is not None:
+        return _report_left(retention, retention.left, confidence, value)
     return retained.report(retention, confidence, message, value, release, Retains.GROWING, remedy)
+
+
+def _report_left(retention: Retention, left: LeftBehind, confidence: Confidence, value: str) -> Report:
+    """Of an entry that is taken out on all ways but one."""
+    when = "an error is caught" if left.failed else "the function leaves early"
+    message = (
+        f"{retained.place(retention.holder)} keeps what is put here when {when} before it is taken out: it stays "
+        f"{lifetime(retention)}; take it out in a `finally`"
+    )
+    release = "take the entry out in a `finally`, or on each way out"
+    found = retained.report(retention, confidence, message, value, release, Retains.GROWING)
+    return replace(found, related=((left.site, "it stays on this way"), *found.related))

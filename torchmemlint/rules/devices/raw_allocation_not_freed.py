@@ -7,7 +7,8 @@ where each other one frees only its own; a pointer that a function frees itself,
 but leaves behind where it returns or raises before that; one on an object that
 a larger allocation overwrites; and buffers of PyCUDA, CuPy and Numba that a
 method appends to a list on its object, or puts into a table under a number,
-call after call, where nothing takes them out.
+call after call, where nothing takes them out. So is Numba's `defer_cleanup()`
+around a loop that allocates.
 
 ## Why it retains
 A raw pointer is an integer: nothing is freed when the name goes. An owned
@@ -39,6 +40,7 @@ from ...finding import Confidence, Remedy, Retains
 from .. import Report
 
 if TYPE_CHECKING:
+    from ...facts.devices import Slip
     from ...facts.evidence import Evidence
 
 code = "TML702"
@@ -48,6 +50,9 @@ retains: Retains | None = Retains.GROWING
 
 def check(evidence: Evidence) -> Iterator[Report]:
     for slip in not_freed(evidence.program):
+        if slip.kind == "deferred":
+            yield _deferred(slip)
+            continue
         early, over = slip.kind.startswith("early "), slip.kind.startswith("over ")
         if slip.kind == "piled":
             message = (
@@ -81,3 +86,18 @@ def check(evidence: Evidence) -> Iterator[Report]:
             related=((slip.other, "leaves without it" if early else "allocated here"),) if slip.other >= 0 else (),
             remedy=None if slip.kind == "piled" or early or over else Remedy("free-in-finally", slip.name, sure=False),
         )
+
+
+def _deferred(slip: Slip) -> Report:
+    return Report(
+        site=slip.site,
+        message=(
+            "Numba frees no device memory before this block ends: each round of the loop in it adds its arrays; put "
+            "`defer_cleanup()` around the part of a round that must not be interrupted"
+        ),
+        confidence=Confidence(slip.weight),
+        value="the device arrays of every round",
+        holder="the deallocations that Numba puts off",
+        release="put `defer_cleanup()` into the loop, around what must not be interrupted",
+        related=((slip.other, "allocates in each round"),),
+    )

@@ -8,7 +8,8 @@ in an attribute, a list or a dictionary which nothing empties, itself or by a
 helper that it is given to, when the `try` ran a model, or made tensors one
 attempt after another, or a function that it was given to call did. An exception
 in a global is reported as well where a method of a module, or a function with
-tensors at hand, leads to the clause.
+tensors at hand, leads to the clause; and one that is raised again each time
+somebody asks, since it gets the frames of all who asked.
 
 ## Why it retains
 An exception refers to its traceback, the traceback to every frame between the
@@ -43,6 +44,7 @@ from typing import TYPE_CHECKING
 
 from ...facts import handlers
 from ...facts.at_work import decorated, handed_in, is_called_at_work, reaches_work
+from ...facts.values import Class
 from ...finding import Confidence, Remedy, Retains
 from .. import Report
 
@@ -56,7 +58,7 @@ retains: Retains | None = Retains.HELD
 
 def check(evidence: Evidence) -> Iterator[Report]:
     facts = evidence.facts
-    keeping = handlers.keeping_classes(facts)
+    keeping = _keeping_classes(evidence)
     stored: list[handlers.Kept] = []
     for function in facts.functions:
         tries = handlers.tries(function)
@@ -82,9 +84,9 @@ def check(evidence: Evidence) -> Iterator[Report]:
     for cls in facts.classes:
         stored += handlers.kept_on_exit(facts, cls, keeping)
     for kept in stored:
-        works = _runs_model(evidence, kept) or (
-            kept.process_wide and is_called_at_work(evidence.program, kept.function)
-        )
+        again = handlers.raised_again(evidence.program, kept)
+        works = _runs_model(evidence, kept) or (again and _uses_torch(evidence))
+        works = works or (kept.process_wide and is_called_at_work(evidence.program, kept.function))
         if works and not _emptied(evidence, kept):
             yield Report(
                 site=kept.site,
@@ -95,11 +97,26 @@ def check(evidence: Evidence) -> Iterator[Report]:
                 confidence=Confidence.MEDIUM,
                 value="an exception with its frames",
                 holder=kept.holder,
-                release="keep `str(error)` or `traceback.format_exc()` instead of the exception",
-                retains=Retains.GROWING if kept.grows else Retains.HELD,
+                release="raise a new error each time, from what `str(error)` said"
+                if again
+                else "keep `str(error)` or `traceback.format_exc()` instead of the exception",
+                retains=Retains.GROWING if kept.grows or again else Retains.HELD,
                 related=() if kept.stored < 0 else ((kept.stored, "put away here"),),
-                remedy=Remedy("call-on-stored", "with_traceback(None)", sure=False) if kept.stored < 0 else None,
+                remedy=Remedy("call-on-stored", "with_traceback(None)", sure=False)
+                if kept.stored < 0 and not again  # what is raised again gets new frames
+                else None,
             )
+
+
+def _keeping_classes(evidence: Evidence) -> handlers.Keeping:
+    """The classes of the file, and those that it imports, which keep what they are made with."""
+    found = handlers.keeping_classes(evidence.facts)
+    machine = evidence.machine
+    for name in handlers.called_in_clauses(evidence.facts) & evidence.program.imports.keys():
+        for atom in machine.look_up(machine.module_frame, name) or ():
+            if isinstance(atom, Class):
+                found[name] = handlers.kept_parts(atom.frame.unit.facts, atom.facts)
+    return found
 
 
 def _while_tried_again(kept: handlers.Kept) -> Report:
@@ -136,6 +153,10 @@ def _runs_model(evidence: Evidence, kept: handlers.Kept) -> bool:
     names = set(kept.names) | decorated(evidence.facts, kept.function)
     names |= handed_in(evidence.program, kept.function, kept.names)
     return reaches_work(evidence.program, names, making=kept.grows)
+
+
+def _uses_torch(evidence: Evidence) -> bool:
+    return any(dotted.partition(".")[0] == "torch" for dotted in evidence.program.imports.values())
 
 
 def _emptied(evidence: Evidence, kept: handlers.Kept) -> bool:

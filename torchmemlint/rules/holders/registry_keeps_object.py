@@ -91,15 +91,15 @@ def check(evidence: Evidence) -> Iterator[Report]:
                 release="`removeHandler(...)` in a `finally` when the work is done",
             )
             break
-    for kept in kept_as_listeners(evidence.machine, evidence.releases):
+    for kept in kept_as_listeners(evidence.machine, evidence.releases, evidence.program):
         yield Report(
             site=kept.site,
             message=(
-                f"`{kept.registry}` keeps this {kept.name} by its method for the rest of the process, each one that is "
-                "made, and nothing takes it out; unsubscribe when it is closed, or subscribe a weak reference"
+                f"`{kept.registry}` keeps {kept.what} for the rest of the process, each one that is made, and nothing "
+                "takes it out; unsubscribe when it is done with, or subscribe a weak reference"
             ),
             confidence=Confidence.MEDIUM,
-            value=f"the {kept.name} and all that it owns",
+            value=f"{kept.what}, and all that it refers to",
             holder=kept.registry,
             release="unsubscribe where the object is closed, or keep `weakref.WeakMethod(...)`",
             related=((kept.store, "put there"),) if kept.store != kept.site else (),

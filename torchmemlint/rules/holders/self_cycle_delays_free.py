@@ -23,7 +23,8 @@ collector does not look into. Such an object is never freed.
 - One object lives as long as the program: nothing is to be freed.
 - The callback is a static function, or holds a weak reference.
 - The object has nothing heavy.
-- The program runs the collector itself: `gc.collect()`.
+- The program runs the collector itself, `gc.collect()`, also where it has
+  turned it off with `gc.disable()`: else such objects pile up.
 
 ## How to release it
 Keep the name of the method instead of the method, `weakref.WeakMethod`, or a
@@ -43,11 +44,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...facts.cycles import cycles
+from ...facts.walk import calls
 from ...finding import Confidence, Retains
 from .. import Report
 
 if TYPE_CHECKING:
     from ...facts.evidence import Evidence
+    from ...facts.program import Place, Program
 
 code = "TML315"
 name = "self-cycle-delays-free"
@@ -56,6 +59,7 @@ retains: Retains | None = Retains.DELAYED
 
 def check(evidence: Evidence) -> Iterator[Report]:
     collects = "collect" in evidence.program.called
+    off = _without_collector(evidence)
     for cycle in cycles(evidence.machine):
         if cycle.never:
             yield Report(
@@ -71,16 +75,37 @@ def check(evidence: Evidence) -> Iterator[Report]:
                 retains=Retains.GROWING,
             )
             continue
-        if collects:
+        if collects and not off:
             continue
+        until = "while `gc.disable()` is in force" if off else "until the cyclic collector runs, which counts objects"
         yield Report(
             site=cycle.site,
             message=(
-                f"{cycle.through}: {cycle.what} stays until the cyclic collector runs, which counts objects and not "
-                "bytes; refer to it weakly, or pass what is needed as an argument"
+                f"{cycle.through}: {cycle.what} stays {until}{'' if off else ' and not bytes'}; refer to it weakly, or "
+                "pass what is needed as an argument"
             ),
             confidence=Confidence(cycle.weight),
             value=cycle.what,
             holder=cycle.through,
             release="refer to it weakly (`weakref.WeakMethod`), or pass what is needed as an argument",
+            retains=Retains.GROWING if off else None,
         )
+
+
+def _without_collector(evidence: Evidence) -> bool:
+    """Whether a function turns the collector off for all that it does, and nothing that it calls runs it."""
+    program = evidence.program
+    return any(
+        program.dotted(call[2]) == "gc.disable"
+        for place in program.places
+        if "disable" in place.facts.calls and "collect" not in _reached(program, place)
+        for call in calls(place.facts.body)
+    )
+
+
+def _reached(program: Program, place: Place) -> set[str]:
+    """The names of what a function calls, itself or through functions of the file."""
+    names = set(place.facts.calls)
+    for _ in range(3):
+        names |= {called for name in names for other in program.by_name.get(name, ()) for called in other.facts.calls}
+    return names

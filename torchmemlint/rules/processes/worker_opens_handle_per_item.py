@@ -4,7 +4,8 @@
 Reports open files, HDF5 and archive handles, memory maps, databases, video
 readers and child processes that `__getitem__`, or the task of a pool, puts into
 a container that is never emptied: `self.shards[i] = h5py.File(path)`; also
-objects of the file's own classes that open one.
+objects of the file's own classes that open one. So is an `ExitStack` that is
+given each of them, and a list of a generator that reads one file after another.
 
 ## Why it retains
 Every handle is a file descriptor, with its mapped pages, buffers and the
@@ -35,11 +36,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...facts.kept import kept_by_workers
+from ...facts.model import CALLS_PER_STATEMENT
 from ...finding import Confidence, Retains
 from .. import Report
 
 if TYPE_CHECKING:
     from ...facts.evidence import Evidence
+    from ...facts.kept import WorkerRetention
 
 code = "TML406"
 name = "worker-opens-handle-per-item"
@@ -47,8 +50,13 @@ retains: Retains | None = Retains.GROWING
 
 
 def check(evidence: Evidence) -> Iterator[Report]:
+    said: set[int] = set()  # `self.files[i] = stack.enter_context(open(path))` is kept twice
     for kept in kept_by_workers(evidence.machine):
-        if kept.what != "handle" or not kept.growing:
+        if kept.what != "handle" or not kept.growing or kept.site // CALLS_PER_STATEMENT in said:
+            continue
+        said.add(kept.site // CALLS_PER_STATEMENT)
+        if kept.holder.kind == "generator":
+            yield _during_the_pass(kept)
             continue
         where = "the data set" if kept.context.kind == "loader" else "the worker process"
         yield Report(
@@ -63,3 +71,17 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release="open the file in a `with`, or bound the number of open files and close the rest",
             related=kept.related[:4],
         )
+
+
+def _during_the_pass(kept: WorkerRetention) -> Report:
+    return Report(
+        site=kept.site,
+        message=(
+            f"`{kept.holder.text}` keeps every file that was opened until the whole pass is over, though each is read "
+            "to its end before the next; open it in a `with` of its own"
+        ),
+        confidence=Confidence.MEDIUM,
+        value="open files",
+        holder=kept.holder.text,
+        release="open each file in a `with` around what is read from it",
+    )

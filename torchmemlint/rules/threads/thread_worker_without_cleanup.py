@@ -37,12 +37,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ...facts.contexts import heavy
 from ...facts.thread_locals import grown_by_threads
 from ...finding import Confidence, Remedy, Retains
 from .. import Report
 
 if TYPE_CHECKING:
+    from ...facts.events import Plain
     from ...facts.evidence import Evidence
+    from ...facts.values import Obj
 
 code = "TML502"
 name = "thread-worker-without-cleanup"
@@ -50,8 +53,13 @@ retains: Retains | None = Retains.HELD
 
 
 def check(evidence: Evidence) -> Iterator[Report]:
-    for note in evidence.plain("kept-while-waiting"):
-        kept, context = note.detail
+    noted = {note.site: note for note in evidence.plain("kept-while-waiting")}
+    noted |= {note.site: note for note in evidence.machine.plain if note.site in noted and _knows(note)}
+    for note in noted.values():
+        kept, awaited, context = note.detail
+        kept = kept or _come_later(evidence, awaited)
+        if not kept:
+            continue
         creator = context.creator
         if creator is not None and ("join" in creator.calls or creator.generator):
             continue  # started and joined in one function: it ends with its work
@@ -84,3 +92,13 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release="clear it at the end of the task, or keep numbers",
             related=((own.started, "the thread runs it from here"),) if own.started != own.site else (),
         )
+
+
+def _knows(note: Plain) -> bool:
+    return note.kind == "kept-while-waiting" and bool(note.detail[0])
+
+
+def _come_later(evidence: Evidence, awaited: dict[str, Obj]) -> dict[str, tuple[str, int]]:
+    """What the queues that a thread waits for are given after it was started."""
+    given = {name: heavy(evidence.machine, queue.fields.get("*", ())) for name, queue in awaited.items()}
+    return {name: found for name, found in given.items() if found[0] in ("tensor", "array") and found[1] > 1}
