@@ -237,6 +237,151 @@ LOOKALIKES = {
             for rank in range(2):
                 mp.Process(target=work, args=(rank, torch.rand(8))).start()
         """,
+    "a compiled step": """
+        from tensordict.nn import CudaGraphModule
+
+        def train(criterion: nn.Module, optimizer, batches, fast):
+            def update(batch):
+                loss = criterion(batch)["loss"]
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                return loss.detach()
+
+            if fast:
+                update = CudaGraphModule(update, warmup=50)
+            losses = []
+            for batch in batches:
+                losses.append(update(batch))
+            return torch.stack(losses).mean().item()
+        """,
+    "an entry that is written again": """
+        class Runner(lightning.LightningModule):
+            def __init__(self):
+                super().__init__()
+                self.net = Net()
+                self.now = {}
+                self.all = []
+
+            def handle(self, batch):
+                x, y = batch
+                loss = F.mse_loss(self.net(x), y)
+                self.now.update({"loss": loss})
+                self.all.append(self.now["loss"].item())
+                loss.backward()
+        """,
+    "all rows, at once": """
+        class Predictions:
+            def __init__(self):
+                self.net = Net().eval()
+                self.rows = deque(maxlen=8)
+                self.kept = deque(maxlen=8)
+
+            @torch.no_grad()
+            def run(self, loader):
+                for x, y in loader:
+                    out = self.net(x).cpu()
+                    if len(out) == 1:
+                        self.rows.append(out)
+                    else:
+                        self.rows.extend(torch.split(out, [1] * len(out)))
+                    for row, good in zip(torch.unbind(out), y):
+                        if good:
+                            self.kept.append(row)  # TML309
+        """,
+    "weights of losses that the caller differentiates": """
+        class Balanced(nn.Module):
+            def __init__(self, last):
+                super().__init__()
+                self.critic = Net()
+                self.last = last
+
+            def share(self, first, second):
+                a = torch.autograd.grad(first, self.last, retain_graph=True)[0]
+                b = torch.autograd.grad(second, self.last, retain_graph=True)[0]
+                return (a.norm() / (b.norm() + 1e-4)).detach()
+
+            def forward(self, x, made):
+                first = (x - made).abs().mean()
+                second = -self.critic(made).mean()
+                return first + self.share(first, second) * second
+        """,
+    "a queue that is filled up": """
+        from concurrent.futures import ThreadPoolExecutor
+
+        class Sampler:
+            def __init__(self, net: nn.Module):
+                self.net = net
+                self.ready = deque()
+                self.pool = ThreadPoolExecutor(1)
+
+            def make(self):
+                return self.net(torch.randn(3, 8))
+
+            def sample(self):
+                found = self.ready.popleft().result() if len(self.ready) else self.make()
+                while len(self.ready) < 4:
+                    self.ready.append(self.pool.submit(self.make))
+                return found
+        """,
+    "a register that a mixin clears": """
+        class Access:
+            def __init__(self):
+                self.registered = {}
+
+            def register(self, name, tensor):
+                if name not in self.registered:
+                    self.registered[name] = []
+                self.registered[name].append(tensor)
+
+            def reset_registered(self):
+                for _, module in self.named_modules():
+                    module.registered.clear()
+
+        class Encoder(nn.Module, Access):
+            def __init__(self):
+                super().__init__()
+                self.layer = nn.Linear(8, 8)
+
+            def forward(self, x):
+                x = self.layer(x)
+                self.register("layer", x)
+                return x
+        """,
+    "a property that is set": """
+        class Configured(nn.Module):
+            def __init__(self, settings):
+                super().__init__()
+                self.layer = nn.Linear(8, 8)
+                self._settings = settings
+
+            @property
+            def settings(self):
+                return self._settings
+
+            @settings.setter
+            def settings(self, settings):
+                self._settings = settings
+
+        def prepare(settings):
+            settings.half = True
+            return settings
+
+        def run(paths):
+            for path in paths:
+                model = Configured(path)
+                model.settings = prepare(model.settings)
+                print(model)
+        """,
+    "text that a model gives": """
+        def accuracy(exporter, prompts, wanted):
+            found = []
+            for prompt, want in zip(prompts, wanted):
+                output = exporter.forward(input_texts=[prompt], max_output_len=1)
+                output = output[0][0].strip().lower()
+                found.append(output)
+            return sum(one == want for one, want in zip(found, wanted)) / len(found)
+        """,
     "whole numbers in a buffer": """
         class Codes(nn.Module):
             def __init__(self):

@@ -16,7 +16,7 @@ from .events import NEVER, Backward, Loops, Plain, Reset, Store
 from .holders import FRESH, IDENTITY, called_back, heavy_objects, made_in
 from .machine import Frame, Loop, Machine
 from .model import BACKWARD, FileFacts, Site
-from .places import Holder, describe, last_part
+from .places import Holder, describe, in_test, last_part
 from .program import Program, expressions
 from .recordings import Recording, in_evaluation, recordings
 from .releases import Releases, fills_up
@@ -208,6 +208,8 @@ class Evidence:
         holder = self._holder(store)
         if isinstance(store.owner, Obj) and store.owner.bounded:
             return
+        if holder.kind == "local" and in_test(store.frame):
+            return  # it goes with the test
         born = store.birth
         repeats = [loop for loop in store.loops if loop not in born and loop.kind in _REPEATS]
         since = min(store.summed, store.carried)

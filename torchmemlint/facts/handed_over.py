@@ -11,6 +11,7 @@ from .collected import growing
 from .contexts import heavy
 from .machine import Frame, Machine
 from .model import Expr, Site, Stmt
+from .places import in_test
 from .program import Program, names_in, statements, targets, text
 from .values import UNKNOWN, Obj, Value
 from .walk import calls_of, loops, nodes
@@ -53,7 +54,7 @@ def collected_from_loader(machine: Machine, program: Program) -> Iterator[Handed
     for store in machine.stores:
         if store.how not in ("grow", "keyed") or not store.tensors or not machine.is_home(store.site):
             continue
-        if growing(machine, store) is None or store.loops[-1].name != "loader":
+        if growing(machine, store) is None or store.loops[-1].name != "loader" or in_test(store.frame):
             continue
         body = store.frame.facts.body
         for loop, inside in loops(body):

@@ -62,6 +62,15 @@ def describe(owner: Obj | Frame, key: str, machine: Machine, depth: int = 0) -> 
     return Holder(outer.kind, outer.text + part, outer.owner, True)
 
 
+def in_test(frame: Frame) -> bool:
+    """Whether this is a test of unittest or pytest [docs of pytest: conventions for test discovery]."""
+    receiver, file = frame.receiver, frame.unit.name
+    if frame.name.startswith(("test_", "_test")) and (file.startswith("test_") or file.endswith("_test")):
+        return True
+    known = isinstance(receiver, Obj) and isinstance(receiver.cls, Class)
+    return known and "Test" in receiver.cls.facts.name and frame.name.startswith("test")
+
+
 def last_part(holder: str) -> str:
     """`files` of `self.files[key]`."""
     return holder.split("[", 1)[0].rsplit(".", 1)[-1]

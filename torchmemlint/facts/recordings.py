@@ -8,7 +8,7 @@ from typing import NamedTuple
 from .events import Loops, ModuleCall
 from .machine import Frame, Loop, Machine
 from .model import EVALUATES, Site
-from .places import describe_object
+from .places import describe_object, in_test
 from .relevance import says_evaluation
 from .values import ASSUMED, DEPENDS, OFF, WANTED, Class, Obj
 
@@ -61,7 +61,7 @@ def recordings(machine: Machine, refuted: set[int]) -> list[Recording]:
                 evaluating=call.evaluating,
                 named=any(says_evaluation(name) for name in names),
                 pipeline=_in_pipeline(call.frame),
-                in_test=_in_test_case(call.frame),
+                in_test=in_test(call.frame),
                 in_module=isinstance(call.frame.receiver, Obj) and call.frame.receiver.kind == "module",
                 consumed=call.node in consumed,
                 detached=call.node in detached,
@@ -149,15 +149,6 @@ def _where(call: ModuleCall, loop: Loop | None) -> tuple[Frame, Site]:
     while loop is not None and loop in frame.loops and frame.caller is not None:
         frame, site = frame.caller, frame.call_site
     return frame, site
-
-
-def _in_test_case(frame: Frame) -> bool:
-    """Whether this is a test of unittest or pytest [docs of pytest: conventions for test discovery]."""
-    receiver = frame.receiver
-    if frame.name.startswith("test_") and (frame.unit.name.startswith("test_") or frame.unit.name.endswith("_test")):
-        return True
-    known = isinstance(receiver, Obj) and isinstance(receiver.cls, Class)
-    return known and "Test" in receiver.cls.facts.name and frame.name.startswith("test")
 
 
 def _in_pipeline(frame: Frame) -> bool:

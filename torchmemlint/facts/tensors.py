@@ -38,6 +38,9 @@ from .values import (
 Kwargs = dict[str, Value]
 
 
+_OF_TEXT = frozenset("strip lstrip rstrip lower upper startswith endswith splitlines encode casefold".split())
+
+
 def arithmetic(machine: Machine, values: Sequence[Value], label: Any = None, size: str | None = None) -> Value:
     """The result of computing with tensors. Attached if an operand is attached or a leaf that requires
     grad, and gradients are recorded; free under `no_grad` [docs: torch.no_grad]."""
@@ -146,6 +149,9 @@ def tensor_method(
         node = machine.derivation.node((), label)
         machine.derivation.shared[node] = (tensor.node,)
         return (Tensor(FREE, max(tensor.weight, 2), node, tensor.size),)
+    if name in _OF_TEXT:
+        machine.derivation.refuted.add(tensor.node)  # it was text all along
+        return LIGHT
     if name == "cpu" or (name == "to" and args and constant(args[0]) == "cpu"):
         machine.moves.append((tensor.node, machine.loops))
     if name in knowledge.LIGHT_RESULTS:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..facts import model as m
 from ..facts.model import file_of
+from ..facts.places import last_part
 from ..facts.values import ASSUMED, ATTACHED, Obj
 from ..facts.walk import calls_of, nodes, statements
 from ..finding import Confidence, Remedy, Retains
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 _ORDERS = ("LessThan", "LessThanEqual", "GreaterThan", "GreaterThanEqual")
 _CONVERSIONS = ("float", "half", "double", "bfloat16", "to", "type", "type_as", "cpu", "cuda", "contiguous")
+_INDICES = ("ids", "indices", "index", "idx", "mask", "masks", "lengths", "lens")
 _STATE_WORDS = frozenset("state states hidden context cache memory overlap carry past hx cx h c".split())
 _STEP_HOOKS = ("training_step", "validation_step", "test_step", "predict_step", "eval_step", "train_step")
 
@@ -152,6 +154,8 @@ def _weight(retention: Retention) -> int:
             weight = 1  # whoever drives it may reset it in time
     if not retention.growing:
         weight = min(weight, 2)
+        if last_part(holder.text).rsplit("_", 1)[-1] in _INDICES:
+            return 1  # whole numbers have no graph
         handed = (retention.handed_on or retention.released) and not retention.hook
         if assumed and (handed or "loss" in holder.text):
             weight = 1  # for another function, or for whoever sums the losses

@@ -40,6 +40,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ...facts.places import in_test
 from ...facts.values import ATTACHED
 from ...finding import Confidence, Remedy, Retains
 from .. import Report
@@ -60,7 +61,13 @@ def check(evidence: Evidence) -> Iterator[Report]:
             continue
         repeats = [loop for loop in backward.loops if loop.kind in ("loop", "call")]
         weights = [tensor.weight for tensor in backward.tensors if tensor.graph == ATTACHED]
-        if not weights or not repeats or backward.site in outside or evidence.differentiated_again(backward):
+        if (
+            not weights
+            or not repeats
+            or in_test(backward.frame)
+            or backward.site in outside
+            or evidence.differentiated_again(backward)
+        ):
             continue
         seen.add(backward.site)
         weight = min(3 if any(loop.kind == "loop" for loop in repeats) else 2, max(weights))
