@@ -158,6 +158,8 @@ def enter(machine: Machine, function: Function, receiver: object) -> bool:
 
 def _grad_of_entry(function: Function, receiver: object) -> int:
     """The grad mode in which a framework runs a method of a class that derives from it."""
+    if receiver is None and function.facts.name == "main" and function.owner is None:
+        return ON  # a program starts there
     if not isinstance(receiver, Obj) or not isinstance(receiver.cls, Class):
         return ASSUMED
     bases = (*receiver.cls.external, *(entry.facts.name for entry in receiver.cls.mro[1:]))

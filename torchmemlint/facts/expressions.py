@@ -491,7 +491,7 @@ def _comp_of_entries(machine: Machine, frame: Frame, expr: Expr, entries: dict[s
 
 @evaluates(m.COMP)
 def _comp(machine: Machine, frame: Frame, expr: Expr) -> Value:
-    from .statements import loop_kind
+    from .statements import loop_kind, take_steps
 
     _, ident, kind, element, value_expr, clauses = expr
     entries = _entries(machine, frame, expr)
@@ -513,6 +513,7 @@ def _comp(machine: Machine, frame: Frame, expr: Expr) -> Value:
             _, positive, _ = truth(machine, frame, test)
             frame.vars.update({name: value for name, value in positive.items() if value})
     value = machine.eval(frame, element if value_expr is None else value_expr)
+    take_steps(machine, machine.loops[-1], over)
     key = constant(machine.eval(frame, element)) if value_expr is not None else ...
     field = "*" if key is ... else f"[{key}]"
     if kind != "generator":

@@ -258,6 +258,8 @@ def record_module_call(
 ) -> None:
     if machine.module_depth or machine.in_hook:
         return
+    for loop in machine.loops:
+        loop.runs = True
     attached = tuple(t.node for value in args for t in machine.reach(value, 2) if t.graph in (ATTACHED, LEAF))
     machine.module_calls.append(
         ModuleCall(

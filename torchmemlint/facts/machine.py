@@ -55,7 +55,7 @@ Journal = list[tuple[dict[Any, Value], Any, "Value | None"]]
 class Loop:
     """One loop, or the repeated calls of a public function ("call")."""
 
-    __slots__ = ("backward", "conditions", "first_node", "kind", "name", "site", "started", "steps", "twice")
+    __slots__ = ("backward", "conditions", "first_node", "kind", "name", "runs", "site", "started", "steps", "twice")
 
     def __init__(self, kind: str, site: Site, conditions: int, name: str = "") -> None:
         self.kind = kind
@@ -66,6 +66,7 @@ class Loop:
         self.first_node = 0  # of the derivation, in its current round
         self.started = 0  # when its current round began
         self.steps = False  # it takes optimizer steps, or goes over a loader
+        self.runs = False  # a model runs in it
         self.twice = False  # it has been gone round twice
 
 

@@ -23,6 +23,7 @@ from .values import (
     LIGHT,
     MAYBE,
     OFF,
+    ON,
     UNKNOWN,
     Bound,
     Class,
@@ -212,6 +213,8 @@ def call_object(
         if name == "step":
             for loop in machine.loops:
                 loop.steps = True
+            if args or "closure" in kwargs:
+                _run_closure(machine, frame, args[0] if args else kwargs["closure"], site)
         return _state_of(machine, frame, obj, site) if name == "state_dict" else LIGHT
     if obj.kind == "profiler":
         if name in ("start", "stop"):
@@ -230,6 +233,13 @@ def call_object(
 
         return run_in_thread(machine, frame, obj, name, args, kwargs, site)
     return unknown_call(machine, frame, (2, (1, "self"), name), args, kwargs, site, receiver=(obj,))
+
+
+def _run_closure(machine: Machine, frame: Frame, closure: Value, site: Site) -> None:
+    """`optimizer.step(closure)` calls it at least once, with gradients recorded [docs: torch.optim.LBFGS.step]."""
+    outer, machine.grad = machine.grad, ON
+    machine.call(frame, closure, [], {}, site)
+    machine.grad = outer
 
 
 def _empty(machine: Machine, obj: Obj) -> None:

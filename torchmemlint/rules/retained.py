@@ -121,9 +121,7 @@ def _weight(retention: Retention) -> int:
             weight = min(weight, 2)
         else:
             return 0
-    elif local and not (
-        retention.training or retention.evaluating or retention.named or (retention.hook and not assumed)
-    ):
+    elif local and assumed and not (retention.training or retention.evaluating or retention.named):
         return weight if _code(retention) == "TML110" else 0
     if retention.hook and retention.closed:
         return 1  # collected between two calls, and let go by its owner

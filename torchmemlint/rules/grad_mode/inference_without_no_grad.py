@@ -111,6 +111,8 @@ def _weight(recording: Recording) -> int:
         return 0
     if call.grad == ASSUMED and recording.in_module and not _goes_over_loader(recording):
         return 1  # whoever calls the module's method may have turned gradients off
+    if not call.loops:
+        return 1  # run once in the whole program, with one graph that goes when that ends
     if not recording.consumed and not any(loop.kind == "loop" for loop in call.loops):
         return 1  # run once, and what it gives is dropped at once: a trial, or hooks are what it is run for
     if recording.evaluating:
