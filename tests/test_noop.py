@@ -3208,7 +3208,6 @@ GUILTY_BUGS: dict[str, str] = {
     "code book averaged with its graph": "what is read back in the same call counts as handed out",
     "list sorted with one more": "a list rebuilt from itself is not seen to grow",
     "hook stores into a dictionary": "a hook's own loop has no backward, so a local holder has no weight",
-    "hidden state reset by a method that nobody calls in time": "only low: the reset outside of the loop counts",
 }
 
 

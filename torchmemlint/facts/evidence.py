@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from . import knowledge
 from .events import NEVER, Backward, Loops, Plain, Reset, Store
-from .holders import FRESH, IDENTITY, called_back, heavy_objects, made_in
+from .holders import FRESH, IDENTITY, KNOWN, called_back, heavy_objects, made_in
 from .machine import Frame, Loop, Machine
 from .model import BACKWARD, FileFacts, Site
 from .places import Holder, describe, last_part
@@ -202,12 +202,12 @@ class Evidence:
 
     def _retention(self, store: Store, kept: list[Tensor], graph: bool) -> Iterator[Retention]:
         holder = self._holder(store)
-        if isinstance(store.owner, Obj) and store.owner.bounded:
+        if isinstance(store.owner, Obj) and store.owner.bounded and not (graph and store.owner.roomy):
             return
         born = store.birth
         repeats = [loop for loop in store.loops if loop not in born and loop.kind in _REPEATS]
         since = min(store.summed, store.carried)
-        if store.how not in ("grow", "keyed"):
+        if store.how not in ("grow", "keyed") or (graph and store.key_kind == KNOWN):
             growing = [loop for loop in repeats if loop in _older(store, since)]
         else:
             growing = repeats
@@ -268,7 +268,14 @@ class Evidence:
             return loops
         if any(label[0] not in ("module", "loss", "wide-loss") for label in origins):
             return loops
+        if not self._yielding.isdisjoint(runs):
+            return loops
         return [loop for loop in loops if any(loop in self._run_in[site] for site in runs)]
+
+    @functools.cached_property
+    def _yielding(self) -> set[Site]:
+        """The runs that a generator makes for its items."""
+        return {call.site for call in self.machine.module_calls if call.yielding}
 
     @functools.cached_property
     def _run_in(self) -> dict[Site, set[Loop]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from . import model as m
@@ -11,12 +12,13 @@ from .library import get_builtin
 from .machine import EVALUATE, Frame, Machine, evaluates
 from .model import Expr, Site
 from .narrowing import truth
-from .objects import get_attribute
+from .objects import get_attribute, keys_of
 from .parts import ROW, kind_of, take
 from .tensors import arithmetic, comparison
 from .unknown import imagine_element, imagine_name
 from .values import (
     AN_ARRAY,
+    ANY_NAME,
     ARRAY,
     ATTACHED,
     COUNT,
@@ -70,12 +72,24 @@ def _attr(machine: Machine, frame: Frame, expr: Expr) -> Value:
 @evaluates(m.ITEM)
 def _item(machine: Machine, frame: Frame, expr: Expr) -> Value:
     index = machine.eval(frame, expr[2])
+    named = _attribute_by_name(machine, expr, index)
+    if named is not None:
+        return machine.eval(frame, named)
     result: Value = UNKNOWN
     for atom in machine.eval(frame, expr[1]):
         if type(atom) is Tensor:
             atom = take(machine, frame, atom, expr[1], kind_of(machine, frame, expr[2], index))
         result = machine.join(result, _item_of(machine, frame, atom, expr[2], index))
     return result or imagine_element(machine, frame, expr[1])
+
+
+def _attribute_by_name(machine: Machine, item: Expr, index: Value) -> Expr | None:
+    """`self._buffers["mean"]` is `self.mean` [docs: torch.nn.Module.register_buffer]; `self.<name>` where the name
+    is not known."""
+    if item[1][0] != m.ATTR or item[1][2] not in ("_buffers", "_parameters") or item[2][0] == m.SLICE:
+        return None
+    name = constant(index)
+    return (m.ATTR, item[1][1], name if isinstance(name, str) else ANY_NAME)
 
 
 def _item_of(machine: Machine, frame: Frame, atom: Any, index_expr: Expr, index: Value) -> Value:
@@ -174,7 +188,7 @@ def _iterate_object(machine: Machine, frame: Frame, atom: Obj) -> Value:
             machine.put(row.fields, key, iterate(machine, frame, part) if part else UNKNOWN)
         return (row,)
     if atom.kind == "dict":
-        return LIGHT
+        return keys_of(atom)
     if atom.kind == "loader":
         return (Tensor(3, 1, machine.derivation.node(), "", True),)
     if atom.kind == "instance" and isinstance(atom.cls, Class):
@@ -192,6 +206,10 @@ def _iterate_object(machine: Machine, frame: Frame, atom: Obj) -> Value:
 def bind_item(machine: Machine, frame: Frame, target: Expr, value: Value, site: Site, how: str) -> None:
     """`container[key] = value`."""
     index = machine.eval(frame, target[2])
+    named = _attribute_by_name(machine, target, index)
+    if named is not None:
+        machine.assign(frame, named, value, site, how)
+        return
     key = constant(index)
     whole = target[2][0] == m.SLICE
     for atom in machine.eval(frame, target[1]):
@@ -491,6 +509,21 @@ def _comp_of_entries(machine: Machine, frame: Frame, expr: Expr, entries: dict[s
 
 @evaluates(m.COMP)
 def _comp(machine: Machine, frame: Frame, expr: Expr) -> Value:
+    if expr[2] != "generator":
+        return _collect(machine, frame, expr)
+    if machine.grad == OFF:
+        return (machine.generate_later(frame, expr[1], functools.partial(_generate, machine, frame, expr)),)
+    return _generate(machine, frame, expr)
+
+
+def _generate(machine: Machine, frame: Frame, expr: Expr) -> Value:
+    outer, machine.generating = machine.generating, len(machine.loops)
+    made = _collect(machine, frame, expr)
+    machine.generating = outer
+    return made
+
+
+def _collect(machine: Machine, frame: Frame, expr: Expr) -> Value:
     from .statements import loop_kind, take_steps
 
     _, ident, kind, element, value_expr, clauses = expr

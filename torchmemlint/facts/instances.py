@@ -184,6 +184,8 @@ def _default_of_field(machine: Machine, cls: Class, name: str) -> Value:
 
 def call_instance(machine: Machine, frame: Frame, obj: Obj, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
     """`obj(...)`: `forward` of a module, `__call__` of anything else."""
+    if obj.kind == "module" and not obj.is_put_off and obj.fields.get("forward"):  # `module.forward = wrapper`
+        return machine.call(frame, obj.fields["forward"], args, kwargs, site)
     if isinstance(obj.cls, Class) and is_dull(machine, obj.cls):
         return run_module(machine, frame, obj, args, kwargs, site)
     if isinstance(obj.cls, Class):
@@ -265,6 +267,7 @@ def record_module_call(
         ModuleCall(
             site, frame.trail(), obj, node, in_eval_mode(obj), machine.loops, frame,
             tuple(machine.stack), machine.grad, attached, weight, bool(machine.threads), through,
+            0 <= machine.generating < len(machine.loops),
         )
     )  # fmt: skip
 

@@ -14,6 +14,7 @@ from .model import Site
 from .tensors import free, freeze_owner, loss, tensor_attribute, wide_loss_label
 from .unknown import imagine_attribute, step_output, unknown_call
 from .values import (
+    ANY_NAME,
     ATTACHED,
     CONTAINERS,
     COUNT,
@@ -22,6 +23,7 @@ from .values import (
     LEAF,
     LIGHT,
     MAYBE,
+    NAMED,
     OFF,
     ON,
     UNKNOWN,
@@ -49,9 +51,6 @@ _POP = ("pop", "popleft", "popitem", "remove", "discard", "get_nowait")
 
 
 # -- attributes -----------------------------------------------------------------------------------
-
-
-ANY_NAME = "(any)"  # the field for what `setattr` binds to names that are not seen
 
 
 _MOST_PARTS = 12  # of a module that are told apart where all are gone through
@@ -85,7 +84,8 @@ def get_attribute(machine: Machine, frame: Frame, atom: Any, name: str) -> Value
 
 def _object_attribute(machine: Machine, frame: Frame, obj: Obj, name: str) -> Value:
     known = obj.fields.get(name)
-    if ANY_NAME in obj.fields and not (isinstance(obj.cls, Class) and obj.cls.find(name)):
+    unnamed = ANY_NAME in obj.fields and not (known and obj.kind == "module")
+    if unnamed and not (isinstance(obj.cls, Class) and obj.cls.find(name)):
         machine.reads.setdefault((obj.serial, ANY_NAME), set()).add(frame.facts.name)
         known = machine.join(known or UNKNOWN, obj.fields[ANY_NAME])
     if known:
@@ -286,9 +286,11 @@ def _container_method(
         return machine.join(value, args[1]) if len(args) > 1 else value
     if name == "values":
         return _listed(machine, frame, obj, site, machine.elements(frame, (obj,)))
+    if name == "keys":
+        return _listed(machine, frame, obj, site, keys_of(obj))
     if name == "items":
         pair = machine.allocate(frame, ("pair", site, obj.serial), "tuple")
-        machine.put(pair.fields, "[0]", LIGHT)
+        machine.put(pair.fields, "[0]", keys_of(obj))
         machine.put(pair.fields, "[1]", machine.elements(frame, (obj,)))
         return _listed(machine, frame, obj, site, (pair,))
     if name == "copy":
@@ -301,6 +303,12 @@ def _container_method(
     if obj.unknown:
         machine.escape(tuple(atom for value in args for atom in value))
     return LIGHT
+
+
+def keys_of(obj: Obj) -> Value:
+    """What the keys of a dictionary may be."""
+    keys = [key for key in obj.fields if key[:1] != "$"]
+    return (NAMED,) if keys and not obj.unknown and all(key[:1] == "[" for key in keys) else LIGHT
 
 
 def _submodules(machine: Machine, frame: Frame, obj: Obj) -> Value:
@@ -367,14 +375,14 @@ def _module_method(
         if name == "parameters":
             return leaf
         pair = machine.allocate(frame, ("pair", site), "tuple")
-        machine.put(pair.fields, "[0]", LIGHT)
+        machine.put(pair.fields, "[0]", (NAMED,))
         machine.put(pair.fields, "[1]", leaf)
         return _listed(machine, frame, obj, site, (pair,))
     if name in ("modules", "children"):
         return _listed(machine, frame, obj, site, machine.join((obj,), _submodules(machine, frame, obj)))
     if name in ("named_modules", "named_children", "items"):
         pair = machine.allocate(frame, ("pair", site), "tuple")
-        machine.put(pair.fields, "[0]", LIGHT)
+        machine.put(pair.fields, "[0]", (NAMED,))
         machine.put(pair.fields, "[1]", _submodules(machine, frame, obj) or (obj,))
         return _listed(machine, frame, obj, site, (pair,))
     if name in ("values", "get"):
@@ -446,7 +454,10 @@ def _register(
         if not value:
             graph = FREE if name == "register_buffer" else LEAF
             value = (Tensor(graph, 3, machine.derivation.node(), ""),)
-        machine.put(obj.fields, key, value)
+        if any(tensor.graph == ATTACHED for tensor in machine.reach(value, 1)):
+            set_attribute(machine, frame, obj, key, value, site, "set")
+        else:
+            machine.put(obj.fields, key, value)
     return LIGHT
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ..facts.holders import FIXED, FRESH, IDENTITY, THREAD
+from ..facts.holders import FIXED, FRESH, IDENTITY, KNOWN, THREAD
 from ..facts.kept import kept_in_containers
 from ..facts.places import last_part
 from ..facts.thread_locals import is_thread_local, one_for_each
@@ -86,12 +86,12 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
     if updated:
         weight = min(weight, 1)  # `d.update(...)`: mostly the same keys again
     if retention.how == "keyed":
-        few = store.key_kind == FIXED and not evidence.releases.misjudging(last_part(retention.holder.text))
+        few = store.key_kind in (FIXED, KNOWN) and not evidence.releases.misjudging(last_part(retention.holder.text))
         if few or (isinstance(store.owner, Obj) and store.owner.kind != "dict"):
             return 0  # few keys, or the places of a list, which are there already
         if store.key_kind == THREAD and not one_for_each(evidence.program):
             return 0  # a pool has few
-        kinds = (FRESH, FIXED, THREAD)
+        kinds = (FRESH, FIXED, KNOWN, THREAD)
         weight = min(weight, 3 if store.key_kind == IDENTITY else 2 if store.key_kind in kinds else 1)
     if all(loop.kind == "call" for loop in retention.loops):
         each_thread = retention.how == "keyed" and store.key_kind == THREAD
