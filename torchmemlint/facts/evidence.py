@@ -263,8 +263,8 @@ class Evidence:
     def _with_new_graphs(self, loops: list[Loop], origins: list[Any]) -> list[Loop]:
         """The loops that run a module: `[loss * w for w in weights]` collects parts of one graph, which is there
         anyway."""
-        runs = [label[2] for label in origins if label[0] == "module"]
-        if not runs or not self._run_in.keys() >= set(runs):
+        runs = [label[2] for label in origins if label[0] == "module" and label[2] in self._run_in]
+        if not runs:  # those of a model's parts are within its own
             return loops
         if any(label[0] not in ("module", "loss", "wide-loss") for label in origins):
             return loops

@@ -14,11 +14,11 @@ from .model import Expr, Site
 from .narrowing import truth
 from .objects import get_attribute, keys_of
 from .parts import ROW, kind_of, take
+from .python import get_by_name, set_by_name
 from .tensors import arithmetic, comparison
 from .unknown import imagine_element, imagine_name
 from .values import (
     AN_ARRAY,
-    ANY_NAME,
     ARRAY,
     ATTACHED,
     COUNT,
@@ -72,9 +72,11 @@ def _attr(machine: Machine, frame: Frame, expr: Expr) -> Value:
 @evaluates(m.ITEM)
 def _item(machine: Machine, frame: Frame, expr: Expr) -> Value:
     index = machine.eval(frame, expr[2])
-    named = _attribute_by_name(machine, expr, index)
-    if named is not None:
-        return machine.eval(frame, named)
+    if _is_table_of_attributes(expr):
+        name = constant(index)
+        if isinstance(name, str):
+            return machine.eval(frame, (m.ATTR, expr[1][1], name))
+        return get_by_name(machine, frame, machine.eval(frame, expr[1][1]))
     result: Value = UNKNOWN
     for atom in machine.eval(frame, expr[1]):
         if type(atom) is Tensor:
@@ -83,13 +85,9 @@ def _item(machine: Machine, frame: Frame, expr: Expr) -> Value:
     return result or imagine_element(machine, frame, expr[1])
 
 
-def _attribute_by_name(machine: Machine, item: Expr, index: Value) -> Expr | None:
-    """`self._buffers["mean"]` is `self.mean` [docs: torch.nn.Module.register_buffer]; `self.<name>` where the name
-    is not known."""
-    if item[1][0] != m.ATTR or item[1][2] not in ("_buffers", "_parameters") or item[2][0] == m.SLICE:
-        return None
-    name = constant(index)
-    return (m.ATTR, item[1][1], name if isinstance(name, str) else ANY_NAME)
+def _is_table_of_attributes(item: Expr) -> bool:
+    """`self._buffers["mean"]` is `self.mean` [docs: torch.nn.Module.register_buffer]."""
+    return item[1][0] == m.ATTR and item[1][2] in ("_buffers", "_parameters") and item[2][0] != m.SLICE
 
 
 def _item_of(machine: Machine, frame: Frame, atom: Any, index_expr: Expr, index: Value) -> Value:
@@ -206,11 +204,13 @@ def _iterate_object(machine: Machine, frame: Frame, atom: Obj) -> Value:
 def bind_item(machine: Machine, frame: Frame, target: Expr, value: Value, site: Site, how: str) -> None:
     """`container[key] = value`."""
     index = machine.eval(frame, target[2])
-    named = _attribute_by_name(machine, target, index)
-    if named is not None:
-        machine.assign(frame, named, value, site, how)
-        return
     key = constant(index)
+    if _is_table_of_attributes(target):
+        if isinstance(key, str):
+            machine.assign(frame, (m.ATTR, target[1][1], key), value, site, how)
+        else:
+            set_by_name(machine, frame, machine.eval(frame, target[1][1]), value, site)
+        return
     whole = target[2][0] == m.SLICE
     for atom in machine.eval(frame, target[1]):
         if type(atom) is not Obj:

@@ -18,6 +18,7 @@ from .values import (
     IDENT,
     LEAF,
     LIGHT,
+    MAYBE,
     OFF,
     ON,
     UNKNOWN,
@@ -152,8 +153,8 @@ def _dynamic_attribute(machine: Machine, frame: Frame, name: str, args: list[Val
     key = constant(args[1]) if len(args) > 1 else ...
     if not isinstance(key, str):
         if name == "setattr" and len(args) > 2:
-            _set_some_attribute(machine, frame, args, site)
-        return _some_attribute(machine, frame, args) if name == "getattr" else UNKNOWN
+            set_by_name(machine, frame, args[0], args[2], site)
+        return get_by_name(machine, frame, args[0]) if name == "getattr" else UNKNOWN
     if name == "setattr" and len(args) > 2:
         for atom in args[0]:
             set_attribute(machine, frame, atom, key, args[2], site, "set")
@@ -164,24 +165,27 @@ def _dynamic_attribute(machine: Machine, frame: Frame, name: str, args: list[Val
     return result
 
 
-def _set_some_attribute(machine: Machine, frame: Frame, args: list[Value], site: Site) -> None:
+def set_by_name(machine: Machine, frame: Frame, owners: Value, value: Value, site: Site) -> None:
     """`setattr(self, name, value)` for a name that is not known: each of several names keeps its last value. What a
     module gets so is made of, its layers, is nothing to follow."""
-    attached = any(tensor.graph == ATTACHED for tensor in machine.reach(args[2]))
-    for atom in args[0]:
+    attached = any(tensor.graph == ATTACHED for tensor in machine.reach(value))
+    for atom in owners:
         if type(atom) is Obj and (atom.kind == "instance" or (atom.kind == "module" and attached)):
             before = atom.fields.get(ANY_NAME, UNKNOWN)
-            set_attribute(machine, frame, atom, ANY_NAME, args[2], site, "set")
+            set_attribute(machine, frame, atom, ANY_NAME, value, site, "set")
             machine.put(atom.fields, ANY_NAME, machine.join(atom.fields[ANY_NAME], before))
 
 
-def _some_attribute(machine: Machine, frame: Frame, args: list[Value]) -> Value:
-    """`getattr(self, name)` for a name that is not known: one of those that `setattr` has bound."""
+def get_by_name(machine: Machine, frame: Frame, owners: Value) -> Value:
+    """`getattr(self, name)` for a name that is not known: one of those that `setattr` has bound, so it may have a graph
+    or not."""
     result: Value = UNKNOWN
-    for atom in args[0] if args else ():
+    for atom in owners:
         if type(atom) is Obj and not atom.is_put_off and ANY_NAME in atom.fields:
             result = machine.join(result, get_attribute(machine, frame, atom, ANY_NAME))
-    return result
+    return tuple(
+        atom._replace(graph=MAYBE) if type(atom) is Tensor and atom.graph == ATTACHED else atom for atom in result
+    )
 
 
 # -- other packages -------------------------------------------------------------------------------

@@ -462,9 +462,10 @@ def loop_kind(machine: Machine, frame: Frame, iterable: Expr, value: Value) -> s
 def take_steps(machine: Machine, loop: Loop, value: Value) -> None:
     """Batches that lie ready: a loop that trains on them, or runs a model on each, goes through steps. Where they carry
     a graph they are parts of one pass."""
-    if loop.kind == "items" and loop.backward and loop.steps:
-        loop.kind = "loop"
-    elif loop.kind == "items" and loop.runs and all(tensor.graph == FREE for tensor in machine.reach(value)):
+    if loop.kind != "items":
+        return
+    trains = loop.backward and loop.steps
+    if trains or (loop.runs and all(tensor.graph == FREE for tensor in machine.reach(value))):
         loop.kind = "loop"
 
 

@@ -175,7 +175,20 @@ class Obj:
     containers are under "*" and, where the key is constant, under "[key]".
     """
 
-    __slots__ = ("birth", "bounded", "cls", "fields", "home", "kind", "make", "roomy", "serial", "site", "unknown", "weight")
+    __slots__ = (
+        "birth",
+        "bounded",
+        "cls",
+        "fields",
+        "home",
+        "kind",
+        "make",
+        "roomy",
+        "serial",
+        "site",
+        "unknown",
+        "weight",
+    )
 
     def __init__(
         self, kind: str, cls: Class | str | None, birth: tuple[Loop, ...], site: Site, weight: int = 3
