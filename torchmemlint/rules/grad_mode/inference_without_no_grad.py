@@ -22,6 +22,7 @@ output is collected, the whole graph is collected with it (TML102); a
 - Neither the parameters nor the inputs require gradients.
 - The framework calls the hook with gradients off (Lightning's validation, test
   and predict hooks; the `evaluate` and `predict` of the transformers Trainer).
+- The model runs once in the whole program: one graph, which goes with it (low).
 - The path differentiates on purpose: saliency maps, adversarial examples,
   test-time training, forces of a potential.
 
