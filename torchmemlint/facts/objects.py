@@ -84,7 +84,7 @@ def get_attribute(machine: Machine, frame: Frame, atom: Any, name: str) -> Value
 
 def _object_attribute(machine: Machine, frame: Frame, obj: Obj, name: str) -> Value:
     known = obj.fields.get(name)
-    unnamed = ANY_NAME in obj.fields and not (known and obj.kind == "module")
+    unnamed = ANY_NAME in obj.fields and obj.kind != "module"  # whose layers are found under their own names
     if unnamed and not (isinstance(obj.cls, Class) and obj.cls.find(name)):
         machine.reads.setdefault((obj.serial, ANY_NAME), set()).add(frame.facts.name)
         known = machine.join(known or UNKNOWN, obj.fields[ANY_NAME])
@@ -325,7 +325,8 @@ def _submodules(machine: Machine, frame: Frame, obj: Obj) -> Value:
                 own = type(atom) is Obj and atom.kind == "module" and isinstance(atom.cls, Class)
                 if own and not key.startswith("$") and atom not in found and len(found) <= _MOST_PARTS:
                     found.append(atom)
-    return machine.join(machine.elements(frame, (obj,)), tuple(found[1:]))
+    parts = tuple(atom for atom in machine.elements(frame, (obj,)) if type(atom) is not Tensor)
+    return machine.join(parts, tuple(found[1:]))
 
 
 def _listed(machine: Machine, frame: Frame, obj: Obj, site: Site, value: Value) -> Value:
