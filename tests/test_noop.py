@@ -850,6 +850,155 @@ GUILTY = {
                     self.hidden = self.cell(x, self.hidden)  # TML105
                     print(self.hidden.argmax().item())
         """,
+    "losses of a closure that the optimizer calls": """
+        class Style:
+            def __init__(self, net: Net, image):
+                self.net, self.scores = net, []
+                self.image = image.requires_grad_()
+                self.optimizer = torch.optim.LBFGS([self.image])
+
+            def fit(self, steps):
+                for _ in range(steps):
+                    def closure():
+                        self.optimizer.zero_grad()
+                        loss = self.net(self.image).pow(2).mean()
+                        loss.backward()
+                        self.scores.append(loss)  # TML102
+                        return loss
+
+                    self.optimizer.step(closure)
+        """,
+    "predictions for batches that lie ready": """
+        def evaluate(model, batches):
+            model.eval()
+            predictions = []
+            for x, y in batches:
+                predictions.append(model(x).cpu())  # TML102
+            return torch.cat(predictions).detach().numpy()
+
+        def main():
+            evaluate(Net(), [(torch.randn(4, 8), torch.randn(4)) for _ in range(100)])
+        """,
+    "state that only a helper advances": """
+        def advance(model, state, x):
+            state = model(state + x)
+            return state, (state - x).norm().item()
+
+        def track(model, stream):
+            state, errors = torch.zeros(8), []
+            for x in stream:
+                state, error = advance(model, state, x)  # TML105
+                errors.append(error)
+            return errors
+
+        def main():
+            print(track(Net(), [torch.randn(8) for _ in range(100)]))
+        """,
+    "items of a generator, one model run each": """
+        def embeddings(model, batches):
+            model.eval()
+            for x in batches:
+                yield model(x)
+
+        def main():
+            rows = []
+            for row in embeddings(Net(), torch.randn(100, 4, 8)):
+                rows.append(row)  # TML102
+        """,
+    "generator expression handed out of no_grad": """
+        class Searcher:
+            def __init__(self, model: Net, documents):
+                self.model, self.documents = model.eval(), documents
+
+            @torch.no_grad()
+            def encoded(self):
+                return (self.model(document) for document in self.documents)
+
+            def index(self):
+                rows = []
+                for row in self.encoded():
+                    rows.append(row)  # TML102
+                return torch.cat(rows).detach()
+
+        def main():
+            Searcher(Net(), [torch.randn(8) for _ in range(100)]).index()
+        """,
+    "replay memory of attached states": """
+        import random
+
+        class Memory:
+            def __init__(self, capacity=10000):
+                self.transitions = deque(maxlen=capacity)
+
+            def push(self, *transition):
+                self.transitions.append(transition)  # TML102
+
+        def main():
+            encoder, q, memory = Net(), nn.Linear(8, 3), Memory()
+            optimizer = torch.optim.SGD(q.parameters(), lr=0.1)
+            state = encoder(torch.randn(1, 8))
+            for _ in range(100):
+                following = encoder(torch.randn(1, 8))
+                memory.push(state, following)
+                state = following
+                states, _ = zip(*random.sample(memory.transitions, 1))
+                optimizer.zero_grad()
+                q(torch.cat(states).detach()).pow(2).mean().backward()
+                optimizer.step()
+        """,
+    "forward replaced by one that logs": """
+        def main():
+            model, log = nn.Linear(8, 2), []
+            inner = model.forward
+
+            def forward(x):
+                out = inner(x)
+                log.append(out)  # TML102
+                return out
+
+            model.forward = forward
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for _ in range(100):
+                loss = model(torch.randn(4, 8)).pow(2).mean()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+    "buffer registered again": """
+        class Norms(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = nn.Linear(8, 8)
+                self.register_buffer("norm", torch.ones(1))
+
+            def forward(self, x):
+                h = self.layer(x)
+                self.register_buffer("norm", 0.9 * self.norm + 0.1 * h.norm())  # TML101
+                return h / self.norm.detach()
+
+        def main():
+            model = Norms()
+            for _ in range(100):
+                model(torch.randn(4, 8)).sum().backward()
+        """,
+    "attribute averaged under its name": """
+        class Stats(nn.Module):
+            def __init__(self, names):
+                super().__init__()
+                for name in names:
+                    self.register_buffer(name + "_mean", torch.zeros(8))
+
+            def update(self, name, value):
+                old = getattr(self, name + "_mean")
+                setattr(self, name + "_mean", 0.9 * old + 0.1 * value.mean(0))  # TML101
+
+        def main():
+            model, stats = Net(), Stats(["hidden"])
+            for _ in range(100):
+                out = model(torch.randn(4, 8))
+                out.sum().backward()
+                stats.update("hidden", out)
+        """,
     "hidden state reset by a method that nobody calls in time": """
         class Agent:
             def __init__(self):
@@ -3203,12 +3352,109 @@ class Problem:
                     rollout.states.append(policy(env.step()))
                 getattr(rollout, "reset")()
     """,
+    "generators under no_grad, asked under no_grad": """
+        def outputs(model, batches):
+            for x in batches:
+                yield model(x)
+
+        def main():
+            model, batches, kept = Net(), [torch.randn(4, 8) for _ in range(100)], []
+            with torch.no_grad():
+                for out in outputs(model, batches):
+                    kept.append(out)
+                best = max(out.max().item() for out in outputs(model, batches))
+                mean = sum(model(x).mean() for x in batches) / len(batches)
+            print(best, mean, len(kept))
+    """,
+    "parts of one pass from a generator": """
+        def parts(model, x):
+            out = model(x)
+            for part in out.chunk(4):
+                yield part
+
+        def main():
+            kept = []
+            for part in parts(Net(), torch.randn(4, 8)):
+                kept.append(part)
+            print(len(kept))
+    """,
+    "newest losses by name": """
+        class Console:
+            def __init__(self, names):
+                self.names, self.latest, self.before = names, {}, {}
+
+            def update(self, losses):
+                for name, value in losses.items():
+                    self.latest[name] = value
+                for each in self.names:
+                    self.before[each] = losses[each]
+
+        def main():
+            model, console = Net(), Console(["a", "b"])
+            for _ in range(100):
+                out = model(torch.randn(4, 8))
+                losses = {"a": out.mean(), "b": out.std()}
+                sum(losses.values()).backward()
+                console.update(losses)
+    """,
+    "attributes under their names, without a graph": """
+        class Stats(nn.Module):
+            def __init__(self, names):
+                super().__init__()
+                for name in names:
+                    self.register_buffer(name + "_mean", torch.zeros(8))
+
+            def update(self, name, value):
+                old = self._buffers[name + "_mean"]
+                self._buffers[name + "_mean"] = 0.9 * old + 0.1 * value.detach().mean(0)
+                setattr(self, name + "_last", value)
+
+        def main():
+            model, stats = Net(), Stats(["hidden"])
+            for _ in range(100):
+                out = model(torch.randn(4, 8))
+                out.sum().backward()
+                stats.update("hidden", out)
+    """,
+    "model tried once": """
+        def build():
+            return nn.Sequential(nn.Linear(8, 8), nn.ReLU()).eval()
+
+        def main():
+            model = build()
+            out = model(torch.randn(1, 8))
+            print(out.shape, out.sum().item())
+    """,
+    "state object of one training step": """
+        class State:
+            def __init__(self, batch, width):
+                self.h, self.c = torch.zeros(batch, width), torch.zeros(batch, width)
+
+        class Decoder(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.cell, self.out = nn.LSTMCell(8, 8), nn.Linear(8, 4)
+
+            def forward(self, x, state):
+                state.h, state.c = self.cell(x, (state.h, state.c))
+                return self.out(state.h)
+
+        def main():
+            model = Decoder()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for _ in range(100):
+                state, loss = State(4, 8), 0
+                for x in torch.randn(5, 4, 8):
+                    loss = loss + model(x, state).pow(2).mean()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+    """,
 }
 GUILTY_BUGS: dict[str, str] = {
     "code book averaged with its graph": "what is read back in the same call counts as handed out",
     "list sorted with one more": "a list rebuilt from itself is not seen to grow",
     "hook stores into a dictionary": "a hook's own loop has no backward, so a local holder has no weight",
-    "hidden state reset by a method that nobody calls in time": "only low: the reset outside of the loop counts",
 }
 
 

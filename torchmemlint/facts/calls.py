@@ -158,6 +158,8 @@ def _call_atom(machine: Machine, frame: Frame, atom: Any, args: list[Value], kwa
         return call_instance(machine, frame, atom, args, kwargs, site)
     if kind is Partial:
         return call(machine, frame, atom.callee, [*atom.args, *args], {**dict(atom.kwargs), **kwargs}, site)
+    if kind is Method and atom.name == "forward" and type(atom.receiver) is Obj:
+        return call_object(machine, frame, atom.receiver, atom.name, args, kwargs, site)  # whatever replaces it now
     if kind is Method:
         return call_method(machine, frame, atom.receiver, atom.name, args, kwargs, site)
     if kind is Mode:

@@ -147,7 +147,8 @@ def enter(machine: Machine, function: Function, receiver: object) -> bool:
 
     def body() -> None:
         _, value = call_unseen(machine, function, receiver)
-        machine.escape(tuple(atom for atom in value if atom is not receiver))  # whoever called has that anyway
+        if not _starts_the_program(function):
+            machine.escape(tuple(atom for atom in value if atom is not receiver))  # whoever called has that anyway
         machine.entered.update(atom.site for atom in value if type(atom) is Mode)
 
     changed = machine.branch(machine.module_frame, [body, lambda: None], conditional=False)
@@ -156,8 +157,15 @@ def enter(machine: Machine, function: Function, receiver: object) -> bool:
     return changed
 
 
+def _starts_the_program(function: Function) -> bool:
+    """Whether a function is called once, with gradients on, and nobody asks what it returns."""
+    return function.facts.name == "main" and function.owner is None
+
+
 def _grad_of_entry(function: Function, receiver: object) -> int:
     """The grad mode in which a framework runs a method of a class that derives from it."""
+    if _starts_the_program(function):
+        return ON
     if not isinstance(receiver, Obj) or not isinstance(receiver.cls, Class):
         return ASSUMED
     bases = (*receiver.cls.external, *(entry.facts.name for entry in receiver.cls.mro[1:]))

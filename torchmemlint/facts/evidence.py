@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from . import knowledge
 from . import model as m
 from .events import NEVER, Backward, Loops, Plain, Reset, Store
-from .holders import FRESH, IDENTITY, called_back, heavy_objects, made_in
+from .holders import FRESH, IDENTITY, KNOWN, called_back, heavy_objects, made_in
 from .machine import Frame, Loop, Machine
 from .model import BACKWARD, FileFacts, Site
 from .places import Holder, describe, in_test, last_part
@@ -206,14 +206,14 @@ class Evidence:
 
     def _retention(self, store: Store, kept: list[Tensor], graph: bool) -> Iterator[Retention]:
         holder = self._holder(store)
-        if isinstance(store.owner, Obj) and store.owner.bounded:
+        if isinstance(store.owner, Obj) and store.owner.bounded and not (graph and store.owner.roomy):
             return
         if holder.kind == "local" and in_test(store.frame):
             return  # it goes with the test
         born = store.birth
         repeats = [loop for loop in store.loops if loop not in born and loop.kind in _REPEATS]
         since = min(store.summed, store.carried)
-        if store.how not in ("grow", "keyed"):
+        if store.how not in ("grow", "keyed") or (graph and store.key_kind == KNOWN):
             growing = [loop for loop in repeats if loop in _older(store, since)]
         else:
             growing = repeats
@@ -274,12 +274,19 @@ class Evidence:
     def _with_new_graphs(self, loops: list[Loop], origins: list[Any]) -> list[Loop]:
         """The loops that run a module: `[loss * w for w in weights]` collects parts of one graph, which is there
         anyway."""
-        runs = [label[2] for label in origins if label[0] == "module"]
-        if not runs or not self._run_in.keys() >= set(runs):
+        runs = [label[2] for label in origins if label[0] == "module" and label[2] in self._run_in]
+        if not runs:  # those of a model's parts are within its own
             return loops
         if any(label[0] not in ("module", "loss", "wide-loss") for label in origins):
             return loops
+        if not self._yielding.isdisjoint(runs):
+            return loops
         return [loop for loop in loops if any(loop in self._run_in[site] for site in runs)]
+
+    @functools.cached_property
+    def _yielding(self) -> set[Site]:
+        """The runs that a generator makes for its items."""
+        return {call.site for call in self.machine.module_calls if call.yielding}
 
     @functools.cached_property
     def _run_in(self) -> dict[Site, set[Loop]]:

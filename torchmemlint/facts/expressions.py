@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from . import model as m
@@ -11,8 +12,9 @@ from .library import get_builtin
 from .machine import EVALUATE, Frame, Machine, evaluates
 from .model import Expr, Site
 from .narrowing import truth
-from .objects import get_attribute
+from .objects import get_attribute, keys_of
 from .parts import ROW, kind_of, take
+from .python import get_by_name, set_by_name
 from .tensors import arithmetic, comparison
 from .unknown import imagine_element, imagine_name
 from .values import (
@@ -70,12 +72,22 @@ def _attr(machine: Machine, frame: Frame, expr: Expr) -> Value:
 @evaluates(m.ITEM)
 def _item(machine: Machine, frame: Frame, expr: Expr) -> Value:
     index = machine.eval(frame, expr[2])
+    if _is_table_of_attributes(expr):
+        name = constant(index)
+        if isinstance(name, str):
+            return machine.eval(frame, (m.ATTR, expr[1][1], name))
+        return get_by_name(machine, frame, machine.eval(frame, expr[1][1]))
     result: Value = UNKNOWN
     for atom in machine.eval(frame, expr[1]):
         if type(atom) is Tensor:
             atom = take(machine, frame, atom, expr[1], kind_of(machine, frame, expr[2], index))
         result = machine.join(result, _item_of(machine, frame, atom, expr[2], index))
     return result or imagine_element(machine, frame, expr[1])
+
+
+def _is_table_of_attributes(item: Expr) -> bool:
+    """`self._buffers["mean"]` is `self.mean` [docs: torch.nn.Module.register_buffer]."""
+    return item[1][0] == m.ATTR and item[1][2] in ("_buffers", "_parameters") and item[2][0] != m.SLICE
 
 
 def _item_of(machine: Machine, frame: Frame, atom: Any, index_expr: Expr, index: Value) -> Value:
@@ -174,7 +186,7 @@ def _iterate_object(machine: Machine, frame: Frame, atom: Obj) -> Value:
             machine.put(row.fields, key, iterate(machine, frame, part) if part else UNKNOWN)
         return (row,)
     if atom.kind == "dict":
-        return LIGHT
+        return keys_of(atom)
     if atom.kind == "loader":
         return (Tensor(3, 1, machine.derivation.node(), "", True),)
     if atom.kind == "instance" and isinstance(atom.cls, Class):
@@ -193,6 +205,12 @@ def bind_item(machine: Machine, frame: Frame, target: Expr, value: Value, site: 
     """`container[key] = value`."""
     index = machine.eval(frame, target[2])
     key = constant(index)
+    if _is_table_of_attributes(target):
+        if isinstance(key, str):
+            machine.assign(frame, (m.ATTR, target[1][1], key), value, site, how)
+        else:
+            set_by_name(machine, frame, machine.eval(frame, target[1][1]), value, site)
+        return
     whole = target[2][0] == m.SLICE
     for atom in machine.eval(frame, target[1]):
         if type(atom) is not Obj:
@@ -491,7 +509,22 @@ def _comp_of_entries(machine: Machine, frame: Frame, expr: Expr, entries: dict[s
 
 @evaluates(m.COMP)
 def _comp(machine: Machine, frame: Frame, expr: Expr) -> Value:
-    from .statements import loop_kind
+    if expr[2] != "generator":
+        return _collect(machine, frame, expr)
+    if machine.grad == OFF:
+        return (machine.generate_later(frame, expr[1], functools.partial(_generate, machine, frame, expr)),)
+    return _generate(machine, frame, expr)
+
+
+def _generate(machine: Machine, frame: Frame, expr: Expr) -> Value:
+    outer, machine.generating = machine.generating, len(machine.loops)
+    made = _collect(machine, frame, expr)
+    machine.generating = outer
+    return made
+
+
+def _collect(machine: Machine, frame: Frame, expr: Expr) -> Value:
+    from .statements import loop_kind, take_steps
 
     _, ident, kind, element, value_expr, clauses = expr
     entries = _entries(machine, frame, expr)
@@ -513,6 +546,7 @@ def _comp(machine: Machine, frame: Frame, expr: Expr) -> Value:
             _, positive, _ = truth(machine, frame, test)
             frame.vars.update({name: value for name, value in positive.items() if value})
     value = machine.eval(frame, element if value_expr is None else value_expr)
+    take_steps(machine, machine.loops[-1], over)
     key = constant(machine.eval(frame, element)) if value_expr is not None else ...
     field = "*" if key is ... else f"[{key}]"
     if kind != "generator":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from .unknown import parameter, unknown_call
 from .values import (
     LIGHT,
     MAYBE,
+    OFF,
     UNKNOWN,
     Class,
     Const,
@@ -48,8 +50,13 @@ def call_function(
     site: Site,
     grad: int | None = None,
     on_yield: Callable[[Value], None] | None = None,
+    asked: bool = False,
 ) -> Value:
-    """Enter a function of the file with these arguments; returns what it returns."""
+    """Enter a function of the file with these arguments; returns what it returns.
+
+    A generator's body runs when it is asked for an item, in the grad mode of that moment unless a decorator gives it
+    one of its own. `asked` says that this is the moment.
+    """
     facts = function.facts
     machine.reached.add(id(facts))
     if function.kind == "manager" and on_yield is None:
@@ -61,6 +68,9 @@ def call_function(
         return machine.answers[question]
     if receiver is None and _says_plain(machine, function, (*args, *kwargs.values())):
         return LIGHT
+    if facts.generator and machine.grad == OFF and function.grad is None and on_yield is None and not asked:
+        later = functools.partial(call_function, machine, frame, function, receiver, args, kwargs, site, asked=True)
+        return (machine.generate_later(frame, (site, id(facts), id(receiver)), later),)
     active = sum(entry.facts is facts for entry in machine.stack)
     by_home = frame.unit is machine.home
     if (by_home or receiver is None) and is_beside_the_point(function, machine.home, (*args, *kwargs.values())):
@@ -93,7 +103,11 @@ def call_function(
         machine.grad = function.grad
     passes = len(machine.backwards)
     written = machine.journal, len(machine.journal or ())
+    generating = machine.generating
+    if facts.generator and on_yield is None:
+        machine.generating = len(machine.loops)
     machine.block(inner, facts.body)
+    machine.generating = generating
     machine.forget_locals(inner, *written)
     machine.grad = outer_grad
     machine.stack.pop()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from . import knowledge
 from . import model as m
 from .arguments import argument
-from .values import CONTAINERS, COUNT, IDENT, Bound, Const, Function, Obj, Partial, Tensor, Value
+from .values import CONTAINERS, COUNT, IDENT, NAMED, Bound, Const, Function, Obj, Partial, Tensor, Value
 from .walk import heads, nodes, statements
 
 if TYPE_CHECKING:
@@ -102,6 +102,7 @@ def made_in(obj: Obj, loops: Loops) -> bool:
 IDENTITY = "identity"  # a tensor, a module or `id(x)`: it never hits again
 FRESH = "fresh"  # a step, a request, a path: each one is new
 FIXED = "fixed"  # names of layers, shapes, dtypes, devices: few
+KNOWN = "known"  # one of a few that are all seen, or a layer's
 UNSURE = "unsure"
 THREAD = "thread"  # the name of a thread, or the thread: as many as threads are ever started
 
@@ -115,10 +116,11 @@ _ITEMS = frozenset(
     """batch batches inputs texts prompts queries requests samples sentences documents docs images frames utterances
     urls paths files filenames questions captions records examples sequences""".split()
 )
+_LAYER_WORDS = frozenset("layer layers module block head stage level param".split())
 _FIXED_WORDS = frozenset(
-    """name names layer layers module dtype device shape size sizes dim dims kind mode level stage scale key metric
-    label split phase tag type cls class head rank world h w width height length len field attr prefix group
-    branch task_name resolution degree order n num rate sr param expert adapter gpu classes lang
+    """name names dtype device shape size sizes dim dims kind mode scale key metric
+    label split phase tag type cls class rank world h w width height length len field attr prefix group
+    branch task_name resolution degree order n num rate sr expert adapter gpu classes lang
     language""".split()
 )
 
@@ -155,6 +157,8 @@ def kind_of_key(value: Value, expr: Expr, frame: Frame | None = None) -> str:
     if expr[0] == m.ATTR and expr[2] in ("id", "uid", "uuid"):
         return FRESH  # of an object: `request.id`
     words = set(_words(expr))
+    if words & _LAYER_WORDS:
+        return KNOWN
     if words & _FIXED_WORDS:
         return FIXED
     if words & _FRESH_WORDS:
@@ -214,7 +218,7 @@ def _kind_of_parts(value: Value, expr: Expr, frame: Frame | None) -> str:
     for index, item in enumerate(expr[3]):
         part = tuple(atom for obj in tuples for atom in obj.fields.get(f"[{index}]", ()))
         kinds.add(kind_of_key(part, item, frame))
-    return next(kind for kind in (IDENTITY, FRESH, UNSURE, FIXED) if kind in kinds)
+    return next(kind for kind in (IDENTITY, FRESH, UNSURE, FIXED, KNOWN) if kind in kinds)
 
 
 def _kind_of_value(value: Value, depth: int = 4) -> str:
@@ -226,6 +230,8 @@ def _kind_of_value(value: Value, depth: int = 4) -> str:
             parts = {_kind_of_value(part, depth - 1) for key, part in atom.fields.items() if key[0] != "$"}
             if parts & {IDENTITY, FRESH}:
                 return IDENTITY if IDENTITY in parts else FRESH
+    if NAMED in value and all(atom == NAMED or type(atom) is Const for atom in value):
+        return KNOWN
     return FRESH if COUNT in value or IDENT in value else ""
 
 

@@ -184,6 +184,10 @@ def _default_of_field(machine: Machine, cls: Class, name: str) -> Value:
 
 def call_instance(machine: Machine, frame: Frame, obj: Obj, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
     """`obj(...)`: `forward` of a module, `__call__` of anything else."""
+    if obj.kind == "module":
+        _note_run(machine)
+    if obj.kind == "module" and not obj.is_put_off and obj.fields.get("forward"):  # `module.forward = wrapper`
+        return machine.call(frame, obj.fields["forward"], args, kwargs, site)
     if isinstance(obj.cls, Class) and is_dull(machine, obj.cls):
         return run_module(machine, frame, obj, args, kwargs, site)
     if isinstance(obj.cls, Class):
@@ -258,13 +262,22 @@ def record_module_call(
 ) -> None:
     if machine.module_depth or machine.in_hook:
         return
+    _note_run(machine)
     attached = tuple(t.node for value in args for t in machine.reach(value, 2) if t.graph in (ATTACHED, LEAF))
     machine.module_calls.append(
         ModuleCall(
             site, frame.trail(), obj, node, in_eval_mode(obj), machine.loops, frame,
             tuple(machine.stack), machine.grad, attached, weight, bool(machine.threads), through,
+            0 <= machine.generating < len(machine.loops),
         )
     )  # fmt: skip
+
+
+def _note_run(machine: Machine) -> None:
+    """A model runs, with gradients recorded, in each of these loops."""
+    if not machine.module_depth and machine.grad != OFF:
+        for loop in machine.loops:
+            loop.runs = True
 
 
 def in_eval_mode(obj: Obj) -> bool:

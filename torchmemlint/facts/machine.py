@@ -55,7 +55,7 @@ Journal = list[tuple[dict[Any, Value], Any, "Value | None"]]
 class Loop:
     """One loop, or the repeated calls of a public function ("call")."""
 
-    __slots__ = ("backward", "conditions", "first_node", "kind", "name", "site", "started", "steps", "twice")
+    __slots__ = ("backward", "conditions", "first_node", "kind", "name", "runs", "site", "started", "steps", "twice")
 
     def __init__(self, kind: str, site: Site, conditions: int, name: str = "") -> None:
         self.kind = kind
@@ -66,6 +66,7 @@ class Loop:
         self.first_node = 0  # of the derivation, in its current round
         self.started = 0  # when its current round began
         self.steps = False  # it takes optimizer steps, or goes over a loader
+        self.runs = False  # a model runs in it
         self.twice = False  # it has been gone round twice
 
 
@@ -184,6 +185,7 @@ class Machine:
         self.in_hook = 0
         self.again = 0  # how many of the loops around are in their second round
         self.threads = 0
+        self.generating = -1  # how many loops run around the generator that runs, if one does
         self.shown: dict[Site, Value] = {}  # what expressions that stand alone in the module's body give
         self.context: Any = None  # contexts.Context: in which worker or thread this runs
         self.stores: list[Store] = []
@@ -433,6 +435,21 @@ class Machine:
             self._made[id(obj.fields)] = (self.serial, obj.fields)
             frame.allocs[ident] = obj
         return obj
+
+    def generate_later(self, frame: Frame, ident: Any, run: Callable[[], Value]) -> Obj:
+        """A generator that is made under `no_grad`, whose body `run` runs when somebody looks at what it gives."""
+        made = self.allocate(frame, ("begun", ident), "generator")
+        moment = self.moment()
+
+        def begin() -> None:
+            with self.at({**moment, "grad": self.grad}):
+                for atom in run():
+                    if type(atom) is Obj:
+                        made.fields.update(atom.fields)
+
+        if not made.is_put_off:
+            made.put_off(begin)
+        return made
 
     def reach(self, value: Value, depth: int = 3) -> list[Tensor]:
         """The tensors that a value keeps alive: itself, or inside containers and instances."""

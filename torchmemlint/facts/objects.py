@@ -14,6 +14,7 @@ from .model import Site
 from .tensors import free, freeze_owner, loss, tensor_attribute, wide_loss_label
 from .unknown import imagine_attribute, step_output, unknown_call
 from .values import (
+    ANY_NAME,
     ATTACHED,
     CONTAINERS,
     COUNT,
@@ -22,7 +23,9 @@ from .values import (
     LEAF,
     LIGHT,
     MAYBE,
+    NAMED,
     OFF,
+    ON,
     UNKNOWN,
     Bound,
     Class,
@@ -49,9 +52,6 @@ _POP = ("pop", "popleft", "popitem", "remove", "discard", "get_nowait")
 
 
 # -- attributes -----------------------------------------------------------------------------------
-
-
-ANY_NAME = "(any)"  # the field for what `setattr` binds to names that are not seen
 
 
 _MOST_PARTS = 12  # of a module that are told apart where all are gone through
@@ -85,7 +85,8 @@ def get_attribute(machine: Machine, frame: Frame, atom: Any, name: str) -> Value
 
 def _object_attribute(machine: Machine, frame: Frame, obj: Obj, name: str) -> Value:
     known = obj.fields.get(name)
-    if ANY_NAME in obj.fields and not (isinstance(obj.cls, Class) and obj.cls.find(name)):
+    unnamed = ANY_NAME in obj.fields and obj.kind != "module"  # whose layers are found under their own names
+    if unnamed and not (isinstance(obj.cls, Class) and obj.cls.find(name)):
         machine.reads.setdefault((obj.serial, ANY_NAME), set()).add(frame.facts.name)
         known = machine.join(known or UNKNOWN, obj.fields[ANY_NAME])
     if known:
@@ -218,6 +219,8 @@ def call_object(
         if name == "step":
             for loop in machine.loops:
                 loop.steps = True
+            if args or "closure" in kwargs:
+                _run_closure(machine, frame, args[0] if args else kwargs["closure"], site)
         return _state_of(machine, frame, obj, site) if name == "state_dict" else LIGHT
     if obj.kind == "profiler":
         if name in ("start", "stop"):
@@ -236,6 +239,13 @@ def call_object(
 
         return run_in_thread(machine, frame, obj, name, args, kwargs, site)
     return unknown_call(machine, frame, (2, (1, "self"), name), args, kwargs, site, receiver=(obj,))
+
+
+def _run_closure(machine: Machine, frame: Frame, closure: Value, site: Site) -> None:
+    """`optimizer.step(closure)` calls it at least once, with gradients recorded [docs: torch.optim.LBFGS.step]."""
+    outer, machine.grad = machine.grad, ON
+    machine.call(frame, closure, [], {}, site)
+    machine.grad = outer
 
 
 def _empty(machine: Machine, obj: Obj) -> None:
@@ -284,9 +294,11 @@ def _container_method(
         return machine.join(value, args[1]) if len(args) > 1 else value
     if name == "values":
         return _listed(machine, frame, obj, site, machine.elements(frame, (obj,)))
+    if name == "keys":
+        return _listed(machine, frame, obj, site, keys_of(obj))
     if name == "items":
         pair = machine.allocate(frame, ("pair", site, obj.serial), "tuple")
-        machine.put(pair.fields, "[0]", LIGHT)
+        machine.put(pair.fields, "[0]", keys_of(obj))
         machine.put(pair.fields, "[1]", machine.elements(frame, (obj,)))
         return _listed(machine, frame, obj, site, (pair,))
     if name == "copy":
@@ -320,6 +332,12 @@ def _stack_method(
     return unknown_call(machine, frame, (2, (1, "self"), name), args, kwargs, site, receiver=(obj,))
 
 
+def keys_of(obj: Obj) -> Value:
+    """What the keys of a dictionary may be."""
+    keys = [key for key in obj.fields if key[:1] != "$"]
+    return (NAMED,) if keys and not obj.unknown and all(key[:1] == "[" for key in keys) else LIGHT
+
+
 def _submodules(machine: Machine, frame: Frame, obj: Obj) -> Value:
     """The parts of a module: those in containers, and those with a class of the project wherever they are."""
     found = [obj]
@@ -334,7 +352,8 @@ def _submodules(machine: Machine, frame: Frame, obj: Obj) -> Value:
                 own = type(atom) is Obj and atom.kind == "module" and isinstance(atom.cls, Class)
                 if own and not key.startswith("$") and atom not in found and len(found) <= _MOST_PARTS:
                     found.append(atom)
-    return machine.join(machine.elements(frame, (obj,)), tuple(found[1:]))
+    parts = tuple(atom for atom in machine.elements(frame, (obj,)) if type(atom) is not Tensor)
+    return machine.join(parts, tuple(found[1:]))
 
 
 def _listed(machine: Machine, frame: Frame, obj: Obj, site: Site, value: Value) -> Value:
@@ -393,14 +412,14 @@ def _module_method(
         if name == "parameters":
             return leaf
         pair = machine.allocate(frame, ("pair", site), "tuple")
-        machine.put(pair.fields, "[0]", LIGHT)
+        machine.put(pair.fields, "[0]", (NAMED,))
         machine.put(pair.fields, "[1]", leaf)
         return _listed(machine, frame, obj, site, (pair,))
     if name in ("modules", "children"):
         return _listed(machine, frame, obj, site, machine.join((obj,), _submodules(machine, frame, obj)))
     if name in ("named_modules", "named_children", "items"):
         pair = machine.allocate(frame, ("pair", site), "tuple")
-        machine.put(pair.fields, "[0]", LIGHT)
+        machine.put(pair.fields, "[0]", (NAMED,))
         machine.put(pair.fields, "[1]", _submodules(machine, frame, obj) or (obj,))
         return _listed(machine, frame, obj, site, (pair,))
     if name in ("values", "get"):
@@ -472,7 +491,10 @@ def _register(
         if not value:
             graph = FREE if name == "register_buffer" else LEAF
             value = (Tensor(graph, 3, machine.derivation.node(), ""),)
-        machine.put(obj.fields, key, value)
+        if any(tensor.graph == ATTACHED for tensor in machine.reach(value, 1)):
+            set_attribute(machine, frame, obj, key, value, site, "set")
+        else:
+            machine.put(obj.fields, key, value)
     return LIGHT
 
 

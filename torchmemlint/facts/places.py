@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from .machine import Frame, Machine
-from .values import CONTAINERS, Class, Obj
+from .values import ANY_NAME, CONTAINERS, Class, Obj
 
 
 class Holder(NamedTuple):
@@ -53,7 +53,8 @@ def describe(owner: Obj | Frame, key: str, machine: Machine, depth: int = 0) -> 
         return Holder("default", key, str(owner.cls), False)
     if not container:
         cls = owner.cls.facts.name if isinstance(owner.cls, Class) else ""
-        named = key if key[:1].isalpha() or key[:1] == "_" else describe_object(owner)
+        key = "<name>" if key == ANY_NAME else key
+        named = key if key[:1].isalpha() or key[:1] in "_<" else describe_object(owner)
         return Holder("attribute", f"self.{named}" if cls else named, cls, False)
     part = key if key.startswith("[") and not key[1:-1].isdigit() else ""
     if owner.home is None or depth >= _DEEPEST:

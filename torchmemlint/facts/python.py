@@ -9,13 +9,16 @@ from .contexts import Context, items_of, pool_method, receiver_of
 from .cycles import note_callbacks
 from .machine import Frame, Machine
 from .model import Site
-from .objects import ANY_NAME, get_attribute, set_attribute
+from .objects import get_attribute, set_attribute
 from .tensors import arithmetic
 from .values import (
+    ANY_NAME,
+    ATTACHED,
     COUNT,
     IDENT,
     LEAF,
     LIGHT,
+    MAYBE,
     OFF,
     ON,
     UNKNOWN,
@@ -150,8 +153,8 @@ def _dynamic_attribute(machine: Machine, frame: Frame, name: str, args: list[Val
     key = constant(args[1]) if len(args) > 1 else ...
     if not isinstance(key, str):
         if name == "setattr" and len(args) > 2:
-            _set_some_attribute(machine, frame, args, site)
-        return UNKNOWN
+            set_by_name(machine, frame, args[0], args[2], site)
+        return get_by_name(machine, frame, args[0]) if name == "getattr" else UNKNOWN
     if name == "setattr" and len(args) > 2:
         for atom in args[0]:
             set_attribute(machine, frame, atom, key, args[2], site, "set")
@@ -162,16 +165,33 @@ def _dynamic_attribute(machine: Machine, frame: Frame, name: str, args: list[Val
     return result
 
 
-def _set_some_attribute(machine: Machine, frame: Frame, args: list[Value], site: Site) -> None:
-    """`setattr(self, name, value)` for a name that is not known: each of several names keeps its last value."""
-    for atom in args[0]:
-        if type(atom) is Obj and atom.kind == "instance":
+def set_by_name(machine: Machine, frame: Frame, owners: Value, value: Value, site: Site) -> None:
+    """`setattr(self, name, value)` for a name that is not known: each of several names keeps its last value. What a
+    module gets so is made of, its layers, is nothing to follow."""
+    attached = any(tensor.graph == ATTACHED for tensor in machine.reach(value))
+    for atom in owners:
+        if type(atom) is Obj and (atom.kind == "instance" or (atom.kind == "module" and attached)):
             before = atom.fields.get(ANY_NAME, UNKNOWN)
-            set_attribute(machine, frame, atom, ANY_NAME, args[2], site, "set")
+            set_attribute(machine, frame, atom, ANY_NAME, value, site, "set")
             machine.put(atom.fields, ANY_NAME, machine.join(atom.fields[ANY_NAME], before))
 
 
+def get_by_name(machine: Machine, frame: Frame, owners: Value) -> Value:
+    """`getattr(self, name)` for a name that is not known: one of those that `setattr` has bound, so it may have a graph
+    or not."""
+    result: Value = UNKNOWN
+    for atom in owners:
+        if type(atom) is Obj and not atom.is_put_off and ANY_NAME in atom.fields:
+            result = machine.join(result, get_attribute(machine, frame, atom, ANY_NAME))
+    return tuple(
+        atom._replace(graph=MAYBE) if type(atom) is Tensor and atom.graph == ATTACHED else atom for atom in result
+    )
+
+
 # -- other packages -------------------------------------------------------------------------------
+
+
+_ROOMY = 1000  # entries, as replay memories have them
 
 
 def _deque(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
@@ -179,6 +199,8 @@ def _deque(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, si
     limit = args[1] if len(args) > 1 else kwargs.get("maxlen", UNKNOWN)
     given = len(args) > 1 or "maxlen" in kwargs
     obj.bounded = given and constant(limit) is not None
+    most = constant(limit)
+    obj.roomy = isinstance(most, int) and most >= _ROOMY
     return (obj,)
 
 
@@ -332,6 +354,17 @@ def _heap_pop(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs,
     return result
 
 
+def _drawn(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    """`random.sample(memory, n)`: a list of some of its elements."""
+    drawn = machine.allocate(frame, ("drawn", site), "list")
+    machine.put(drawn.fields, "*", machine.iterate(frame, args[0]) if args else UNKNOWN)
+    return (drawn,)
+
+
+def _chosen(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    return machine.iterate(frame, args[0]) if args else UNKNOWN
+
+
 def _heap_best(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
     """`heapq.nlargest(n, iterable)`: a new list."""
     best = machine.allocate(frame, ("best", site), "list")
@@ -472,6 +505,9 @@ SPECIAL: dict[str, Callable[[Machine, Frame, list[Value], Kwargs, Site], Value]]
     "heapq.heappop": _heap_pop,
     "heapq.heappushpop": _heap_pop,
     "heapq.heapreplace": _heap_pop,
+    "random.sample": _drawn,
+    "random.choices": _drawn,
+    "random.choice": _chosen,
     "heapq.nlargest": _heap_best,
     "heapq.nsmallest": _heap_best,
     "threading.Thread": _thread,

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from . import model as m
-from .holders import FIXED, kind_of_key
+from .holders import FIXED, KNOWN, kind_of_key
 from .kept import drained
 from .model import ClassFacts, Expr, Site
 from .program import Program, keyword, statements, targets, text
@@ -78,7 +78,7 @@ def _stores(program: Program, cls: ClassFacts, name: str) -> Iterator[Site]:
 
 
 def _is_fixed(key: Expr) -> bool:
-    return key[0] == m.CONST or kind_of_key((), key) == FIXED
+    return key[0] == m.CONST or kind_of_key((), key) in (FIXED, KNOWN)
 
 
 def _is_own(expr: Expr, name: str) -> bool:

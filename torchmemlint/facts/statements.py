@@ -13,7 +13,7 @@ from .contexts import end_of_round, workers_in
 from .definitions import define_class, define_function
 from .expressions import bind_item, elements, iterate
 from .linking import import_name
-from .machine import EVALUATE, JUMPED, RETURNED, Frame, Machine, executes
+from .machine import EVALUATE, JUMPED, RETURNED, Frame, Loop, Machine, executes
 from .model import Expr, Site, Stmt
 from .narrowing import holds_as_long_as_it_lives, truth
 from .objects import set_attribute
@@ -422,8 +422,7 @@ def _for(machine: Machine, frame: Frame, statement: Stmt) -> None:
                 return
         return
     machine.go_round(frame, loop, once)
-    if loop.kind == "items" and loop.backward and loop.steps:
-        loop.kind = "loop"  # batches that lie ready: what trains in each round goes through steps
+    take_steps(machine, loop, value)
     if orelse and not frame.dead:
         machine.block(frame, orelse)
 
@@ -459,6 +458,16 @@ def loop_kind(machine: Machine, frame: Frame, iterable: Expr, value: Value) -> s
         elif type(atom) is Tensor and atom.graph == ATTACHED and atom.bundle:
             return "items"  # what one pass of a module has given
     return "layers" if _names_layers(iterable) else "loop"
+
+
+def take_steps(machine: Machine, loop: Loop, value: Value) -> None:
+    """Batches that lie ready: a loop that trains on them, or runs a model on each, goes through steps. Where they carry
+    a graph they are parts of one pass."""
+    if loop.kind != "items":
+        return
+    trains = loop.backward and loop.steps
+    if trains or (loop.runs and all(tensor.graph == FREE for tensor in machine.reach(value))):
+        loop.kind = "loop"
 
 
 def _named(expr: Expr) -> str:

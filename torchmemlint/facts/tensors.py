@@ -201,6 +201,8 @@ def tensor_method(
         return _values_and_indices(machine, frame, tensor, site)
     if name == "register_hook" and args:
         note_tensor_hook(machine, frame, tensor, args[0], site)
+    if name in knowledge.MODULE_EVIDENCE:
+        return UNKNOWN  # it is a module after all
     if name in ("new", "new_empty", "apply_", "register_hook", "remove", "stop_gradient"):
         return UNKNOWN
     size = SCALAR if name in knowledge.REDUCTIONS and not args and not kwargs else None

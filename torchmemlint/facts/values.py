@@ -164,6 +164,7 @@ class Super(NamedTuple):
 
 
 CONTAINERS: Final = ("list", "set", "dict", "deque", "tuple")  # kinds of objects
+ANY_NAME: Final = "(any)"  # the field for what `setattr` binds to names that are not seen
 SERIES: Final = (*CONTAINERS, "zipped", "generator")
 
 
@@ -175,7 +176,20 @@ class Obj:
     containers are under "*" and, where the key is constant, under "[key]".
     """
 
-    __slots__ = ("birth", "bounded", "cls", "fields", "home", "kind", "make", "serial", "site", "unknown", "weight")
+    __slots__ = (
+        "birth",
+        "bounded",
+        "cls",
+        "fields",
+        "home",
+        "kind",
+        "make",
+        "roomy",
+        "serial",
+        "site",
+        "unknown",
+        "weight",
+    )
 
     def __init__(
         self, kind: str, cls: Class | str | None, birth: tuple[Loop, ...], site: Site, weight: int = 3
@@ -188,6 +202,7 @@ class Obj:
         self.fields: dict[str, Value] = {}
         self.home: tuple[Obj | Frame, str] | None = None
         self.bounded = False
+        self.roomy = False  # the bound is so high that it is reached late, if ever
         self.unknown = False  # made up for something whose origin is not seen
         self.serial = 0
         self.make: Callable[[], None] | None = None
@@ -232,6 +247,7 @@ LIGHT: Value = (Light(),)
 AN_ARRAY = Light("array")
 ARRAY: Value = (AN_ARRAY,)
 COUNT: Final = Light("count")  # goes up and up: each value of it is new
+NAMED: Final = Light("name")  # one of a few texts, all of which are seen
 IDENT: Final = Light("identity")  # `id(tensor)`: says which object it is, not what is in it
 NOTHING: Value = (Const(None),)
 _MOST_ATOMS = 6
@@ -343,7 +359,7 @@ def join(a: Value, b: Value, derivation: Derivation) -> Value:
                 merged[index] = Opaque(derivation.node((atom.node, other.node)))
                 break
             if type(atom) is Const and type(other) is Const and atom.value is not None and other.value is not None:
-                merged[index] = Light()
+                merged[index] = NAMED if isinstance(atom.value, str) and isinstance(other.value, str) else Light()
                 break
         else:
             if len(merged) < _MOST_ATOMS:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..facts import model as m
-from ..facts.holders import FIXED, FRESH, IDENTITY, THREAD, UNSURE
+from ..facts.holders import FIXED, FRESH, IDENTITY, KNOWN, THREAD, UNSURE
 from ..facts.kept import kept_in_containers
 from ..facts.places import last_part
 from ..facts.thread_locals import is_thread_local, one_for_each
@@ -95,7 +95,7 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
         weight = min(weight, 1)  # `d.update(...)`: mostly the same keys again
     if retention.how == "keyed":
         few = (
-            store.key_kind == FIXED
+            store.key_kind in (FIXED, KNOWN)
             and not retention.left
             and not evidence.releases.misjudging(last_part(retention.holder.text))
         )
@@ -103,7 +103,7 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
             return 0  # few keys, or the places of a list, which are there already
         if store.key_kind == THREAD and not one_for_each(evidence.program):
             return 0  # a pool has few
-        kinds = (FRESH, FIXED, THREAD) if retention.left is None else (FRESH, FIXED, THREAD, UNSURE)
+        kinds = (FRESH, FIXED, KNOWN, THREAD) if retention.left is None else (FRESH, FIXED, KNOWN, THREAD, UNSURE)
         weight = min(weight, 3 if store.key_kind == IDENTITY else 2 if store.key_kind in kinds else 1)
     if all(loop.kind == "call" for loop in outside):
         each_thread = retention.how == "keyed" and store.key_kind == THREAD

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..facts import model as m
 from ..facts.model import file_of
 from ..facts.places import last_part
-from ..facts.values import ASSUMED, ATTACHED, Obj
+from ..facts.values import ANY_NAME, ASSUMED, ATTACHED, Obj
 from ..facts.walk import calls_of, nodes, statements
 from ..finding import Confidence, Remedy, Retains
 from . import Report
@@ -55,6 +55,8 @@ def _code(retention: Retention) -> str | None:
             return "TML111"
         return None
     if not retention.growing:
+        if retention.store_event.key == ANY_NAME:
+            return None  # it may be a weight, made anew for each pass
         lasts = holder.kind in ("attribute", "global", "class")
         return "TML108" if lasts and (_in_forward(retention) or is_record(retention)) else None
     kinds = {origin[0] for origin in retention.origins}
@@ -136,9 +138,7 @@ def _weight(retention: Retention) -> int:
             weight = min(weight, 2)
         else:
             return 0
-    elif local and not (
-        retention.training or retention.evaluating or retention.named or (retention.hook and not assumed)
-    ):
+    elif local and assumed and not (retention.training or retention.evaluating or retention.named):
         return weight if _code(retention) == "TML110" else 0
     if retention.hook and retention.closed:
         return 1  # collected between two calls, and let go by its owner
@@ -150,7 +150,8 @@ def _weight(retention: Retention) -> int:
         weight = min(weight, 2)
         if not retention.evaluating and (local or (retention.how == "keyed" and not retention.hook)):
             weight = 1  # a place for each key is not for each call
-        if retention.chain and retention.released and not retention.evaluating:
+        driven = all(loop.kind == "call" for loop in retention.loops)
+        if retention.chain and retention.released and driven and not retention.evaluating:
             weight = 1  # whoever drives it may reset it in time
     if not retention.growing:
         weight = min(weight, 2)

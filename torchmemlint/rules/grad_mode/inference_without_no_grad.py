@@ -22,6 +22,7 @@ output is collected, the whole graph is collected with it (TML102); a
 - Neither the parameters nor the inputs require gradients.
 - The framework calls the hook with gradients off (Lightning's validation, test
   and predict hooks; the `evaluate` and `predict` of the transformers Trainer).
+- The model runs once in the whole program: one graph, which goes with it (low).
 - The path differentiates on purpose: saliency maps, adversarial examples,
   test-time training, forces of a potential.
 
@@ -111,6 +112,8 @@ def _weight(recording: Recording) -> int:
         return 0
     if call.grad == ASSUMED and recording.in_module and not _goes_over_loader(recording):
         return 1  # whoever calls the module's method may have turned gradients off
+    if not call.loops:
+        return 1  # run once in the whole program, with one graph that goes when that ends
     if not recording.consumed and not any(loop.kind == "loop" for loop in call.loops):
         return 1  # run once, and what it gives is dropped at once: a trial, or hooks are what it is run for
     if recording.evaluating:

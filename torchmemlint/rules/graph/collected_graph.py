@@ -21,7 +21,10 @@ tensor memory.
 - The values are detached, or are computed with gradients off. A view or an
   unchanged `.to()` of a value that has a graph keeps it, also with gradients
   off.
-- A bounded `deque` keeps at most `maxlen` graphs; that is a constant.
+- A bounded `deque` keeps at most `maxlen` graphs; that is a constant. One with
+  room for a thousand or more is reported: a replay memory that is never full.
+- A dictionary has a few keys that are all there from the start, names of losses
+  or layers: each step replaces what the one before it left.
 
 ## How to release it
 Store `value.item()`, or `value.detach()` where the tensor itself is needed;
