@@ -382,6 +382,104 @@ LOOKALIKES = {
                 found.append(output)
             return sum(one == want for one, want in zip(found, wanted)) / len(found)
         """,
+    "parameters that are fused in place": """
+        class Detect(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.m = nn.ModuleList(nn.Conv2d(8, 8, 1) for _ in range(3))
+                self.scale = nn.ParameterList(nn.Parameter(torch.ones(8)) for _ in range(3))
+
+            def fuse(self):
+                for i in range(len(self.m)):
+                    self.m[i].bias += self.m[i].weight.sum((1, 2, 3)) * self.scale[i]
+        """,
+    "names that go with the function": """
+        from accelerate.utils import release_memory
+
+        def trains(make):
+            model = Net()
+            trainer = make(model)
+            trainer.train()
+            release_memory(trainer.model, trainer)
+
+        def trains_on(make):
+            model = Net()
+            trainer = make(model)
+            trainer.train()
+            release_memory(model, trainer)  # TML603
+            other = make(Net())
+            other.train()
+        """,
+    "the text of an error": """
+        def run(trainer, parameters):
+            try:
+                for name, parameter in parameters.items():
+                    if "lora" in name.lower():
+                        trainer.step(parameter)
+            except Exception as error:
+                if any(word in str(error).lower() for word in ("memory", "cuda")):
+                    torch.cuda.empty_cache()
+                else:
+                    raise
+        """,
+    "what a hook leaves for the one who runs the model": """
+        class Wrapper(nn.Module):
+            def __init__(self, net: nn.Module):
+                super().__init__()
+                self.net = net
+                self.hidden = {}
+                self.net[-2].register_forward_hook(self._hook)
+
+            def _hook(self, module, inputs, output):
+                self.hidden[inputs[0].device] = output.flatten(1)
+
+            def forward(self, x):
+                self.hidden.clear()
+                self.net(x)
+                hidden = self.hidden[x.device]
+                self.hidden.clear()
+                return hidden
+        """,
+    "how often it was right": """
+        def train(model: nn.Module, loader, optimizer):
+            right = word_acc = total = 0
+            for batch in loader:
+                loss, kl, acc = model(batch)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                word_acc += acc
+                total += kl  # TML101
+            return word_acc / len(loader), float(total)
+        """,
+    "factors of layers": """
+        class Kfac(torch.optim.Optimizer):
+            def __init__(self, model: nn.Module):
+                super().__init__(model.parameters(), {})
+                self.modules = []
+                self.factors, self.seen = {}, {}
+                for module in model.modules():
+                    self.modules.append(module)
+                    module.register_forward_pre_hook(self._save)
+
+            def _save(self, module, inputs):
+                self.seen[module] = inputs[0].detach().T @ inputs[0].detach()
+
+            def step(self):
+                for i, m in enumerate(self.modules):
+                    self.factors[m] = torch.linalg.eigh(self.seen[m])[1]
+        """,
+    "a callback's copy for the run": """
+        from transformers import TrainerCallback
+
+        class Averages(TrainerCallback):
+            def __init__(self):
+                self.start = []
+
+            def on_train_begin(self, args, state, control, model, **kwargs):
+                for name, parameter in model.named_parameters():
+                    self.start.append(parameter.detach().clone())
+        """,
     "whole numbers in a buffer": """
         class Codes(nn.Module):
             def __init__(self):
@@ -404,6 +502,25 @@ LOOKALIKES = {
 @pytest.mark.parametrize("snippet", LOOKALIKES.values(), ids=list(LOOKALIKES))
 def test_lookalike(snippet: str) -> None:
     check(snippet)
+
+
+def test_another_library() -> None:
+    """A loss of MXNet, whose graph goes when the recording ends."""
+    text = """
+        import mxnet as mx
+        from mxnet import autograd
+
+        def train(net, loader, trainer, criterion):
+            total = 0
+            for x, y in loader:
+                with autograd.record():
+                    loss = criterion(net(x), y)
+                loss.backward()
+                trainer.step(len(x))
+                total += loss
+            return total
+        """
+    assert not lint_source(decode("train.py", textwrap.dedent(text).encode()), PLAN)
 
 
 @pytest.mark.parametrize(

@@ -293,6 +293,8 @@ def _part(value: Expr, of: set[str]) -> bool:
 
 def _still_there(place: Place, name: str, call: Stmt) -> bool:
     following = [one for one in statements(place.facts.body) if one[1] > call[1]]
+    if not following and name.partition(".")[0] not in ("self", "cls") and place.facts.name != "<module>":
+        return False  # the function returns, and its names go
     gone = any(name in let_go(one) or name in {text(target) for target in targets(one)} for one in following[:3])
     return not gone
 

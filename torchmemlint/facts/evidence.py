@@ -47,6 +47,7 @@ class Retention(NamedTuple):
     named: bool  # a function on the way says that it evaluates
     escaped: bool
     handed_on: bool  # another function reads the place
+    consumed: bool  # a function that empties it has read it
     released: bool  # something empties the place, though not in time
     closed: bool  # the owner's close empties it
     wide: bool  # a scalar with an input-sized storage
@@ -258,6 +259,7 @@ class Evidence:
             named=self._says_evaluation(store),
             escaped=(id(store.owner), store.key) in self._marks[1],
             handed_on=self._handed_on(store),
+            consumed=not self._readers(store).isdisjoint(self.released_in(store)),
             released=self._released(store) or self._may_be_let_go(holder, store.frame.name, growing),
             closed=any(name in knowledge.CLOSERS for name in self.released_in(store)),
             wide=any(self._is_wide(tensor) for tensor in kept),
@@ -348,10 +350,15 @@ class Evidence:
                     return True
         return False
 
+    def _readers(self, store: Store) -> set[str]:
+        """The functions that read the place."""
+        reads = self.machine.reads
+        places = ((owner.serial, key) for owner, key in self._places(store) if isinstance(owner, Obj))
+        return {name for place in places for name in reads.get(place, ())}
+
     def _handed_on(self, store: Store) -> bool:
-        for owner, key in self._places(store):
-            if isinstance(owner, Obj) and self.machine.reads.get((owner.serial, key), set()) - {store.frame.name}:
-                return True
+        if self._readers(store) - {store.frame.name}:
+            return True
         if not isinstance(store.owner, Obj) or not isinstance(store.owner.cls, Class):
             return False
         place = (m.ATTR, (m.NAME, "self"), store.key)

@@ -17,6 +17,7 @@ _LETS_GO = frozenset(("with_traceback", "clear_frames"))
 _LIGHT = (
     knowledge.REPORTERS | knowledge.BUILTINS | {"append", "get", "join", "format", "empty_cache", "collect", "sleep"}
 )
+_OF_TEXT = frozenset(dir(str))
 _CONTAINERS = ("list", "dict", "set", "deque", "defaultdict")
 _ADDS = ("append", "add", "appendleft", "insert", "put", "put_nowait")
 Keeping = dict[str, list[tuple[str, bool]]]  # class -> its constructor's parameters, and whether it keeps them
@@ -55,7 +56,7 @@ def retries(function: FunctionFacts, tried_in: Sequence[Stmt]) -> Iterator[Retry
     """Work that is tried again while the traceback of the first try keeps its frames."""
     for statement in tried_in:
         tried = {last_name(call[2]) for call in calls(statement[2])} | {function.name}
-        tried -= _LIGHT
+        tried -= _LIGHT | _OF_TEXT
         for caught, _, body in statement[3]:
             certain = _about_memory(caught, body)
             if not certain and not _empties_cache(body):

@@ -145,6 +145,8 @@ def kind_of_key(value: Value, expr: Expr, frame: Frame | None = None) -> str:
         return FIXED  # a ring
     if expr[0] == m.NEW and expr[3]:
         return _kind_of_parts(value, expr, frame)
+    if expr[0] == m.NAME and _is_layer(expr, body):
+        return KNOWN
     known = _kind_of_value(value)
     if known:
         return known
@@ -166,6 +168,20 @@ def kind_of_key(value: Value, expr: Expr, frame: Frame | None = None) -> str:
     if value and all(type(atom) is Const for atom in value):
         return FIXED
     return FRESH if expr[0] == m.NAME and _is_of_a_batch(expr, body) else UNSURE
+
+
+_PARTS_OF_MODELS = frozenset("modules layers params parameters blocks children".split())
+
+
+def _is_layer(name: Expr, body: tuple[Stmt, ...]) -> bool:
+    """Whether a loop binds a name to one layer or parameter after the other: `for i, m in enumerate(self.modules)`."""
+    for statement, _ in statements(body):
+        if statement[0] == m.FOR and name in (statement[2], *(statement[2][3] if statement[2][0] == m.NEW else ())):
+            over = statement[3]
+            while over[0] == m.CALL and over[3] and over[2][-1] in ("enumerate", "zip", "list", "reversed", "sorted"):
+                over = over[3][0]
+            return not _PARTS_OF_MODELS.isdisjoint(_words(over))
+    return False
 
 
 def _is_of_a_batch(name: Expr, body: tuple[Stmt, ...]) -> bool:

@@ -68,8 +68,9 @@ def in_test(frame: Frame) -> bool:
     receiver, file = frame.receiver, frame.unit.name
     if frame.name.startswith(("test_", "_test")) and (file.startswith("test_") or file.endswith("_test")):
         return True
-    known = isinstance(receiver, Obj) and isinstance(receiver.cls, Class)
-    return known and "Test" in receiver.cls.facts.name and frame.name.startswith("test")
+    if not isinstance(receiver, Obj) or not isinstance(receiver.cls, Class) or "Test" not in receiver.cls.facts.name:
+        return False
+    return frame.name.startswith("test") or file.startswith("test_") or file.endswith("_test")
 
 
 def last_part(holder: str) -> str:

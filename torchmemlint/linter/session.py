@@ -6,6 +6,7 @@ import hashlib
 import io
 import os
 import pickle
+import re
 import warnings
 import zlib
 from dataclasses import replace
@@ -20,6 +21,9 @@ from . import limits
 from .cache import Cache, salt
 from .project import Project
 from .watched import Part, Watched
+
+_OTHERS = re.compile(rb"^(?:import|from)\s+(?:mxnet|tensorflow|paddle|mindspore|chainer)\b", re.MULTILINE)
+_TORCH = re.compile(rb"^\s*(?:import|from)\s+\w*(?:torch|lightning)", re.MULTILINE)
 
 if TYPE_CHECKING:
     from ..facts.model import FileFacts
@@ -73,6 +77,8 @@ class Session:
 
     def is_relevant(self, source: Source) -> bool:
         """Whether rules could say anything of a file: it names torch, or its imports lead to a file that does."""
+        if _OTHERS.search(source.raw) and not _TORCH.search(source.raw):
+            return False  # the tensors of another library
         return source.has_trace() or self.project.leads_to_trace(os.path.abspath(source.path), source.raw)
 
     # -- judgements -------------------------------------------------------------------------------

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from ..facts.machine import Frame
     from ..facts.ways_out import LeftBehind
 
-_ONCE = frozenset("__init__ __post_init__ setup build configure_optimizers prepare_data __init_subclass__".split())
+_ONCE = frozenset(
+    """__init__ __post_init__ setup build configure_optimizers prepare_data __init_subclass__
+    on_init_end on_train_begin on_train_start on_fit_start on_pretrain_routine_start on_experiment_start""".split()
+)
 _PERIODIC = frozenset(
     """__call__ __getitem__ forward update feed step observe record push collect log predict infer encode decode
     process handle submit generate track match tick run_step transcribe translate embed score evaluate hook
@@ -107,7 +110,7 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
         weight = min(weight, 3 if store.key_kind == IDENTITY else 2 if store.key_kind in kinds else 1)
     if all(loop.kind == "call" for loop in outside):
         each_thread = retention.how == "keyed" and store.key_kind == THREAD
-        often = _periodic(retention.function) or _periodic(entered.name)
+        often = entered.name not in _ONCE and (_periodic(retention.function) or _periodic(entered.name))
         weight = min(weight, 2 if each_thread or often else 1)
     return weight
 

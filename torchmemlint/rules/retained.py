@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _ORDERS = ("LessThan", "LessThanEqual", "GreaterThan", "GreaterThanEqual")
 _CONVERSIONS = ("float", "half", "double", "bfloat16", "to", "type", "type_as", "cpu", "cuda", "contiguous")
+_COUNTS = ("acc", "accs", "accuracy", "accuracies", "correct", "hits", "count")
 _INDICES = ("ids", "indices", "index", "idx", "mask", "masks", "lengths", "lens")
 _STATE_WORDS = frozenset("state states hidden context cache memory overlap carry past hx cx h c".split())
 _STEP_HOOKS = ("training_step", "validation_step", "test_step", "predict_step", "eval_step", "train_step")
@@ -140,11 +141,17 @@ def _weight(retention: Retention) -> int:
             return 0
     elif local and assumed and not (retention.training or retention.evaluating or retention.named):
         return weight if _code(retention) == "TML110" else 0
+    last = last_part(holder.text)
+    if retention.how in ("augment", "inplace") and last in ("weight", "bias"):
+        return 0  # on a parameter that needs gradients it would raise [docs: autograd, in-place on leaves]
+    if last.rsplit("_", 1)[-1] in _COUNTS and not retention.evaluating:
+        return 1  # how often something was right has no graph
     if retention.hook and retention.closed:
         return 1  # collected between two calls, and let go by its owner
     if retention.how == "fill" and local:
         return 0  # filling a tensor that was made for it
-    if retention.released and all(loop.kind == "call" for loop in retention.loops) and not retention.hook:
+    let_go = retention.consumed or (retention.released and not retention.hook)
+    if let_go and all(loop.kind == "call" for loop in retention.loops):
         weight = 1  # whoever calls it, and is not seen, can have it let go
     if assumed and not retention.training:
         weight = min(weight, 2)
@@ -155,10 +162,10 @@ def _weight(retention: Retention) -> int:
             weight = 1  # whoever drives it may reset it in time
     if not retention.growing:
         weight = min(weight, 2)
-        if last_part(holder.text).rsplit("_", 1)[-1] in _INDICES:
+        if last.rsplit("_", 1)[-1] in _INDICES:
             return 1  # whole numbers have no graph
         handed = (retention.handed_on or retention.released) and not retention.hook
-        if assumed and (handed or "loss" in holder.text):
+        if assumed and (handed or any(word in last for word in ("loss", "aux", "penalty"))):
             weight = 1  # for another function, or for whoever sums the losses
     return weight
 

@@ -45,7 +45,7 @@ from typing import TYPE_CHECKING
 
 from ...facts.lost_handles import lost_handles
 from ...facts.unreleased import is_asked, methods_that, used_at
-from ...facts.values import Obj
+from ...facts.values import Class, Obj
 from ...finding import Confidence, Remedy, Retains
 from .. import Report
 
@@ -64,6 +64,8 @@ def check(evidence: Evidence) -> Iterator[Report]:
         name, repeated, owner, dropped, _ = note.detail
         if not dropped and removes:
             continue
+        if not repeated and isinstance(owner, Obj) and _is_optimizer(owner):
+            continue  # it is there for the module, and for as long
         records = _records(evidence, owner)
         if not repeated and not records:
             continue  # a hook that keeps nothing: installed once, it costs one callback
@@ -94,6 +96,10 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder="the layers' hook tables",
             release="append the handles to a list, and remove every one of them",
         )
+
+
+def _is_optimizer(owner: Obj) -> bool:
+    return isinstance(owner.cls, Class) and any(dotted.endswith("Optimizer") for dotted in owner.cls.external)
 
 
 def _left_in(evidence: Evidence) -> Iterator[Report]:
