@@ -110,7 +110,8 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
         weight = min(weight, 3 if store.key_kind == IDENTITY else 2 if store.key_kind in kinds else 1)
     if all(loop.kind == "call" for loop in outside):
         each_thread = retention.how == "keyed" and store.key_kind == THREAD
-        often = entered.name not in _ONCE and (_periodic(retention.function) or _periodic(entered.name))
+        once = entered.name in _ONCE or retention.function.lstrip("_").startswith(("setup_", "init_"))
+        often = not once and (_periodic(retention.function) or _periodic(entered.name))
         weight = min(weight, 2 if each_thread or often else 1)
     return weight
 
