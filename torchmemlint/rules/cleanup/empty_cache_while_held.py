@@ -2,10 +2,12 @@
 
 ## What it does
 Reports a clean-up that deletes a model and empties the cache while an
-optimizer made from the model's parameters, or a scheduler made around that, is
-still bound beside it; an `empty_cache()` that comes before the `del` of the
+optimizer made from the model's parameters, a scheduler made around that, or an
+object that the model was given to, is still bound beside it; an `empty_cache()` that comes before the `del` of the
 same clean-up; and one in a function that has still bound what a model computed,
-or an array of CuPy, does not use it again, and goes on to do more work.
+or an array of CuPy, does not use it again, and goes on to do more work. And an
+attribute of the object that a run sets as it sets others, where the teardown at
+its end lets go of those, empties the cache, and forgets this one.
 
 ## Why it retains
 An optimizer refers to every parameter and, after its first step, to moments of
@@ -36,11 +38,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...facts.emptied import bound_while_emptied, emptied_while_held
+from ...facts.forgotten import forgotten
+from ...facts.still_held import still_held
 from ...finding import Confidence, Remedy, Retains
 from .. import Report
 
 if TYPE_CHECKING:
     from ...facts.evidence import Evidence
+    from ...facts.model import Site
 
 code = "TML604"
 name = "empty-cache-while-held"
@@ -48,7 +53,9 @@ retains: Retains | None = Retains.HELD
 
 
 def check(evidence: Evidence) -> Iterator[Report]:
+    reported: set[Site] = set()
     for slip in emptied_while_held(evidence.program):
+        reported.add(slip.site)
         if slip.kind == "order":
             yield Report(
                 site=slip.site,
@@ -77,6 +84,37 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release=f"drop `{slip.kind}` as well, before the cache is emptied",
             related=((slip.other, "made from the parameters here"),),
             remedy=Remedy("drop-also", slip.kind, sure=False),
+        )
+    for held in still_held(evidence.machine, evidence.program):
+        if held.site in reported:
+            continue
+        names = ", ".join(held.holders)
+        yield Report(
+            site=held.site,
+            message=(
+                f"`{names}` still holds what `{held.name}` stood for and is not used again, so emptying the cache "
+                f"gives none of it back; drop `{names}` too"
+            ),
+            confidence=Confidence.MEDIUM,
+            value=f"the parameters of `{held.name}`",
+            holder=held.holders[0],
+            release=f"drop `{names}` as well, before the cache is emptied",
+            related=((held.bound, "bound here"),),
+            remedy=Remedy("drop-also", names, sure=False),
+        )
+    for left in forgotten(evidence.machine, evidence.program):
+        freed = ", ".join(f"self.{name}" for name in left.freed[:3])
+        yield Report(
+            site=left.site,
+            message=(
+                f"`{left.attribute}` is set as `{freed}` is, but `{left.teardown}()` does not let go of it, so the "
+                f"{left.what} stays with the object; let go of it there, too"
+            ),
+            confidence=Confidence.MEDIUM,
+            value=f"the {left.what}",
+            holder=left.attribute,
+            release=f"let go of it in `{left.teardown}()` as well",
+            related=((left.at, "the others go here"),),
         )
     for slip in bound_while_emptied(evidence.machine, evidence.program):
         yield Report(
