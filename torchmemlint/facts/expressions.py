@@ -7,12 +7,12 @@ from typing import Any
 
 from . import model as m
 from .cycles import refers_to
-from .holders import kind_of_key
+from .holders import KNOWN, kind_of_key
 from .library import get_builtin
 from .machine import EVALUATE, Frame, Machine, evaluates
 from .model import Expr, Site
 from .narrowing import truth
-from .objects import get_attribute, keys_of
+from .objects import a_key_of, get_attribute, keys_of
 from .parts import ROW, kind_of, take
 from .python import get_by_name, set_by_name
 from .tensors import arithmetic, comparison
@@ -251,7 +251,7 @@ def bind_item(machine: Machine, frame: Frame, target: Expr, value: Value, site: 
             stored = machine.store(frame, atom, "*", value, how, site)
             machine.put(atom.fields, "*", machine.join(atom.fields.get("*", UNKNOWN), stored))
         else:
-            machine.key_kind = kind_of_key(index, target[2], frame)
+            machine.key_kind = KNOWN if a_key_of(atom) in index else kind_of_key(index, target[2], frame)
             if "$weak" in atom.fields and refers_to(machine, value, index):
                 machine.note("weak-held", site, frame, (atom, index))
             machine.grow(frame, atom, value, site, "*", "keyed")
@@ -440,6 +440,7 @@ def _settle(holder: Obj, key: str, value: Value) -> None:
 def _renew(machine: Machine, frame: Frame, ident: int, obj: Obj) -> Obj:
     """A display makes an empty object each time: what an earlier round put in belongs to another one."""
     if obj.stays:
+        machine.made_again(obj)
         return obj
     for key in list(obj.fields):
         machine.put(obj.fields, key, UNKNOWN)

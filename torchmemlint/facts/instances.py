@@ -125,6 +125,7 @@ def construct(machine: Machine, frame: Frame, cls: Class, args: list[Value], kwa
         _initialise(machine, frame, cls, obj, args, kwargs, site)
 
     if obj.stays:
+        machine.made_again(obj)
         machine.branch(frame, [again, lambda: None], conditional=False)
     else:
         again()

@@ -481,7 +481,7 @@ class Machine:
         if how in ("grow", "keyed") and any(type(atom) in _CALLABLE for atom in value):
             self.note("listener", site, frame, (owner, key, value))
         new = value if how == "set" else tuple(atom for atom in value if not _is_in(atom, owner))
-        reached = self.reach(new)
+        reached = self._news(new)
         objects = () if reached else heavy_objects(value)
         instances = self._new_instances(new, how) if not reached and not objects else ()
         if not reached and not objects and not instances:
@@ -533,6 +533,15 @@ class Machine:
             )
         )
         return written
+
+    def made_again(self, obj: Obj) -> None:
+        """An expression makes another object, which is empty yet; `obj` stands for it and for those made before."""
+        obj.earlier = frozenset(tensor.node for tensor in self.reach((obj,)))
+
+    def _news(self, value: Value) -> list[Tensor]:
+        """The tensors of a value, without those that only the objects made before by the same expression have."""
+        earlier = {node for atom in value if type(atom) is Obj for node in atom.earlier}
+        return [tensor for tensor in self.reach(value) if tensor.node not in earlier]
 
     def _new_instances(self, value: Value, how: str) -> tuple[Obj, ...]:
         """The objects of this round that a container gets before anything heavy has been put on them."""
