@@ -497,9 +497,14 @@ class Evidence:
                     return True
         return False
 
-    def derives_from(self, node: int, site: Site) -> bool:
-        """Whether a value was computed from the module run at `site`."""
-        return any(label[0] == "module" and label[2] == site for label in self._origins(node))
+    def keeps_results_of(self, retention: Retention, site: Site) -> bool:
+        """Whether what is stored there, in any round, was computed from the module run at `site`."""
+        return any(
+            label[0] == "module" and label[2] == site
+            for store in self.machine.stores
+            if store.site == retention.store
+            for label in self._origins(store.node)
+        )
 
 
 def _heads_but_refills(facts: FunctionFacts, place: Expr) -> Iterator[Expr]:

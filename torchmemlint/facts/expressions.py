@@ -360,7 +360,11 @@ def _unary(machine: Machine, frame: Frame, expr: Expr) -> Value:
 
 @evaluates(m.TEXT)
 def _text(machine: Machine, frame: Frame, expr: Expr) -> Value:
-    return LIGHT
+    """Of a formatted string that is a key the parts are known: what they make, if they are constants."""
+    if len(expr) == 1:
+        return LIGHT
+    parts = [constant(machine.eval(frame, part)) for part in expr[1]]
+    return (Const("".join(map(str, parts))),) if all(type(part) in (str, int) for part in parts) else LIGHT
 
 
 @evaluates(m.SLICE)
