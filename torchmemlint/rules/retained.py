@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from ..facts import model as m
 from ..facts.model import file_of
 from ..facts.places import last_part
-from ..facts.values import ANY_NAME, ASSUMED, ATTACHED, Obj
+from ..facts.relevance import says_evaluation
+from ..facts.values import ANY_NAME, ASSUMED, ATTACHED, ON, Obj
 from ..facts.walk import calls_of, nodes, statements
 from ..finding import Confidence, Remedy, Retains
 from . import Report
@@ -23,6 +24,7 @@ _ORDERS = ("LessThan", "LessThanEqual", "GreaterThan", "GreaterThanEqual")
 _CONVERSIONS = ("float", "half", "double", "bfloat16", "to", "type", "type_as", "cpu", "cuda", "contiguous")
 _INDICES = ("ids", "indices", "index", "idx", "mask", "masks", "lengths", "lens")
 _STATE_WORDS = frozenset("state states hidden context cache memory overlap carry past hx cx h c".split())
+_SAMPLING = frozenset(("sample", "sampling", "generate"))
 _STEP_HOOKS = ("training_step", "validation_step", "test_step", "predict_step", "eval_step", "train_step")
 
 
@@ -123,7 +125,7 @@ def _weight(retention: Retention) -> int:
     if not retention.graph:
         return 1 if retention.wide else min(weight, 2)
     local = holder.kind == "local" or (holder.kind == "global" and retention.function == "<module>")
-    if local and retention.store_event.inside and not retention.training:
+    if local and retention.store_event.inside and not (retention.training or _samples(retention)):
         return 0  # it goes when `forward` returns
     if local and not holder.owner:
         return 0  # a container without a name: it goes where the expression goes
@@ -161,6 +163,13 @@ def _weight(retention: Retention) -> int:
         if assumed and (handed or "loss" in holder.text):
             weight = 1  # for another function, or for whoever sums the losses
     return weight
+
+
+def _samples(retention: Retention) -> bool:
+    """Whether a module's method runs it again and again on what it gave, to sample or evaluate, with gradients on."""
+    store = retention.store_event
+    named = says_evaluation(store.frame.name) or not _SAMPLING.isdisjoint(store.frame.name.split("_"))
+    return named and bool(retention.chain) and store.inside and store.grad == ON
 
 
 # -- words ----------------------------------------------------------------------------------------
