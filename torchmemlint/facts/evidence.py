@@ -152,11 +152,11 @@ class Evidence:
         return demanded, escaped
 
     @functools.cached_property
-    def _demanded_sites(self) -> set[tuple[Obj | Frame, str, Site]]:
-        """What statements store where, that is back-propagated in a later round: it is in the last one as well."""
+    def _demanded_rounds(self) -> set[tuple[Obj | Frame, str, Frame, Site]]:
+        """What a statement, reached in one way, stores for a later round to differentiate: it does so each time."""
         demanded = self.machine.derivation.demanded
         return {
-            (store.owner, store.key, store.site)
+            (store.owner, store.key, store.frame, store.site)
             for store in self.machine.stores
             if not demanded.isdisjoint(store.with_graph)
         }
@@ -166,7 +166,7 @@ class Evidence:
             return True
         if isinstance(store.owner, Obj) and describe(store.owner, store.key, self.machine).kind != "local":
             # A statistic that the storing function itself reads, in another branch, is not kept for that.
-            if (store.owner, store.key, store.site) in self._demanded_sites:
+            if (store.owner, store.key, store.frame, store.site) in self._demanded_rounds:
                 return True
             return self._handed_on(store) and (id(store.owner), store.key) in self._marks[0]
         return (id(store.owner), store.key) in self._marks[0]

@@ -486,7 +486,7 @@ def _entries(machine: Machine, frame: Frame, expr: Expr) -> list[dict[str, Value
         return None
     entries = {key[1:-1]: part for key, part in over[0].fields.items() if key[:1] == "["}
     if method == "items":
-        pair = target[3] if target[0] == m.NEW else ()
+        pair: tuple[Expr, ...] = target[3] if target[0] == m.NEW else ()
         if len(pair) != 2 or any(name[0] != m.NAME for name in pair):
             return None
         return [{pair[0][1]: (Const(key),), pair[1][1]: part} for key, part in entries.items()] or None

@@ -69,7 +69,7 @@ def in_test(frame: Frame) -> bool:
     if frame.name.startswith(("test_", "_test")) and (file.startswith("test_") or file.endswith("_test")):
         return True
     known = isinstance(receiver, Obj) and isinstance(receiver.cls, Class)
-    return known and "Test" in receiver.cls.facts.name and frame.name.startswith("test")
+    return known and "Test" in receiver.cls.facts.name and frame.name.startswith("test") and frame.name != "test"
 
 
 def last_part(holder: str) -> str:
