@@ -574,8 +574,8 @@ class Machine:
                 for key, value in atom.fields.items()
             }
             return view
-        if type(atom) is Obj and atom.kind in ("dict", "list") and depth and place and atom.home in (None, place):
-            for key, value in list(atom.fields.items()):  # made for this place: a display, a comprehension
+        if type(atom) is Obj and atom.kind in ("dict", "list") and depth and place and _is_made_for(atom, place):
+            for key, value in list(atom.fields.items()):
                 if key[:1] != "$" and value:
                     made = tuple(self._as_written(part, node, label, place, parts, depth - 1) for part in value)
                     self.put(atom.fields, key, made)
@@ -625,6 +625,12 @@ class Machine:
             if type(atom) is Obj:
                 found += [part.node for part in atom.fields.get("$node", ())]
         return found
+
+
+def _is_made_for(obj: Obj, place: tuple[Obj | Frame, str]) -> bool:
+    """Whether a container has no other place: a display, a comprehension, or the variable of a call that made it."""
+    home = obj.home
+    return home is None or home == place or (type(home[0]) is Frame and home[0].function is not None)
 
 
 def _is_tuple(obj: Obj) -> bool:

@@ -242,13 +242,19 @@ def _assign_name(machine: Machine, frame: Frame, name: str, value: Value, site: 
     if outlives and value:
         value = machine.store(frame, scope, name, value, how, site)
         if is_light(value) or value == NOTHING or any(type(atom) is Obj for atom in value):
-            machine.reset(frame, scope, name, "replace")
+            if not _is_there(machine, scope.vars.get(name, UNKNOWN), value):
+                machine.reset(frame, scope, name, "replace")
     for atom in value:
         if type(atom) is Obj and not atom.settled:
             atom.home = (scope, name)
         elif type(atom) is Mode and len(value) == 1 and scope is not frame.unit.frame:
             machine.note("mode-assigned", site, frame, atom.site)
     machine.put(scope.vars, name, value)
+
+
+def _is_there(machine: Machine, held: Value, value: Value) -> bool:
+    """Whether a variable gets the object that it has, `state = step(state)`, and not another of its kind."""
+    return all(type(atom) is Obj and atom in held and machine.loops[-1:] != atom.birth[-1:] for atom in value)
 
 
 def _unpack(machine: Machine, frame: Frame, targets: tuple[Expr, ...], value: Value, site: Site) -> None:

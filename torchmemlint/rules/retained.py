@@ -24,6 +24,7 @@ _ORDERS = ("LessThan", "LessThanEqual", "GreaterThan", "GreaterThanEqual")
 _CONVERSIONS = ("float", "half", "double", "bfloat16", "to", "type", "type_as", "cpu", "cuda", "contiguous")
 _INDICES = ("ids", "indices", "index", "idx", "mask", "masks", "lengths", "lens")
 _STATE_WORDS = frozenset("state states hidden context cache memory overlap carry past hx cx h c".split())
+_HANDLED = ("cat", "indices", "parameters")  # labels of what was only put together or taken apart
 _SAMPLING = frozenset(("sample", "sampling", "generate"))
 _STEP_HOOKS = ("training_step", "validation_step", "test_step", "predict_step", "eval_step", "train_step")
 
@@ -140,8 +141,10 @@ def _weight(retention: Retention) -> int:
             weight = min(weight, 2)
         else:
             return 0
-    elif local and assumed and not (retention.training or retention.evaluating or retention.named):
-        return weight if _code(retention) == "TML110" else 0
+    elif local and not (retention.training or retention.evaluating or retention.named):
+        computed = any(origin[0] not in _HANDLED for origin in retention.origins)
+        if assumed or not computed:
+            return weight if _code(retention) == "TML110" else 0
     if retention.hook and retention.closed:
         return 1  # collected between two calls, and let go by its owner
     if retention.how == "fill" and local:
