@@ -15,14 +15,15 @@ from . import model as m
 from .events import NEVER, Backward, Loops, Plain, Reset, Store
 from .holders import FRESH, IDENTITY, KNOWN, called_back, heavy_objects, made_in
 from .machine import Frame, Loop, Machine
-from .model import BACKWARD, FileFacts, Site
+from .model import BACKWARD, Expr, FileFacts, FunctionFacts, Site
 from .places import Holder, describe, in_test, last_part
-from .program import Program, expressions
+from .program import Program
 from .recordings import Recording, in_evaluation, recordings
 from .releases import Releases, fills_up
 from .relevance import says_evaluation
 from .unreleased import methods_of
 from .values import ATTACHED, DEPENDS, FEW, FREE, SCALAR, Class, Obj, Tensor
+from .walk import heads, nodes, statements
 from .ways_out import LeftBehind, left_behind
 
 _REPEATS = ("loop", "call")  # kinds of loops whose rounds are steps
@@ -151,11 +152,23 @@ class Evidence:
                 escaped.add(place)
         return demanded, escaped
 
+    @functools.cached_property
+    def _demanded_rounds(self) -> set[tuple[Obj | Frame, str, Frame, Site]]:
+        """What a statement, reached in one way, stores for a later round to differentiate: it does so each time."""
+        demanded = self.machine.derivation.demanded
+        return {
+            (store.owner, store.key, store.frame, store.site)
+            for store in self.machine.stores
+            if not demanded.isdisjoint(store.with_graph)
+        }
+
     def _demanded(self, store: Store) -> bool:
         if not self.machine.derivation.demanded.isdisjoint(store.with_graph):
             return True
         if isinstance(store.owner, Obj) and describe(store.owner, store.key, self.machine).kind != "local":
             # A statistic that the storing function itself reads, in another branch, is not kept for that.
+            if (store.owner, store.key, store.frame, store.site) in self._demanded_rounds:
+                return True
             return self._handed_on(store) and (id(store.owner), store.key) in self._marks[0]
         return (id(store.owner), store.key) in self._marks[0]
 
@@ -365,7 +378,7 @@ class Evidence:
         return any(  # by methods that were not run
             name not in ("__init__", store.frame.name)
             and id(facts) not in self.machine.reached
-            and place in expressions(facts.body)
+            and any(place in nodes(head) for head in _heads_but_refills(facts, place))
             for name, facts in methods_of(store.owner.cls).items()
         )
 
@@ -491,9 +504,23 @@ class Evidence:
                     return True
         return False
 
-    def derives_from(self, node: int, site: Site) -> bool:
-        """Whether a value was computed from the module run at `site`."""
-        return any(label[0] == "module" and label[2] == site for label in self._origins(node))
+    def keeps_results_of(self, retention: Retention, site: Site) -> bool:
+        """Whether what is stored there, in any round, was computed from the module run at `site`."""
+        return any(
+            label[0] == "module" and label[2] == site
+            for store in self.machine.stores
+            if store.site == retention.store
+            for label in self._origins(store.node)
+        )
+
+
+def _heads_but_refills(facts: FunctionFacts, place: Expr) -> Iterator[Expr]:
+    """The expressions of a function's statements, without those that only fill a place anew, `self.total.zero_()`."""
+    for statement, _ in statements(facts.body):
+        call = statement[2] if statement[0] == m.EXPR and statement[2][0] == m.CALL else None
+        refill = call and call[2][0] == m.ATTR and call[2][1] == place and call[2][2] in knowledge.IN_PLACE_LIGHT
+        if not refill:
+            yield from heads(statement)
 
 
 def _kept_since(owner: Obj | Frame, born: Loops) -> Loops:

@@ -7,12 +7,12 @@ from typing import Any
 
 from . import model as m
 from .cycles import refers_to
-from .holders import kind_of_key
+from .holders import KNOWN, kind_of_key
 from .library import get_builtin
 from .machine import EVALUATE, Frame, Machine, evaluates
 from .model import Expr, Site
 from .narrowing import truth
-from .objects import get_attribute, keys_of
+from .objects import a_key_of, get_attribute, keys_of
 from .parts import ROW, kind_of, take
 from .python import get_by_name, set_by_name
 from .tensors import arithmetic, comparison
@@ -23,6 +23,7 @@ from .values import (
     ATTACHED,
     COUNT,
     FEW,
+    FREE,
     IDENT,
     LIGHT,
     OFF,
@@ -134,13 +135,15 @@ def read(machine: Machine, container: Obj, value: Value) -> Value:
     result: list[Any] = []
     for atom in value:
         if type(atom) is Obj and atom.kind in SERIES and not atom.fields.get("$view"):
+            parts = [item for part in atom.fields.values() for item in part if type(item) is Tensor]
+            mixed = any(item.graph == ATTACHED for item in parts)  # what has no graph asks nothing of what has one
             view = Obj(atom.kind, atom.cls, atom.birth, atom.site, atom.weight)
             view.serial = atom.serial
             view.home = atom.home
             for key, part in atom.fields.items():
                 view.fields[key] = tuple(
                     item._replace(node=machine.derivation.node((item.node, through[0].node)))
-                    if type(item) is Tensor
+                    if type(item) is Tensor and not (mixed and item.graph == FREE)
                     else item
                     for item in part
                 )
@@ -251,7 +254,7 @@ def bind_item(machine: Machine, frame: Frame, target: Expr, value: Value, site: 
             stored = machine.store(frame, atom, "*", value, how, site)
             machine.put(atom.fields, "*", machine.join(atom.fields.get("*", UNKNOWN), stored))
         else:
-            machine.key_kind = kind_of_key(index, target[2], frame)
+            machine.key_kind = KNOWN if a_key_of(atom) in index else kind_of_key(index, target[2], frame)
             if "$weak" in atom.fields and refers_to(machine, value, index):
                 machine.note("weak-held", site, frame, (atom, index))
             machine.grow(frame, atom, value, site, "*", "keyed")
@@ -360,7 +363,11 @@ def _unary(machine: Machine, frame: Frame, expr: Expr) -> Value:
 
 @evaluates(m.TEXT)
 def _text(machine: Machine, frame: Frame, expr: Expr) -> Value:
-    return LIGHT
+    """Of a formatted string that is a key the parts are known: what they make, if they are constants."""
+    if len(expr) == 1:
+        return LIGHT
+    parts = [constant(machine.eval(frame, part)) for part in expr[1]]
+    return (Const("".join(map(str, parts))),) if all(type(part) in (str, int) for part in parts) else LIGHT
 
 
 @evaluates(m.SLICE)
@@ -440,6 +447,7 @@ def _settle(holder: Obj, key: str, value: Value) -> None:
 def _renew(machine: Machine, frame: Frame, ident: int, obj: Obj) -> Obj:
     """A display makes an empty object each time: what an earlier round put in belongs to another one."""
     if obj.stays:
+        machine.made_again(obj)
         return obj
     for key in list(obj.fields):
         machine.put(obj.fields, key, UNKNOWN)
@@ -465,33 +473,38 @@ def _dict(machine: Machine, frame: Frame, expr: Expr) -> Value:
     return (obj,)
 
 
-def _entries(machine: Machine, frame: Frame, expr: Expr) -> dict[str, Value] | None:
-    """What a dictionary has under each of its keys, where `{... for key, value in it.items()}` goes through it and
-    all keys are known."""
+def _entries(machine: Machine, frame: Frame, expr: Expr) -> list[dict[str, Value]] | None:
+    """What each round binds, where a dictionary is made by going through the keys, or `items()`, of one whose keys are
+    all known."""
     _, _, kind, _, value, clauses = expr
     target, iterable, _ = clauses[0]
-    if kind != "dict" or value is None or len(clauses) > 1 or target[0] != m.NEW or len(target[3]) != 2:
+    if kind != "dict" or value is None or len(clauses) > 1:
         return None
-    if iterable[0] != m.CALL or iterable[2][0] != m.ATTR or iterable[2][2] != "items" or iterable[3]:
-        return None
-    if any(name[0] != m.NAME for name in target[3]):
-        return None
-    over = machine.eval(frame, iterable[2][1])
+    method = iterable[2][2] if iterable[0] == m.CALL and iterable[2][0] == m.ATTR and not iterable[3] else ""
+    over = machine.eval(frame, iterable[2][1] if method in ("items", "keys") else iterable)
     if len(over) != 1 or type(over[0]) is not Obj or over[0].kind != "dict" or "*" in over[0].fields:
         return None
-    return {key[1:-1]: part for key, part in over[0].fields.items() if key[:1] == "["} or None
+    entries = {key[1:-1]: part for key, part in over[0].fields.items() if key[:1] == "["}
+    if method == "items":
+        pair: tuple[Expr, ...] = target[3] if target[0] == m.NEW else ()
+        if len(pair) != 2 or any(name[0] != m.NAME for name in pair):
+            return None
+        return [{pair[0][1]: (Const(key),), pair[1][1]: part} for key, part in entries.items()] or None
+    if target[0] != m.NAME or over[0].unknown:
+        return None
+    return [{target[1]: (Const(key),)} for key in entries] or None
 
 
-def _comp_of_entries(machine: Machine, frame: Frame, expr: Expr, entries: dict[str, Value]) -> Value:
-    """A dictionary made of another one, entry by entry: `{k: v if k == "n" else v.detach() for k, v in it.items()}`."""
-    _, ident, kind, element, value_expr, ((target, _, tests),) = expr
+def _comp_of_entries(machine: Machine, frame: Frame, expr: Expr, entries: list[dict[str, Value]]) -> Value:
+    """A dictionary made of another one, entry by entry: `{k: v if k == "n" else v.detach() for k, v in it.items()}`,
+    `{k: torch.stack([item[k] for item in items]) for k in items[0]}`."""
+    _, ident, kind, element, value_expr, ((_, _, tests),) = expr
     obj = _renew(machine, frame, ident, machine.allocate(frame, ident, kind))
     saved = dict(frame.vars)
     journal, machine.journal = machine.journal, None  # its variables are its own
     made: dict[str, Value] = {}
-    for name, part in entries.items():
-        frame.vars[target[3][0][1]] = (Const(name),)
-        frame.vars[target[3][1][1]] = part
+    for entry in entries:
+        frame.vars.update(entry)
         if any(truth(machine, frame, test)[0] is False for test in tests):
             continue
         value = machine.eval(frame, value_expr)

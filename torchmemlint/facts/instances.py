@@ -13,6 +13,7 @@ from .linking import Unit
 from .machine import Frame, Machine
 from .model import Expr, Site
 from .objects import call_object, run_module
+from .program import expressions
 from .values import (
     ASSUMED,
     ATTACHED,
@@ -73,8 +74,19 @@ def is_dull(machine: Machine, cls: Class) -> bool:
         known = cls.frame.unit is not machine.home and is_module(cls)
         known = known and all(name.startswith(_PREPARING) for _, name, _ in _worth(cls))
         known = known and not any(type(f) is Function and f.grad is not None for f in cls.find("forward") or ())
+        known = known and not _freezes_itself(cls)
         cls.dull = known
     return known
+
+
+def _freezes_itself(cls: Class) -> bool:
+    """Whether a constructor says which parameters require gradients: what they compute may have no graph."""
+    return any(
+        node[0] == m.ATTR and node[2] in ("requires_grad", "requires_grad_")
+        for member in cls.find("__init__") or ()
+        if type(member) is Function
+        for node in expressions(member.facts.body)
+    )
 
 
 def is_quiet(cls: Class) -> bool:
@@ -125,6 +137,7 @@ def construct(machine: Machine, frame: Frame, cls: Class, args: list[Value], kwa
         _initialise(machine, frame, cls, obj, args, kwargs, site)
 
     if obj.stays:
+        machine.made_again(obj)
         machine.branch(frame, [again, lambda: None], conditional=False)
     else:
         again()

@@ -156,10 +156,22 @@ def _subscript(low: Lowering, node: cst.Subscript) -> Expr:
 
 def _slice(low: Lowering, node: cst.BaseSlice) -> Expr:
     if isinstance(node, cst.Index):
-        return lower(low, node.value)
+        return _key(low, node.value) if isinstance(node.value, cst.FormattedString) else lower(low, node.value)
     assert isinstance(node, cst.Slice)
     bounds = (node.lower, node.upper, node.step)
     return (m.SLICE, *(None if bound is None else lower(low, bound) for bound in bounds))
+
+
+def _key(low: Lowering, node: cst.FormattedString) -> Expr:
+    """A formatted string that is a key: which one it is may be known, so its parts are kept."""
+    parts: list[Expr] = []
+    for part in node.parts:
+        if isinstance(part, cst.FormattedStringText):
+            parts.append((m.CONST, part.value))
+        elif isinstance(part, cst.FormattedStringExpression):
+            plain = part.conversion is None and part.format_spec is None
+            parts.append(lower(low, part.expression) if plain else (m.TEXT,))
+    return (m.TEXT, tuple(parts))
 
 
 def _string(low: Lowering, node: cst.SimpleString) -> Expr:

@@ -481,7 +481,7 @@ class Machine:
         if how in ("grow", "keyed") and any(type(atom) in _CALLABLE for atom in value):
             self.note("listener", site, frame, (owner, key, value))
         new = value if how == "set" else tuple(atom for atom in value if not _is_in(atom, owner))
-        reached = self.reach(new)
+        reached = self._news(new)
         objects = () if reached else heavy_objects(value)
         instances = self._new_instances(new, how) if not reached and not objects else ()
         if not reached and not objects and not instances:
@@ -534,6 +534,15 @@ class Machine:
         )
         return written
 
+    def made_again(self, obj: Obj) -> None:
+        """An expression makes another object, which is empty yet; `obj` stands for it and for those made before."""
+        obj.earlier = frozenset(tensor.node for tensor in self.reach((obj,)))
+
+    def _news(self, value: Value) -> list[Tensor]:
+        """The tensors of a value, without those that only the objects made before by the same expression have."""
+        earlier = {node for atom in value if type(atom) is Obj for node in atom.earlier}
+        return [tensor for tensor in self.reach(value) if tensor.node not in earlier]
+
     def _new_instances(self, value: Value, how: str) -> tuple[Obj, ...]:
         """The objects of this round that a container gets before anything heavy has been put on them."""
         if how not in ("grow", "keyed"):
@@ -565,8 +574,8 @@ class Machine:
                 for key, value in atom.fields.items()
             }
             return view
-        if type(atom) is Obj and atom.kind in ("dict", "list") and depth and place and atom.home in (None, place):
-            for key, value in list(atom.fields.items()):  # made for this place: a display, a comprehension
+        if type(atom) is Obj and atom.kind in ("dict", "list") and depth and place and _is_made_for(atom, place):
+            for key, value in list(atom.fields.items()):
                 if key[:1] != "$" and value:
                     made = tuple(self._as_written(part, node, label, place, parts, depth - 1) for part in value)
                     self.put(atom.fields, key, made)
@@ -616,6 +625,12 @@ class Machine:
             if type(atom) is Obj:
                 found += [part.node for part in atom.fields.get("$node", ())]
         return found
+
+
+def _is_made_for(obj: Obj, place: tuple[Obj | Frame, str]) -> bool:
+    """Whether a container has no other place: a display, a comprehension, or the variable of a call that made it."""
+    home = obj.home
+    return home is None or home == place or (type(home[0]) is Frame and home[0].function is not None)
 
 
 def _is_tuple(obj: Obj) -> bool:

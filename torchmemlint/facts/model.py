@@ -50,7 +50,7 @@ YIELD_FROM: Final = 17  # operand
 WALRUS: Final = 18  # target, value
 STAR: Final = 19  # operand
 UNARY: Final = 20  # operand
-TEXT: Final = 21  # a formatted string: always light
+TEXT: Final = 21  # a formatted string: always light; of one that is a key also (parts)
 EXPRESSIONS: Final = 22
 
 # Statements: (operation, site, operands...)

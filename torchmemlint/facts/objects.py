@@ -332,10 +332,16 @@ def _stack_method(
     return unknown_call(machine, frame, (2, (1, "self"), name), args, kwargs, site, receiver=(obj,))
 
 
+def a_key_of(obj: Obj) -> Light:
+    """A key that a dictionary has: to bind it there replaces an entry."""
+    return Light(f"key of {obj.serial}")
+
+
 def keys_of(obj: Obj) -> Value:
     """What the keys of a dictionary may be."""
     keys = [key for key in obj.fields if key[:1] != "$"]
-    return (NAMED,) if keys and not obj.unknown and all(key[:1] == "[" for key in keys) else LIGHT
+    seen = keys and not obj.unknown and all(key[:1] == "[" for key in keys)
+    return (NAMED,) if seen else (a_key_of(obj),)
 
 
 def _submodules(machine: Machine, frame: Frame, obj: Obj) -> Value:

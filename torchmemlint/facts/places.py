@@ -70,7 +70,9 @@ def in_test(frame: Frame) -> bool:
         return True
     if not isinstance(receiver, Obj) or not isinstance(receiver.cls, Class) or "Test" not in receiver.cls.facts.name:
         return False
-    return frame.name.startswith("test") or file.startswith("test_") or file.endswith("_test")
+    return (
+        (frame.name.startswith("test") and frame.name != "test") or file.startswith("test_") or file.endswith("_test")
+    )
 
 
 def last_part(holder: str) -> str:

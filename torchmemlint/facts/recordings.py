@@ -42,6 +42,7 @@ def recordings(machine: Machine, refuted: set[int]) -> list[Recording]:
     consumed = _made_of(machine, derivation.consumed)
     detached = _made_of(machine, derivation.detached)
     detached_in = _detached_in(machine)
+    by_hooks = any(derivation.labels.get(node, ("",))[0] == "hook" for node in derivation.demanded)
     found = []
     for call in machine.module_calls:
         if call.grad in (OFF, DEPENDS, WANTED):
@@ -66,7 +67,8 @@ def recordings(machine: Machine, refuted: set[int]) -> list[Recording]:
                 consumed=call.node in consumed,
                 detached=call.node in detached,
                 collected=loop is not None,
-                demanded=call.node in derivation.demanded,
+                # a run whose own result nobody asks for is there for the hooks, if what they got is differentiated
+                demanded=call.node in derivation.demanded or (by_hooks and call.node not in consumed),
                 escaped=call.node in derivation.escaped,
                 given_graph=_given_graph(machine, call),
                 weight=call.weight if call.grad != ASSUMED else min(call.weight, 2),

@@ -243,7 +243,8 @@ def _assign_name(machine: Machine, frame: Frame, name: str, value: Value, site: 
         _note_dropped(machine, frame, scope, name, site)
     if outlives and value:
         value = machine.store(frame, scope, name, value, how, site)
-        if is_light(value) or value == NOTHING or any(type(atom) is Obj for atom in value):
+        replaces = is_light(value) or value == NOTHING or any(type(atom) is Obj for atom in value)
+        if replaces and not _is_there(machine, scope.vars.get(name, UNKNOWN), value):
             machine.reset(frame, scope, name, "replace")
     for atom in value:
         if type(atom) is Obj and not atom.settled:
@@ -258,6 +259,11 @@ def _note_dropped(machine: Machine, frame: Frame, scope: Frame, name: str, site:
     value = scope.vars.get(name, UNKNOWN)
     if any(type(atom) is Obj and atom.kind == "module" for atom in value):
         machine.note("dropped", site, frame, (name, value))
+
+
+def _is_there(machine: Machine, held: Value, value: Value) -> bool:
+    """Whether a variable gets the object that it has, `state = step(state)`, and not another of its kind."""
+    return all(type(atom) is Obj and atom in held and machine.loops[-1:] != atom.birth[-1:] for atom in value)
 
 
 def _unpack(machine: Machine, frame: Frame, targets: tuple[Expr, ...], value: Value, site: Site) -> None:

@@ -180,6 +180,7 @@ class Obj:
         "birth",
         "bounded",
         "cls",
+        "earlier",
         "fields",
         "home",
         "kind",
@@ -205,6 +206,7 @@ class Obj:
         self.roomy = False  # the bound is so high that it is reached late, if ever
         self.unknown = False  # made up for something whose origin is not seen
         self.serial = 0
+        self.earlier: frozenset[int] = frozenset()  # nodes of what those had that this expression made before
         self.make: Callable[[], None] | None = None
 
     def put_off(self, make: Callable[[], None]) -> None:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from ..facts import model as m
 from ..facts.model import file_of
 from ..facts.places import last_part
-from ..facts.values import ANY_NAME, ASSUMED, ATTACHED, Obj
+from ..facts.relevance import says_evaluation
+from ..facts.values import ANY_NAME, ASSUMED, ATTACHED, ON, Obj
 from ..facts.walk import calls_of, nodes, statements
 from ..finding import Confidence, Remedy, Retains
 from . import Report
@@ -24,6 +25,8 @@ _CONVERSIONS = ("float", "half", "double", "bfloat16", "to", "type", "type_as", 
 _COUNTS = ("acc", "accs", "accuracy", "accuracies", "correct", "hits", "count")
 _INDICES = ("ids", "indices", "index", "idx", "mask", "masks", "lengths", "lens")
 _STATE_WORDS = frozenset("state states hidden context cache memory overlap carry past hx cx h c".split())
+_HANDLED = ("cat", "indices", "parameters")  # labels of what was only put together or taken apart
+_SAMPLING = frozenset(("sample", "sampling", "generate"))
 _STEP_HOOKS = ("training_step", "validation_step", "test_step", "predict_step", "eval_step", "train_step")
 
 
@@ -124,7 +127,7 @@ def _weight(retention: Retention) -> int:
     if not retention.graph:
         return 1 if retention.wide else min(weight, 2)
     local = holder.kind == "local" or (holder.kind == "global" and retention.function == "<module>")
-    if local and retention.store_event.inside and not retention.training:
+    if local and retention.store_event.inside and not (retention.training or _samples(retention)):
         return 0  # it goes when `forward` returns
     if local and not holder.owner:
         return 0  # a container without a name: it goes where the expression goes
@@ -139,8 +142,10 @@ def _weight(retention: Retention) -> int:
             weight = min(weight, 2)
         else:
             return 0
-    elif local and assumed and not (retention.training or retention.evaluating or retention.named):
-        return weight if _code(retention) == "TML110" else 0
+    elif local and not (retention.training or retention.evaluating or retention.named):
+        computed = any(origin[0] not in _HANDLED for origin in retention.origins)
+        if assumed or not computed:
+            return weight if _code(retention) == "TML110" else 0
     last = last_part(holder.text)
     if retention.how in ("augment", "inplace") and last in ("weight", "bias"):
         return 0  # on a parameter that needs gradients it would raise [docs: autograd, in-place on leaves]
@@ -168,6 +173,13 @@ def _weight(retention: Retention) -> int:
         if assumed and (handed or any(word in last for word in ("loss", "aux", "penalty"))):
             weight = 1  # for another function, or for whoever sums the losses
     return weight
+
+
+def _samples(retention: Retention) -> bool:
+    """Whether a module's method runs it again and again on what it gave, to sample or evaluate, with gradients on."""
+    store = retention.store_event
+    named = says_evaluation(store.frame.name) or not _SAMPLING.isdisjoint(store.frame.name.split("_"))
+    return named and bool(retention.chain) and store.inside and store.grad == ON
 
 
 # -- words ----------------------------------------------------------------------------------------

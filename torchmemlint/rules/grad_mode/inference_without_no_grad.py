@@ -68,7 +68,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
         recording = evidence.in_evaluation(recording) if weight else recording
         if not weight or recording.function in seen:
             continue
-        if any(evidence.derives_from(retention.store_event.node, recording.call.site) for retention in spoken):
+        if any(evidence.keeps_results_of(retention, recording.call.site) for retention in spoken):
             continue  # reported where its result is kept
         seen.add(recording.function)
         yield Report(

@@ -45,6 +45,7 @@ from ...finding import Confidence, Remedy, Retains
 from .. import Report
 
 if TYPE_CHECKING:
+    from ...facts.events import Backward, Plain
     from ...facts.evidence import Evidence
 
 code = "TML104"
@@ -57,7 +58,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
     resets = list(evidence.plain("zero-grad"))
     for backward in evidence.backwards:
         if backward.create and backward.method and backward.site not in seen:
-            if any(note.frame.facts is backward.frame.facts and note.site > backward.site for note in resets):
+            if any(_comes_after(note, backward) for note in resets):
                 continue  # the grads of the last step go too
             seen.add(backward.site)
             yield Report(
@@ -85,3 +86,12 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release="write `gradient.detach()`",
             remedy=Remedy("detach"),
         )
+
+
+def _comes_after(reset: Plain, backward: Backward) -> bool:
+    """Whether gradients are reset after a pass: in the same function, in what that calls later, or in a caller."""
+    if reset.frame.facts is backward.frame.facts:
+        return reset.site > backward.site
+    reset_way, way = (*reset.trail, reset.site), (*backward.trail, backward.site)
+    common = min(len(reset.trail), len(backward.trail))
+    return reset_way[:common] == way[:common] and reset_way[common] > way[common]
