@@ -13,6 +13,7 @@ from .program import EMPTIES, Block, Place, Program, statements, targets, text
 from .values import UNKNOWN, Obj, Value
 from .walk import blocks, calls, calls_of, heads, in_loops, last_name, nodes
 
+Vars = dict[str, Value]
 _OPTIMIZERS = ("Adam", "AdamW", "SGD", "RMSprop", "Adagrad", "Adamax", "NAdam", "RAdam", "Adadelta", "LBFGS", "Lion")
 _TO_HOST = frozenset("cpu numpy tolist item asnumpy get float int len str bool getsize memory_allocated".split())
 _SAYS = ("log", "print", "set_", "is_", "_log")
@@ -65,13 +66,13 @@ def _optimizer_left(program: Program, place: Place) -> Iterator[Slip]:
             continue
         for name in dropped:
             owner, _, attribute = name.rpartition(".")
-            for holder, made in _optimizers_of(program, place, owner, attribute):
+            for holder, made in optimizers_of(program, place, owner, attribute):
                 if not _also_dropped(place, holder, dropped):
                     yield Slip(statement[1], name, made, 3 if not owner else 2, holder)
                     break
 
 
-def _optimizers_of(program: Program, place: Place, owner: str, attribute: str) -> Iterator[tuple[str, Site]]:
+def optimizers_of(program: Program, place: Place, owner: str, attribute: str) -> Iterator[tuple[str, Site]]:
     """Where an optimizer over this model's parameters is kept: a name of the function, or an attribute beside it."""
     model = "self." + attribute if owner else attribute
     places = [place] if not owner else [other for other in program.places if other.cls]
@@ -143,12 +144,13 @@ def bound_while_emptied(machine: Machine, program: Program) -> Iterator[Slip]:
         if place.facts.name == "<module>":
             continue  # what is there stays for whoever looks at it
         frame = frames.get(id(place.facts))
+        models = {} if frame is None else {**frame.vars, **_dropped(machine, frame)}
         for block, around in _bodies(place.facts.body):
             for index, statement in enumerate(block):
                 site = _emptied_in(program, statement)
                 if site is None or not _works(program, block[index + 1 :], around):
                     continue
-                names = list(_idle(program, place, frame, statement, block if around else place.facts.body))
+                names = list(_idle(program, place, frame, models, statement, block if around else place.facts.body))
                 if names:
                     yield Slip(site, ", ".join(names[:3]), _made(place, names[0], statement), 2, "bound")
                     break
@@ -178,6 +180,11 @@ def _frames(machine: Machine) -> dict[int, Frame]:
     return found
 
 
+def _dropped(machine: Machine, frame: Frame) -> Vars:
+    """The models that variables of an activation have let go of: what they computed may still be there."""
+    return dict(note.detail for note in machine.plain if note.kind == "dropped" and note.frame is frame)
+
+
 def _bodies(block: Block, looped: bool = False) -> Iterator[tuple[Block, bool]]:
     """Every suite of a function, with whether it belongs to a loop."""
     yield block, looped
@@ -197,10 +204,10 @@ def _emptied_in(program: Program, statement: Stmt) -> Site | None:
 
 def _works(program: Program, following: Sequence[Stmt], looped: bool) -> bool:
     """Whether more is computed afterwards: a model is run, or a function of the file that does as much."""
-    return any(_is_work(program, call) for one in statements(tuple(following)) for call in calls_of(one))
+    return any(is_work(program, call) for one in statements(tuple(following)) for call in calls_of(one))
 
 
-def _is_work(program: Program, call: Expr) -> bool:
+def is_work(program: Program, call: Expr) -> bool:
     name = last_name(call[2])
     if not name or name in _LIGHT or name in program.emptying or name.startswith(_SAYS):
         return False
@@ -210,11 +217,13 @@ def _is_work(program: Program, call: Expr) -> bool:
     return own and bool(call[3]) and not name[:1].isupper()
 
 
-def _idle(program: Program, place: Place, frame: Frame | None, emptied: Stmt, around: Block) -> Iterator[str]:
+def _idle(
+    program: Program, place: Place, frame: Frame | None, models: Vars, emptied: Stmt, around: Block
+) -> Iterator[str]:
     """The names with device memory that are bound before, and neither read nor let go of after."""
     facts = place.facts
     params = {param.name for param in facts.params}
-    inside = {name for index in facts.inner for name in _names_of(program.facts.functions[index])}
+    inside = {name for index in facts.inner for name in names_of(program.facts.functions[index])}
     bound: dict[str, Stmt] = {}
     for statement in statements(around):
         if statement[1] >= emptied[1]:
@@ -227,7 +236,7 @@ def _idle(program: Program, place: Place, frame: Frame | None, emptied: Stmt, ar
     for name, statement in bound.items():
         if name in params or name in inside or name.startswith("_") or _used(facts.body, name, statement, emptied):
             continue
-        if _on_device(program, frame, name, statement[3]):
+        if _on_device(program, frame, models, statement[3]):
             yield name
 
 
@@ -244,7 +253,7 @@ def _used(body: Block, name: str, bound: Stmt, emptied: Stmt) -> bool:
     return False
 
 
-def _names_of(facts: FunctionFacts) -> set[str]:
+def names_of(facts: FunctionFacts) -> set[str]:
     return {
         part[1]
         for statement in statements(facts.body)
@@ -254,7 +263,7 @@ def _names_of(facts: FunctionFacts) -> set[str]:
     }
 
 
-def _on_device(program: Program, frame: Frame | None, name: str, value: Expr) -> bool:
+def _on_device(program: Program, frame: Frame | None, models: Vars, value: Expr) -> bool:
     """Whether a value is device memory as far as one can see: what a model computed, an array of CuPy."""
     if value[0] != m.CALL:
         return False
@@ -268,13 +277,13 @@ def _on_device(program: Program, frame: Frame | None, name: str, value: Expr) ->
         inner = inner[2][1]  # `model(x).softmax(-1)`
     return frame is not None and any(
         type(atom) is Obj and atom.kind == "module" and atom.weight > 1 and has_parameters(atom)
-        for atom in _callee(frame, inner[2])
+        for atom in _callee(frame, models, inner[2])
     )
 
 
-def _callee(frame: Frame, expr: Expr) -> Value:
+def _callee(frame: Frame, models: Vars, expr: Expr) -> Value:
     if expr[0] == m.NAME:
-        return frame.vars.get(expr[1], UNKNOWN)
+        return models.get(expr[1], UNKNOWN)
     if expr[0] == m.ATTR and expr[1] == (m.NAME, "self") and type(frame.receiver) is Obj:
         return frame.receiver.fields.get(expr[2], UNKNOWN)
     return UNKNOWN

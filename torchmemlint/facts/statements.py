@@ -239,6 +239,8 @@ def _assign_name(machine: Machine, frame: Frame, name: str, value: Value, site: 
     if birth is None:
         scope.births[name] = birth = machine.loops
     outlives = scope is not frame or len(machine.loops) > len(birth)
+    if value == NOTHING:
+        _note_dropped(machine, frame, scope, name, site)
     if outlives and value:
         value = machine.store(frame, scope, name, value, how, site)
         if is_light(value) or value == NOTHING or any(type(atom) is Obj for atom in value):
@@ -249,6 +251,13 @@ def _assign_name(machine: Machine, frame: Frame, name: str, value: Value, site: 
         elif type(atom) is Mode and len(value) == 1 and scope is not frame.unit.frame:
             machine.note("mode-assigned", site, frame, atom.site)
     machine.put(scope.vars, name, value)
+
+
+def _note_dropped(machine: Machine, frame: Frame, scope: Frame, name: str, site: Site) -> None:
+    """A variable lets go of a module: others may still hold it."""
+    value = scope.vars.get(name, UNKNOWN)
+    if any(type(atom) is Obj and atom.kind == "module" for atom in value):
+        machine.note("dropped", site, frame, (name, value))
 
 
 def _unpack(machine: Machine, frame: Frame, targets: tuple[Expr, ...], value: Value, site: Site) -> None:
@@ -325,6 +334,7 @@ def _delete(machine: Machine, frame: Frame, statement: Stmt) -> None:
     for target in targets:
         if target[0] == m.NAME:
             scope = machine.scope_of(frame, target[1])
+            _note_dropped(machine, frame, scope, target[1], _site)
             machine.reset(frame, scope, target[1], "clear")
             machine.put(scope.vars, target[1], UNKNOWN)
         elif target[0] == m.ATTR:

@@ -85,7 +85,7 @@ def _drop_also(text: Text, node: Node, about: str) -> Iterator[Candidate]:
     if isinstance(statement, ast.Delete):
         yield Candidate(f"Delete `{about}` as well", (insertion(text.end(statement.targets[-1]), f", {about}"),), False)
     elif isinstance(statement, ast.Assign) and text.stands_alone(statement):
-        line = f"{text.margin(statement)}{about} = None{text.newline(statement.lineno)}"
+        line = f"{text.margin(statement)}{about.replace(', ', ' = ')} = None{text.newline(statement.lineno)}"
         yield Candidate(f"Drop `{about}` as well", (text.after(statement, line),), False)
 
 

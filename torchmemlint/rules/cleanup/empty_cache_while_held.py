@@ -2,8 +2,8 @@
 
 ## What it does
 Reports a clean-up that deletes a model and empties the cache while an
-optimizer made from the model's parameters, or a scheduler made around that, is
-still bound beside it; an `empty_cache()` that comes before the `del` of the
+optimizer made from the model's parameters, a scheduler made around that, or an
+object that the model was given to, is still bound beside it; an `empty_cache()` that comes before the `del` of the
 same clean-up; and one in a function that has still bound what a model computed,
 or an array of CuPy, does not use it again, and goes on to do more work.
 
@@ -36,11 +36,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...facts.emptied import bound_while_emptied, emptied_while_held
+from ...facts.still_held import still_held
 from ...finding import Confidence, Remedy, Retains
 from .. import Report
 
 if TYPE_CHECKING:
     from ...facts.evidence import Evidence
+    from ...facts.model import Site
 
 code = "TML604"
 name = "empty-cache-while-held"
@@ -48,7 +50,9 @@ retains: Retains | None = Retains.HELD
 
 
 def check(evidence: Evidence) -> Iterator[Report]:
+    reported: set[Site] = set()
     for slip in emptied_while_held(evidence.program):
+        reported.add(slip.site)
         if slip.kind == "order":
             yield Report(
                 site=slip.site,
@@ -77,6 +81,23 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release=f"drop `{slip.kind}` as well, before the cache is emptied",
             related=((slip.other, "made from the parameters here"),),
             remedy=Remedy("drop-also", slip.kind, sure=False),
+        )
+    for held in still_held(evidence.machine, evidence.program):
+        if held.site in reported:
+            continue
+        names = ", ".join(held.holders)
+        yield Report(
+            site=held.site,
+            message=(
+                f"`{names}` still holds what `{held.name}` stood for and is not used again, so emptying the cache gives "
+                f"none of it back; drop `{names}` too"
+            ),
+            confidence=Confidence.MEDIUM,
+            value=f"the parameters of `{held.name}`",
+            holder=held.holders[0],
+            release=f"drop `{names}` as well, before the cache is emptied",
+            related=((held.bound, "bound here"),),
+            remedy=Remedy("drop-also", names, sure=False),
         )
     for slip in bound_while_emptied(evidence.machine, evidence.program):
         yield Report(
