@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from . import model as m
 from .knowledge import FACTORIES, MODEL_NAMES
@@ -63,11 +63,12 @@ def decorated(facts: FileFacts, function: FunctionFacts) -> set[str]:
     return set()
 
 
-def handed_in(program: Program, function: FunctionFacts, names: frozenset[str]) -> set[str]:
-    """The functions of the file that a function is given to call: `run_one(report, check_shapes)`."""
+def handed_in(program: Program, function: FunctionFacts, names: Collection[str], depth: int = 3) -> set[str]:
+    """The functions of the file that a function is given to call: `run_one(report, check_shapes)`; by callers, too,
+    that only pass on what they are given."""
     found = set[str]()
     wanted = [(index, param.name) for index, param in enumerate(function.params) if param.name in names]
-    for place in program.places if wanted else ():
+    for place in program.places if wanted and depth else ():
         if function.name not in place.facts.calls:
             continue
         for call in calls(place.facts.body):
@@ -76,8 +77,10 @@ def handed_in(program: Program, function: FunctionFacts, names: frozenset[str]) 
             bound = function.owner >= 0 and call[2][0] == m.ATTR
             for index, name in wanted:
                 given = keyword(call, name, index - bound)
-                if given is not None:
-                    found |= _functions_of(program, place, given)
+                if given is None:
+                    continue
+                meant = _functions_of(program, place, given)
+                found |= meant | handed_in(program, place.facts, meant, depth - 1)
     return found
 
 
@@ -87,6 +90,8 @@ def _functions_of(program: Program, place: Place, given: Expr) -> set[str]:
         return set(program.facts.functions[given[1]].calls)
     if given[0] == m.CALL and last_name(given) == "partial" and given[3]:
         return {last_name(given[3][0])}
+    if given[0] == m.NEW:
+        return {last_name(item) for item in given[3]} - {""}
     if given[0] not in (m.NAME, m.ATTR):
         return set()
     listed = {name for table in _tables(program, place, given) for name in table}

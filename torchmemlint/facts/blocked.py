@@ -1,4 +1,5 @@
-"""Threads that fill a queue of limited size for a reader who leaves before the end: they wait in `put` for ever."""
+"""Threads and processes that fill a queue of limited size for a reader who leaves before the end: they wait in `put`
+for ever."""
 
 from __future__ import annotations
 
@@ -6,29 +7,38 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from . import model as m
-from .left_running import is_given, is_repeated, setup_of
+from .left_running import called_as, is_given, is_repeated, setup_of
 from .model import ClassFacts, Expr, FunctionFacts, Site, Stmt
 from .program import Block, Place, Program, keyword, statements, targets
 from .walk import blocks, calls, calls_of, heads, in_loops, last_name, loops, nodes
 
 _QUEUES = ("Queue", "LifoQueue", "PriorityQueue")
-_STARTS = ("Thread", "submit")
+_STARTS = ("Thread", "Process", "SpawnProcess", "ForkProcess", "submit")
 _ROUND = ("iter", "enumerate", "zip", "islice", "tqdm", "trange", "track")
 
 
+class Filler(NamedTuple):
+    """A thread or process, and where it waits for room in a queue."""
+
+    put: Site
+    what: str  # "thread", "process"
+    started: Site
+
+
 class Producer(NamedTuple):
-    """What starts a thread that fills a queue: a class, or a generator."""
+    """What starts a thread or process that fills a queue: a class, or a generator."""
 
     name: str
     end: str  # the method that ends it; "" if there is none
-    put: Site
-    anew: bool = False  # each pass over it starts a thread of its own
+    filler: Filler
+    alone: bool = False  # a generator: only it can end what it starts
+    anew: bool = False  # each pass over it starts one of its own
 
 
 class Blocked(NamedTuple):
     """A producer that is left in the middle, again and again."""
 
-    site: Site
+    site: Site  # where it is made
     producer: Producer
     left: Site  # the loop that leaves
 
@@ -39,6 +49,16 @@ def blocked_producers(program: Program) -> Iterator[Blocked]:
         return
     queues = _limited_queues(program)
     producers = {one.name: one for one in (*_classes(program, queues), *_generators(program, queues))}
+    seen = set[Site]()
+    for blocked in _left_producers(program, producers):
+        started = blocked.producer.filler.started
+        at = started if blocked.producer.alone else blocked.site
+        if at not in seen:
+            seen.add(at)
+            yield blocked._replace(site=at)
+
+
+def _left_producers(program: Program, producers: dict[str, Producer]) -> Iterator[Blocked]:
     for place in program.places if producers else ():
         if producers.keys().isdisjoint(place.facts.calls):
             continue
@@ -75,34 +95,56 @@ def _value(statement: Stmt) -> Expr | None:
 
 
 def _classes(program: Program, queues: set[str]) -> Iterator[Producer]:
-    """The classes whose constructor starts a thread that fills a queue."""
+    """The classes whose constructor starts a thread or process that fills a queue."""
     for cls in program.facts.classes:
         setup, end = setup_of(program, cls)
         if not any("start" in function.calls or "submit" in function.calls for function in setup):
             continue
-        for target in _targets(program, cls, setup):
-            put = _fills(program, target, queues)
-            if put is not None:
-                yield Producer(cls.name, end, put[1])
-                break
+        filler = next(_fillers_of(program, cls, setup, queues), None)
+        if filler is not None:
+            yield Producer(cls.name, end, filler)
 
 
-def _targets(program: Program, cls: ClassFacts, setup: list[FunctionFacts]) -> Iterator[FunctionFacts]:
-    """What the threads of a class run."""
-    if "run" in cls.methods and any(last_name(base).endswith("Thread") for base in cls.bases):
-        yield program.facts.functions[cls.methods["run"]]
+def _fillers_of(program: Program, cls: ClassFacts, setup: list[FunctionFacts], queues: set[str]) -> Iterator[Filler]:
+    """What the threads and processes of a class wait for."""
+    base = next((last_name(base) for base in cls.bases if last_name(base).endswith(("Thread", "Process"))), "")
+    if base and "run" in cls.methods:
+        put = _fills(program, program.facts.functions[cls.methods["run"]], queues)
+        if put is not None:
+            yield Filler(put[1], _what(base), -1)
     for function in setup:
-        yield from _started(program, function)
+        yield from _fillers(program, function, queues)
 
 
-def _started(program: Program, function: FunctionFacts) -> Iterator[FunctionFacts]:
-    """What a function hands to a thread."""
+def _fillers(program: Program, function: FunctionFacts, queues: set[str]) -> Iterator[Filler]:
+    """What the threads and processes that a function starts wait for."""
     for call in calls(function.body):
-        if last_name(call[2]) in _STARTS:
-            target = keyword(call, "target", 1 if last_name(call[2]) == "Thread" else 0)
-            found = _meant(program, function, target) if target is not None else None
-            if found is not None:
-                yield found
+        started = last_name(call[2])
+        target = keyword(call, "target", 0 if started == "submit" else 1) if started in _STARTS else None
+        meant = _meant(program, function, target) if target is not None else None
+        if target is not None and meant is not None:
+            put = _fills(program, meant, queues | _given(call, target, meant, queues))
+            if put is not None:
+                yield Filler(put[1], _what(started), _started_at(function, call))
+
+
+def _started_at(function: FunctionFacts, made: Expr) -> Site:
+    """Where a function starts a thread or process that it has made: there, or further down, by its name."""
+    names = {target for one in statements(function.body) if one[0] == m.ASSIGN and one[3] == made for target in one[2]}
+    later = (call for call in calls(function.body) if call[2][0] == m.ATTR and call[2][2] == "start")
+    return int(next((call[1] for call in later if call[2][1] in names), made[1]))
+
+
+def _what(started: str) -> str:
+    return "process" if started.endswith("Process") else "thread"
+
+
+def _given(call: Expr, target: Expr, meant: FunctionFacts, queues: set[str]) -> set[str]:
+    """The parameters by which a function that is started has a queue."""
+    listed = keyword(call, "args")
+    given = call[3][1:] if last_name(call[2]) == "submit" else listed[3] if listed and listed[0] == m.NEW else ()
+    params = meant.params[meant.owner >= 0 and target[0] == m.ATTR :]
+    return {param.name for param, value in zip(params, given, strict=False) if last_name(value) in queues}
 
 
 def _meant(program: Program, function: FunctionFacts, named: Expr) -> FunctionFacts | None:
@@ -116,19 +158,19 @@ def _meant(program: Program, function: FunctionFacts, named: Expr) -> FunctionFa
 
 
 def _generators(program: Program, queues: set[str]) -> Iterator[Producer]:
-    """The generators that start a thread which fills a queue, and do nothing when they are closed; the classes that
-    one goes over."""
+    """The generators that start a thread or process which fills a queue, and do nothing when they are closed; the
+    classes that one goes over."""
     for place in program.places:
         function = place.facts
         if not function.generator or set(_STARTS).isdisjoint(function.calls):
             continue
         if any(one[0] == m.WITH or (one[0] == m.TRY and one[5]) for one in statements(function.body)):
             continue
-        put = next((put for one in _started(program, function) if (put := _fills(program, one, queues))), None)
-        if put is not None and function.name == "__iter__":
-            yield Producer(place.cls, "", put[1], True)
-        elif put is not None:
-            yield Producer(function.name, "", put[1])
+        filler = next(_fillers(program, function, queues), None)
+        if filler is not None and function.name == "__iter__":
+            yield Producer(place.cls, "", filler, True, True)
+        elif filler is not None:
+            yield Producer(function.name, "", filler, True)
 
 
 def _fills(program: Program, function: FunctionFacts, queues: set[str]) -> Expr | None:
@@ -178,21 +220,38 @@ def _left(place: Place, made: Stmt, name: str) -> Stmt | None:
 
 
 def _left_anew(program: Program, producer: Producer) -> Iterator[Blocked]:
-    """Loops over an attribute that leave early, and are gone through again and again."""
-    kept = {
-        target
-        for place in program.places
-        if producer.name in place.facts.calls
-        for one in statements(place.facts.body)
-        if one[0] == m.ASSIGN and any(last_name(call[2]) == producer.name for call in calls_of(one))
-        for target in one[2]
-        if target[0] == m.ATTR
-    }
-    for place in program.places if kept else ():
+    """Loops over an attribute or a parameter that leave early, and are gone through again and again."""
+    kept = {target for place in program.places for target in _made_in(place, producer.name) if target[0] == m.ATTR}
+    for place in program.places:
         for loop, looped in in_loops(place.facts.body):
-            left = loop[0] == m.FOR and _read(loop[3]) in kept and _breaks_off(loop)
-            if left and (looped or is_repeated(program, place)):
+            if loop[0] != m.FOR or not _breaks_off(loop):
+                continue
+            over = _read(loop[3])
+            if not (over in kept or _is_handed(program, place, over, producer.name)):
+                continue
+            if looped or is_repeated(program, place):
                 yield Blocked(loop[1], producer, loop[1])
+
+
+def _made_in(place: Place, name: str) -> Iterator[Expr]:
+    """What a function binds such objects to."""
+    for one in statements(place.facts.body) if name in place.facts.calls else ():
+        if one[0] == m.ASSIGN and any(last_name(call[2]) == name for call in calls_of(one)):
+            yield from one[2]
+
+
+def _is_handed(program: Program, place: Place, param: Expr, name: str) -> bool:
+    """Whether the callers of a function give it such an object by a parameter: one that they make for it, or have."""
+    index = next((i for i, one in enumerate(place.facts.params) if param == (m.NAME, one.name)), -1)
+    callee = called_as(place)
+    for other in program.places if index >= 0 else ():
+        for call in calls(other.facts.body) if callee in other.facts.calls else ():
+            given = keyword(call, param[1], index - (place.facts.owner >= 0)) if last_name(call[2]) == callee else None
+            if given is not None and (
+                (given[0] == m.CALL and last_name(given) == name) or given in _made_in(other, name)
+            ):
+                return True
+    return False
 
 
 def _read(iterated: Expr) -> Expr:
@@ -209,7 +268,10 @@ def _breaks_off(loop: Stmt) -> bool:
             counted = any(last_name(other) in ("range", "trange") for other in part[3][1:])
             if last_name(part[2]) == "islice" or (last_name(part[2]) == "zip" and counted):
                 return True
-    return _leaves(loop[4], {part for part in nodes(loop[2]) if part[0] == m.NAME})
+    items: tuple[Expr, ...] = (loop[2],)
+    if loop[2][0] == m.NEW:  # `for number, item in enumerate(...)`: the number is no item
+        items = loop[2][3][last_name(loop[3]) == "enumerate" :]
+    return _leaves(loop[4], {part for item in items for part in nodes(item) if part[0] == m.NAME})
 
 
 def _leaves(block: Block, items: set[Expr]) -> bool:

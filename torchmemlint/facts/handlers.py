@@ -143,7 +143,7 @@ def _put_away(
     declared = {name for one, _ in statements(function.body) if one[0] == m.GLOBAL for name in one[2]}
     for inner, _ in statements(body):
         if inner[0] == m.ASSIGN and _is_exception(inner[3], names, keeping):
-            bound = {target[1] for target in inner[2] if target[0] == m.NAME}
+            bound = {part[1] for target in inner[2] for part in _parts(target, inner[3]) if part[0] == m.NAME}
             names |= bound
             for name in sorted(bound & declared):
                 yield Kept(inner[1], name, name, False, function, called, True)
@@ -156,6 +156,13 @@ def _put_away(
             holder, grows = (holder, grows) if filed is None else (filed, True)
         rounds = grows and _in_rounds(function, _root(holder), inner)
         yield Kept(inner[1], _text(holder), last_name(_root(holder)), grows, function, called, rounds=rounds)
+
+
+def _parts(target: Expr, value: Expr) -> tuple[Expr, ...]:
+    """What refers to the exception in `kind, error, trace = sys.exc_info()`: all but the type."""
+    if target[0] != m.NEW:
+        return (target,)
+    return tuple(target[3][1:]) if value[0] == m.CALL else ()
 
 
 def _in_rounds(function: FunctionFacts, local: Expr, put: Stmt) -> bool:

@@ -89,8 +89,8 @@ def check(evidence: Evidence) -> Iterator[Report]:
         yield Report(
             site=held.site,
             message=(
-                f"`{names}` still holds what `{held.name}` stood for and is not used again, so emptying the cache gives "
-                f"none of it back; drop `{names}` too"
+                f"`{names}` still holds what `{held.name}` stood for and is not used again, so emptying the cache "
+                f"gives none of it back; drop `{names}` too"
             ),
             confidence=Confidence.MEDIUM,
             value=f"the parameters of `{held.name}`",

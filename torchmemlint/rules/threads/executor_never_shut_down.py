@@ -3,9 +3,9 @@
 ## What it does
 Reports a thread or executor task whose function is an endless loop, `while
 True:` without a way out, where it is started in a loop or in a method that is
-called again and again. And a prefetcher, an object or generator whose thread
-fills a queue of limited size, where the loop that reads from it leaves before
-the end and nobody ends the thread.
+called again and again. And a prefetcher, an object or generator whose thread or
+process fills a queue of limited size, where the loop that reads from it leaves
+before the end and nobody ends the thread.
 
 ## Why it retains
 A running thread is alive by itself, whoever has dropped its handle. It keeps
@@ -13,7 +13,7 @@ its function's arguments and, if the target is a bound method, `self` with all
 that is on it: a model, a cache, a device handle. Nothing ends it, so each start
 adds one more, for the rest of the process. A thread that waits in `put` for
 room in a queue that nobody reads any more does the same, with all that is in
-the queue.
+the queue; so does a process, with its copy of everything.
 
 An executor that is merely dropped is not reported: its idle threads end when
 the executor is collected (measured on CPython 3.11: after three executors, and
@@ -72,19 +72,19 @@ def check(evidence: Evidence) -> Iterator[Report]:
         )
     for blocked in blocked_producers(evidence.program):
         producer = blocked.producer
-        how = (
-            f"call `{producer.end}()` in a `finally`" if producer.end else "give it an end, and call it in a `finally`"
-        )
+        what = producer.filler.what
+        how = "end it in a `finally`" if producer.alone else "give it an end, and call it in a `finally`"
+        how = f"call `{producer.end}()` in a `finally`" if producer.end else how
         yield Report(
             site=blocked.site,
             message=(
-                f"the thread of `{producer.name}` fills a queue of limited size, and the loop that reads from it "
+                f"the {what} of `{producer.name}` fills a queue of limited size, and the loop that reads from it "
                 f"leaves before the end: it waits in `put` for ever with what is in the queue; {how}"
             ),
             confidence=Confidence.HIGH if producer.end else Confidence.MEDIUM,
-            value="a thread, with the items in its queue",
-            holder="the running thread",
-            release="end the thread when the loop is left, whatever the reason",
-            related=((producer.put, "it waits here"),)
+            value=f"a {what}, with the items in its queue",
+            holder=f"the running {what}",
+            release=f"end the {what} when the loop is left, whatever the reason",
+            related=((producer.filler.put, "it waits here"),)
             + (((blocked.left, "read here"),) if blocked.left != blocked.site else ()),
         )
