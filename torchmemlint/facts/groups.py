@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from . import model as m
 from .left_running import called_as, is_repeated
-from .model import Expr, Site
-from .program import Place, Program, keyword, statements
+from .model import Expr, Site, Stmt
+from .program import Place, Program, keyword, statements, targets, text
 from .walk import calls, calls_of, last_name, loops, nodes
 
 _MAKES = ("new_group", "new_subgroups", "init_device_mesh")
@@ -38,6 +38,94 @@ def groups_each_time(program: Program) -> Iterator[GroupEachTime]:
             ranks = keyword(call, "ranks", 0)
             if (ranks is None or _is_fixed(program, place, ranks)) and is_repeated(program, place, driven=True):
                 yield GroupEachTime(call[1], last_name(call[2]))
+
+
+class GroupLetGo(NamedTuple):
+    """A statement that forgets process groups."""
+
+    site: Site
+    names: tuple[str, ...]
+    made: Site
+    repeated: bool
+
+
+def groups_let_go(program: Program) -> Iterator[GroupLetGo]:
+    """Globals and attributes with process groups that a function of its own sets to None, and no more."""
+    if "new_group" not in program.called or _destroys(program):
+        return
+    made = dict(_kept_groups(program))
+    makers = {place.facts.name for place in program.places if _binds(place, set(made))}
+    for place in program.places if made else ():
+        if place.facts.name in {"<module>", "__init__"} | makers or "destroy_process_group" in place.facts.calls:
+            continue
+        dropped = [
+            (one, target) for one in statements(place.facts.body) for target in _forgotten(one) if target in made
+        ]
+        own = _declared(place)
+        dropped = [(one, target) for one, target in dropped if target[0] == m.ATTR or target[1] in own]
+        if dropped:
+            names = tuple(dict.fromkeys(text(target) for _, target in dropped))
+            first, target = dropped[0]
+            yield GroupLetGo(first[1], names, made[target], is_repeated(program, place))
+
+
+def _kept_groups(program: Program) -> Iterator[tuple[Expr, Site]]:
+    """The globals and attributes that functions bind to a group, with where it is made."""
+    made = {call[1] for place in program.places for call in calls(place.facts.body) if _makes(program, call)}
+    makers = {name: site for place in program.places for name, site in _returned(place, made)}
+    for place in program.places:
+        local, own = dict[Expr, Site](), _declared(place)
+        for one in statements(place.facts.body):
+            if one[0] != m.ASSIGN:
+                continue
+            called = one[3] if one[3][0] == m.CALL else None
+            site = local.get(one[3], -1)
+            if called is not None:
+                site = called[1] if called[1] in made else makers.get(last_name(called), -1)
+            for target in one[2] if site >= 0 else ():
+                if target[0] == m.NAME:
+                    local[target] = site
+                if (target[0] == m.NAME and target[1] in own) or (
+                    target[0] == m.ATTR and target[1] == (m.NAME, "self")
+                ):
+                    yield target, site
+
+
+def _makes(program: Program, call: Expr) -> bool:
+    return last_name(call[2]) == "new_group" and program.dotted(call[2]).startswith("torch.")
+
+
+def _returned(place: Place, made: set[Site]) -> Iterator[tuple[str, Site]]:
+    """The name of a function that returns a group, with where it is made."""
+    local = {
+        target: one[3][1]
+        for one in statements(place.facts.body)
+        if one[0] == m.ASSIGN and one[3][0] == m.CALL and one[3][1] in made
+        for target in one[2]
+    }
+    for one in statements(place.facts.body):
+        if one[0] == m.RETURN and one[2] is not None:
+            site = one[2][1] if one[2][0] == m.CALL and one[2][1] in made else local.get(one[2], -1)
+            if site >= 0:
+                yield place.facts.name, site
+
+
+def _binds(place: Place, kept: set[Expr]) -> bool:
+    """Whether a function gives one of the places a value other than None."""
+    return any(
+        one[0] == m.ASSIGN and one[3] != (m.CONST, None) and not kept.isdisjoint(one[2])
+        for one in statements(place.facts.body)
+    )
+
+
+def _declared(place: Place) -> set[str]:
+    return {name for one in statements(place.facts.body) if one[0] == m.GLOBAL for name in one[2]}
+
+
+def _forgotten(statement: Stmt) -> tuple[Expr, ...]:
+    if statement[0] == m.DELETE:
+        return tuple(statement[2])
+    return targets(statement) if statement[0] == m.ASSIGN and statement[3] == (m.CONST, None) else ()
 
 
 def _destroys(program: Program) -> bool:

@@ -19,11 +19,11 @@ def never_unlinked(program: Program) -> Iterator[tuple[Site, str, Site]]:
     same function unlinks, but not where it returns before: then where that is, else -1."""
     if "SharedMemory" not in program.called:
         return
-    unlinked = _unlinked(program)
+    unlinked = called_on(program, "unlink")
     created: list[tuple[Site, set[Key], bool, Site]] = []
     for place in program.places:
-        for call, statement in _made_in(program, place):
-            keys, escapes = _flow(program, place, statement, call)
+        for call, statement in made_in(program, place):
+            keys, escapes = flow(program, place, statement, call)
             create = keyword(call, "create", 1)
             if create == (m.CONST, True):
                 created.append((call[1], keys, escapes, _left_early(place, statement, call)))
@@ -47,7 +47,7 @@ def _left_early(place: Place, made: Stmt, call: Expr) -> Site:
     return -1 if leave is None else leave[1]
 
 
-def _made_in(program: Program, place: Place) -> Iterator[tuple[Expr, Any]]:
+def made_in(program: Program, place: Place) -> Iterator[tuple[Expr, Any]]:
     for statement in statements(place.facts.body):
         for expr in heads(statement):
             for part in nodes(expr):
@@ -63,8 +63,8 @@ def _key(place: Place, expr: Expr) -> Key | None:
     return _key(place, expr[1]) if expr[0] == m.ITEM else None
 
 
-def _unlinked(program: Program) -> set[Key]:
-    """What `.unlink()` is called on; the variable of a loop stands for what it goes over.
+def called_on(program: Program, method: str) -> set[Key]:
+    """What `.unlink()` or the like is called on; the variable of a loop stands for what it goes over.
 
     What only an `except` clause does, itself or by calling what does it, happens when something went wrong.
     """
@@ -80,7 +80,7 @@ def _unlinked(program: Program) -> set[Key]:
                 for target in targets(statement):
                     over.setdefault(last_name(target), set()).update(key for key in keys if key)
         for call, rescue in _calls(place.facts.body):
-            if call[2][0] == m.ATTR and call[2][2] == "unlink" and not rescue:
+            if call[2][0] == m.ATTR and call[2][2] == method and not rescue:
                 receiver = call[2][1]
                 key = _key(place, receiver)
                 if key is not None:
@@ -116,7 +116,7 @@ def _in_handlers(program: Program) -> set[str]:
     return called - others
 
 
-def _flow(program: Program, place: Place, statement: Any, call: Expr) -> tuple[set[Key], bool]:
+def flow(program: Program, place: Place, statement: Any, call: Expr) -> tuple[set[Key], bool]:
     """Where a handle goes: the names it has, and whether it gets out of sight."""
     keys: set[Key] = set()
     direct = _handed(program, place, statement, lambda expr: expr is call or expr == call)

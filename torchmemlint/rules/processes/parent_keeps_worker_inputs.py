@@ -4,7 +4,8 @@
 Reports a loop that collects what it takes from a queue of
 `torch.multiprocessing` as it is, and one that collects what it puts into such
 a queue or hands to a process as an argument. And a loop over a `DataLoader`
-with workers that collects tensors of its batches as they come.
+with workers that collects tensors of its batches as they come. And a list that
+gains the handle of each `SharedMemory` segment which the process attaches to.
 
 ## Why it retains
 A tensor goes through the queue as a handle: sender and receiver have the same
@@ -13,13 +14,16 @@ open descriptors, for as long as it is in the list: after a few hundred the
 process runs out of them ("received 0 items of ancdata", "Too many open
 files"). The workers of a loader send their batches the same way. What was sent
 and is kept stays although the worker is done with it; on a device the sender
-must not free it before the receiver does, so both sides hold it.
+must not free it before the receiver does, so both sides hold it. A segment's
+pages stay mapped, with a descriptor, until its handle is closed or dropped;
+`unlink()` takes only the name away.
 
 ## When it is fine
 - The tensor is copied before it is kept, `.clone()`, or only numbers are
   kept.
 - The container is emptied or made anew in the loop.
 - Few, large results: one from each worker.
+- The handles are closed, or taken out of the list.
 - The loader has no workers, or `pin_memory=True`, which copies; or tensors are
   shared by file names (`set_sharing_strategy("file_system")`).
 
@@ -40,6 +44,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...facts.handed_over import collected, collected_from_loader
+from ...facts.mapped import left_mapped
 from ...finding import Confidence, Remedy, Retains
 from .. import Report
 
@@ -79,4 +84,17 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release=release,
             related=((kept.other, "sent here" if kept.sent else "received here"),) if kept.other != kept.site else (),
             remedy=None if kept.sent else Remedy("call-on-stored", "clone()", sure=False),
+        )
+    for mapped in left_mapped(evidence.program):
+        yield Report(
+            site=mapped.site,
+            message=(
+                f"`{mapped.holder}` keeps the handle of every shared memory segment, and each keeps its pages mapped "
+                "and a descriptor open, unlinked or not; `close()` it when it has been read, and do not keep it"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="mapped shared memory, with open descriptors",
+            holder=mapped.holder,
+            release="`close()` the handle when the segment has been read, and keep no reference",
+            related=((mapped.made, "attached here"),) if mapped.made != mapped.site else (),
         )

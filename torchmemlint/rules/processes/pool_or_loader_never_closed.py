@@ -7,7 +7,7 @@ or epoch after epoch, where nothing takes them out or closes them. And an object
 that starts processes, itself or in its parts, which serve a queue until they
 are told to stop, made again and again and dropped without its `close()`. And a
 process group of the same ranks, `dist.new_group(...)`, that is made again and
-again and never destroyed.
+again and never destroyed, or whose name is merely set to None.
 
 ## Why it retains
 Each of them keeps its worker processes alive, and each worker keeps its copy of
@@ -40,7 +40,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...facts.groups import groups_each_time
+from ...facts.groups import groups_each_time, groups_let_go
 from ...facts.kept import ended, kept_in_containers
 from ...facts.left_running import left_running
 from ...finding import Confidence, Retains
@@ -100,4 +100,18 @@ def check(evidence: Evidence) -> Iterator[Report]:
             value="the connections and buffers of a process group",
             holder="torch.distributed",
             release="keep the group in a table by its ranks, or `destroy_process_group(group)` when it is done",
+        )
+    for gone in groups_let_go(evidence.program):
+        names = ", ".join(gone.names[:3])
+        yield Report(
+            site=gone.site,
+            message=(
+                f"`{names}`: forgotten here, but `torch.distributed` keeps each group with its connections until it is "
+                "destroyed, and the next set comes on top; call `destroy_process_group(group)` first"
+            ),
+            confidence=Confidence.MEDIUM if gone.repeated else Confidence.LOW,
+            value="the connections and buffers of process groups",
+            holder="torch.distributed",
+            release="`destroy_process_group(group)` for each group, before its name goes",
+            related=((gone.made, "made here"),),
         )
