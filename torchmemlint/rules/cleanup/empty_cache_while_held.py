@@ -36,6 +36,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...facts.emptied import bound_while_emptied, emptied_while_held
+from ...facts.forgotten import forgotten
 from ...facts.still_held import still_held
 from ...finding import Confidence, Remedy, Retains
 from .. import Report
@@ -98,6 +99,20 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release=f"drop `{names}` as well, before the cache is emptied",
             related=((held.bound, "bound here"),),
             remedy=Remedy("drop-also", names, sure=False),
+        )
+    for left in forgotten(evidence.machine, evidence.program):
+        freed = ", ".join(f"self.{name}" for name in left.freed[:3])
+        yield Report(
+            site=left.site,
+            message=(
+                f"`{left.attribute}` is set as `{freed}` is, but `{left.teardown}()` does not let go of it, so the "
+                f"{left.what} stays with the object; set it to None there, too"
+            ),
+            confidence=Confidence.MEDIUM,
+            value=f"the {left.what}",
+            holder=left.attribute,
+            release=f"let go of it in `{left.teardown}()` as well",
+            related=((left.at, "the others go here"),),
         )
     for slip in bound_while_emptied(evidence.machine, evidence.program):
         yield Report(
