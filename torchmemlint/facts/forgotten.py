@@ -182,9 +182,9 @@ def _reached(program: Program, run: FunctionFacts) -> set[str]:
 
 
 def _stays(program: Program, attribute: str, reached: set[str]) -> bool:
-    """Whether nothing lets go of an attribute, and only the run itself reads it."""
+    """Whether nothing lets go of an attribute, and only the run itself reads it, if only by way of `for`."""
     for place in program.places:
-        outside = place.facts.name not in reached and place.facts.name not in _FIRST
+        outside = place.facts.name not in reached and not place.facts.name.startswith("__")
         if outside and any(expr[0] == m.ATTR and expr[2] == attribute for expr in expressions(place.facts.body)):
             return False
         if place.facts.name not in _FIRST:

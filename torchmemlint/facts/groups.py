@@ -74,21 +74,27 @@ def _kept_groups(program: Program) -> Iterator[tuple[Expr, Site]]:
     made = {call[1] for place in program.places for call in calls(place.facts.body) if _makes(program, call)}
     makers = {name: site for place in program.places for name, site in _returned(place, made)}
     for place in program.places:
-        local, own = dict[Expr, Site](), _declared(place)
-        for one in statements(place.facts.body):
-            if one[0] != m.ASSIGN:
-                continue
-            called = one[3] if one[3][0] == m.CALL else None
-            site = local.get(one[3], -1)
-            if called is not None:
-                site = called[1] if called[1] in made else makers.get(last_name(called), -1)
-            for target in one[2] if site >= 0 else ():
-                if target[0] == m.NAME:
-                    local[target] = site
-                if (target[0] == m.NAME and target[1] in own) or (
-                    target[0] == m.ATTR and target[1] == (m.NAME, "self")
-                ):
-                    yield target, site
+        own = _declared(place)
+        for target, site in _bound(place, made, makers).items():
+            attribute = target[0] == m.ATTR and target[1] == (m.NAME, "self")
+            if attribute or (target[0] == m.NAME and target[1] in own):
+                yield target, site
+
+
+def _bound(place: Place, made: set[Site], makers: dict[str, Site]) -> dict[Expr, Site]:
+    """What a function binds to a group, with where that is made."""
+    found = dict[Expr, Site]()
+    for one in statements(place.facts.body):
+        if one[0] == m.ASSIGN:
+            site = _site_of(one[3], made, makers, found)
+            found.update(dict.fromkeys(one[2], site) if site >= 0 else {})
+    return found
+
+
+def _site_of(value: Expr, made: set[Site], makers: dict[str, Site], bound: dict[Expr, Site]) -> Site:
+    if value[0] != m.CALL:
+        return bound.get(value, -1)
+    return int(value[1]) if value[1] in made else makers.get(last_name(value), -1)
 
 
 def _makes(program: Program, call: Expr) -> bool:
@@ -97,17 +103,11 @@ def _makes(program: Program, call: Expr) -> bool:
 
 def _returned(place: Place, made: set[Site]) -> Iterator[tuple[str, Site]]:
     """The name of a function that returns a group, with where it is made."""
-    local = {
-        target: one[3][1]
-        for one in statements(place.facts.body)
-        if one[0] == m.ASSIGN and one[3][0] == m.CALL and one[3][1] in made
-        for target in one[2]
-    }
+    bound = _bound(place, made, {})
     for one in statements(place.facts.body):
-        if one[0] == m.RETURN and one[2] is not None:
-            site = one[2][1] if one[2][0] == m.CALL and one[2][1] in made else local.get(one[2], -1)
-            if site >= 0:
-                yield place.facts.name, site
+        site = _site_of(one[2], made, {}, bound) if one[0] == m.RETURN and one[2] is not None else -1
+        if site >= 0:
+            yield place.facts.name, site
 
 
 def _binds(place: Place, kept: set[Expr]) -> bool:

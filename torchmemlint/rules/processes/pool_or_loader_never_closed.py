@@ -88,7 +88,8 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release=f"call `{left.end}()` when it is done, or make one and reuse it",
             related=((left.started, "the processes start here"),),
         )
-    for group in groups_each_time(evidence.program):
+    each_time = list(groups_each_time(evidence.program))
+    for group in each_time:
         yield Report(
             site=group.site,
             message=(
@@ -102,6 +103,8 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release="keep the group in a table by its ranks, or `destroy_process_group(group)` when it is done",
         )
     for gone in groups_let_go(evidence.program):
+        if any(group.site == gone.made for group in each_time):
+            continue
         names = ", ".join(gone.names[:3])
         yield Report(
             site=gone.site,
