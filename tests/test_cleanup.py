@@ -357,3 +357,107 @@ def test_exceptions_that_a_decorator_keeps() -> None:
     check(GUARDED.format('LAST["error"] = error  # TML307'))
     check(GUARDED.format('LAST["error"] = str(error)'))
     check(GUARDED.replace("torch.matmul(q, k.mT).softmax(-1).amax()", "q").format('LAST["error"] = error'))
+
+
+WRAPPED = """
+import gc
+from functools import partial
+
+class Fitter:
+    def __init__(self, net, rate):
+        self.net, self.rate = net, rate
+
+    def fit(self, x):
+        return self.net(x).mean().item()
+
+def stage(x):
+    net = Net()
+    {holder}
+    score = user(x)
+    {drop}
+    gc.collect()
+    torch.cuda.empty_cache()
+    {after}
+
+def user(x):
+    return float(len(x))
+"""
+MORE = "return score + Fitter(Net(), 0.1).fit(x)"
+HOLDERS = [
+    "fitter = Fitter(net, 0.1)",
+    "parts = {'student': net, 'rate': 0.1}",
+    "first = net",
+    "run = partial(user, net)",
+]
+LET_GO = [
+    ("fitter = Fitter(net, 0.1)", "del net, fitter", MORE),
+    ("fitter = Fitter(net, 0.1)", "del net", "return score"),
+    ("fitter = Fitter(net, 0.1)", "del net", "return score + fitter.fit(x)"),
+    ("fitter = Fitter(Net(), 0.1)", "del net", MORE),
+    ("fitter = Fitter(net, 0.1)", "del net; fitter = None", MORE),
+    ("size = sum(p.numel() for p in net.parameters())", "del net", MORE),
+]
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+@pytest.mark.parametrize("drop", ["del net", "net = None"])
+def test_models_that_something_else_still_holds(holder: str, drop: str) -> None:
+    check(WRAPPED.format(holder=holder, drop=f"{drop}  # TML604", after=MORE))
+
+
+@pytest.mark.parametrize("parts", LET_GO)
+def test_models_that_nothing_else_holds(parts: tuple[str, str, str]) -> None:
+    holder, drop, after = parts
+    check(WRAPPED.format(holder=holder, drop=drop, after=after))
+
+
+RUNS = """
+import gc
+
+class Distiller:
+    def __init__(self, width):
+        self.width = width
+        self.scores = []
+
+    def distil(self, data):
+        {begin}
+        self.student = Net()
+        self.teacher = Net().eval(){mark}
+        for x in data:
+            self.scores.append(self.compare(x))
+        {end}
+
+    def compare(self, x):
+        with torch.no_grad():
+            goal = self.teacher(x)
+        return (self.student(x) - goal).mean().item()
+
+    def finish(self):
+        self.student = None
+        {also}
+        gc.collect()
+        torch.cuda.empty_cache()
+
+    {other}
+"""
+WHOLE = [
+    {"also": "self.teacher = None"},
+    {"other": "def judge(self, x):\n        return self.teacher(x)"},
+    {"other": "def release(self):\n        del self.teacher"},
+    {"begin": "self.finish()", "end": "pass"},
+]
+
+
+def runs(**parts: str) -> str:
+    return RUNS.format(
+        **{"begin": "pass", "end": "self.finish()", "mark": "", "also": "pass", "other": "size = 3", **parts}
+    )
+
+
+def test_a_part_that_the_teardown_forgets() -> None:
+    check(runs(mark="  # TML604"))
+
+
+@pytest.mark.parametrize("parts", WHOLE)
+def test_teardowns_that_forget_nothing(parts: dict[str, str]) -> None:
+    check(runs(**parts))

@@ -84,3 +84,53 @@ def test_groups_of_other_ranks() -> None:
     check(SERVED.format(maker=PLAIN, once="pass", driver="").replace("  # TML408", ""))
     every = "def make(ranks):\n    for one in ranks:\n        group = dist.new_group(one)\n    return group"
     check(program(every, "[[0], [1]]"))
+
+
+LAYOUT = """
+import torch.distributed as dist
+
+_ROWS = None
+
+class Mesh:
+    def __init__(self):
+        self.columns = None
+
+    def open(self, size):
+        for start in range(0, 4, size):
+            ranks = list(range(start, start + size))
+            group = dist.new_group(ranks)
+            if dist.get_rank() in ranks:
+                self.columns = group
+
+    def close(self):
+        {attribute}
+
+def set_up(size):
+    global _ROWS
+    for start in range(0, 4, size):
+        _ROWS = dist.new_group(list(range(start, start + size)))
+
+def take_down():
+    global _ROWS
+    {name}
+
+def check_all(sizes):
+    mesh = Mesh()
+    for size in sizes:
+        set_up(size)
+        mesh.open(size)
+        take_down()
+        mesh.close()
+"""
+GONE = [
+    ("self.columns = None  # TML408", "_ROWS = None  # TML408"),
+    ("del self.columns  # TML408", "pass"),
+    ("pass", "pass"),
+    ("dist.destroy_process_group(self.columns); self.columns = None", "_ROWS = None"),
+    ("self.columns = None  # TML408", "dist.destroy_process_group(); _ROWS = None"),
+]
+
+
+@pytest.mark.parametrize("lines", GONE)
+def test_groups_that_are_only_forgotten(lines: tuple[str, str]) -> None:
+    check(LAYOUT.format(attribute=lines[0], name=lines[1]))

@@ -263,3 +263,43 @@ def test_handed_over_and_raised_once() -> None:
             if self._error is not None:
                 raise self._error
     """)
+
+
+BENCH = """
+import sys
+
+class Bench:
+    def __init__(self):
+        self.broken = []
+
+    def all(self, jobs):
+        for job in jobs:
+            self.repeat(job)
+
+    def repeat(self, job):
+        for _ in range(2):
+            self.once(job)
+
+    def once(self, job):
+        try:
+            job()
+        except RuntimeError:
+            {}
+
+def product():
+    return torch.ones(64, 64) @ torch.ones(32, 32)
+
+def name():
+    return "name"
+
+def main(bench):
+    bench.all([{}])
+"""
+CAUGHT = "kind, error, trace = sys.exc_info()\n            self.broken.append({})"
+
+
+def test_parts_of_what_is_caught_for_callers_of_callers() -> None:
+    for kept in ("error", "(kind, trace)"):
+        check(BENCH.format(CAUGHT.format(kept + ")  # TML307")[:-1], "product"))
+        check(BENCH.format(CAUGHT.format(kept), "name"))
+    check(BENCH.format(CAUGHT.format("kind"), "product"))

@@ -501,6 +501,39 @@ def test_segments_that_an_early_return_leaves() -> None:
     check(LEAVING.format("", "try:\n        return send(segment)\n    finally:\n        segment.unlink()"))
 
 
+LISTED = """
+from multiprocessing.shared_memory import SharedMemory
+
+SEEN = []
+
+class Reader:
+    def __init__(self, names):
+        self.names, self.blocks = names, []
+
+    def read(self, name):
+        block = SharedMemory(name=name)
+        {}
+        total = sum(block.buf)
+        {}
+        return total
+
+    def all(self):
+        return [self.read(name) for name in self.names]
+
+    def close(self):
+        {}
+"""
+
+
+def test_handles_of_segments_that_pile_up() -> None:
+    check(LISTED.format("self.blocks.append(block)  # TML409", "block.unlink()", "pass"))
+    check(LISTED.format("SEEN.append(block)  # TML409", "pass", "pass"))
+    check(LISTED.format("self.blocks.append(block)", "block.close()", "pass"))
+    check(LISTED.format("self.blocks.append(block)", "block.unlink()", "self.blocks.clear()"))
+    check(LISTED.format("self.blocks.append(block)", "pass", "for one in self.blocks:\n            one.close()"))
+    check(LISTED.format("self.blocks.append(block.name)", "block.unlink()", "pass"))
+
+
 # -- ranks ------------------------------------------------------------------------------------------
 
 RANKS = """
