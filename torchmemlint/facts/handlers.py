@@ -45,6 +45,7 @@ class Kept(NamedTuple):
     certain: bool = False  # the clause is about memory, in so many words
     rounds: bool = False  # a local of the function that gains one in each round of a loop
     stored: Site = -1  # where a helper that is given it puts it away
+    by_parts: bool = False  # what is kept comes from `sys.exc_info()`: it has no methods of an exception
 
 
 def tries(function: FunctionFacts) -> list[Stmt]:
@@ -141,12 +142,13 @@ def _put_away(
 ) -> Iterator[Kept]:
     names = set(names)
     declared = {name for one, _ in statements(function.body) if one[0] == m.GLOBAL for name in one[2]}
+    by_parts = any(last_name(call[2]) == "exc_info" for call in calls(body))
     for inner, _ in statements(body):
         if inner[0] == m.ASSIGN and _is_exception(inner[3], names, keeping):
             bound = {part[1] for target in inner[2] for part in _parts(target, inner[3]) if part[0] == m.NAME}
             names |= bound
             for name in sorted(bound & declared):
-                yield Kept(inner[1], name, name, False, function, called, True)
+                yield Kept(inner[1], name, name, False, function, called, True, by_parts=by_parts)
         place = _place_of(inner, names, keeping)
         if place is None:
             continue
@@ -155,7 +157,15 @@ def _put_away(
             filed = _filed_in(function, _root(holder))  # `row["error"] = error`, and the row goes into a table
             holder, grows = (holder, grows) if filed is None else (filed, True)
         rounds = grows and _in_rounds(function, _root(holder), inner)
-        yield Kept(inner[1], _text(holder), last_name(_root(holder)), grows, function, called, rounds=rounds)
+        root = last_name(_root(holder))
+        yield Kept(inner[1], _text(holder), root, grows, function, called, rounds=rounds, by_parts=by_parts)
+
+
+def _parts(target: Expr, value: Expr) -> tuple[Expr, ...]:
+    """What refers to the exception in `kind, error, trace = sys.exc_info()`: all but the type."""
+    if target[0] != m.NEW:
+        return (target,)
+    return tuple(target[3][1:]) if value[0] == m.CALL else ()
 
 
 def _parts(target: Expr, value: Expr) -> tuple[Expr, ...]:

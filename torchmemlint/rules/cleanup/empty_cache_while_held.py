@@ -3,11 +3,12 @@
 ## What it does
 Reports a clean-up that deletes a model and empties the cache while an
 optimizer made from the model's parameters, a scheduler made around that, or an
-object that the model was given to, is still bound beside it; an `empty_cache()` that comes before the `del` of the
-same clean-up; and one in a function that has still bound what a model computed,
-or an array of CuPy, does not use it again, and goes on to do more work. And an
-attribute of the object that a run sets as it sets others, where the teardown at
-its end lets go of those, empties the cache, and forgets this one.
+object that the model was given to, is still bound beside it; an `empty_cache()`
+that comes before the `del` of the same clean-up; and one in a function that has
+still bound what a model computed, or an array of CuPy, does not use it again,
+and goes on to do more work. And an attribute that a run sets as it sets others,
+where the teardown at its end lets go of those, empties the cache, and forgets
+this one.
 
 ## Why it retains
 An optimizer refers to every parameter and, after its first step, to moments of

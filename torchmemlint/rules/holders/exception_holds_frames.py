@@ -103,7 +103,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
                 retains=Retains.GROWING if kept.grows or again else Retains.HELD,
                 related=() if kept.stored < 0 else ((kept.stored, "put away here"),),
                 remedy=Remedy("call-on-stored", "with_traceback(None)", sure=False)
-                if kept.stored < 0 and not again  # what is raised again gets new frames
+                if kept.stored < 0 and not again and not kept.by_parts  # what is raised again gets new frames
                 else None,
             )
 
