@@ -241,9 +241,11 @@ def _assign_name(machine: Machine, frame: Frame, name: str, value: Value, site: 
     outlives = scope is not frame or len(machine.loops) > len(birth)
     if outlives and value:
         value = machine.store(frame, scope, name, value, how, site)
-        if is_light(value) or value == NOTHING or any(type(atom) is Obj for atom in value):
-            if not _is_there(machine, scope.vars.get(name, UNKNOWN), value):
-                machine.reset(frame, scope, name, "replace")
+        other = any(type(atom) is Obj for atom in value) and not _is_there(
+            machine, scope.vars.get(name, UNKNOWN), value
+        )
+        if is_light(value) or value == NOTHING or other:
+            machine.reset(frame, scope, name, "replace")
     for atom in value:
         if type(atom) is Obj and not atom.settled:
             atom.home = (scope, name)
