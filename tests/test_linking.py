@@ -79,7 +79,56 @@ def main(pool, count):
 
 main({cls}(), 99)
 """
+JUDGED = """
+import torch
+from torch import nn
+from features import {features}
+
+class Judge(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = {features}()
+        self.total = torch.zeros(())
+
+    def add(self, image, other):
+        self.total = self.total + (self.net(image) - self.net(other)).pow(2).mean(){mark}
+
+def main(count):
+    judge, painter = Judge(), nn.Conv2d(3, 3, 3)
+    optimizer = torch.optim.SGD(painter.parameters(), lr=0.1)
+    for _ in range(count):
+        image = painter(torch.rand(1, 3, 16, 16))
+        loss = image.pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        judge.add(image.detach(), torch.rand(1, 3, 14, 14))
+"""
+FEATURES = """
+import torch
+from torch import nn
+
+class Features(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Conv2d(3, 8, 3)
+        self.second = nn.Conv2d(8, 8, 3)
+
+    def forward(self, x):
+        return self.second(torch.relu(self.first(x)))
+
+class FrozenFeatures(Features):
+    def __init__(self):
+        super().__init__()
+        for weight in self.parameters():
+            weight.requires_grad = False
+"""
 PROJECTS = {
+    "a module of another file that freezes itself": {
+        "features.py": FEATURES,
+        "frozen.py": JUDGED.format(features="FrozenFeatures", mark=""),
+        "trained.py": JUDGED.format(features="Features", mark="  # TML101"),
+    },
     "futures that a method of another file would take out": {
         "pools.py": POOL,
         "left.py": PRINT.format(cls="Remembering", mark="  # TML503", end="print(count)"),

@@ -205,6 +205,187 @@ def test_statement_that_keeps_nothing(line: str, after: str) -> None:
 # -- larger ones ----------------------------------------------------------------------------------
 
 GUILTY = {
+    "running level that another method wipes, read when it evaluates": """
+        class Level(nn.Module):
+            def __init__(self, size):
+                super().__init__()
+                self.register_buffer("level", torch.zeros(size))
+
+            def wipe(self):
+                self.level.zero_()
+
+            def forward(self, x):
+                if not self.training:
+                    return x - self.level
+                mean = x.mean(0)
+                self.level = 0.9 * self.level + 0.1 * mean  # TML101
+                return x - mean
+
+        def main():
+            model = nn.Sequential(nn.Linear(8, 4), Level(4))
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for _ in range(100):
+                loss = model(torch.rand(4, 8)).pow(2).mean()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+    """,
+    "gradients that are reset before each pass, and those of another model later": """
+        class Rates:
+            def __init__(self, model):
+                self.model, self.tied = model, []
+
+            def open(self):
+                for weight in self.tied:
+                    weight.grad = None
+                self.tied = list(self.model.parameters())
+
+        def fit(batches):
+            model = Net()
+            rates = Rates(model)
+            for x, y in batches:
+                rates.open()
+                F.cross_entropy(model(x), y).backward(create_graph=True)  # TML104
+
+        def check_plain(batches):
+            model = Net()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for x, y in batches:
+                optimizer.zero_grad()
+                F.cross_entropy(model(x), y).backward()
+                optimizer.step()
+
+        def main():
+            batches = [(torch.rand(4, 8), torch.zeros(4).long()) for _ in range(3)]
+            for _ in range(5):
+                fit(batches)
+            check_plain(batches)
+    """,
+    "rows of figures that are made anew in each epoch": """
+        class Trainer:
+            def __init__(self, model, measures):
+                self.model, self.measures = model, measures
+                self.optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+            def fit(self, loader):
+                for _ in range(3):
+                    rows = {name: [] for name in self.measures}
+                    for x, y in loader:
+                        out = self.model(x)
+                        loss = F.cross_entropy(out, y)
+                        self.optimizer.zero_grad()
+                        loss.backward()
+                        self.optimizer.step()
+                        for name, measure in self.measures.items():
+                            rows[name].append(measure(out, y))  # TML102
+                    print({name: float(sum(row)) for name, row in rows.items()})
+
+        def main():
+            loader = [(torch.rand(4, 8), torch.zeros(4).long())]
+            Trainer(Net(), {"spread": lambda out, y: out.std(), "size": lambda out, y: out.norm()}).fit(loader)
+    """,
+    "fragments kept under their keys, whose values are detached when they are used": """
+        class Agent:
+            def __init__(self):
+                self.critic = nn.Linear(4, 1)
+                self.optimizer = torch.optim.SGD(self.critic.parameters(), lr=0.1)
+
+            def fragment(self, rewards):
+                seen = {"states": torch.rand(8, 4), "rewards": rewards}
+                seen["returns"] = seen["rewards"] + self.critic(torch.rand(1, 4))[0]
+                return seen
+
+            def learn(self, batch):
+                wanted = batch["returns"].detach()
+                loss = (self.critic(batch["states"]) - wanted).pow(2).mean()
+                self.optimizer.zero_grad()
+                loss.backward()
+                self.optimizer.step()
+
+        def main():
+            agent = Agent()
+            fragments = []
+            while len(fragments) < 100:
+                fragments.append(agent.fragment(torch.rand(8)))  # TML201
+            whole = {key: torch.cat([fragment[key] for fragment in fragments]) for key in fragments[0]}
+            agent.learn(whole)
+    """,
+    "generator that goes on from what it drew, with gradients on": """
+        class Chain(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.step_net = nn.Linear(4, 4)
+
+            def forward(self, x):
+                return (self.step_net(x) - x).pow(2).mean()
+
+            def generate(self, count):
+                state = torch.randn(count, 4)
+                for _ in range(50):
+                    state = state - 0.1 * self.step_net(state)  # TML105
+                return state
+
+        def main():
+            chain = Chain()
+            optimizer = torch.optim.SGD(chain.parameters(), lr=0.1)
+            for _ in range(10):
+                loss = chain(torch.rand(4, 4))
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            print(chain.generate(8).shape)
+    """,
+    "weights of each step made of those of the last": """
+        class Fast:
+            def __init__(self, model):
+                self.model = model
+                self.weights = {name: p.detach().clone().requires_grad_() for name, p in model.named_parameters()}
+
+            def move(self, loss):
+                old = list(self.weights.items())
+                gradients = torch.autograd.grad(loss, [weight for _, weight in old])
+                moved = {}
+                for (name, weight), gradient in zip(old, gradients):
+                    moved[name] = weight - 0.1 * gradient
+                self.weights = moved  # TML205
+
+        def main():
+            fast = Fast(Net())
+            for _ in range(100):
+                out = torch.func.functional_call(fast.model, fast.weights, (torch.rand(4, 8),))
+                fast.move(F.cross_entropy(out, torch.zeros(4).long()))
+    """,
+    "state that a step is given and gives back": """
+        class Search:
+            def __init__(self, position):
+                self.position = position
+                self.path = torch.zeros(4)
+
+        def step(search, model):
+            search.position = (search.position + 0.1).detach().requires_grad_()
+            search.path = search.path + search.position  # TML205
+            print(model(search.position).item())
+            return search
+
+        def main():
+            model = nn.Linear(4, 1)
+            search = Search(torch.zeros(4, requires_grad=True))
+            for _ in range(100):
+                search = step(search, model)
+            print(search.path)
+    """,
+    "experiment that is called a test": """
+        class Test:
+            def __init__(self, model, loader):
+                self.model, self.loader = model, loader
+
+            def test(self):
+                self.model.eval()
+                losses = []
+                for x, y in self.loader:
+                    losses.append(F.cross_entropy(self.model(x), y))  # TML102
+                return float(torch.stack(losses).mean())
+    """,
     "hook that can be called, made by an object of each batch": """
         class Tap:
             def __init__(self):
@@ -1534,6 +1715,229 @@ GUILTY = {
         """,
 }
 INNOCENT = {
+    "running level that another method wipes, without its graph": """
+        class Level(nn.Module):
+            def __init__(self, size):
+                super().__init__()
+                self.register_buffer("level", torch.zeros(size))
+
+            def wipe(self):
+                self.level.zero_()
+
+            def forward(self, x):
+                if not self.training:
+                    return x - self.level
+                mean = x.mean(0)
+                with torch.no_grad():
+                    self.level = 0.9 * self.level + 0.1 * mean
+                return x - mean
+
+        def main():
+            model = nn.Sequential(nn.Linear(8, 4), Level(4))
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for _ in range(100):
+                loss = model(torch.rand(4, 8)).pow(2).mean()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+    """,
+    "gradients that are reset by a method after the last pass": """
+        class Rates:
+            def __init__(self, model):
+                self.tied = list(model.parameters())
+
+            def close(self):
+                for weight in self.tied:
+                    weight.grad = None
+
+        def fit(batches):
+            model = Net()
+            rates = Rates(model)
+            for x, y in batches:
+                F.cross_entropy(model(x), y).backward(create_graph=True)
+            rates.close()
+
+        def main():
+            batches = [(torch.rand(4, 8), torch.zeros(4).long()) for _ in range(3)]
+            for _ in range(5):
+                fit(batches)
+    """,
+    "gradients that the caller resets after the last pass": """
+        def fit(model, batches):
+            for x, y in batches:
+                F.cross_entropy(model(x), y).backward(create_graph=True)
+
+        def main():
+            batches = [(torch.rand(4, 8), torch.zeros(4).long()) for _ in range(3)]
+            for _ in range(5):
+                model = Net()
+                fit(model, batches)
+                model.zero_grad()
+    """,
+    "entries that are replaced where the dictionary is gone through": """
+        class Weights:
+            def __init__(self, model, rate):
+                self.model, self.table = model, dict(model.named_parameters())
+                self.rate = torch.tensor(rate, requires_grad=True)
+
+            def step(self, loss):
+                gradients = torch.autograd.grad(loss, list(self.table.values()))
+                for key, gradient in zip(list(self.table), gradients):
+                    self.table[key] = self.table[key].detach() - gradient * self.rate
+
+        def main():
+            weights = Weights(Net(), 0.1)
+            for _ in range(100):
+                out = torch.func.functional_call(weights.model, weights.table, (torch.rand(4, 8),))
+                weights.step(F.cross_entropy(out, torch.zeros(4).long()))
+    """,
+    "mean under a name that is put together": """
+        class Trainer:
+            def __init__(self, model, what="loss"):
+                self.model, self.what, self.history = model, what, []
+                self.optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+            def run(self, x, y, stage):
+                out = self.model(x)
+                return {f"{stage}_{key}": part for key, part in {"out": out, "loss": F.cross_entropy(out, y)}.items()}
+
+            def fit(self, loader, stage):
+                for _ in range(10):
+                    seen = []
+                    for x, y in loader:
+                        figures = self.run(x, y, stage)
+                        self.optimizer.zero_grad()
+                        figures[f"{stage}_loss"].backward()
+                        self.optimizer.step()
+                        seen.append(figures[f"{stage}_loss"].detach())
+                    figures[f"mean_{self.what}"] = torch.stack(seen).mean()
+                    self.history.append(figures[f"mean_{self.what}"])
+                print(torch.stack(self.history))
+
+        def main(stage="train"):
+            Trainer(Net()).fit([(torch.rand(4, 8), torch.zeros(4).long())], stage)
+    """,
+    "model that is run for what its hooks are given": """
+        class Probe:
+            def __init__(self, model):
+                self.model, self.seen = model.eval(), None
+                self.handle = model.layer.register_forward_hook(self.note)
+
+            def note(self, module, inputs, output):
+                self.seen = output
+
+            def look(self, x):
+                self.model(x)
+                return self.seen
+
+            def close(self):
+                self.handle.remove()
+
+        def main():
+            probe = Probe(Net())
+            picture = torch.zeros(1, 8, requires_grad=True)
+            optimizer = torch.optim.SGD([picture], lr=0.1)
+            for _ in range(100):
+                loss = probe.look(picture).pow(2).mean()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            probe.close()
+    """,
+    "generator that goes on from what it drew, detached or without gradients": """
+        class Chain(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.step_net = nn.Linear(4, 4)
+
+            def forward(self, x):
+                return (self.step_net(x) - x).pow(2).mean()
+
+            def sample(self, count):
+                state = torch.randn(count, 4)
+                for _ in range(50):
+                    state = state - 0.1 * self.step_net(state)
+                return state
+
+            def generate(self, count):
+                state = torch.randn(count, 4)
+                for _ in range(50):
+                    state = (state - 0.1 * self.step_net(state)).detach()
+                return state
+
+        def main():
+            chain = Chain()
+            optimizer = torch.optim.SGD(chain.parameters(), lr=0.1)
+            for _ in range(10):
+                loss = chain(torch.rand(4, 4)) + chain.generate(4).mean()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            with torch.no_grad():
+                print(chain.sample(8).shape, chain.generate(8).shape)
+    """,
+    "sampler that its caller differentiates": """
+        class Planner(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.move = nn.Linear(4, 4)
+
+            def sample(self, state):
+                for _ in range(10):
+                    state = state + 0.1 * self.move(state)
+                return state
+
+        def main():
+            planner = Planner()
+            optimizer = torch.optim.SGD(planner.parameters(), lr=0.1)
+            for _ in range(100):
+                loss = planner.sample(torch.rand(4, 4)).pow(2).mean()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+    """,
+    "weights that the step after is taken through": """
+        class Fast:
+            def __init__(self, model):
+                self.model = model
+                self.weights = dict(model.named_parameters())
+
+            def move(self, loss):
+                gradients = torch.autograd.grad(loss, list(self.weights.values()), create_graph=True)
+                moved = {}
+                for (name, weight), gradient in zip(self.weights.items(), gradients):
+                    moved[name] = weight - 0.1 * gradient
+                self.weights = moved
+
+            def loss(self):
+                out = torch.func.functional_call(self.model, self.weights, (torch.rand(4, 8),))
+                return F.cross_entropy(out, torch.zeros(4).long())
+
+        def main():
+            model = Net()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for _ in range(100):
+                fast = Fast(model)
+                for _ in range(3):
+                    fast.move(fast.loss())
+                optimizer.zero_grad()
+                fast.loss().backward()
+                optimizer.step()
+    """,
+    "coefficients of one recursion": """
+        def combine(rows, weight):
+            parts = []
+            for i in range(len(rows)):
+                parts.append(rows[i] * weight)
+            return torch.stack(parts).sum(0)
+
+        def main():
+            weight = torch.ones(4, requires_grad=True)
+            rows = torch.rand(3, 4)
+            for _ in range(100):
+                value = combine(rows, weight)
+                print(value.shape)
+    """,
     "evaluation under no_grad that is fed by another module": """
         def look_up(embeddings, ids):
             return embeddings(ids)

@@ -243,8 +243,9 @@ def _assign_name(machine: Machine, frame: Frame, name: str, value: Value, site: 
         _note_dropped(machine, frame, scope, name, site)
     if outlives and value:
         value = machine.store(frame, scope, name, value, how, site)
-        replaces = is_light(value) or value == NOTHING or any(type(atom) is Obj for atom in value)
-        if replaces and not _is_there(machine, scope.vars.get(name, UNKNOWN), value):
+        there = _is_there(machine, scope.vars.get(name, UNKNOWN), value)
+        other = any(type(atom) is Obj for atom in value) and not there
+        if is_light(value) or value == NOTHING or other:
             machine.reset(frame, scope, name, "replace")
     for atom in value:
         if type(atom) is Obj and not atom.settled:

@@ -250,7 +250,7 @@ def backward(
     nodes = machine.nodes(value)
     found = machine.reach(value)
     derivation = machine.derivation
-    stop = frozenset(tensor.node for tensor in machine.reach(inputs))
+    stop = frozenset(node for tensor in machine.reach(inputs) for node in derivation.names_of(tensor.node))
     for node in nodes if "inputs" not in kwargs else ():
         derivation.spread(derivation.demanded, node, stop)
         if method:

@@ -306,11 +306,16 @@ class Derivation:
 
     def require(self, node: int, grad: bool) -> None:
         """`requires_grad_()`: of this tensor, under whatever name or in whatever list it was found."""
+        for one in self.names_of(node):
+            (self.leaves.add if grad else self.leaves.discard)(one)
+
+    def names_of(self, node: int) -> list[int]:
+        """A tensor's node, and those that it had before it was put where it was found."""
         stack, seen = [node], {node}
         for one in stack:
-            (self.leaves.add if grad else self.leaves.discard)(one)
             stack += [original for original in self.written.get(one, ()) if original not in seen]
             seen.update(stack)
+        return stack
 
     def is_step(self, node: int) -> bool:
         """Whether this is what a training step gave."""

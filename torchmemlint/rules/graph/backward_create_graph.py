@@ -55,7 +55,7 @@ retains: Retains | None = Retains.HELD
 
 def check(evidence: Evidence) -> Iterator[Report]:
     seen: set[int] = set()
-    resets = list(evidence.plain("zero-grad"))
+    resets = [note for note in evidence.machine.plain if note.kind == "zero-grad"]  # each way to a statement
     for backward in evidence.backwards:
         if backward.create and backward.method and backward.site not in seen:
             if any(_comes_after(note, backward) for note in resets):
