@@ -180,16 +180,15 @@ def _cache_inside(machine: Machine, decorator: Function) -> Expr | None:
         functions += [facts.functions[index] for index in function.inner]
     if any(not _WEAK.isdisjoint(function.calls) for function in functions):
         return None
-    given = {param.name for function in functions for param in function.params if not param.kind}
+    handed_in = {param.name for function in functions for param in function.params if not param.kind}
     for function in functions:
         own = {param.name for param in function.params}
         for call in calls(function.body):  # `lru_cache(maxsize=8)(func)`, `lru_cache(func)`
-            if len(call[3]) == 1 and call[3][0][0] == m.NAME and call[3][0][1] in own:
-                around = call[2]
-                if _entries(machine, decorator.frame, around) is not None:
-                    return around
+            given = call[3][0][1] if len(call[3]) == 1 and call[3][0][0] == m.NAME else None
+            if given in own and _entries(machine, decorator.frame, call[2]) is not None:
+                return call[2]  # type: ignore[no-any-return]
         for around in function.decorators:
-            handed = (call for call in calls(function.body) if call[2][0] == m.NAME and call[2][1] in given - own)
+            handed = (call for call in calls(function.body) if call[2][0] == m.NAME and call[2][1] in handed_in - own)
             if _entries(machine, decorator.frame, around) is not None and any(
                 (m.STAR, (m.NAME, name)) in call[3] for call in handed for name in own
             ):

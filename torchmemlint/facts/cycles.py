@@ -15,7 +15,6 @@ from .machine import Frame, Machine
 from .model import Site
 from .values import ATTACHED, MAYBE, Bound, Class, Function, Light, Obj, Partial, Tensor, Value
 
-
 _DEPTH = 8
 
 

@@ -40,7 +40,16 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...facts import model as m
-from ...facts.checkpoints import Copy, Load, consumed, copies_of_callbacks, loaded_parts, loads, parts_under_names, wanted_after
+from ...facts.checkpoints import (
+    Copy,
+    Load,
+    consumed,
+    copies_of_callbacks,
+    loaded_parts,
+    loads,
+    parts_under_names,
+    wanted_after,
+)
 from ...finding import Confidence, Remedy, Retains
 from .. import Report
 
@@ -72,7 +81,9 @@ def _loaded(evidence: Evidence) -> Iterator[Report]:
             if load.target[0] == m.NAME:
                 kept = _kept_while_training(evidence, function, load)
                 if kept:
-                    yield _report(kept, "the script ends" if function.name == "<module>" else f"`{function.name}` returns")
+                    yield _report(
+                        kept, "the script ends" if function.name == "<module>" else f"`{function.name}` returns"
+                    )
             elif load.target[0] == m.ATTR and load.target[1] == (m.NAME, "self") and _stays(evidence, load):
                 yield _report([(load.site, f"self.{load.target[2]}")], "its object goes")
 
