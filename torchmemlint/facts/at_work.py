@@ -64,17 +64,37 @@ def decorated(facts: FileFacts, function: FunctionFacts) -> set[str]:
 
 
 def handed_in(program: Program, function: FunctionFacts, names: Collection[str], depth: int = 3) -> set[str]:
-    """The functions of the file that a function is given to call: `run_one(report, check_shapes)`; by callers, too,
-    that only pass on what they are given."""
-    found = set[str]()
+    """The functions of the file that a function is given to call: `run_one(report, check_shapes)`, by callers, too,
+    that only pass on what they are given; or the object that it is a method of, when that is made:
+    `Runner(check_shapes)`."""
     wanted = [(index, param.name) for index, param in enumerate(function.params) if param.name in names]
+    found = _given(program, function.name, function.owner >= 0, wanted, depth)
+    if function.owner >= 0:
+        cls = program.facts.classes[function.owner]
+        init = program.facts.functions[cls.methods["__init__"]] if "__init__" in cls.methods else None
+        kept = {
+            (statement[3][1], target[2])
+            for statement in statements(init.body if init is not None else ())
+            if statement[0] == m.ASSIGN and statement[3][0] == m.NAME
+            for target in statement[2]
+            if target[0] == m.ATTR
+        }
+        params = enumerate(init.params[1:] if init is not None else ())
+        taken = [(index, param.name) for index, param in params if any((param.name, name) in kept for name in names)]
+        found |= _given(program, cls.name, False, taken, depth)
+    return found
+
+
+def _given(program: Program, callee: str, method: bool, wanted: list[tuple[int, str]], depth: int) -> set[str]:
+    """The functions of the file that go into these parameters where something is called."""
+    found = set[str]()
     for place in program.places if wanted and depth else ():
-        if function.name not in place.facts.calls:
+        if callee not in place.facts.calls:
             continue
         for call in calls(place.facts.body):
-            if last_name(call[2]) != function.name:
+            if last_name(call[2]) != callee:
                 continue
-            bound = function.owner >= 0 and call[2][0] == m.ATTR
+            bound = method and call[2][0] == m.ATTR
             for index, name in wanted:
                 given = keyword(call, name, index - bound)
                 if given is None:

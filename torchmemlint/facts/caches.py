@@ -11,13 +11,14 @@ from .contexts import heavy
 from .functions import call_unseen
 from .hints import value_of_hint
 from .holders import FRESH, heavy_objects, kind_of_key
-from .machine import Machine
+from .machine import Frame, Machine
 from .model import Expr, FunctionFacts, Site
 from .unknown import is_module_by_use
 from .values import Class, External, Function, Obj, Value
 from .walk import calls, calls_of, heads, last_name, nodes, statements
 
 _CACHES = ("functools.lru_cache", "functools.cache", "cachetools.cached", "joblib.Memory.cache")
+_WEAK = frozenset(("ref", "proxy", "WeakMethod"))
 _ARRAYS = ("ndarray", "NDArray", "DataFrame", "Image")
 _DEPTH = 3
 
@@ -133,31 +134,75 @@ def _result(machine: Machine, function: FunctionFacts) -> Value:
 
 def _bound(machine: Machine, decorator: Expr, memoizes: Callable[[Any], bool]) -> int | None:
     """How many entries a caching decorator keeps, -1 if there is no bound; None if it does not cache."""
+    bound = _entries(machine, machine.module_frame, decorator)
+    if bound is not None:
+        return bound
     callee = decorator[2] if decorator[0] == m.CALL else decorator
-    dotted = _resolve(machine, callee)
-    if dotted in _CACHES:
-        if dotted == "functools.cache":
-            return -1
-        if decorator[0] != m.CALL:
-            return 128
-        given = [*decorator[3][:1], *(value for name, value in decorator[4] if name == "maxsize")]
-        if not given:
-            return 128
-        return given[0][1] if given[0][0] == m.CONST and type(given[0][1]) is int else -1
     if callee[0] in (m.NAME, m.ATTR):
         for atom in machine.eval(machine.module_frame, callee):
             if type(atom) in (Function, Class) and memoizes(atom):
                 return -1
+            inside = _cache_inside(machine, atom) if type(atom) is Function else None
+            if inside is not None:
+                return _given_bound(decorator) if _hands_on(inside) else _entries(machine, atom.frame, inside)
     return None
 
 
-def _resolve(machine: Machine, callee: Expr) -> str:
+def _entries(machine: Machine, frame: Frame, decorator: Expr) -> int | None:
+    """How many entries `lru_cache`, `lru_cache(maxsize=...)` and the like keep; None if it is nothing like that."""
+    dotted = _resolve(machine, frame, decorator[2] if decorator[0] == m.CALL else decorator)
+    if dotted not in _CACHES:
+        return None
+    return -1 if dotted == "functools.cache" else _given_bound(decorator)
+
+
+def _given_bound(decorator: Expr) -> int:
+    if decorator[0] != m.CALL:
+        return 128
+    given = [*decorator[3][:1], *(value for name, value in decorator[4] if name == "maxsize")]
+    if not given:
+        return 128
+    return given[0][1] if given[0][0] == m.CONST and type(given[0][1]) is int else -1
+
+
+def _hands_on(cache: Expr) -> bool:
+    """`lru_cache(*args, **kwargs)`, `lru_cache(maxsize=size)`: the decorator is told how many."""
+    call = cache if cache[0] == m.CALL else (m.CALL, 0, cache, (), ())
+    return any(value[0] in (m.STAR, m.NAME) for value in (*call[3], *(value for _, value in call[4])))
+
+
+def _cache_inside(machine: Machine, decorator: Function) -> Expr | None:
+    """The `lru_cache` that a decorator of the project puts around the function that it is given, or around one that
+    hands its own arguments on to that; unless it makes weak references of what it is called with."""
+    facts = decorator.frame.unit.facts
+    functions = [decorator.facts]
+    for function in functions:
+        functions += [facts.functions[index] for index in function.inner]
+    if any(not _WEAK.isdisjoint(function.calls) for function in functions):
+        return None
+    handed_in = {param.name for function in functions for param in function.params if not param.kind}
+    for function in functions:
+        own = {param.name for param in function.params}
+        for call in calls(function.body):  # `lru_cache(maxsize=8)(func)`, `lru_cache(func)`
+            given = call[3][0][1] if len(call[3]) == 1 and call[3][0][0] == m.NAME else None
+            if given in own and _entries(machine, decorator.frame, call[2]) is not None:
+                return call[2]  # type: ignore[no-any-return]
+        for around in function.decorators:
+            handed = (call for call in calls(function.body) if call[2][0] == m.NAME and call[2][1] in handed_in - own)
+            if _entries(machine, decorator.frame, around) is not None and any(
+                (m.STAR, (m.NAME, name)) in call[3] for call in handed for name in own
+            ):
+                return around
+    return None
+
+
+def _resolve(machine: Machine, frame: Frame, callee: Expr) -> str:
     if callee[0] == m.NAME:
-        for atom in machine.look_up(machine.module_frame, callee[1]) or ():
+        for atom in machine.look_up(frame, callee[1]) or ():
             if type(atom) is External:
                 return str(atom.dotted)
     elif callee[0] == m.ATTR:
-        outer = _resolve(machine, callee[1])
+        outer = _resolve(machine, frame, callee[1])
         return f"{outer}.{callee[2]}" if outer else ""
     return ""
 

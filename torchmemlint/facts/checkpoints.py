@@ -45,6 +45,24 @@ def loads(function: FunctionFacts) -> Iterator[Load]:
                 yield Load(statement[1], call, target, named)
 
 
+def parts_under_names(function: FunctionFacts, place: Expr) -> Iterator[tuple[Site, Expr]]:
+    """The names that stand for a part of what was loaded, and go into a module: `states = checkpoint["model"]`."""
+    for statement, _ in statements(function.body):
+        if statement[0] == m.ASSIGN and len(statement[2]) == 1 and _is_part(statement[3], place):
+            name = statement[2][0]
+            if name[0] == m.NAME and name != place and consumed(function, name) >= 0:
+                yield statement[1], name
+
+
+def _is_part(value: Expr, place: Expr) -> bool:
+    """`place["model"]`, `place.get("model", place)`, or either of such."""
+    if value[0] == m.COND:
+        return any(arm == place or _is_part(arm, place) for arm in value[2:])
+    if value[0] == m.ITEM:
+        return bool(value[1] == place)
+    return bool(value[0] == m.CALL and value[2] == (m.ATTR, place, "get"))
+
+
 def _names(part: object) -> Iterator[Expr]:
     return (node for node in nodes(part) if node[0] in (m.NAME, m.ATTR, m.CONST))  # type: ignore[arg-type]
 

@@ -15,6 +15,8 @@ from .machine import Frame, Machine
 from .model import Site
 from .values import ATTACHED, MAYBE, Bound, Class, Function, Light, Obj, Partial, Tensor, Value
 
+_DEPTH = 8
+
 
 class Cycle(NamedTuple):
     """Something heavy that holds itself and is made again and again."""
@@ -86,12 +88,21 @@ def cycles(machine: Machine) -> Iterator[Cycle]:
             continue
         owner, name = note.detail
         assert isinstance(owner.cls, Class)
-        # what a container or another object holds is a part of something, made once and for longer
-        dropped = owner.home is None or isinstance(owner.home[0], Frame)
-        made = any(loop.kind == "loop" for loop in owner.birth) and not owner.unknown and dropped
+        whole = _whole(owner)  # it goes with what it is a part of, a layer with its model
+        dropped = whole.home is None or isinstance(whole.home[0], Frame)
+        made = any(loop.kind == "loop" for loop in whole.birth) and not owner.unknown and dropped
         if made and (heavy_objects((owner,)) or machine.reach((owner,), 2)):
             seen.add(note.site)
             yield Cycle(note.site, f"each {owner.cls.facts.name}", f"`self.{name}` refers to the object", 2)
+
+
+def _whole(part: Obj) -> Obj:
+    """The outermost of the containers and objects that hold an object."""
+    for _ in range(_DEPTH):
+        if part.home is None or isinstance(part.home[0], Frame):
+            break
+        part = part.home[0]
+    return part
 
 
 def _hooked(machine: Machine) -> Iterator[Cycle]:

@@ -117,7 +117,14 @@ def _item_of(machine: Machine, frame: Frame, atom: Any, index_expr: Expr, index:
         if key is not ... and "*" not in atom.fields and not atom.unknown and atom.kind == "dict":
             return UNKNOWN
         return elements(machine, frame, (atom,))
+    if atom == AN_ARRAY and _slices(index_expr):
+        return (atom,)
     return (atom,) if atom == COUNT else UNKNOWN  # `uuid4().hex[:8]`
+
+
+def _slices(index: Expr) -> bool:
+    """`image[top:bottom, left:right]`"""
+    return index[0] == m.SLICE or (index[0] == m.NEW and any(item[0] == m.SLICE for item in index[3]))
 
 
 def _few(index: Expr) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from . import model as m
 from .collected import growing
@@ -18,6 +18,10 @@ from .walk import calls_of, loops, nodes
 
 _ADDS = ("append", "appendleft", "add")
 _WORKERS = re.compile(r"worker|proc|rank|world_size|n_?jobs|threads", re.IGNORECASE)
+_TEXTS = frozenset(
+    """path paths file files filename filenames fname fnames name names text texts caption captions url urls sentence
+    sentences string strings meta metadata id ids uid uids uuid key keys""".split()
+)
 _TAKES_OUT = ("clear", "pop", "popleft", "popitem", "remove", "discard")
 
 
@@ -63,8 +67,8 @@ def collected_from_loader(machine: Machine, program: Program) -> Iterator[Handed
                 continue
             made = _loader(store.frame, loop[3]) if loop[0] == m.FOR else None
             if made is not None and "$shares" in made.fields:
-                names = _parts_of_batch(loop, inside)
-                holder = _holder(statement, names, None)
+                names = {name for name in _parts_of_batch(loop, inside) if not _says_text(name)}
+                holder = _holder(_without_keys(statement), names, None)
                 if holder and not _let_go(body, loop, holder):
                     yield Handed(store.site, holder, made.site, False, frozenset(names))
             break
@@ -102,6 +106,20 @@ def _parts_of_batch(loop: Stmt, inside: list[Stmt]) -> set[str]:
         else:
             others |= bound
     return names - others
+
+
+def _says_text(name: object) -> bool:
+    """Whether a part of a batch is a list of texts by its name: the loader makes no tensor of them."""
+    return type(name) is str and not _TEXTS.isdisjoint(name.lower().split("_"))
+
+
+def _without_keys(expr: Any) -> Any:
+    """A statement with the batch in the place of its parts: `batch` for `batch["label"]`, not for `batch["path"]`."""
+    if type(expr) is not tuple:
+        return expr
+    if expr[:1] == (m.ITEM,) and type(expr[1]) is tuple and expr[1][0] == m.NAME and expr[2][0] == m.CONST:
+        return expr if _says_text(expr[2][1]) else expr[1]
+    return tuple(_without_keys(part) for part in expr)
 
 
 def _is_tensor(machine: Machine, value: Value) -> bool:

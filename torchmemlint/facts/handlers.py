@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from . import knowledge
 from . import model as m
@@ -82,8 +82,10 @@ def kept(program: Program, function: FunctionFacts, tried_in: Sequence[Stmt], ke
                 continue
             names = set() if name is None else {name}
             certain = any(word in one for one in _type_names(caught) for word in _MEMORY)
-            put = _put_away(function, body, names, called, keeping)
-            for one in (*put, *_handed_over(program, function, body, names, called, keeping)):
+            put = [*_put_away(function, body, names, called, keeping)]
+            put += _handed_over(program, function, body, names, called, keeping)
+            put += _returned(program, function, body, names, called, keeping)
+            for one in put:
                 yield one._replace(certain=certain)
 
 
@@ -168,13 +170,6 @@ def _parts(target: Expr, value: Expr) -> tuple[Expr, ...]:
     return tuple(target[3][1:]) if value[0] == m.CALL else ()
 
 
-def _parts(target: Expr, value: Expr) -> tuple[Expr, ...]:
-    """What refers to the exception in `kind, error, trace = sys.exc_info()`: all but the type."""
-    if target[0] != m.NEW:
-        return (target,)
-    return tuple(target[3][1:]) if value[0] == m.CALL else ()
-
-
 def _in_rounds(function: FunctionFacts, local: Expr, put: Stmt) -> bool:
     """Whether a container that was made before a loop gains one in each of many rounds."""
     made = [one[3] for one, _ in statements(function.body) if one[0] == m.ASSIGN and local in one[2]]
@@ -221,6 +216,56 @@ def _handed_over(
             if put.root == "self" or put.process_wide or put.root not in _own_names(helper):
                 yield put._replace(site=call[1], stored=put.site, function=function)
                 break
+
+
+def _returned(
+    program: Program,
+    function: FunctionFacts,
+    body: tuple[Stmt, ...],
+    names: set[str],
+    called: frozenset[str],
+    keeping: Keeping,
+) -> Iterator[Kept]:
+    """Exceptions that a clause returns as a part of what the calling function adds to a container, round by round:
+    `return Outcome(error=error)`, and `self.outcomes.append(self.run_one(number))` there."""
+    back = [s for s, _ in statements(body) if s[0] == m.RETURN and s[2] is not None]
+    back = [s for s in back if s[2][0] != m.NAME and _is_exception(s[2], names, keeping)]
+    if not back or len(program.by_name.get(function.name, ())) != 1:
+        return
+    for place in program.places:
+        if function.name not in place.facts.calls:
+            continue
+        results = {call for call in calls(place.facts.body) if last_name(call[2]) == function.name}
+        given = [(s[2], s[3]) for s, _ in statements(place.facts.body) if s[0] == m.ASSIGN]
+        bound = {t[1] for targets, value in given if value in results for t in targets if t[0] == m.NAME}
+        for statement, _ in statements(place.facts.body):
+            added = _place_of(_with_names(statement, results), bound | {_RESULT[1]}, {})
+            if added is not None and added[1]:
+                holder, root = added[0], _root(added[0])
+                rounds = _in_rounds(place.facts, root, statement)
+                yield Kept(
+                    back[0][1],
+                    _text(holder),
+                    last_name(root),
+                    True,
+                    function,
+                    called,
+                    False,
+                    False,
+                    rounds,
+                    statement[1],
+                )
+                return
+
+
+_RESULT: Expr = (m.NAME, "(result)")
+
+
+def _with_names(part: Any, results: set[Expr]) -> Any:
+    """A statement with a name in the place of some of its calls."""
+    if type(part) is not tuple:
+        return part
+    return _RESULT if part in results else tuple(_with_names(inner, results) for inner in part)
 
 
 def _own_names(function: FunctionFacts) -> set[str]:

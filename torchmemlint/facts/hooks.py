@@ -8,7 +8,7 @@ from .holders import captured
 from .machine import Frame, Loop, Machine
 from .model import Site
 from .tensors import free
-from .values import ASSUMED, ATTACHED, MAYBE, Bound, Class, Function, Obj, Partial, Tensor, Value
+from .values import ASSUMED, ATTACHED, FREE, MAYBE, OFF, Bound, Class, Function, Obj, Partial, Tensor, Value
 
 
 class Hooked(NamedTuple):
@@ -111,7 +111,9 @@ def _belongs(part: Obj | None, owner: Obj) -> bool:
 def run_hook(machine: Machine, frame: Frame, name: str, callee: Value, module: Value, site: Site) -> None:
     if not callee or machine.in_hook:
         return
-    attached = (Tensor(ATTACHED, 2, machine.derivation.node((), ("hook", site)), "", True),)
+    bare = machine.grad == OFF and _takes_off(frame)
+    graph = FREE if bare else ATTACHED
+    output = (Tensor(graph, 2, machine.derivation.node((), ("hook", site)), "", True),)
     maybe: Value = (Tensor(MAYBE, 2, machine.derivation.node(), "", True),)
     if "pre_hook" in name:
         given: list[Value] = [module, maybe]
@@ -119,10 +121,16 @@ def run_hook(machine: Machine, frame: Frame, name: str, callee: Value, module: V
         gradients = free(machine)
         given = [module, gradients, gradients]
     else:
-        given = [module, maybe, attached]
+        given = [module, maybe, output]
     loop = machine.loop_at(frame, ("hook", site), "call")
-    outer, machine.grad = machine.grad, ASSUMED
+    outer, machine.grad = machine.grad, OFF if bare else ASSUMED
     machine.in_hook += 1
     machine.go_round(frame, loop, lambda: machine.call(frame, callee, given, {}, site))
     machine.in_hook -= 1
     machine.grad = outer
+
+
+def _takes_off(frame: Frame) -> bool:
+    """Whether the function that registers a hook, or the one that called it for that, removes hooks as well: then
+    the passes that it runs in have the mode that it was registered in."""
+    return "remove" in frame.facts.calls or (frame.caller is not None and "remove" in frame.caller.facts.calls)

@@ -84,8 +84,10 @@ def _truth_of_call(machine: Machine, frame: Frame, test: Expr) -> tuple[bool | N
         return None, {}, {}
     if name == "callable" and arguments and arguments[0][0] == m.CALL and arguments[0][2] == (m.NAME, "getattr"):
         name, arguments = "hasattr", arguments[0][3]  # `callable(getattr(value, "detach", None))`
+    if name == "issubclass" and arguments and arguments[0][0] == m.CALL and arguments[0][2] == (m.NAME, "type"):
+        name, arguments = "isinstance", (*arguments[0][3], *arguments[1:])  # `issubclass(type(value), Tensor)`
     subject = arguments[0][1] if arguments and arguments[0][0] == m.NAME else None
-    if subject is None or name not in ("isinstance", "is_tensor", "hasattr", "issubclass"):
+    if subject is None or name not in ("isinstance", "is_tensor", "hasattr"):
         machine.eval(frame, test)
         return None, {}, {}
     value = machine.eval(frame, arguments[0])

@@ -477,6 +477,13 @@ def _record(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, s
     return (made,)
 
 
+def _collected(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    """`gc.get_objects()`: all there is, tensors among it."""
+    everything = machine.allocate(frame, ("collected", site), "list")
+    machine.put(everything.fields, "*", (Tensor(MAYBE, 2, machine.derivation.node(), "", True),))
+    return (everything,)
+
+
 SPECIAL_ROOTS = ("collections", "functools", "copy", "threading", "concurrent", "queue", "itertools", "typing",
                   "contextlib", "asyncio")  # fmt: skip
 SPECIAL: dict[str, Callable[[Machine, Frame, list[Value], Kwargs, Site], Value]] = {
@@ -498,6 +505,7 @@ SPECIAL: dict[str, Callable[[Machine, Frame, list[Value], Kwargs, Site], Value]]
     "weakref.WeakKeyDictionary": _weak_keys,
     "islice": _first,
     "itertools.count": _count,
+    "gc.get_objects": _collected,
     "heapq.heappush": _heap_push,
     "bisect.insort": _heap_push,
     "bisect.insort_left": _heap_push,

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from . import model as m
 from .contexts import Kept
 from .events import Loops, Trail
 from .machine import Frame, Machine
-from .model import Expr, Site, Stmt
+from .model import CALLS_PER_STATEMENT, Expr, Site, Stmt
 from .places import describe
-from .program import Block
 from .values import SCALAR, Class, Function, Obj
 from .walk import blocks, calls, calls_of, last_name, loops
 from .walk import statements as with_tests
@@ -37,7 +36,7 @@ def unbounded_puts(machine: Machine) -> Iterator[Put]:
             continue
         if not any(loop.kind in ("loop", "call") and loop not in queue.birth for loop in around):
             continue
-        if _held_back(frame.facts.body) or _answered(frame, site):
+        if _held_back(loops(frame.facts.body)) or _callers_wait(frame) or _answered(frame, site):
             continue
         anchor = next((at for at in (site, *reversed(trail)) if machine.is_home(at)), None)
         if anchor is None or anchor in seen:
@@ -60,10 +59,22 @@ def _puts(machine: Machine) -> Iterator[tuple[Site, Trail, Obj, Frame, Loops, in
                 yield store.site, store.trail, owner, store.frame, store.loops, weight, False
 
 
-def _held_back(body: Block) -> bool:
+def _callers_wait(frame: Frame) -> bool:
+    """Whether a loop that calls what puts goes on only when something has come back."""
+    inner, outer = frame, frame.caller
+    while outer is not None:
+        number = inner.call_site // CALLS_PER_STATEMENT
+        around = (one for one in loops(outer.facts.body) if any(s[1] // CALLS_PER_STATEMENT == number for s in one[1]))
+        if _held_back(around):
+            return True
+        inner, outer = outer, outer.caller
+    return False
+
+
+def _held_back(around: Iterable[tuple[Stmt, list[Stmt]]]) -> bool:
     """Whether the loop that puts waits for something else: another queue, a semaphore, an answer; or sleeps until
     something is so. A pause in each round waits for nobody, and one that is over before there is room holds nobody."""
-    for loop, every in loops(body):
+    for loop, every in around:
         short = [statement for one in every if _is_short_pause(one) for statement in (one, *one[3])]
         inside = [statement for statement in every if statement not in short]
         if any(_waits(call) for statement in inside for call in calls_of(statement)):

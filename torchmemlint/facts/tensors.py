@@ -18,6 +18,7 @@ from .values import (
     DEPENDS,
     FEW,
     FREE,
+    IDENT,
     LEAF,
     LIGHT,
     MAYBE,
@@ -134,6 +135,12 @@ def tensor_attribute(machine: Machine, tensor: Tensor, name: str) -> Value:
     return UNKNOWN
 
 
+def _is_parameter(machine: Machine, tensor: Tensor) -> bool:
+    """Whether a tensor is one of a module's own, which stay where they are."""
+    label = machine.derivation.labels.get(tensor.node)
+    return label is not None and label[0] == "parameters"
+
+
 def tensor_method(
     machine: Machine, frame: Frame, tensor: Tensor, name: str, args: list[Value], kwargs: Kwargs, site: Site
 ) -> Value:
@@ -160,6 +167,8 @@ def tensor_method(
         machine.derivation.consumed.add(tensor.node)
         if name == "numpy" and tensor.graph == ATTACHED and not (args or kwargs):
             machine.derivation.refuted.add(tensor.node)  # [torch.Tensor.numpy] it would raise, had it a graph
+        if name == "data_ptr":
+            return LIGHT if _is_parameter(machine, tensor) else (IDENT,)
         return ARRAY if name == "numpy" and tensor.size == ANY and tensor.weight > 1 else LIGHT
     if tensor.bundle and name in ("items", "values", "keys", "to_tuple", "get", "pop"):
         if name == "keys":

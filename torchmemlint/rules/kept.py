@@ -173,8 +173,8 @@ def _emptied(evidence: Evidence, retention: Retention) -> bool:
 
 
 def _may_be_called(evidence: Evidence, retention: Retention, name: str) -> bool:
-    if name.startswith(("__", "on_")):
-        return True
+    if name.startswith(("__", "on_")) or (name == "run" and evidence.releases.mentions("start")):
+        return True  # `run` is what the `start()` of a thread calls
     if not evidence.releases.mentions(name):
         return False
     store, machine = retention.store_event, evidence.machine

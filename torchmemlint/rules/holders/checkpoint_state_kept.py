@@ -40,14 +40,23 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...facts import model as m
-from ...facts.checkpoints import Copy, Load, consumed, copies_of_callbacks, loaded_parts, loads, wanted_after
+from ...facts.checkpoints import (
+    Copy,
+    Load,
+    consumed,
+    copies_of_callbacks,
+    loaded_parts,
+    loads,
+    parts_under_names,
+    wanted_after,
+)
 from ...finding import Confidence, Remedy, Retains
 from .. import Report
 
 if TYPE_CHECKING:
     from ...facts.evidence import Evidence
     from ...facts.machine import Frame
-    from ...facts.model import FunctionFacts
+    from ...facts.model import FunctionFacts, Site
 
 code = "TML313"
 name = "checkpoint-state-kept"
@@ -71,24 +80,34 @@ def _loaded(evidence: Evidence) -> Iterator[Report]:
         for load in loads(function):
             if load.target is None:
                 continue
-            if load.target[0] == m.NAME and _trains_after(evidence, function, load):
-                yield _report(load, f"`{load.target[1]}`", load.target[1], f"`{function.name}` returns")
+            if load.target[0] == m.NAME:
+                kept = _kept_while_training(evidence, function, load)
+                if kept:
+                    yield _report(
+                        kept, "the script ends" if function.name == "<module>" else f"`{function.name}` returns"
+                    )
             elif load.target[0] == m.ATTR and load.target[1] == (m.NAME, "self") and _stays(evidence, load):
-                yield _report(load, f"`self.{load.target[2]}`", f"self.{load.target[2]}", "its object goes")
+                yield _report([(load.site, f"self.{load.target[2]}")], "its object goes")
 
 
-def _report(load: Load, place: str, holder: str, until: str) -> Report:
+def _report(kept: list[tuple[Site, str]], until: str) -> Report:
+    """Of the names that stand for what was loaded, with where they were bound."""
+    site, holder = kept[0]
+    place = " and ".join(f"`{name}`" for _, name in kept)
+    several = len(kept) > 1
+    drop = f"drop {'them' if several else 'it'} after `load_state_dict`"
     return Report(
-        site=load.site,
+        site=site,
         message=(
-            f"{place} keeps the loaded states after they were copied into the model: a second set of all weights "
-            f"stays until {until}; drop it after `load_state_dict`"
+            f"{place} keep{'' if several else 's'} the loaded states after they were copied into the model: a second "
+            f"set of all weights stays until {until}; {drop}"
         ),
         confidence=Confidence.MEDIUM,
         value="the loaded states",
         holder=holder,
-        release="drop it after `load_state_dict` (`del`), or load in a function of its own",
-        remedy=Remedy("delete-after-use", holder) if "." not in holder else None,
+        release=f"{drop} (`del`), or load in a function of its own",
+        related=tuple((other, "bound here as well") for other, _ in kept[1:]),
+        remedy=None if several or "." in holder else Remedy("delete-after-use", holder),
     )
 
 
@@ -106,12 +125,19 @@ def _report_copy(copy: Copy) -> Report:
     )
 
 
-def _trains_after(evidence: Evidence, function: FunctionFacts, load: Load) -> bool:
-    """Whether the function takes what it needs from the states and then trains, or runs a model, in a loop."""
+def _kept_while_training(evidence: Evidence, function: FunctionFacts, load: Load) -> list[tuple[Site, str]]:
+    """The names of the states, or of parts of them, that a function is done with and still has when it trains."""
     assert load.target is not None
-    used = consumed(function, load.target)
-    if used < 0 or wanted_after(function, load.target, loaded_parts([function], load.target), used):
-        return False
+    names = [(load.site, load.target), *parts_under_names(function, load.target)]
+    used = max(consumed(function, name) for _, name in names)
+    if used < 0 or not _trains_after(evidence, function, used):
+        return []
+    kept = [one for one in names if not wanted_after(function, one[1], loaded_parts([function], one[1]), used)]
+    return [(site, name[1]) for site, name in kept]
+
+
+def _trains_after(evidence: Evidence, function: FunctionFacts, used: Site) -> bool:
+    """Whether the function trains, or runs a model, in a loop, after a statement."""
     for backward in evidence.backwards:
         frame: Frame | None = backward.frame
         sites = (backward.site, *backward.trail)
