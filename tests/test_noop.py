@@ -1938,6 +1938,174 @@ INNOCENT = {
                 value = combine(rows, weight)
                 print(value.shape)
     """,
+    "hook that only runs in the inference mode it was put on in": """
+        class Extractor:
+            def __init__(self, model):
+                self.model = model
+                self.outputs = {}
+
+            def keep(self, name):
+                def hook(module, inputs, output):
+                    self.outputs[name] = output
+
+                return hook
+
+            @torch.inference_mode()
+            def extract(self, batches, name):
+                handle = dict(self.model.named_modules())[name].register_forward_hook(self.keep(name))
+                found = []
+                for batch in batches:
+                    self.model(batch)
+                    found.append(self.outputs[name].mean(1).tolist())
+                handle.remove()
+                return found
+
+        def main(batches):
+            print(Extractor(Net()).extract(batches, "layer"))
+        """,
+    "queue of a service whose client waits for each answer": """
+        import threading
+
+        class Service(threading.Thread):
+            def __init__(self, model):
+                super().__init__(daemon=True)
+                self.model = model.eval()
+                self.inbox = queue.Queue()
+
+            @torch.inference_mode()
+            def run(self):
+                while True:
+                    x, done = self.inbox.get()
+                    done.put(self.model(x).sum().item())
+                    del x, done
+
+        class Client:
+            def __init__(self, service):
+                self.service = service
+
+            def ask(self, x, done):
+                self.service.inbox.put((x, done))
+
+        def main(steps):
+            service, done = Service(Net()), queue.Queue()
+            service.start()
+            client = Client(service)
+            for _ in range(steps):
+                client.ask(torch.rand(4, 8), done)
+                print(done.get())
+        """,
+    "cache in a decorator that keeps weak references": """
+        import weakref
+
+        def remembered(size):
+            def around(function):
+                @functools.lru_cache(size)
+                def cached(reference, *args):
+                    return function(reference(), *args)
+
+                @functools.wraps(function)
+                def method(self, *args):
+                    return cached(weakref.ref(self), *args)
+
+                return method
+
+            return around
+
+        class Scaled(Net):
+            @remembered(8)
+            def scale(self, size):
+                return 1.0 / size
+        """,
+    "cache in a decorator for each object": """
+        def remembered(function):
+            @functools.wraps(function)
+            def method(self, *args):
+                if not hasattr(self, "_found"):
+                    self._found = functools.lru_cache(functools.partial(function, self))
+                return self._found(*args)
+
+            return method
+
+        class Scaled(Net):
+            @remembered
+            def scale(self, size):
+                return 1.0 / size
+        """,
+    "layers of one model that choose a method": """
+        class Layer(nn.Module):
+            def __init__(self, first):
+                super().__init__()
+                self.body = nn.Linear(8, 8)
+                self.chosen = self.one if first else self.other
+
+            def one(self, x):
+                return self.body(x)
+
+            def other(self, x):
+                return x + self.body(x)
+
+            def forward(self, x):
+                return self.chosen(x)
+
+        class Tower(nn.Module):
+            def __init__(self, depth):
+                super().__init__()
+                self.layers = nn.ModuleList()
+                for number in range(depth):
+                    layer = Layer(number == 0)
+                    self.layers.append(layer)
+
+            def forward(self, x):
+                for layer in self.layers:
+                    x = layer(x)
+                return x
+
+        @torch.no_grad()
+        def main(loader):
+            tower = Tower(4)
+            for x in loader:
+                print(tower(x).mean().item())
+        """,
+    "parts of a checkpoint that are dropped or wanted": """
+        def resume(path, steps):
+            model, anchor = Net(), None
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            checkpoint = torch.load(path, map_location="cpu")
+            weights = checkpoint["model"]
+            model.load_state_dict(weights)
+            del checkpoint
+            for _ in range(steps):
+                loss = sum((p - weights[name]).square().sum() for name, p in model.named_parameters())
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+    "texts of the batches that workers send": """
+        from torch.utils.data import DataLoader
+
+        def scan(data, model):
+            loader = DataLoader(data, batch_size=8, num_workers=4)
+            paths, names = [], []
+            for batch in loader:
+                paths.append(batch["path"])
+                names.append(batch["file_name"])
+            for x, path in loader:
+                paths.append(path)
+            return paths, names
+        """,
+    "outcomes with exceptions of what runs no model": """
+        def parse(line):
+            try:
+                return int(line), None
+            except ValueError as error:
+                return 0, error
+
+        def parse_all(lines):
+            rows = []
+            for line in lines:
+                rows.append(parse(line))
+            return rows
+        """,
     "evaluation under no_grad that is fed by another module": """
         def look_up(embeddings, ids):
             return embeddings(ids)

@@ -88,7 +88,7 @@ def cycles(machine: Machine) -> Iterator[Cycle]:
             continue
         owner, name = note.detail
         assert isinstance(owner.cls, Class)
-        whole = _whole(owner)  # it goes with what it is a part of, a layer with its model
+        whole = _whole(note.frame, owner)  # it goes with what it is a part of, a layer with its model
         dropped = whole.home is None or isinstance(whole.home[0], Frame)
         made = any(loop.kind == "loop" for loop in whole.birth) and not owner.unknown and dropped
         if made and (heavy_objects((owner,)) or machine.reach((owner,), 2)):
@@ -96,8 +96,12 @@ def cycles(machine: Machine) -> Iterator[Cycle]:
             yield Cycle(note.site, f"each {owner.cls.facts.name}", f"`self.{name}` refers to the object", 2)
 
 
-def _whole(part: Obj) -> Obj:
-    """The outermost of the containers and objects that hold an object."""
+def _whole(frame: Frame | None, part: Obj) -> Obj:
+    """The object that another one was made for a part of, by its constructor or because it went into a container."""
+    while frame is not None:
+        if frame.name == "__init__" and isinstance(frame.receiver, Obj):
+            part = frame.receiver
+        frame = frame.caller
     for _ in range(_DEPTH):
         if part.home is None or isinstance(part.home[0], Frame):
             break

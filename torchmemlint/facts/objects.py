@@ -436,9 +436,6 @@ def _module_method(
         for value in args:
             if not is_light(value):
                 listed = machine.iterate(frame, value) if name == "extend" else value
-                for part in listed:
-                    if type(part) is Obj and (part.home is None or isinstance(part.home[0], Frame)):
-                        part.home = (obj, "*")
                 machine.put(obj.fields, "*", machine.join(obj.fields.get("*", UNKNOWN), listed))
                 if name in ("add_module", "register_module") and args and isinstance(constant(args[0]), str):
                     machine.put(obj.fields, constant(args[0]), value)
