@@ -8,7 +8,7 @@ from typing import NamedTuple
 from .collected import collected_on_device
 from .events import Store
 from .machine import Loop, Machine
-from .parts import FEW, ROW, Part, parts_of, same
+from .parts import FEW, ROW, SOME, Part, parts_of, same
 from .places import Holder, describe
 from .values import ANY, Obj
 from .walk import calls, last_name
@@ -58,6 +58,8 @@ def _growing(store: Store) -> list[Loop]:
 
 def _costly(store: Store, holder: Holder, parts: list[Part], loops: list[Loop]) -> Part | None:
     """The first part whose base would go if the part did not keep it."""
+    if any(part.kind == SOME for part in parts):
+        return None  # on another way it is a copy, and the part may be all that there is
     for part in parts:
         if any(loop in part.loops for loop in loops):
             if part.kind == FEW or (part.kind == ROW and holder.kind in _LASTS and _picked(store)):
