@@ -249,8 +249,25 @@ def _wrap(text: Text, node: Node, about: str) -> Iterator[Candidate]:
     if statement is not None and function is not None and not _trains(function):
         yield from _under_no_grad(text, statement)  # a parameter that is made under it could not be trained
     if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-        edits = followed_by(text, statement.value, ".detach().requires_grad_()")
+        values = _filled(statement.value, function)
+        edits = tuple(edit for value in values for edit in followed_by(text, value, ".detach().requires_grad_()"))
         yield Candidate("Make the updated value a leaf", edits, False)
+
+
+def _filled(value: ast.expr, function: ast.AST | None) -> list[ast.expr]:
+    """The values that an assigned one is put together of, where it is a dictionary that the function fills."""
+    if isinstance(value, ast.DictComp):
+        return [value.value]
+    if not isinstance(value, ast.Name) or function is None:
+        return [value]
+    assigned = [each for each in ast.walk(function) if isinstance(each, ast.Assign)]
+    items = [
+        each.value
+        for each in assigned
+        for target in each.targets
+        if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name) and target.value.id == value.id
+    ]
+    return items or [value]
 
 
 def _under_no_grad(text: Text, statement: ast.stmt) -> Iterator[Candidate]:
