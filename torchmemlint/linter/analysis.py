@@ -9,15 +9,15 @@ from dataclasses import replace
 
 import libcst as cst
 
-from ..facts.entries import run
-from ..facts.evidence import Evidence
-from ..facts.linking import Project
+from ..evidence.evidence import Evidence
 from ..facts.lower import lower
-from ..facts.machine import Machine
 from ..facts.model import FileFacts, file_of
 from ..facts.outline import Outline
 from ..facts.positions import displays, positions
 from ..finding import Finding, Location, Related, Remedy
+from ..interpreter.entries import run
+from ..interpreter.linking import Project
+from ..interpreter.machine import Machine
 from ..notebook import percent_cells
 from ..rules import Report, Rule
 from ..source import Source, Unreadable, read

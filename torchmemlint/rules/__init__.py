@@ -19,7 +19,7 @@ from ..finding import Confidence, Remedy, Retains
 from ..plugins import entry_points
 
 if TYPE_CHECKING:
-    from ..facts.evidence import Evidence
+    from ..evidence.evidence import Evidence
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,22 +7,22 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ..evidence.kept import kept_in_containers
+from ..evidence.places import last_part
+from ..evidence.thread_locals import is_thread_local, one_for_each
+from ..evidence.unreleased import is_asked, may_be_asked, methods_of
 from ..facts import model as m
-from ..facts.holders import FIXED, FRESH, IDENTITY, KNOWN, THREAD, UNSURE
-from ..facts.kept import kept_in_containers
-from ..facts.places import last_part
-from ..facts.thread_locals import is_thread_local, one_for_each
-from ..facts.unreleased import is_asked, may_be_asked, methods_of
-from ..facts.values import Class, Obj
 from ..facts.walk import nodes, statements
 from ..finding import Confidence, Remedy, Retains
+from ..interpreter.holders import FIXED, FRESH, IDENTITY, KNOWN, THREAD, UNSURE
+from ..interpreter.values import Class, Obj
 from . import Report, retained
 
 if TYPE_CHECKING:
-    from ..facts.events import Store
-    from ..facts.evidence import Evidence, Retention
-    from ..facts.machine import Frame
-    from ..facts.ways_out import LeftBehind
+    from ..evidence.evidence import Evidence, Retention
+    from ..evidence.ways_out import LeftBehind
+    from ..interpreter.events import Store
+    from ..interpreter.machine import Frame
 
 _ONCE = frozenset(
     """__init__ __post_init__ setup build configure_optimizers prepare_data __init_subclass__

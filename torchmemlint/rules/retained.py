@@ -6,19 +6,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ..evidence.places import last_part
 from ..facts import model as m
 from ..facts.model import file_of
-from ..facts.places import last_part
 from ..facts.relevance import says_evaluation
-from ..facts.values import ANY_NAME, ASSUMED, ATTACHED, ON, Obj
 from ..facts.walk import calls_of, nodes, statements
 from ..finding import Confidence, Remedy, Retains
+from ..interpreter.values import ANY_NAME, ASSUMED, ATTACHED, ON, Obj
 from . import Report
 
 if TYPE_CHECKING:
-    from ..facts.events import Store
-    from ..facts.evidence import Evidence, Retention
-    from ..facts.places import Holder
+    from ..evidence.evidence import Evidence, Retention
+    from ..evidence.places import Holder
+    from ..interpreter.events import Store
 
 _ORDERS = ("LessThan", "LessThanEqual", "GreaterThan", "GreaterThanEqual")
 _CONVERSIONS = ("float", "half", "double", "bfloat16", "to", "type", "type_as", "cpu", "cuda", "contiguous")

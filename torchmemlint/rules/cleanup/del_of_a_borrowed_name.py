@@ -35,12 +35,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...facts.borrowed import borrowed
 from ...finding import Confidence, Retains
+from ...lexical.borrowed import borrowed
 from .. import Report
 
 if TYPE_CHECKING:
-    from ...facts.evidence import Evidence
+    from ...evidence.evidence import Evidence
 
 code = "TML602"
 name = "del-of-a-borrowed-name"

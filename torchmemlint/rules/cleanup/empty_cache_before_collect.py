@@ -31,12 +31,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...facts.cleanup import emptied_before_collected
 from ...finding import Confidence, Remedy, Retains
+from ...lexical.cleanup import emptied_before_collected
 from .. import Report
 
 if TYPE_CHECKING:
-    from ...facts.evidence import Evidence
+    from ...evidence.evidence import Evidence
 
 code = "TML601"
 name = "empty-cache-before-collect"

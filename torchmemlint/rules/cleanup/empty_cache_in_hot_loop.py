@@ -30,12 +30,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...facts.cleanup import emptied_in_loop
 from ...finding import Confidence, Remedy, Retains
+from ...lexical.cleanup import emptied_in_loop
 from .. import Report
 
 if TYPE_CHECKING:
-    from ...facts.evidence import Evidence
+    from ...evidence.evidence import Evidence
 
 code = "TML606"
 name = "empty-cache-in-hot-loop"

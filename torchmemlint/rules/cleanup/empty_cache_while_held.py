@@ -38,14 +38,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...facts.emptied import bound_while_emptied, emptied_while_held
-from ...facts.forgotten import forgotten
-from ...facts.still_held import still_held
+from ...evidence.emptied import bound_while_emptied, emptied_while_held
+from ...evidence.forgotten import forgotten
+from ...evidence.still_held import still_held
 from ...finding import Confidence, Remedy, Retains
 from .. import Report
 
 if TYPE_CHECKING:
-    from ...facts.evidence import Evidence
+    from ...evidence.evidence import Evidence
     from ...facts.model import Site
 
 code = "TML604"

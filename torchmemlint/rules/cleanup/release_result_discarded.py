@@ -33,12 +33,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...facts.borrowed import results_dropped
 from ...finding import Confidence, Remedy, Retains
+from ...lexical.borrowed import results_dropped
 from .. import Report
 
 if TYPE_CHECKING:
-    from ...facts.evidence import Evidence
+    from ...evidence.evidence import Evidence
 
 code = "TML603"
 name = "release-result-discarded"

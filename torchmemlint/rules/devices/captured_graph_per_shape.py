@@ -30,12 +30,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...facts.captured_graphs import graphs_by_shape
 from ...finding import Confidence, Retains
+from ...lexical.captured_graphs import graphs_by_shape
 from .. import Report
 
 if TYPE_CHECKING:
-    from ...facts.evidence import Evidence
+    from ...evidence.evidence import Evidence
 
 code = "TML703"
 name = "captured-graph-per-shape"

@@ -29,12 +29,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...facts.devices import not_popped
 from ...finding import Confidence, Remedy, Retains
+from ...lexical.devices import not_popped
 from .. import Report
 
 if TYPE_CHECKING:
-    from ...facts.evidence import Evidence
+    from ...evidence.evidence import Evidence
 
 code = "TML701"
 name = "context-not-popped"

@@ -34,12 +34,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...facts.device_threads import outlives_context
 from ...finding import Confidence, Retains
+from ...lexical.device_threads import outlives_context
 from .. import Report
 
 if TYPE_CHECKING:
-    from ...facts.evidence import Evidence
+    from ...evidence.evidence import Evidence
 
 code = "TML705"
 name = "device-object-dies-elsewhere"

@@ -28,12 +28,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...facts.devices import absent
 from ...finding import Confidence, Remedy, Retains
+from ...lexical.devices import absent
 from .. import Report
 
 if TYPE_CHECKING:
-    from ...facts.evidence import Evidence
+    from ...evidence.evidence import Evidence
 
 code = "TML704"
 name = "free-that-does-not-exist"

@@ -35,13 +35,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...facts.allocations import not_freed
 from ...finding import Confidence, Remedy, Retains
+from ...lexical.allocations import not_freed
 from .. import Report
 
 if TYPE_CHECKING:
-    from ...facts.devices import Slip
-    from ...facts.evidence import Evidence
+    from ...evidence.evidence import Evidence
+    from ...lexical.devices import Slip
 
 code = "TML702"
 name = "raw-allocation-not-freed"

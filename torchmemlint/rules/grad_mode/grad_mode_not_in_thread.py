@@ -36,14 +36,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...facts.values import OFF, ON
 from ...finding import Confidence, Remedy, Retains
+from ...interpreter.values import OFF, ON
 from .. import Report
 
 if TYPE_CHECKING:
-    from ...facts.events import ModuleCall
-    from ...facts.evidence import Evidence
+    from ...evidence.evidence import Evidence
     from ...facts.model import Site
+    from ...interpreter.events import ModuleCall
 
 code = "TML203"
 name = "grad-mode-not-in-thread"

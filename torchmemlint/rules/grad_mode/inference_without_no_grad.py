@@ -43,15 +43,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...facts.model import BACKWARD, EVALUATES
-from ...facts.values import ASSUMED
 from ...finding import Confidence, Remedy, Retains
+from ...interpreter.values import ASSUMED
 from .. import Report
 from ..retained import speaks_of
 from .grad_mode_not_in_thread import recorded
 
 if TYPE_CHECKING:
-    from ...facts.evidence import Evidence
-    from ...facts.recordings import Recording
+    from ...evidence.evidence import Evidence
+    from ...evidence.recordings import Recording
 
 code = "TML201"
 name = "inference-without-no-grad"

@@ -34,7 +34,7 @@ from ...finding import Confidence, Remedy
 from .. import Report
 
 if TYPE_CHECKING:
-    from ...facts.evidence import Evidence
+    from ...evidence.evidence import Evidence
     from ...finding import Retains
 
 code = "TML206"

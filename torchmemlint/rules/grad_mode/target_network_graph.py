@@ -43,13 +43,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...facts.knowledge import FROZEN_ROLES
-from ...facts.values import Class, Obj
 from ...finding import Confidence, Remedy, Retains
+from ...interpreter.values import Class, Obj
 from .. import Report
 
 if TYPE_CHECKING:
-    from ...facts.evidence import Evidence
-    from ...facts.recordings import Recording
+    from ...evidence.evidence import Evidence
+    from ...evidence.recordings import Recording
 
 code = "TML204"
 name = "target-network-graph"

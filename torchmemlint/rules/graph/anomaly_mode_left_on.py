@@ -44,7 +44,7 @@ from ...finding import Confidence, Retains
 from .. import Report
 
 if TYPE_CHECKING:
-    from ...facts.evidence import Evidence
+    from ...evidence.evidence import Evidence
 
 code = "TML109"
 name = "anomaly-mode-left-on"

@@ -45,8 +45,8 @@ from ...finding import Confidence, Remedy, Retains
 from .. import Report
 
 if TYPE_CHECKING:
-    from ...facts.events import Backward, Plain
-    from ...facts.evidence import Evidence
+    from ...evidence.evidence import Evidence
+    from ...interpreter.events import Backward, Plain
 
 code = "TML104"
 name = "backward-create-graph"

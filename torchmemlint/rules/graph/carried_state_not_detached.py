@@ -44,7 +44,7 @@ from .. import Report
 from ..retained import every, of_code, place, report, until
 
 if TYPE_CHECKING:
-    from ...facts.evidence import Evidence
+    from ...evidence.evidence import Evidence
 
 code = "TML105"
 name = "carried-state-not-detached"

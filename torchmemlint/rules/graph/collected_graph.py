@@ -48,7 +48,7 @@ from .. import Report
 from ..retained import cost, detach, of_code, place, report, until
 
 if TYPE_CHECKING:
-    from ...facts.evidence import Evidence
+    from ...evidence.evidence import Evidence
 
 code = "TML102"
 name = "collected-graph"

@@ -48,8 +48,8 @@ from ...finding import Confidence, Remedy, Retains
 from .. import Report
 
 if TYPE_CHECKING:
-    from ...facts.events import Plain
-    from ...facts.evidence import Evidence
+    from ...evidence.evidence import Evidence
+    from ...interpreter.events import Plain
 
 code = "TML106"
 name = "ctx-holds-tensor"

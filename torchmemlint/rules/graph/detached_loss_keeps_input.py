@@ -43,7 +43,7 @@ from .. import Report
 from ..retained import of_code, place, report, until
 
 if TYPE_CHECKING:
-    from ...facts.evidence import Evidence
+    from ...evidence.evidence import Evidence
 
 code = "TML111"
 name = "detached-loss-keeps-input"

@@ -41,7 +41,7 @@ from .. import Report
 from ..retained import detach, every, of_code, place, report, until
 
 if TYPE_CHECKING:
-    from ...facts.evidence import Evidence
+    from ...evidence.evidence import Evidence
 
 code = "TML110"
 name = "double-graph-in-inference"

@@ -40,13 +40,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...facts.places import in_test
-from ...facts.values import ATTACHED
+from ...evidence.places import in_test
 from ...finding import Confidence, Remedy, Retains
+from ...interpreter.values import ATTACHED
 from .. import Report
 
 if TYPE_CHECKING:
-    from ...facts.evidence import Evidence
+    from ...evidence.evidence import Evidence
 
 code = "TML103"
 name = "retain-graph-in-loop"

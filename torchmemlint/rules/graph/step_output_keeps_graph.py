@@ -44,7 +44,7 @@ from .. import Report
 from ..retained import cost, detach, of_code, place, report, until
 
 if TYPE_CHECKING:
-    from ...facts.evidence import Evidence
+    from ...evidence.evidence import Evidence
 
 code = "TML107"
 name = "step-output-keeps-graph"

@@ -44,15 +44,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...facts.leftovers import left_by_hooks
+from ...evidence.leftovers import left_by_hooks
 from ...facts.model import file_of
 from ...finding import Confidence, Retains
 from .. import Report
 from ..retained import cost, detach, is_record, of_code, place, report, until
 
 if TYPE_CHECKING:
-    from ...facts.evidence import Evidence, Retention
-    from ...facts.places import Holder
+    from ...evidence.evidence import Evidence, Retention
+    from ...evidence.places import Holder
 
 code = "TML108"
 name = "stored-activation"

@@ -40,12 +40,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...facts.caches import cached_functions
+from ...evidence.caches import cached_functions
 from ...finding import Confidence, Retains
 from .. import Report
 
 if TYPE_CHECKING:
-    from ...facts.evidence import Evidence
+    from ...evidence.evidence import Evidence
 
 code = "TML305"
 name = "cached-tensor"

@@ -40,7 +40,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...facts import model as m
-from ...facts.checkpoints import (
+from ...finding import Confidence, Remedy, Retains
+from ...lexical.checkpoints import (
     Copy,
     Load,
     consumed,
@@ -50,13 +51,12 @@ from ...facts.checkpoints import (
     parts_under_names,
     wanted_after,
 )
-from ...finding import Confidence, Remedy, Retains
 from .. import Report
 
 if TYPE_CHECKING:
-    from ...facts.evidence import Evidence
-    from ...facts.machine import Frame
+    from ...evidence.evidence import Evidence
     from ...facts.model import FunctionFacts, Site
+    from ...interpreter.machine import Frame
 
 code = "TML313"
 name = "checkpoint-state-kept"

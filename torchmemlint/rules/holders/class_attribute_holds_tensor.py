@@ -32,13 +32,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...facts.shared_defaults import shared_defaults
+from ...evidence.shared_defaults import shared_defaults
 from ...finding import Confidence, Remedy, Retains
 from .. import Report
 from ..kept import of_code, report, what
 
 if TYPE_CHECKING:
-    from ...facts.evidence import Evidence
+    from ...evidence.evidence import Evidence
 
 code = "TML302"
 name = "class-attribute-holds-tensor"

@@ -33,7 +33,7 @@ from .. import Report
 from ..kept import of_code, report, what
 
 if TYPE_CHECKING:
-    from ...facts.evidence import Evidence
+    from ...evidence.evidence import Evidence
 
 code = "TML306"
 name = "default-argument-holds-tensor"

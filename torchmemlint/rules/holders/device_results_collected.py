@@ -31,12 +31,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...facts.collected import collected_on_device
+from ...evidence.collected import collected_on_device
 from ...finding import Confidence, Remedy, Retains
 from .. import Report
 
 if TYPE_CHECKING:
-    from ...facts.evidence import Evidence
+    from ...evidence.evidence import Evidence
 
 code = "TML310"
 name = "device-results-collected"

@@ -42,14 +42,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...facts import handlers
-from ...facts.at_work import decorated, handed_in, is_called_at_work, reaches_work
-from ...facts.values import Class
 from ...finding import Confidence, Remedy, Retains
+from ...interpreter.values import Class
+from ...lexical import handlers
+from ...lexical.at_work import decorated, handed_in, is_called_at_work, reaches_work
 from .. import Report
 
 if TYPE_CHECKING:
-    from ...facts.evidence import Evidence
+    from ...evidence.evidence import Evidence
 
 code = "TML307"
 name = "exception-holds-frames"

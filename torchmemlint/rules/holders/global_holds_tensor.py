@@ -39,7 +39,7 @@ from .. import Report
 from ..kept import each, limit, of_code, report, what
 
 if TYPE_CHECKING:
-    from ...facts.evidence import Evidence
+    from ...evidence.evidence import Evidence
 
 code = "TML301"
 name = "global-holds-tensor"

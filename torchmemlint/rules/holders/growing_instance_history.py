@@ -41,7 +41,7 @@ from ..kept import each, lifetime, limit, of_code, report, what
 from ..retained import place
 
 if TYPE_CHECKING:
-    from ...facts.evidence import Evidence
+    from ...evidence.evidence import Evidence
 
 code = "TML303"
 name = "growing-instance-history"

@@ -43,15 +43,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...facts.lost_handles import lost_handles
-from ...facts.unreleased import is_asked, methods_that, used_at
-from ...facts.values import Class, Obj
+from ...evidence.unreleased import is_asked, methods_that, used_at
 from ...finding import Confidence, Remedy, Retains
+from ...interpreter.values import Class, Obj
+from ...lexical.lost_handles import lost_handles
 from .. import Report
 
 if TYPE_CHECKING:
-    from ...facts.evidence import Evidence
-    from ...facts.machine import Frame
+    from ...evidence.evidence import Evidence
+    from ...interpreter.machine import Frame
 
 code = "TML304"
 name = "hook-never-removed"

@@ -34,12 +34,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...facts.checkpoints import loads
 from ...finding import Confidence, Remedy, Retains
+from ...lexical.checkpoints import loads
 from .. import Report
 
 if TYPE_CHECKING:
-    from ...facts.evidence import Evidence
+    from ...evidence.evidence import Evidence
 
 code = "TML312"
 name = "load-without-map-location"

@@ -38,7 +38,7 @@ from ...finding import Confidence, Remedy, Retains
 from .. import Report
 
 if TYPE_CHECKING:
-    from ...facts.evidence import Evidence
+    from ...evidence.evidence import Evidence
     from ...facts.model import Expr, FunctionFacts, Site
 
 code = "TML317"

@@ -42,14 +42,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...facts.callbacks import held_by, is_removed, is_restored
-from ...facts.listeners import kept_as_listeners
-from ...facts.timers import left_timers
+from ...evidence.listeners import kept_as_listeners
+from ...evidence.timers import left_timers
 from ...finding import Confidence, Remedy, Retains
+from ...interpreter.callbacks import held_by, is_removed, is_restored
 from .. import Report
 
 if TYPE_CHECKING:
-    from ...facts.evidence import Evidence
+    from ...evidence.evidence import Evidence
 
 code = "TML314"
 name = "registry-keeps-object"

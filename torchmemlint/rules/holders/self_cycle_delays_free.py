@@ -43,13 +43,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...facts.cycles import cycles
 from ...facts.walk import calls
 from ...finding import Confidence, Retains
+from ...interpreter.cycles import cycles
 from .. import Report
 
 if TYPE_CHECKING:
-    from ...facts.evidence import Evidence
+    from ...evidence.evidence import Evidence
     from ...facts.program import Place, Program
 
 code = "TML315"

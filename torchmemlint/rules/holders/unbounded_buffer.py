@@ -34,14 +34,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...facts.holders import THREAD
 from ...finding import Retains
+from ...interpreter.holders import THREAD
 from .. import Report
 from ..kept import each, lifetime, of_code, report, what
 from ..retained import place
 
 if TYPE_CHECKING:
-    from ...facts.evidence import Evidence
+    from ...evidence.evidence import Evidence
 
 code = "TML311"
 name = "unbounded-buffer"

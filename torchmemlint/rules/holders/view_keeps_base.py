@@ -34,14 +34,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...facts.views import kept
+from ...evidence.views import kept
 from ...finding import Confidence, Remedy, Retains
 from .. import Report
 from ..kept import is_sure
 from ..retained import holds_several, speaks_of, until
 
 if TYPE_CHECKING:
-    from ...facts.evidence import Evidence
+    from ...evidence.evidence import Evidence
 
 code = "TML309"
 name = "view-keeps-base"

@@ -30,7 +30,7 @@ from ...finding import Confidence, Retains
 from .. import Report
 
 if TYPE_CHECKING:
-    from ...facts.evidence import Evidence
+    from ...evidence.evidence import Evidence
 
 code = "TML316"
 name = "weak-mapping-value-holds-key"

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING
 from .. import Report
 
 if TYPE_CHECKING:
-    from ...facts.evidence import Evidence
+    from ...evidence.evidence import Evidence
     from ...finding import Retains
 
 code = "TML900"

@@ -35,15 +35,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...facts import model as m
-from ...facts.contexts import heavy
 from ...facts.model import Expr, Site
 from ...facts.program import statements, targets
 from ...facts.walk import calls
 from ...finding import Confidence, Retains
+from ...interpreter.contexts import heavy
 from .. import Report
 
 if TYPE_CHECKING:
-    from ...facts.evidence import Evidence
+    from ...evidence.evidence import Evidence
 
 code = "TML802"
 name = "cell-deletes-what-out-keeps"

@@ -30,13 +30,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...facts.contexts import heavy
-from ...facts.values import ATTACHED, Tensor
 from ...finding import Confidence, Remedy, Retains
+from ...interpreter.contexts import heavy
+from ...interpreter.values import ATTACHED, Tensor
 from .. import Report
 
 if TYPE_CHECKING:
-    from ...facts.evidence import Evidence
+    from ...evidence.evidence import Evidence
 
 code = "TML801"
 name = "cell-output-kept"

@@ -31,12 +31,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...facts.ranks import needed_by_one
 from ...finding import Confidence, Retains
+from ...lexical.ranks import needed_by_one
 from .. import Report
 
 if TYPE_CHECKING:
-    from ...facts.evidence import Evidence
+    from ...evidence.evidence import Evidence
 
 code = "TML410"
 name = "gathered-on-every-rank"

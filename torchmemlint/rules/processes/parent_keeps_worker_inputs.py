@@ -43,13 +43,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...facts.handed_over import collected, collected_from_loader
-from ...facts.mapped import left_mapped
+from ...evidence.handed_over import collected, collected_from_loader
 from ...finding import Confidence, Remedy, Retains
+from ...lexical.mapped import left_mapped
 from .. import Report
 
 if TYPE_CHECKING:
-    from ...facts.evidence import Evidence
+    from ...evidence.evidence import Evidence
 
 code = "TML409"
 name = "parent-keeps-worker-inputs"

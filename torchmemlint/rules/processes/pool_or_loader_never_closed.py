@@ -40,14 +40,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...facts.groups import groups_each_time, groups_let_go
-from ...facts.kept import ended, kept_in_containers
-from ...facts.left_running import left_running
+from ...evidence.kept import kept_in_containers
 from ...finding import Confidence, Retains
+from ...lexical.draining import ended
+from ...lexical.groups import groups_each_time, groups_let_go
+from ...lexical.left_running import left_running
 from .. import Report
 
 if TYPE_CHECKING:
-    from ...facts.evidence import Evidence
+    from ...evidence.evidence import Evidence
 
 code = "TML408"
 name = "pool-or-loader-never-closed"

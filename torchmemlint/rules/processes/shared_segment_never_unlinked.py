@@ -33,12 +33,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...facts.segments import never_unlinked
 from ...finding import Confidence, Retains
+from ...lexical.segments import never_unlinked
 from .. import Report
 
 if TYPE_CHECKING:
-    from ...facts.evidence import Evidence
+    from ...evidence.evidence import Evidence
 
 code = "TML407"
 name = "shared-segment-never-unlinked"

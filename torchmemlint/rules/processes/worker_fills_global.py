@@ -38,12 +38,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...facts.kept import kept_by_workers
+from ...evidence.kept import kept_by_workers
 from ...finding import Confidence, Retains
 from .. import Report
 
 if TYPE_CHECKING:
-    from ...facts.evidence import Evidence
+    from ...evidence.evidence import Evidence
 
 code = "TML401"
 name = "worker-fills-global"

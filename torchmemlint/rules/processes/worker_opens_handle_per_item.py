@@ -35,14 +35,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...facts.kept import kept_by_workers
+from ...evidence.kept import kept_by_workers
 from ...facts.model import CALLS_PER_STATEMENT
 from ...finding import Confidence, Retains
 from .. import Report
 
 if TYPE_CHECKING:
-    from ...facts.evidence import Evidence
-    from ...facts.kept import WorkerRetention
+    from ...evidence.evidence import Evidence
+    from ...evidence.kept import WorkerRetention
 
 code = "TML406"
 name = "worker-opens-handle-per-item"

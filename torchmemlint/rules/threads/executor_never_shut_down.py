@@ -43,13 +43,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...facts.blocked import blocked_producers
-from ...facts.kept import endless_workers
+from ...evidence.kept import endless_workers
 from ...finding import Confidence, Retains
+from ...lexical.blocked import blocked_producers
 from .. import Report
 
 if TYPE_CHECKING:
-    from ...facts.evidence import Evidence
+    from ...evidence.evidence import Evidence
 
 code = "TML505"
 name = "executor-never-shut-down"

@@ -38,13 +38,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...facts.futures import results_in_lists
-from ...facts.kept import kept_in_containers
+from ...evidence.futures import results_in_lists
+from ...evidence.kept import kept_in_containers
 from ...finding import Confidence, Remedy, Retains
 from .. import Report
 
 if TYPE_CHECKING:
-    from ...facts.evidence import Evidence
+    from ...evidence.evidence import Evidence
 
 code = "TML503"
 name = "future-list-grows"

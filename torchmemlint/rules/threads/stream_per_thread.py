@@ -32,12 +32,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...facts.device_threads import stream_each_time
 from ...finding import Confidence, Retains
+from ...lexical.device_threads import stream_each_time
 from .. import Report
 
 if TYPE_CHECKING:
-    from ...facts.evidence import Evidence
+    from ...evidence.evidence import Evidence
 
 code = "TML506"
 name = "stream-per-thread"

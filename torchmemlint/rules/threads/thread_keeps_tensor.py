@@ -34,12 +34,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...facts.kept import kept_by_threads
+from ...evidence.kept import kept_by_threads
 from ...finding import Confidence, Retains
 from .. import Report
 
 if TYPE_CHECKING:
-    from ...facts.evidence import Evidence
+    from ...evidence.evidence import Evidence
 
 code = "TML501"
 name = "thread-keeps-tensor"

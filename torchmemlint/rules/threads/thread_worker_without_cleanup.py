@@ -37,15 +37,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...facts.contexts import heavy
-from ...facts.thread_locals import grown_by_threads
+from ...evidence.thread_locals import grown_by_threads
 from ...finding import Confidence, Remedy, Retains
+from ...interpreter.contexts import heavy
 from .. import Report
 
 if TYPE_CHECKING:
-    from ...facts.events import Plain
-    from ...facts.evidence import Evidence
-    from ...facts.values import Obj
+    from ...evidence.evidence import Evidence
+    from ...interpreter.events import Plain
+    from ...interpreter.values import Obj
 
 code = "TML502"
 name = "thread-worker-without-cleanup"

@@ -34,12 +34,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...facts.queues import unbounded_puts
+from ...evidence.queues import unbounded_puts
 from ...finding import Confidence, Remedy, Retains
 from .. import Report
 
 if TYPE_CHECKING:
-    from ...facts.evidence import Evidence
+    from ...evidence.evidence import Evidence
 
 code = "TML504"
 name = "unbounded-tensor-queue"

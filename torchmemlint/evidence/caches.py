@@ -1,0 +1,324 @@
+"""Functions whose results a decorator keeps, and what each entry of their cache holds on to."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from ..facts import model as m
+from ..facts.model import Expr, FunctionFacts, Site
+from ..facts.walk import calls, calls_of, heads, last_name, nodes, statements
+from ..interpreter.contexts import heavy
+from ..interpreter.functions import call_unseen
+from ..interpreter.hints import value_of_hint
+from ..interpreter.holders import FRESH, heavy_objects, kind_of_key
+from ..interpreter.machine import Frame, Machine
+from ..interpreter.unknown import is_module_by_use
+from ..interpreter.values import Class, External, Function, Obj, Value
+
+_CACHES = ("functools.lru_cache", "functools.cache", "cachetools.cached", "joblib.Memory.cache")
+_WEAK = frozenset(("ref", "proxy", "WeakMethod"))
+_ARRAYS = ("ndarray", "NDArray", "DataFrame", "Image")
+_DEPTH = 3
+
+
+class Cached(NamedTuple):
+    """A cached function with a key that keeps something. `key`: what is kept; `bound`: entries, -1 for any."""
+
+    site: Site
+    name: str
+    owner: str  # the class of a method, else ""
+    key: str  # "self", or the name of a parameter
+    kept: str  # what the key keeps, in words; "" where it is the results that weigh
+    bound: int
+    weight: int
+    result: str = "tensor"
+
+
+def cached_functions(machine: Machine) -> Iterator[Cached]:
+    """The cached functions of the file that have a tensor, a module or a heavy object in their key."""
+    memoizes = functools.cache(_memoizes)  # a registry's decorator stands before many functions of a file
+    for function in machine.facts.functions:
+        if not function.decorators:
+            continue
+        for decorator in function.decorators:
+            bound = _bound(machine, decorator, memoizes)
+            if bound is None:
+                continue
+            key = _heavy_key(machine, function)
+            if key is not None:
+                name, kept, weight = key
+                owner = machine.facts.classes[function.owner].name if function.owner >= 0 else ""
+                site = function.site + m.DECORATORS
+                yield Cached(site, function.name, owner, name, kept, bound, weight)
+            elif bound == -1:
+                yield from _kept_results(machine, function)
+            break
+
+
+def _kept_results(machine: Machine, function: FunctionFacts) -> Iterator[Cached]:
+    """A cache without a bound whose keys are new again and again, and whose results are tensors or arrays."""
+    params = function.params[function.owner >= 0 and not _is_static(function) :]
+    fresh = [p.name for p in params if kind_of_key((), (m.NAME, p.name)) == FRESH]
+    asked = _asked_for_items(machine, function, tuple(param.name for param in params))
+    if not fresh and not asked:
+        return
+    result = _result(machine, function)
+    if any(tensor.weight > 1 for tensor in machine.reach(result)):
+        kept = "tensor"
+    elif asked and (last_name(function.returns) in _ARRAYS or heavy(machine, result)[0] == "array"):
+        kept = "array"
+    else:
+        return
+    owner = machine.facts.classes[function.owner].name if function.owner >= 0 else ""
+    site = function.site + m.DECORATORS
+    yield Cached(site, function.name, owner, (asked or fresh)[0], "", -1, 2, kept)
+
+
+def _is_static(function: FunctionFacts) -> bool:
+    return any(last_name(decorator) == "staticmethod" for decorator in function.decorators)
+
+
+def _asked_for_items(machine: Machine, function: FunctionFacts, params: tuple[str, ...]) -> list[str]:
+    """The parameters that a data set's `__getitem__` gives the number of the item, or something that each item has
+    of its own."""
+    found = []
+    for reader in machine.facts.functions:
+        if reader.name == "__getitem__" and function.name in reader.calls and len(reader.params) == 2:
+            index = (m.NAME, reader.params[1].name)
+            for call in calls(reader.body):
+                if last_name(call[2]) == function.name:
+                    given = [*zip(params, call[3], strict=False), *call[4]]
+                    found += [name for name, value in given if _is_of_item(value, index, reader)]
+    return found
+
+
+def _is_of_item(value: Expr, index: Expr, reader: FunctionFacts, depth: int = 2) -> bool:
+    """`index`, `index - 1`, `max(index - 1, 0)`, `self.paths[index]`; not `index // 100`, `self.labels[index]`."""
+    op = value[0]
+    if value == index:
+        return True
+    if op == m.ARITH:
+        plain = value[1] in ("Add", "Subtract", "Multiply")
+        return plain and any(_is_of_item(side, index, reader, depth) for side in value[2:4])
+    if op == m.CALL:
+        plain = last_name(value[2]) in ("int", "str", "min", "max")
+        return plain and any(_is_of_item(part, index, reader, depth) for part in value[3])
+    if op == m.ITEM:
+        return _is_of_item(value[2], index, reader, depth) and kind_of_key((), (m.NAME, _singular(value[1]))) == FRESH
+    if op == m.NAME and depth:
+        bound = [s[3] for s, _ in statements(reader.body) if s[0] == m.ASSIGN and s[2] == (value,)]
+        return any(_is_of_item(one, index, reader, depth - 1) for one in bound)
+    return False
+
+
+def _singular(place: Expr) -> str:
+    """`image_path` of `self.image_paths`."""
+    return last_name(place).removesuffix("s")
+
+
+def _result(machine: Machine, function: FunctionFacts) -> Value:
+    """What a function gives, by its annotation or by running it."""
+    value = value_of_hint(machine, machine.module_frame, function.returns, 2, ("result", function.name))
+    if value or function.returns is not None:
+        return value
+    cls = machine.home.classes.get(function.owner)
+    scope = cls.frame if isinstance(cls, Class) else machine.module_frame
+    for atom in scope.vars.get(function.name, ()):
+        if type(atom) is Function and atom.facts is function and not machine.exhausted:
+            receiver = machine.instance_of(machine.module_frame, cls, "cached")[0] if isinstance(cls, Class) else None
+            return call_unseen(machine, atom, receiver)[1]
+    return ()
+
+
+def _bound(machine: Machine, decorator: Expr, memoizes: Callable[[Any], bool]) -> int | None:
+    """How many entries a caching decorator keeps, -1 if there is no bound; None if it does not cache."""
+    bound = _entries(machine, machine.module_frame, decorator)
+    if bound is not None:
+        return bound
+    callee = decorator[2] if decorator[0] == m.CALL else decorator
+    if callee[0] in (m.NAME, m.ATTR):
+        for atom in machine.eval(machine.module_frame, callee):
+            if type(atom) in (Function, Class) and memoizes(atom):
+                return -1
+            inside = _cache_inside(machine, atom) if type(atom) is Function else None
+            if inside is not None:
+                return _given_bound(decorator) if _hands_on(inside) else _entries(machine, atom.frame, inside)
+    return None
+
+
+def _entries(machine: Machine, frame: Frame, decorator: Expr) -> int | None:
+    """How many entries `lru_cache`, `lru_cache(maxsize=...)` and the like keep; None if it is nothing like that."""
+    dotted = _resolve(machine, frame, decorator[2] if decorator[0] == m.CALL else decorator)
+    if dotted not in _CACHES:
+        return None
+    return -1 if dotted == "functools.cache" else _given_bound(decorator)
+
+
+def _given_bound(decorator: Expr) -> int:
+    if decorator[0] != m.CALL:
+        return 128
+    given = [*decorator[3][:1], *(value for name, value in decorator[4] if name == "maxsize")]
+    if not given:
+        return 128
+    return given[0][1] if given[0][0] == m.CONST and type(given[0][1]) is int else -1
+
+
+def _hands_on(cache: Expr) -> bool:
+    """`lru_cache(*args, **kwargs)`, `lru_cache(maxsize=size)`: the decorator is told how many."""
+    call = cache if cache[0] == m.CALL else (m.CALL, 0, cache, (), ())
+    return any(value[0] in (m.STAR, m.NAME) for value in (*call[3], *(value for _, value in call[4])))
+
+
+def _cache_inside(machine: Machine, decorator: Function) -> Expr | None:
+    """The `lru_cache` that a decorator of the project puts around the function that it is given, or around one that
+    hands its own arguments on to that; unless it makes weak references of what it is called with."""
+    facts = decorator.frame.unit.facts
+    functions = [decorator.facts]
+    for function in functions:
+        functions += [facts.functions[index] for index in function.inner]
+    if any(not _WEAK.isdisjoint(function.calls) for function in functions):
+        return None
+    handed_in = {param.name for function in functions for param in function.params if not param.kind}
+    for function in functions:
+        own = {param.name for param in function.params}
+        for call in calls(function.body):  # `lru_cache(maxsize=8)(func)`, `lru_cache(func)`
+            given = call[3][0][1] if len(call[3]) == 1 and call[3][0][0] == m.NAME else None
+            if given in own and _entries(machine, decorator.frame, call[2]) is not None:
+                return call[2]  # type: ignore[no-any-return]
+        for around in function.decorators:
+            handed = (call for call in calls(function.body) if call[2][0] == m.NAME and call[2][1] in handed_in - own)
+            if _entries(machine, decorator.frame, around) is not None and any(
+                (m.STAR, (m.NAME, name)) in call[3] for call in handed for name in own
+            ):
+                return around
+    return None
+
+
+def _resolve(machine: Machine, frame: Frame, callee: Expr) -> str:
+    if callee[0] == m.NAME:
+        for atom in machine.look_up(frame, callee[1]) or ():
+            if type(atom) is External:
+                return str(atom.dotted)
+    elif callee[0] == m.ATTR:
+        outer = _resolve(machine, frame, callee[1])
+        return f"{outer}.{callee[2]}" if outer else ""
+    return ""
+
+
+def _memoizes(decorator: Any) -> bool:
+    """Whether a decorator of the project, or what it makes, keeps results in a dictionary of its own, whose size it
+    never asks for and which it never empties."""
+    facts = decorator.frame.unit.facts
+    if type(decorator) is Class:
+        functions = [facts.functions[index] for index in decorator.facts.methods.values()]
+    else:
+        functions = [decorator.facts]
+        for function in functions:
+            functions += [facts.functions[index] for index in function.inner]
+    made = {table: function for function in functions for table in _tables(function)}
+    if not made:
+        return False
+    given = {param.name for function in functions for param in function.params}
+    filled = {
+        table
+        for function in functions
+        for table, value in _filled(function)
+        if made.get(table, function) is not function and _is_result(value, function, given)
+    }
+    return bool(filled) and not any(_lets_go(function, filled) for function in functions)
+
+
+def _tables(function: FunctionFacts) -> Iterator[Expr]:
+    """The places that a function binds to an empty dictionary: `results`, `self.results`, `inner.results`."""
+    for statement, _ in statements(function.body):
+        if statement[0] == m.ASSIGN:
+            places, value = statement[2], statement[3]
+        elif statement[0] == m.ANNOTATE and statement[4] is not None:
+            places, value = (statement[2],), statement[4]
+        else:
+            continue
+        called = value[0] == m.CALL and last_name(value) in ("dict", "OrderedDict", "defaultdict")
+        if value[0] == m.DICT or called:
+            yield from (place for place in places if place[0] in (m.NAME, m.ATTR))
+
+
+def _filled(function: FunctionFacts) -> Iterator[tuple[Expr, Expr]]:
+    """The places that a function puts elements into, and these: `results[key] = value`, `results.setdefault(key,
+    value)`."""
+    for statement, _ in statements(function.body):
+        for target in statement[2] if statement[0] == m.ASSIGN else ():
+            if target[0] == m.ITEM:
+                yield target[1], statement[3]
+        for call in calls_of(statement):
+            if call[2][0] == m.ATTR and call[2][2] == "setdefault" and call[3]:
+                yield call[2][1], call[3][-1]
+
+
+def _is_result(value: Expr, function: FunctionFacts, given: set[str]) -> bool:
+    """Whether a value is what a call of something that the decorator was given has returned: `fn(*args)`."""
+    bound = [s[3] for s, _ in statements(function.body) if s[0] == m.ASSIGN and value in s[2]]
+    return any(
+        node[0] == m.CALL and len(node) == 5 and node[2][0] in (m.NAME, m.ATTR) and node[2][-1].lstrip("_") in given
+        for one in (value, *bound)
+        for node in nodes(one)
+    )
+
+
+def _lets_go(function: FunctionFacts, tables: set[Expr]) -> bool:
+    """Whether a function takes anything out of one of the tables, or asks for its size."""
+    for statement, _ in statements(function.body):
+        if statement[0] == m.DELETE and any(target[0] == m.ITEM and target[1] in tables for target in statement[2]):
+            return True
+        for head in heads(statement):
+            for node in nodes(head):
+                if node[0] == m.ATTR and node[2] in ("pop", "popitem", "clear") and node[1] in tables:
+                    return True
+                if node[0] == m.CALL and node[2] == (m.NAME, "len") and node[3] and node[3][0] in tables:
+                    return True
+    return False
+
+
+def _heavy_key(machine: Machine, function: FunctionFacts) -> tuple[str, str, int] | None:
+    """The first part of the key that keeps something: its name, what it is in words, the weight of the evidence."""
+    params = function.params
+    kinds = {last_name(decorator) for decorator in function.decorators}
+    if function.owner >= 0 and "staticmethod" not in kinds:
+        if "classmethod" not in kinds and params:
+            cls = machine.home.classes.get(function.owner)
+            what = "" if not isinstance(cls, Class) else _weight_of_class(machine, cls)
+            if what:
+                return "self", what, 3
+        params = params[1:]
+    for param in params:
+        value = value_of_hint(machine, machine.module_frame, param.hint, 1, ("key", param.name))
+        what = _in_words(machine, value)
+        if what:
+            return param.name, what, 3
+        if not value and is_module_by_use(function.uses.get(param.name, ())):
+            return param.name, "a module", 2
+    return None
+
+
+def _in_words(machine: Machine, value: Value) -> str:
+    if any(type(atom).__name__ == "Tensor" for atom in value):
+        return "a tensor, which hashes by identity and so never hits"
+    for atom in value:
+        if type(atom) is Obj and atom.kind in ("module", "optimizer"):
+            return f"a {atom.kind}"
+        if type(atom) is Obj and isinstance(atom.cls, Class) and _weight_of_class(machine, atom.cls):
+            return f"a {atom.cls.facts.name}"
+    return ""
+
+
+def _weight_of_class(machine: Machine, cls: Class) -> str:
+    """What an instance of a class keeps that is heavy: "" if nothing is seen."""
+    for atom in machine.instance_of(machine.module_frame, cls, "cached"):
+        if atom.kind == "module":
+            return "the module"
+        if heavy_objects((atom,)):
+            return f"the {cls.facts.name} with its model"
+        if any(tensor.weight > 1 for tensor in machine.reach((atom,), _DEPTH)):
+            return f"the {cls.facts.name} with its tensors"
+    return ""

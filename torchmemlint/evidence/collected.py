@@ -1,0 +1,80 @@
+"""Results that a loop collects where they were computed, and that are moved to the host only after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ..interpreter.events import Store
+from ..interpreter.machine import Frame, Loop, Machine
+from ..interpreter.values import ANY, ATTACHED
+from .places import describe
+
+_TO_DEVICE = frozenset("to cuda to_device send_to_device move_to_device move_data_to_device".split())
+
+_NEAR = 8  # nodes of the derivation between a place and the concatenation that fills it
+
+
+class Collected(NamedTuple):
+    store: Store
+    holder: str
+    function: str
+    weight: int
+
+
+def collected_on_device(machine: Machine) -> Iterator[Collected]:
+    """Local containers, and tensors that `cat` makes longer, that leave the device after the loop has ended."""
+    if not machine.moves:
+        return
+    ancestors = machine.derivation.ancestors
+    moved = [(set(ancestors(node)), node, loops) for node, loops in machine.moves]
+    for store in machine.stores:
+        if not store.tensors or any(t.graph == ATTACHED for t in store.tensors) or not machine.is_home(store.site):
+            continue
+        loop = growing(machine, store)
+        if loop is None or not any(tensor.size == ANY for tensor in store.tensors):
+            continue
+        given = {tensor.node for tensor in store.tensors}
+        given |= {parent for node in given for parent in machine.derivation.parents[node]}
+        early = any(node in given for _, node, loops in moved if loop in loops)
+        late = any(not made.isdisjoint(store.nodes) for made, _, loops in moved if loop not in loops)
+        holder = describe(store.owner, store.key, machine)
+        if late and not early and _moves_inputs(store) and holder.kind == "local" and holder.owner:
+            weight = min(2 if loop.name == "loader" else 1, max(tensor.weight for tensor in store.tensors))
+            yield Collected(store, holder.text, holder.owner, weight)
+
+
+def _moves_inputs(store: Store) -> bool:
+    """Whether the function, or the one that called it, puts something on a device."""
+    frame: Frame | None = store.frame
+    while frame is not None:
+        if not _TO_DEVICE.isdisjoint(frame.facts.calls):
+            return True
+        frame = frame.caller
+    return False
+
+
+def growing(machine: Machine, store: Store) -> Loop | None:
+    """The loop whose rounds add to the place."""
+    if store.how == "set" and not _concatenated(machine, store):
+        return None
+    if store.how not in ("set", "grow", "keyed"):
+        return None
+    born = store.birth
+    repeats = [loop for loop in store.loops if loop not in born and loop.kind == "loop" and type(loop.site) is int]
+    return repeats[-1] if repeats else None
+
+
+def _concatenated(machine: Machine, store: Store) -> bool:
+    """`kept = torch.cat([kept, new])`: the value derives from what the place held, through a concatenation."""
+    if not isinstance(store.owner, Frame):
+        return False
+    derivation = machine.derivation
+    for node in derivation.ancestors(store.node, _NEAR):
+        label = derivation.labels.get(node)
+        if label is not None and label[0] == "cat":
+            for part in derivation.ancestors(node, _NEAR):
+                write = derivation.labels.get(part)
+                if write is not None and write[0] == "write" and write[1] is store.owner and write[2] == store.key:
+                    return True
+    return False

@@ -1,0 +1,289 @@
+"""What a function still has bound when it empties a device cache, though it does not use it again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ..facts import model as m
+from ..facts.model import Expr, FunctionFacts, Site, Stmt
+from ..facts.program import EMPTIES, Block, Place, Program, statements, targets, text
+from ..facts.walk import blocks, calls, calls_of, heads, in_loops, last_name, nodes
+from ..interpreter.holders import has_parameters
+from ..interpreter.machine import Frame, Machine
+from ..interpreter.values import UNKNOWN, Obj, Value
+from ..lexical.cleanup import Slip, collects, empties, given_up, let_go, own_calls, runs
+
+Vars = dict[str, Value]
+_OPTIMIZERS = ("Adam", "AdamW", "SGD", "RMSprop", "Adagrad", "Adamax", "NAdam", "RAdam", "Adadelta", "LBFGS", "Lion")
+_TO_HOST = frozenset("cpu numpy tolist item asnumpy get float int len str bool getsize memory_allocated".split())
+_SAYS = ("log", "print", "set_", "is_", "_log")
+_LIGHT = frozenset(
+    """print len range str int float list dict info debug warning error log append extend add pop get items keys values
+    format join item tolist numpy cpu synchronize collect empty_cache free_all_blocks memory_allocated memory_reserved
+    max_memory_allocated reset_peak_memory_stats mem_get_info used_bytes total_bytes time perf_counter sleep update
+    set_postfix set_description close write save dump mean std sum min max round isinstance is_available barrier eval
+    train zero_grad step exit mkdir exists ipc_collect malloc_trim CDLL result join start""".split()
+)
+
+
+def emptied_while_held(program: Program) -> Iterator[Slip]:
+    """`empty_cache()` while something still refers to what was to be freed."""
+    if not set(EMPTIES) & program.called:
+        return
+    for place in program.places:
+        if not any(empties(program, call) for call in calls(place.facts.body)):
+            continue
+        yield from _deleted_after(program, place)
+        yield from _optimizer_left(program, place)
+
+
+def _deleted_after(program: Program, place: Place) -> Iterator[Slip]:
+    """`empty_cache()` and, as the next step of the clean-up, `del x`, with nothing emptied after that."""
+    emptied_at = [call[1] for call in calls(place.facts.body) if empties(program, call)]
+    repeated = {statement[1] for statement, repeats in in_loops(place.facts.body) if repeats}
+    for run in runs(place.facts.body):
+        emptied: Site = -1
+        for statement in run:
+            names = let_go(statement)
+            found = [call for call in own_calls(statement) if empties(program, call)]
+            if found:
+                emptied = found[-1][1]
+            elif not names and not any(collects(program, call) for call in own_calls(statement)):
+                emptied = -1  # the program went on with something else
+            if statement[0] == m.DELETE and names and emptied >= 0 and max(emptied_at) < statement[1]:
+                yield Slip(emptied, names[0], statement[1], 1 if statement[1] in repeated else 2, "order")
+                break
+
+
+def _optimizer_left(program: Program, place: Place) -> Iterator[Slip]:
+    """`del model; empty_cache()` while an optimizer made from the model's parameters is bound next to it."""
+    for statement in statements(place.facts.body):
+        dropped = given_up(statement)
+        if not dropped:
+            continue
+        emptied = next((c[1] for c in calls(place.facts.body) if c[1] > statement[1] and empties(program, c)), None)
+        if emptied is None:
+            continue
+        for name in dropped:
+            owner, _, attribute = name.rpartition(".")
+            for holder, made in optimizers_of(program, place, owner, attribute):
+                if not _also_dropped(place, holder, dropped):
+                    yield Slip(statement[1], name, made, 3 if not owner else 2, holder)
+                    break
+
+
+def optimizers_of(program: Program, place: Place, owner: str, attribute: str) -> Iterator[tuple[str, Site]]:
+    """Where an optimizer over this model's parameters is kept: a name of the function, or an attribute beside it."""
+    model = "self." + attribute if owner else attribute
+    places = [place] if not owner else [other for other in program.places if other.cls]
+    for other in places:
+        names = {model, *_same_object(other, model)}
+        for statement in statements(other.facts.body):
+            if statement[0] not in (m.ASSIGN, m.ANNOTATE):
+                continue
+            value = statement[3] if statement[0] == m.ASSIGN else statement[4]
+            if value is None or value[0] != m.CALL or last_name(value[2]) not in _OPTIMIZERS:
+                continue
+            reads = any(
+                node[0] == m.CALL and node[2][0] == m.ATTR and "parameters" in node[2][2] and text(node[2][1]) in names
+                for node in nodes(value)
+            )
+            for target in targets(statement):
+                if not reads:
+                    continue
+                for name, site in ((text(target), statement[1]), *_wrappers(other, target)):
+                    if owner and name.startswith("self."):
+                        yield owner + name[4:], site
+                    elif not owner and "." not in name and name and site < _end(place):
+                        yield name, site
+
+
+def _same_object(place: Place, attribute: str) -> set[str]:
+    """The names under which a function has what it sets an attribute to: `self.model = model`."""
+    return {
+        statement[3][1]
+        for statement in statements(place.facts.body)
+        if statement[0] == m.ASSIGN and statement[3][0] == m.NAME and attribute in map(text, targets(statement))
+        if "." in attribute
+    }
+
+
+def _wrappers(place: Place, optimizer: Expr) -> Iterator[tuple[str, Site]]:
+    """What is made around an optimizer in the same function and keeps it, like a scheduler."""
+    for statement in statements(place.facts.body):
+        if statement[0] != m.ASSIGN or statement[3][0] != m.CALL or not last_name(statement[3][2])[:1].isupper():
+            continue
+        given = (*statement[3][3], *(value for _, value in statement[3][4]))
+        if optimizer in given and statement[3][2] != optimizer:
+            yield from ((text(target), statement[1]) for target in targets(statement) if text(target))
+
+
+def _end(place: Place) -> Site:
+    return max((one[1] for one in statements(place.facts.body)), default=0) + 1
+
+
+def _also_dropped(place: Place, holder: str, dropped: list[str]) -> bool:
+    if holder in dropped:
+        return True
+    for statement in statements(place.facts.body):
+        names = given_up(statement)
+        if holder in names or (holder.rpartition(".")[0] and holder.rpartition(".")[0] in names):
+            return True
+    return False
+
+
+# -- bound and not used again ---------------------------------------------------------------------
+
+
+def bound_while_emptied(machine: Machine, program: Program) -> Iterator[Slip]:
+    """Locals with device memory that nothing reads any more, while the cache is emptied and more work follows."""
+    if program.called.isdisjoint(EMPTIES):
+        return
+    frames = _frames(machine)
+    for place in program.places:
+        if place.facts.name == "<module>":
+            continue  # what is there stays for whoever looks at it
+        frame = frames.get(id(place.facts))
+        models = {} if frame is None else {**frame.vars, **_dropped(machine, frame)}
+        for block, around in _bodies(place.facts.body):
+            for index, statement in enumerate(block):
+                site = _emptied_in(program, statement)
+                if site is None or not _works(program, block[index + 1 :], around):
+                    continue
+                names = list(_idle(program, place, frame, models, statement, block if around else place.facts.body))
+                if names:
+                    yield Slip(site, ", ".join(names[:3]), _made(place, names[0], statement), 2, "bound")
+                    break
+            else:
+                continue
+            break
+
+
+def _made(place: Place, name: str, before: Stmt) -> Site:
+    """Where a name is bound, at last."""
+    found = -1
+    for statement in statements(place.facts.body):
+        if statement[1] < before[1] and (m.NAME, name) in targets(statement):
+            found = statement[1]
+    return found
+
+
+def _frames(machine: Machine) -> dict[int, Frame]:
+    """The activations in which a cache is emptied, and those that called them, by their functions."""
+    found: dict[int, Frame] = {}
+    for note in machine.plain:
+        if note.kind == "emptied":
+            frame: Frame | None = note.frame
+            while frame is not None:
+                found.setdefault(id(frame.facts), frame)
+                frame = frame.caller
+    return found
+
+
+def _dropped(machine: Machine, frame: Frame) -> Vars:
+    """The models that variables of an activation have let go of: what they computed may still be there."""
+    return dict(note.detail for note in machine.plain if note.kind == "dropped" and note.frame is frame)
+
+
+def _bodies(block: Block, looped: bool = False) -> Iterator[tuple[Block, bool]]:
+    """Every suite of a function, with whether it belongs to a loop."""
+    yield block, looped
+    for statement in block:
+        for inner in blocks(statement):
+            yield from _bodies(inner, looped or statement[0] in (m.FOR, m.WHILE))
+
+
+def _emptied_in(program: Program, statement: Stmt) -> Site | None:
+    """Where a statement empties a cache: by a call of its own, or under `if torch.cuda.is_available():`."""
+    if statement[0] == m.IF and not statement[4] and "is_available" in str(statement[2]):
+        return next((site for one in statement[3] if (site := _emptied_in(program, one)) is not None), None)
+    if statement[0] != m.EXPR:
+        return None
+    return next((call[1] for call in calls_of(statement) if empties(program, call)), None)
+
+
+def _works(program: Program, following: Sequence[Stmt], looped: bool) -> bool:
+    """Whether more is computed afterwards: a model is run, or a function of the file that does as much."""
+    return any(is_work(program, call) for one in statements(tuple(following)) for call in calls_of(one))
+
+
+def is_work(program: Program, call: Expr) -> bool:
+    name = last_name(call[2])
+    if not name or name in _LIGHT or name in program.emptying or name.startswith(_SAYS):
+        return False
+    if name in program.by_name:
+        return True
+    own = call[2][0] == m.NAME or (call[2][0] == m.ATTR and call[2][1] == (m.NAME, "self"))
+    return own and bool(call[3]) and not name[:1].isupper()
+
+
+def _idle(
+    program: Program, place: Place, frame: Frame | None, models: Vars, emptied: Stmt, around: Block
+) -> Iterator[str]:
+    """The names with device memory that are bound before, and neither read nor let go of after."""
+    facts = place.facts
+    params = {param.name for param in facts.params}
+    inside = {name for index in facts.inner for name in names_of(program.facts.functions[index])}
+    bound: dict[str, Stmt] = {}
+    for statement in statements(around):
+        if statement[1] >= emptied[1]:
+            break
+        for target in targets(statement):
+            if target[0] == m.NAME and statement[0] == m.ASSIGN:
+                bound[target[1]] = statement
+            elif target[0] == m.NAME and statement[0] != m.AUGMENT:
+                bound.pop(target[1], None)
+    for name, statement in bound.items():
+        if name in params or name in inside or name.startswith("_") or _used(facts.body, name, statement, emptied):
+            continue
+        if _on_device(program, frame, models, statement[3]):
+            yield name
+
+
+def _used(body: Block, name: str, bound: Stmt, emptied: Stmt) -> bool:
+    """Whether a name is read, deleted or bound again after the cache is emptied, or in a round before it is bound."""
+    for statement in statements(body):
+        mentions = any(part == (m.NAME, name) for head in heads(statement) for part in nodes(head))
+        if mentions and statement is not bound and not bound[1] < statement[1] < emptied[1]:
+            return True
+        if mentions and statement[0] in (m.DELETE, m.GLOBAL, m.NONLOCAL):
+            return True
+        if mentions and statement[0] == m.RETURN:
+            return True
+    return False
+
+
+def names_of(facts: FunctionFacts) -> set[str]:
+    return {
+        part[1]
+        for statement in statements(facts.body)
+        for head in heads(statement)
+        for part in nodes(head)
+        if part[0] == m.NAME
+    }
+
+
+def _on_device(program: Program, frame: Frame | None, models: Vars, value: Expr) -> bool:
+    """Whether a value is device memory as far as one can see: what a model computed, an array of CuPy."""
+    if value[0] != m.CALL:
+        return False
+    called = last_name(value[2])
+    if called in _TO_HOST or (called == "to" and (m.CONST, "cpu") in value[3]):
+        return False
+    if program.dotted(value[2]).startswith("cupy.") and "pool" not in called.lower():
+        return True
+    inner = value
+    while inner[2][0] == m.ATTR and inner[2][1][0] == m.CALL:
+        inner = inner[2][1]  # `model(x).softmax(-1)`
+    return frame is not None and any(
+        type(atom) is Obj and atom.kind == "module" and atom.weight > 1 and has_parameters(atom)
+        for atom in _callee(frame, models, inner[2])
+    )
+
+
+def _callee(frame: Frame, models: Vars, expr: Expr) -> Value:
+    if expr[0] == m.NAME:
+        return models.get(expr[1], UNKNOWN)
+    if expr[0] == m.ATTR and expr[1] == (m.NAME, "self") and type(frame.receiver) is Obj:
+        return frame.receiver.fields.get(expr[2], UNKNOWN)
+    return UNKNOWN

@@ -1,0 +1,116 @@
+"""Whether a value of which nothing is known, and that a data set's method keeps, is an item of the data set."""
+
+from __future__ import annotations
+
+from ..facts import model as m
+from ..facts.model import Expr, FunctionFacts, Site
+from ..facts.program import Block, statements, targets
+from ..facts.walk import calls_of, last_name, nodes
+from ..interpreter.hints import value_of_hint
+from ..interpreter.machine import Machine
+from ..interpreter.values import Obj, is_light
+
+_LIGHT_WORDS = frozenset(
+    "size sizes length lengths len lens offset offsets count counts index indices idx shape shapes num".split()
+)
+_LIGHT_PARTS = ("size", "shape", "dtype", "ndim", "name", "stem", "suffix", "length", "width", "height")
+
+
+def is_item(machine: Machine, facts: FunctionFacts, site: Site, container: str) -> bool:
+    """Whether the function that keeps a value hands the same value out, as it does with what it has loaded.
+
+    A size, an offset or a word of a vocabulary is kept, too, and what is handed out is made with its help.
+    """
+    value = _stored(facts.body, site)
+    if value is None or (value[0] == m.ATTR and (value[2] in _LIGHT_PARTS or value[2].startswith("st_"))):
+        return False
+    if value[0] == m.CALL and "iter" in last_name(value[2]):
+        return False  # what goes through a source again, in the place of what has come to its end
+    if not _LIGHT_WORDS.isdisjoint(container.lower().split("_")) or _is_whole_number(facts.body, value):
+        return False
+    if _says_light(machine, facts.returns) or _is_table_of_numbers(machine, container):
+        return False
+    given = ({value[1]} if value[0] == m.NAME else set[str]()) | _aliases(facts.body, site)
+    for _ in range(2):
+        for statement in statements(facts.body):
+            if statement[0] == m.ASSIGN and _reads(statement[3], given, container):
+                given |= {target[1] for target in targets(statement) if target[0] == m.NAME}
+    return any(
+        _reads(expr, given, container)
+        for statement in statements(facts.body)
+        for expr in statement[2:3]
+        if expr is not None and (statement[0] == m.RETURN or (statement[0] == m.EXPR and expr[0] == m.YIELD))
+    )
+
+
+def _aliases(body: Block, site: Site) -> set[str]:
+    """The local name of the container that the statement, or the call, at a site adds to."""
+    for statement in statements(body):
+        if statement[1] <= site < statement[1] + 256:
+            places = [target[1] for target in targets(statement) if target[0] == m.ITEM]
+            places += [call[2][1] for call in calls_of(statement) if call[1] == site and call[2][0] == m.ATTR]
+            return {place[1] for place in places if place[0] == m.NAME}
+    return set()
+
+
+def _stored(body: Block, site: Site) -> Expr | None:
+    """What the statement, or the call, at a site puts away."""
+    for statement in statements(body):
+        if statement[1] == site and statement[0] == m.ASSIGN:
+            return statement[3]  # type: ignore[no-any-return]
+        if statement[1] <= site < statement[1] + 256:
+            for expr in statement[2:]:
+                for part in nodes(expr) if type(expr) is tuple else ():
+                    if part[0] == m.CALL and len(part) == 5 and part[1] == site and part[3]:
+                        return part[3][-1]  # type: ignore[no-any-return]
+    return None
+
+
+def _is_whole_number(body: Block, value: Expr) -> bool:
+    """Whether a name is bound to a quotient: `length = 1 + length // stride`."""
+    return value[0] == m.NAME and any(
+        part[0] == m.ARITH and part[1] == "FloorDivide"
+        for statement in statements(body)
+        if statement[0] == m.ASSIGN and value in targets(statement)
+        for part in nodes(statement[3])
+    )
+
+
+def _says_light(machine: Machine, hint: Expr | None) -> bool:
+    return hint is not None and is_light(value_of_hint(machine, machine.module_frame, hint))
+
+
+def _is_table_of_numbers(machine: Machine, name: str) -> bool:
+    """`self.sizes: dict[str, int] = {}`"""
+    for function in machine.facts.functions:
+        for statement in statements(function.body):
+            if statement[0] == m.ANNOTATE and last_name(statement[2]) == name:
+                for atom in value_of_hint(machine, machine.module_frame, statement[3], 3):
+                    if type(atom) is Obj and is_light(atom.fields.get("*", ())):
+                        return True
+    return False
+
+
+def _reads(expr: Expr, names: set[str], container: str) -> bool:
+    """Whether one of the names, or the container, goes into a value: not as a key of something, nor counted."""
+    if expr[0] == m.NAME:
+        return expr[1] in names
+    if expr[0] == m.ATTR:
+        return expr[2] == container or _reads(expr[1], names, container)
+    if expr[0] == m.ITEM:
+        return _reads(expr[1], names, container)
+    if expr[0] == m.CALL and len(expr) == 5 and expr[2] == (m.NAME, "len"):
+        return False
+    return any(_reads(part, names, container) for part in _parts(expr))
+
+
+def _parts(expr: Expr) -> list[Expr]:
+    found: list[Expr] = []
+    stack = [part for part in expr[1:] if type(part) is tuple]
+    while stack:
+        part = stack.pop()
+        if part and type(part[0]) is int:
+            found.append(part)
+        else:
+            stack.extend(inner for inner in part if type(inner) is tuple)
+    return found

@@ -1,0 +1,353 @@
+"""What workers and threads keep: the stores that `contexts.py` noted, joined with their holders and resets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ..facts import model as m
+from ..facts.model import CALLS_PER_STATEMENT, FunctionFacts, Site
+from ..facts.program import Program, statements, targets
+from ..facts.walk import calls, heads, last_name, loops, nodes
+from ..interpreter.contexts import Context, Kept, is_module_level, root
+from ..interpreter.events import Plain
+from ..interpreter.machine import Frame, Machine
+from ..interpreter.values import Bound, Class, Const, Function, Obj, constant
+from ..lexical.draining import BUILDERS, drained
+from .budgets import unasked_limit, within_budget
+from .items import is_item
+from .memo import made_once
+from .places import Holder, describe, last_part
+from .undrained import method_not_called
+
+_CLOSES = ("close", "clear", "pop", "popleft", "pop_all", "aclose", "remove")
+
+
+class WorkerRetention(NamedTuple):
+    """A heavy value that stays in a worker process."""
+
+    site: Site
+    holder: Holder
+    process_wide: bool  # in a global or class attribute, as opposed to an object that the worker has a copy of
+    growing: bool
+    what: str
+    weight: int
+    guarded: bool
+    function: str
+    context: Context
+    related: tuple[tuple[Site, str], ...]
+    limit: str = ""  # of a container that all workers share: the attribute that should limit it, which nobody asks
+
+
+def kept_by_workers(machine: Machine) -> Iterator[WorkerRetention]:
+    """Everything noted in worker processes that stays there, each store once, the best evidence first."""
+    best: dict[Site, WorkerRetention] = {}
+    for note in machine.plain:
+        if note.kind != "worker-store":
+            continue
+        made = _retention(machine, note, note.detail)
+        if made is None:
+            continue
+        known = best.get(made.site)
+        if known is None or (made.growing, made.weight) > (known.growing, known.weight):
+            best[made.site] = made
+    yield from best.values()
+
+
+def _retention(machine: Machine, note: Plain, kept: Kept) -> WorkerRetention | None:
+    holder = describe(kept.owner, kept.key, machine)
+    if kept.what == "item" and not is_item(machine, note.frame.facts, note.site, last_part(holder.text)):
+        return None
+    top = root(kept.owner)
+    wide = is_module_level(top)
+    if holder.kind == "local" and isinstance(top, Frame) and not _in_task(top, note.frame, kept.context.site):
+        holder = holder._replace(kind="closure")  # of what the worker was given: it has a copy for as long as it lives
+    if holder.kind == "local" and _during_the_pass(note, kept):
+        holder = holder._replace(kind="generator")
+    if holder.kind not in ("attribute", "global", "class", "closure", "generator"):
+        return None
+    if isinstance(kept.owner, Obj) and kept.owner.kind == "tuple":
+        return None
+    grows = (
+        _grows(kept)
+        and (holder.kind == "generator" or not emptied(machine, kept.owner, kept.key, note.site))
+        and not measured(note.frame, holder.text)
+        and not within_budget(note.frame.facts)
+    )
+    if not grows and (kept.how != "set" or not isinstance(kept.owner, Frame) or holder.kind == "closure"):
+        return None
+    if grows and isinstance(kept.owner, Obj) and kept.owner.bounded:
+        return None
+    limit = ""
+    if isinstance(kept.owner, Obj) and "$shared" in kept.owner.fields:  # held once, as intended
+        limit = unasked_limit(note.frame) if kept.context.kind == "loader" else ""
+        if not limit:
+            return None
+    trail = [note.site, *reversed(note.trail), kept.context.site]
+    anchor = next((site for site in trail if machine.is_home(site)), None)
+    if anchor is None:
+        return None  # the affair of the file that starts the worker
+    related = tuple((site, "called from here") for site in reversed(note.trail) if site != anchor)
+    started = (kept.context.site, "the workers start here")
+    if anchor != note.site:
+        related = ((note.site, "stored here"), *related)
+    return WorkerRetention(
+        anchor,
+        holder,
+        wide,
+        grows,
+        kept.what,
+        1 if kept.what == "handle" and _one_a_file(note.frame.facts, note.site) else kept.weight,
+        bool(kept.conditions),
+        note.frame.name,
+        kept.context,
+        (started, *related) if started[0] != anchor and started[0] not in note.trail else related,
+        limit,
+    )
+
+
+def _in_task(place: Frame, running: Frame, started: Site) -> bool:
+    """Whether a frame is one of a worker's task, as opposed to one in which the task's function was defined."""
+    current: Frame | None = running
+    while current is not None:
+        if current is place:
+            return True
+        current = None if current.call_site == started else current.caller
+    return False
+
+
+def _during_the_pass(note: Plain, kept: Kept) -> bool:
+    """Whether a generator opens one file after another, hands out what is in each, and closes none before the end."""
+    facts = note.frame.facts
+    if kept.what != "handle" or not facts.generator:
+        return False
+    for _, inside in loops(facts.body):
+        if any(one[1] <= note.site < one[1] + CALLS_PER_STATEMENT for one in inside):
+            every = [node for one in inside for head in heads(one) for node in nodes(head)]
+            closes = any(node[0] == m.CALL and last_name(node[2]) in _CLOSES for node in every)
+            return not closes and any(node[0] in (m.YIELD, m.YIELD_FROM) for node in every)
+    return False
+
+
+def _one_a_file(facts: FunctionFacts, site: Site) -> bool:
+    """`self.files[path] = open(path)`: as many handles as there are paths, which somebody has listed."""
+    keys = {
+        target[2]
+        for statement in statements(facts.body)
+        if statement[1] == site
+        for target in targets(statement)
+        if target[0] == m.ITEM and target[2][0] == m.NAME
+    }
+    return any(call[3] and call[3][0] in keys for call in calls(facts.body))
+
+
+def _grows(kept: Kept) -> bool:
+    """Whether each task or item adds to the place."""
+    if kept.how not in ("grow", "keyed") or kept.key != "*" or kept.context.recycled:
+        return False
+    birth = kept.owner.birth if isinstance(kept.owner, Obj) else ()
+    return any(loop.kind in ("loop", "call") and loop not in birth for loop in kept.loops)
+
+
+def emptied(machine: Machine, owner: Obj | Frame, key: str, but: Site = -1) -> bool:
+    """Whether anything ever empties or replaces a place, or a container that it is in; the store at `but` does not."""
+    places: list[tuple[Obj | Frame, str]] = []
+    current: Obj | Frame = owner
+    for _ in range(5):
+        places.append((current, key))
+        if isinstance(current, Frame):
+            break
+        places.append((current, "*"))
+        if current.home is None:
+            break
+        current, key = current.home
+    setups = _setups(machine)
+    return any(
+        reset.frame.name not in BUILDERS
+        and (id(reset.frame.facts) not in setups or reset.loops != reset.frame.loops)
+        and reset.site != but
+        and any(reset.owner is one and reset.key in (name, "*") for one, name in places)
+        for reset in machine.resets
+    )
+
+
+def _setups(machine: Machine) -> set[int]:
+    """The functions, by identity of their facts, that each worker of a pool runs once, before its first task."""
+    return {
+        id(function.facts)
+        for note in machine.plain
+        if note.kind == "worker" and note.detail[0].initial
+        for atom in note.detail[1]
+        if type(function := atom.function if type(atom) is Bound else atom) is Function
+    }
+
+
+def measured(frame: Frame, holder: str) -> bool:
+    """Whether a test asks how long the container is, in the function that fills it or in one that calls it."""
+    last = last_part(holder)
+    current: Frame | None = frame
+    while current is not None:
+        if _asks_length(current.facts, last):
+            return True
+        current = current.caller
+    return False
+
+
+def _asks_length(facts: FunctionFacts, name: str) -> bool:
+    for statement in statements(facts.body):
+        if statement[0] not in (m.IF, m.WHILE):
+            continue
+        for expr in nodes(statement[2]):
+            if expr[0] != m.CALL or expr[2] != (m.NAME, "len") or not expr[3]:
+                continue
+            if expr[3][0][-1] == name or expr[3][0] == (m.NAME, "self"):
+                return True
+    return False
+
+
+class KeptWorker(NamedTuple):
+    """A thread, process, pool, loader or future that goes into a container which is never emptied."""
+
+    site: Site  # in the home file: where it is added, or the call that leads there
+    holder: Holder
+    item: Obj
+    repeated: bool  # in a loop that is seen, not just in a method that may be called again
+    program: Program  # the file of the container
+    added: Site
+    method: str = ""  # of the object, that would empty it, and is not called
+
+
+def kept_in_containers(machine: Machine, program: Program) -> Iterator[KeptWorker]:
+    """Workers and futures that pile up in an attribute or global, each place once."""
+    seen: set[Site] = set()
+    for note in machine.plain:
+        anchor = next((site for site in (note.site, *reversed(note.trail)) if machine.is_home(site)), None)
+        if note.kind != "worker-kept" or anchor is None or anchor in seen:
+            continue
+        container, item = note.detail
+        unit = note.frame.unit
+        keeping = program if unit.facts is program.facts else Program(unit.facts)
+        holder = describe(container, "*", machine)
+        if holder.kind not in ("attribute", "global", "class"):
+            continue
+        loops = [loop for loop in note.loops if loop.kind in ("loop", "call") and loop not in container.birth]
+        if not loops or container.bounded or note.frame.name in BUILDERS:
+            continue
+        last = last_part(holder.text)
+        if measured(note.frame, holder.text):
+            continue
+        method = ""
+        if emptied(machine, container, "*") or drained(keeping, last):
+            looped = item.kind == "future" and any(loop.kind == "loop" for loop in loops)
+            method = method_not_called(machine, program, note, container, last) if looped else ""
+            if not method:
+                continue
+        if made_once(note.frame):
+            continue  # and used again
+        repeated = any(loop.kind == "loop" for loop in loops)
+        if not repeated and constant(item.fields.get("$persistent", (Const(True),))) is not True:
+            continue  # workers that may end with each pass
+        seen.add(anchor)
+        yield KeptWorker(anchor, holder, item, repeated, keeping, note.site, method)
+
+
+class ThreadRetention(NamedTuple):
+    """A heavy result that a thread's object keeps, while the object itself is kept."""
+
+    site: Site
+    holder: Holder
+    attribute: str
+    cls: str
+    what: str
+    weight: int
+    stored: Site
+
+
+def kept_by_threads(machine: Machine, program: Program) -> Iterator[ThreadRetention]:
+    """Thread objects with a result on them, in a container that is never emptied."""
+    piled = list(kept_in_containers(machine, program))
+    done: set[Site] = set()
+    for note in machine.plain:
+        if note.kind != "thread-store":
+            continue
+        kept: Kept = note.detail
+        owner = kept.owner
+        for _ in range(2):  # a list on the object counts as the object's
+            if isinstance(owner, Obj) and owner.kind != "instance" and owner.home is not None:
+                owner = owner.home[0]
+        if not isinstance(owner, Obj) or kept.what not in ("tensor", "array") or not isinstance(owner.cls, Class):
+            continue
+        inside = kept.owner.home if isinstance(kept.owner, Obj) else None
+        name = kept.key if kept.owner is owner or inside is None else inside[1]
+        if emptied(machine, kept.owner, kept.key, note.site):
+            continue
+        for one in piled:
+            if one.item is owner and one.site not in done:
+                done.add(one.site)
+                yield ThreadRetention(
+                    one.site, one.holder, name, owner.cls.facts.name, kept.what, kept.weight, note.site
+                )
+
+
+class EndlessWorker(NamedTuple):
+    """A thread whose function never returns, started repeatedly."""
+
+    site: Site
+    function: str
+    owner: str  # the class whose method it runs
+    weight: int
+
+
+_ONCE = frozenset(
+    """__init__ __enter__ start run setup main launch begin connect open serve listen initialize init start_workers
+    start_threads <module>""".split()
+)
+
+
+_PER_CALL = frozenset("__call__ handle process predict infer submit on forward step generate request".split())
+
+
+def endless_workers(machine: Machine) -> Iterator[EndlessWorker]:
+    """Threads and executor tasks that run `while True` without a way out, started in a loop or per call."""
+    seen: set[Site] = set()
+    for note in machine.plain:
+        if note.kind != "thread-start" or note.site in seen:
+            continue
+        target, conditions = note.detail
+        for atom in target:
+            function = atom.function if type(atom) is Bound else atom
+            if type(function) is not Function or not _never_returns(function.facts):
+                continue
+            receiver = atom.receiver if type(atom) is Bound else None
+            loops = [loop for loop in note.loops if loop.kind in ("loop", "call")]
+            born = receiver.birth if isinstance(receiver, Obj) else ()
+            again = [loop for loop in loops if loop.kind == "loop" and (note.frame.name != "__init__" or loop in born)]
+            fixed = _bounded_range(note.frame)
+            if again and not fixed:
+                weight = 3
+            elif loops and not conditions and note.frame.name not in _ONCE and not fixed:
+                weight = 2 if note.frame.name.split("_")[0] in _PER_CALL or note.frame.name in _PER_CALL else 1
+            else:
+                continue
+            seen.add(note.site)
+            owner = receiver.cls.facts.name if isinstance(receiver, Obj) and isinstance(receiver.cls, Class) else ""
+            yield EndlessWorker(note.site, function.facts.name, owner, weight)
+
+
+def _bounded_range(frame: Frame) -> bool:
+    """Whether the threads are started in a `for ... in range(...)` of their function: a pool of workers."""
+    return any(
+        statement[0] == m.FOR and statement[3][0] == m.CALL and statement[3][2] == (m.NAME, "range")
+        and any(last_name(call[2]) in ("Thread", "submit", "start") for call in calls(statement[4]))
+        for statement in statements(frame.facts.body)
+    )  # fmt: skip
+
+
+def _never_returns(facts: FunctionFacts) -> bool:
+    for statement in statements(facts.body):
+        if statement[0] == m.WHILE and statement[2] in ((m.CONST, True), (m.CONST, 1)):
+            inside = list(statements(statement[3]))
+            leaves = any(one[0] in (m.RETURN, m.RAISE) or (one[0] == m.JUMP and one[2]) for one in inside)
+            if not leaves:
+                return True
+    return False

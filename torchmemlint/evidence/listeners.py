@@ -1,0 +1,169 @@
+"""Objects that subscribe their own methods to something that outlives them, and that it keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..facts import model as m
+from ..facts.knowledge import CLOSERS
+from ..facts.program import statements
+from ..interpreter.contexts import is_module_level, root
+from ..interpreter.holders import captured, heavy_objects, made_in
+from ..interpreter.values import FEW, SCALAR, Bound, Class, Function, Obj, Partial, Value
+from .places import describe, last_part
+from .unreleased import is_asked, methods_of, methods_that
+
+if TYPE_CHECKING:
+    from ..facts.model import Site
+    from ..facts.program import Program
+    from ..facts.releases import Releases
+    from ..interpreter.events import Plain
+    from ..interpreter.machine import Frame, Machine
+
+
+class Listening(NamedTuple):
+    """What a list of listeners keeps."""
+
+    site: Site
+    what: str  # in words
+    registry: str
+    store: Site
+
+
+def kept_as_listeners(machine: Machine, releases: Releases, program: Program) -> Iterator[Listening]:
+    """Objects with tensors or models of their own, made and done with in a loop, that a listener's list which was
+    there before has by their methods; and functions that keep what their maker had at hand."""
+    said: set[Site] = set()
+    for note in machine.plain:
+        if note.kind != "listener":
+            continue
+        owner, key, value = note.detail
+        site = next((one for one in (note.site, *reversed(note.trail)) if machine.is_home(one)), None)
+        if site is not None and site not in said and not machine.is_home(note.site):
+            what = _carried(machine, note, value)
+            if what and is_module_level(root(owner)) and not _may_be_forgotten(machine, releases, program, note, site):
+                said.add(site)
+                yield Listening(site, what, describe(owner, key, machine).text, note.site)
+        for obj in _subscribers(value):
+            site = _own_line(machine, obj, note)
+            if site is None or site in said or not isinstance(obj.cls, Class) or not _outlived(obj, owner):
+                continue
+            if not _is_done_with(machine, obj) or not _is_heavy(machine, obj):
+                continue
+            if _is_taken_out(machine, owner, obj) or _may_be_taken_out(machine, releases, owner, key, obj):
+                continue
+            said.add(site)
+            yield Listening(
+                site, f"this {obj.cls.facts.name} by its method", describe(owner, key, machine).text, note.site
+            )
+
+
+def _subscribers(value: Value) -> Iterator[Obj]:
+    """The objects whose methods, or inner functions of these, a value has."""
+    for atom in value:
+        if type(atom) is Partial:
+            yield from _subscribers(atom.callee)
+        obj = atom.receiver if type(atom) is Bound else atom.frame.receiver if type(atom) is Function else None
+        if type(obj) is not Obj or obj.kind != "instance":
+            continue
+        if type(atom) is Bound or any(obj in part for _, part in captured(atom)):
+            yield obj
+
+
+def _carried(machine: Machine, note: Plain, value: Value) -> str:
+    """What a function that is not a method of an object keeps, of what was made in this round of a loop."""
+    if not any(loop.kind == "loop" for loop in note.loops):
+        return ""
+    tensors, models = False, False
+    for atom in value:
+        parts: list[Value] = []
+        if type(atom) is Partial:
+            parts = [*atom.args, *(part for _, part in atom.kwargs)]
+        elif type(atom) is Function and atom.facts.owner < 0 and atom.frame.receiver is None:
+            parts = [part for _, part in captured(atom)]
+        elif type(atom) is Bound and type(atom.receiver) is Obj and atom.receiver.kind == "module":
+            parts = [(atom.receiver,)]
+        for part in parts:
+            models = models or any(made_in(obj, note.loops) for obj in heavy_objects(part))
+            tensors = tensors or any(t.weight > 1 and t.size not in (SCALAR, FEW) for t in machine.reach(part))
+    return "a model by this function" if models else "a tensor by this function" if tensors else ""
+
+
+def _may_be_forgotten(machine: Machine, releases: Releases, program: Program, note: Plain, site: Site) -> bool:
+    """Whether something empties the list, takes listeners out of it where the file says so, or the call that puts one
+    there gives something back that may."""
+    owner, key, _ = note.detail
+    if any(type(reset.owner) is Obj and reset.owner is owner for reset in machine.resets):
+        return True
+    removing = releases.of(last_part(describe(owner, key, machine).text))
+    if not removing.isdisjoint(program.called):
+        return True
+    alone = {one[2][1] for place in program.places for one in statements(place.facts.body) if one[0] == m.EXPR}
+    return site not in alone
+
+
+def _own_line(machine: Machine, obj: Obj, note: Plain) -> Site | None:
+    """Where a method of the object subscribes, in the home file; None if somebody else does it."""
+    frame: Frame | None = note.frame
+    site = note.site
+    while frame is not None:
+        if frame.receiver is obj:
+            return site if machine.is_home(site) else None
+        site, frame = frame.call_site, frame.caller
+    return None
+
+
+def _outlived(obj: Obj, owner: Any) -> bool:
+    """Whether what keeps the listeners belongs to the process, and the object to a round of a loop."""
+    return is_module_level(root(owner)) and any(loop.kind == "loop" for loop in obj.birth)
+
+
+def _is_done_with(machine: Machine, obj: Obj) -> bool:
+    """Whether it is closed, or has trained something, in the round in which it was made, or nobody but a variable has
+    it: the next round makes another one."""
+    if obj not in machine.given_away and (obj.home is None or not isinstance(obj.home[0], Obj)):
+        return True
+    return not CLOSERS.isdisjoint(machine.asked.get(obj, ())) or any(loop.backward for loop in obj.birth)
+
+
+def _is_heavy(machine: Machine, obj: Obj) -> bool:
+    """Whether it has tensors, or models and optimizers that were made with it."""
+    if any(tensor.weight > 1 and tensor.size not in (SCALAR, FEW) for tensor in machine.reach((obj,))):
+        return True
+    return any(made_in(part, obj.birth) for part in heavy_objects((obj,)))
+
+
+def _is_taken_out(machine: Machine, owner: Any, obj: Obj) -> bool:
+    """Whether something empties the list, or takes this object's methods, or one cannot tell what, out of it."""
+    places = [owner]
+    while type(places[-1]) is Obj and places[-1].home is not None and len(places) < 6:
+        places.append(places[-1].home[0])
+    return any(
+        reset.owner in places and reset.frame.name != "__init__" and (not reset.item or obj in _subscribers(reset.item))
+        for reset in machine.resets
+        if type(reset.owner) is Obj
+    )
+
+
+def _may_be_taken_out(machine: Machine, releases: Releases, owner: Any, key: str, obj: Obj) -> bool:
+    """Whether the object has a method that unsubscribes it, which somebody may call."""
+    assert isinstance(obj.cls, Class)
+    name = last_part(describe(owner, key, machine).text)
+    removing = releases.of(name)
+    listening = {
+        id(facts)
+        for note in machine.plain
+        if note.kind == "listener"
+        for one in _subscribers(note.detail[2])
+        if isinstance(one.cls, Class)
+        for facts in methods_of(one.cls).values()
+    }
+    removing |= {  # what a subscription offers
+        function.name
+        for unit in machine.units.values()
+        for function in unit.facts.functions
+        if not removing.isdisjoint(function.calls) and function.owner >= 0 and id(function) not in listening
+    }
+    methods = frozenset(method for one in removing for method in methods_that(obj.cls, one))
+    return bool(methods) and is_asked(machine, obj, methods)

@@ -1,0 +1,60 @@
+"""What is made once for each key and used again: the function asks first whether it is there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..facts import model as m
+from ..facts.model import Expr
+from ..facts.program import statements, targets, text
+from ..facts.walk import heads, nodes
+from ..interpreter.arguments import argument
+from ..interpreter.machine import Frame
+
+_COUNTERS = ("range", "count", "enumerate")
+
+
+def made_once(frame: Frame) -> bool:
+    """Whether a function on the way asks first, `if key not in self.made`, and fills what it asks of; for keys that
+    a loop counts, each one is new."""
+    current: Frame | None = frame
+    while current is not None:
+        asked: dict[str, Expr | None] = {}
+        filled: set[str] = set()
+        for statement in statements(current.facts.body):
+            for expr in heads(statement):
+                asked.update(question for part in nodes(expr) for question in _asks(part))
+            filled |= {text(target[1] if target[0] == m.ITEM else target) for target in targets(statement)}
+        for holder, key in asked.items():
+            stays = "." in holder or holder.isupper()
+            if stays and holder in filled and (key is None or not is_counted(current, key)):
+                return True
+        current = current.caller
+    return False
+
+
+def _asks(test: Expr) -> Iterator[tuple[str, Expr | None]]:
+    """The place that a test asks for a key, and the key; or whether it is set."""
+    if test[0] == m.COMPARE and test[1] in ("In", "NotIn"):
+        yield text(test[3]), test[2]
+    elif test[0] == m.COMPARE and test[3] == (m.CONST, None):
+        yield text(test[2]), None
+    elif test[0] == m.NOT:
+        yield text(test[1]), None
+    elif test[0] == m.CALL and len(test) == 5 and test[2][0] == m.ATTR and test[2][2] == "get" and test[3]:
+        yield text(test[2][1]), test[3][0]
+
+
+def is_counted(frame: Frame, key: Expr) -> bool:
+    """Whether a key is the number of a round, here or where it is handed over."""
+    current: Frame | None = frame
+    while current is not None and key[0] == m.NAME:
+        for statement in statements(current.facts.body):
+            if statement[0] == m.FOR and any(key == part for part in nodes(statement[2])):
+                over = statement[3]
+                return bool(over[0] == m.CALL and over[2][-1] in _COUNTERS)
+        given = argument(current, key[1])
+        if given is None or current.caller is None:
+            return False
+        current, key = current.caller, given
+    return False

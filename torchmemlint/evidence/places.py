@@ -1,0 +1,80 @@
+"""Who keeps a value, in the words of the source: `losses`, `self.history`."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..interpreter.machine import Frame, Machine
+from ..interpreter.values import ANY_NAME, CONTAINERS, Class, Obj
+
+
+class Holder(NamedTuple):
+    """Who keeps a value. `kind`: local, attribute, global, class, closure, default."""
+
+    kind: str
+    text: str  # as the source names it: `losses`, `self.history`
+    owner: str  # the class or function it belongs to
+    container: bool
+
+
+_DEEPEST = 20  # an object may be put into what it holds
+
+
+def describe_object(obj: Obj, depth: int = 0) -> str:
+    """A name for an object, as the source has it."""
+    text = ""
+    if obj.home is not None and depth < _DEEPEST:
+        owner, key = obj.home
+        if isinstance(owner, Obj):
+            text = f"self.{key}" if key[:1].isalpha() or key[:1] == "_" else describe_object(owner, depth + 1)
+        else:
+            text = key
+    if text:
+        return text
+    if isinstance(obj.cls, Class):
+        return obj.cls.facts.name
+    return (obj.cls or obj.kind).rsplit(".", 1)[-1] if obj.cls != "?" else "the module"
+
+
+def describe(owner: Obj | Frame, key: str, machine: Machine, depth: int = 0) -> Holder:
+    """Who a place belongs to, in words."""
+    if isinstance(owner, Frame):
+        if owner is owner.unit.frame:
+            named = key if owner is machine.module_frame else f"{owner.unit.name}.{key}"
+            return Holder("global", named, "the module", False)
+        if owner.function is None:
+            return Holder("class", f"{owner.name}.{key}", owner.name, False)
+        return Holder("local", key, owner.name, False)
+    if owner.kind == "attributes" and owner.home is not None:  # of a function
+        outer = describe(*owner.home, machine, depth + 1)
+        return outer._replace(text=f"{outer.text}.{key}")
+    container = owner.kind in (*CONTAINERS, "queue", "generator")
+    if owner.kind == "defaults":
+        return Holder("default", key, str(owner.cls), False)
+    if not container:
+        cls = owner.cls.facts.name if isinstance(owner.cls, Class) else ""
+        key = "<name>" if key == ANY_NAME else key
+        named = key if key[:1].isalpha() or key[:1] in "_<" else describe_object(owner)
+        return Holder("attribute", f"self.{named}" if cls else named, cls, False)
+    part = key if key.startswith("[") and not key[1:-1].isdigit() else ""
+    if owner.home is None or depth >= _DEEPEST:
+        return Holder("local", "a container", "", True)
+    outer = describe(*owner.home, machine, depth + 1)
+    return Holder(outer.kind, outer.text + part, outer.owner, True)
+
+
+def in_test(frame: Frame) -> bool:
+    """Whether this is a test of unittest or pytest [docs of pytest: conventions for test discovery]."""
+    receiver, file = frame.receiver, frame.unit.name
+    if frame.name.startswith(("test_", "_test")) and (file.startswith("test_") or file.endswith("_test")):
+        return True
+    if not isinstance(receiver, Obj) or not isinstance(receiver.cls, Class) or "Test" not in receiver.cls.facts.name:
+        return False
+    return (
+        (frame.name.startswith("test") and frame.name != "test") or file.startswith("test_") or file.endswith("_test")
+    )
+
+
+def last_part(holder: str) -> str:
+    """`files` of `self.files[key]`."""
+    return holder.split("[", 1)[0].rsplit(".", 1)[-1]

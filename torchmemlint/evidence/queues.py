@@ -1,0 +1,125 @@
+"""Queues between threads or processes that take tensors without a limit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from ..facts import model as m
+from ..facts.model import CALLS_PER_STATEMENT, Expr, Site, Stmt
+from ..facts.walk import blocks, calls, calls_of, last_name, loops
+from ..facts.walk import statements as with_tests
+from ..interpreter.contexts import Kept
+from ..interpreter.events import Loops, Trail
+from ..interpreter.machine import Frame, Machine
+from ..interpreter.values import SCALAR, Class, Function, Obj
+from .places import describe
+
+_HOLDS_BACK = ("acquire", "join", "wait", "result", "recv")
+_ASKS = ("get", "qsize", "full")  # of a queue, without arguments: `torch.full` has some
+
+
+class Put(NamedTuple):
+    site: Site  # in the home file: of the put, or of the call that leads to it
+    name: str
+    made: Site
+    weight: int
+    put: Site
+
+
+def unbounded_puts(machine: Machine) -> Iterator[Put]:
+    """Puts of heavy values into queues without a limit whose other end is elsewhere."""
+    read_elsewhere = {id(note.detail) for note in machine.plain if note.kind == "queue-get"}
+    seen: set[Site] = set()
+    for site, trail, queue, frame, around, weight, elsewhere in _puts(machine):
+        if queue.bounded or queue.unknown or site in seen or not (elsewhere or id(queue) in read_elsewhere):
+            continue
+        if not any(loop.kind in ("loop", "call") and loop not in queue.birth for loop in around):
+            continue
+        if _held_back(loops(frame.facts.body)) or _callers_wait(frame) or _answered(frame, site):
+            continue
+        anchor = next((at for at in (site, *reversed(trail)) if machine.is_home(at)), None)
+        if anchor is None or anchor in seen:
+            continue
+        seen.add(anchor)
+        yield Put(anchor, describe(queue, "*", machine).text, queue.site, min(weight, 2), site)
+
+
+def _puts(machine: Machine) -> Iterator[tuple[Site, Trail, Obj, Frame, Loops, int, bool]]:
+    for note in machine.plain:
+        if note.kind == "queue-put":
+            kept: Kept = note.detail
+            if isinstance(kept.owner, Obj) and kept.what in ("tensor", "array"):
+                yield note.site, note.trail, kept.owner, note.frame, kept.loops, kept.weight, True
+    for store in machine.stores:
+        owner = store.owner
+        if isinstance(owner, Obj) and owner.kind == "queue":
+            weight = max((tensor.weight for tensor in store.tensors if tensor.size != SCALAR), default=0)
+            if weight > 1:
+                yield store.site, store.trail, owner, store.frame, store.loops, weight, False
+
+
+def _callers_wait(frame: Frame) -> bool:
+    """Whether a loop that calls what puts goes on only when something has come back."""
+    inner, outer = frame, frame.caller
+    while outer is not None:
+        number = inner.call_site // CALLS_PER_STATEMENT
+        around = (one for one in loops(outer.facts.body) if any(s[1] // CALLS_PER_STATEMENT == number for s in one[1]))
+        if _held_back(around):
+            return True
+        inner, outer = outer, outer.caller
+    return False
+
+
+def _held_back(around: Iterable[tuple[Stmt, list[Stmt]]]) -> bool:
+    """Whether the loop that puts waits for something else: another queue, a semaphore, an answer; or sleeps until
+    something is so. A pause in each round waits for nobody, and one that is over before there is room holds nobody."""
+    for loop, every in around:
+        short = [statement for one in every if _is_short_pause(one) for statement in (one, *one[3])]
+        inside = [statement for statement in every if statement not in short]
+        if any(_waits(call) for statement in inside for call in calls_of(statement)):
+            return True
+        for statement, tests in with_tests(next(blocks(loop))):
+            sleeps = statement in inside and any(last_name(call[2]) == "sleep" for call in calls_of(statement))
+            if sleeps and (tests or not _puts_in(inside)):
+                return True
+    return False
+
+
+def _is_short_pause(statement: Stmt) -> bool:
+    """`if queue.qsize() > limit: time.sleep(0.01)`, and then what follows is done all the same."""
+    if statement[0] != m.IF or statement[4]:
+        return False
+    asks = any(last_name(call[2]) in ("qsize", "full") for call in calls_of(statement))
+    pauses = [one[2] for one in statement[3] if one[0] == m.EXPR and last_name(one[2]) == "sleep"]
+    return asks and len(pauses) == len(statement[3]) and all(_is_short(call) for call in pauses)
+
+
+def _is_short(sleep: Expr) -> bool:
+    """A fraction of a second, as far as the facts keep that: a number with a point."""
+    return len(sleep) == 5 and sleep[3] == ((m.TEXT,),)
+
+
+def _waits(call: Expr) -> bool:
+    return call[2][0] == m.ATTR and (call[2][2] in _HOLDS_BACK or (call[2][2] in _ASKS and not call[3]))
+
+
+def _answered(frame: Frame, site: Site) -> bool:
+    """Whether the object that puts into its queue waits for what comes back in another: who asks is not far ahead."""
+    queues = {call[2][1] for call in calls(frame.facts.body) if call[1] == site and call[2][0] == m.ATTR}
+    if not all(_is_own(one) for one in queues):
+        return False
+    receiver = frame.receiver
+    if not isinstance(receiver, Obj) or not isinstance(receiver.cls, Class):
+        return False
+    functions = [member for value in receiver.cls.frame.vars.values() for member in value if type(member) is Function]
+    waiting = [call for one in functions for call in calls(one.facts.body) if _waits(call) and call[2][2] == "get"]
+    return any(_is_own(call[2][1]) and call[2][1] not in queues for call in waiting)
+
+
+def _is_own(queue: Expr) -> bool:
+    return bool(queue[0] == m.ATTR and queue[1] == (m.NAME, "self"))
+
+
+def _puts_in(inside: list[Stmt]) -> bool:
+    return any(last_name(call[2]) in ("put", "put_nowait") for statement in inside for call in calls_of(statement))

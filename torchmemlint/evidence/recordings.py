@@ -1,0 +1,163 @@
+"""Module runs that record a graph, with all that says whether anybody uses it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from ..facts.model import EVALUATES, Site
+from ..facts.relevance import says_evaluation
+from ..interpreter.events import Loops, ModuleCall
+from ..interpreter.machine import Frame, Loop, Machine
+from ..interpreter.values import ASSUMED, DEPENDS, OFF, WANTED, Class, Obj
+from .places import describe_object, in_test
+
+
+class Recording(NamedTuple):
+    """A module run with autograd recording, whose graph nobody uses."""
+
+    site: Site
+    module: str
+    function: str
+    evaluating: bool
+    named: bool  # the function's name says evaluation
+    pipeline: bool  # the call of an inference pipeline: a framework's name for it
+    in_test: bool  # in a method of a test case
+    in_module: bool  # in a method of a module
+    consumed: bool
+    detached: bool  # its result is detached: the graph lives no longer than the call
+    collected: bool  # in a loop whose results are detached when it has ended
+    demanded: bool
+    escaped: bool
+    given_graph: bool  # its input carries a graph that no run of a module made: it may be there to be differentiated
+    weight: int
+    call: ModuleCall
+
+
+def recordings(machine: Machine, refuted: set[int]) -> list[Recording]:
+    """Module runs under a grad mode that records."""
+    if not machine.module_calls:
+        return []
+    derivation = machine.derivation
+    consumed = _made_of(machine, derivation.consumed)
+    detached = _made_of(machine, derivation.detached)
+    detached_in = _detached_in(machine)
+    by_hooks = any(derivation.labels.get(node, ("",))[0] == "hook" for node in derivation.demanded)
+    found = []
+    for call in machine.module_calls:
+        if call.grad in (OFF, DEPENDS, WANTED):
+            continue
+        names = [frame.name for frame in call.frames]
+        loop = _collecting_loop(machine, detached_in, call)
+        if call.through and loop is None:
+            continue
+        frame, site = _where(call, loop)
+        if not machine.is_home(site) or call.node in refuted:
+            continue
+        found.append(
+            Recording(
+                site=site,
+                module=describe_object(call.module),
+                function=frame.name,
+                evaluating=call.evaluating,
+                named=any(says_evaluation(name) for name in names),
+                pipeline=_in_pipeline(call.frame),
+                in_test=in_test(call.frame),
+                in_module=isinstance(call.frame.receiver, Obj) and call.frame.receiver.kind == "module",
+                consumed=call.node in consumed,
+                detached=call.node in detached,
+                collected=loop is not None,
+                # a run whose own result nobody asks for is there for the hooks, if what they got is differentiated
+                demanded=call.node in derivation.demanded or (by_hooks and call.node not in consumed),
+                escaped=call.node in derivation.escaped,
+                given_graph=_given_graph(machine, call),
+                weight=call.weight if call.grad != ASSUMED else min(call.weight, 2),
+                call=call,
+            )
+        )
+    return found
+
+
+def in_evaluation(machine: Machine, every: list[Recording], recording: Recording) -> Recording:
+    """The same, said of the evaluation that leads to it, where training goes through the same line as well."""
+    others = (other for other in every if other.call.site == recording.call.site)
+    if not any(other.demanded or other.escaped for other in others):
+        return recording
+    frame, site = recording.call.frame, recording.site
+    while not _evaluates(frame):
+        if frame.caller is None:
+            return recording
+        frame, site = frame.caller, frame.call_site
+    return recording._replace(site=site, function=frame.name) if machine.is_home(site) else recording
+
+
+def _made_of(machine: Machine, nodes: Iterable[int]) -> set[int]:
+    """Nodes, and all that they were made from."""
+    found = set[int]()
+    for node in nodes:
+        machine.derivation.spread(found, node)
+    return found
+
+
+def _given_graph(machine: Machine, call: ModuleCall) -> bool:
+    """Whether a run's input carries a graph, and not merely that of the runs of other modules."""
+    derivation = machine.derivation
+    seen: set[int] = set()
+    pending, runs = list(call.attached_inputs), False
+    while pending:
+        node = pending.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        label = derivation.labels.get(node)
+        if label is None:
+            pending.extend(derivation.parents[node])
+        elif label[0] == "module":
+            runs = True
+        else:
+            return True
+    return bool(call.attached_inputs) and not runs
+
+
+def _detached_in(machine: Machine) -> dict[Loops, set[int]]:
+    """What was detached, and all that it was made from, by the loops that ran when it was."""
+    derivation = machine.derivation
+    made: dict[Loops, set[int]] = {}
+    for node, loops in derivation.detached.items():
+        derivation.spread(made.setdefault(loops, set()), node)
+    return made
+
+
+def _collecting_loop(machine: Machine, detached_in: dict[Loops, set[int]], call: ModuleCall) -> Loop | None:
+    """The loop that collects the results, if they are detached only when it has ended."""
+    for loops, nodes in detached_in.items():
+        inside = [loop for loop in call.loops if loop not in loops]
+        if not inside or inside[0].kind != "loop" or call.node not in nodes:
+            continue
+        for store in machine.stores:
+            collects = store.how in ("grow", "keyed") and inside[0] in store.loops and inside[0] not in store.birth
+            if collects and call.node in machine.derivation.ancestors(store.node):
+                return inside[0]
+    return None
+
+
+def _evaluates(frame: Frame) -> bool:
+    return says_evaluation(frame.name) or bool(frame.facts.flags & EVALUATES)
+
+
+def _where(call: ModuleCall, loop: Loop | None) -> tuple[Frame, Site]:
+    """Where to speak of a module run: at itself, or in the function whose loop collects the results."""
+    frame, site = call.frame, call.site
+    while loop is not None and loop in frame.loops and frame.caller is not None:
+        frame, site = frame.caller, frame.call_site
+    return frame, site
+
+
+def _in_pipeline(frame: Frame) -> bool:
+    """Whether this is the `__call__` of a pipeline [docs of diffusers: pipelines are for inference]."""
+    receiver = frame.receiver
+    if frame.name != "__call__" or not isinstance(receiver, Obj) or not isinstance(receiver.cls, Class):
+        return False
+    if receiver.cls.facts.name.startswith(("Onnx", "Flax", "TF")):
+        return False  # not torch's modules
+    return receiver.kind != "module" and any(name.endswith("Pipeline") for name in receiver.cls.external)

@@ -1,0 +1,131 @@
+"""`del model` before the cache is emptied, while something else that the function has bound still holds the model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ..facts import model as m
+from ..facts.model import Site, Stmt
+from ..facts.program import EMPTIES, Block, Place, Program, statements, targets
+from ..facts.walk import blocks, calls_of, heads, nodes
+from ..interpreter.machine import Frame, Machine
+from ..interpreter.values import Bound, Obj, Partial, Value
+from ..lexical.cleanup import empties
+from .emptied import is_work, names_of, optimizers_of
+
+_DEPTH = 4
+
+
+class StillHeld(NamedTuple):
+    """A name that is let go of, and the other names that hold the same."""
+
+    site: Site
+    name: str
+    holders: tuple[str, ...]
+    bound: Site  # where the first of them is
+
+
+class Rest(NamedTuple):
+    """What a function does after a statement."""
+
+    following: tuple[Stmt, ...]
+    loop: Stmt | None  # the innermost loop around it, whose next round follows as well
+
+
+def still_held(machine: Machine, program: Program) -> Iterator[StillHeld]:
+    """Models whose name goes, then the cache is emptied and more is done, while a wrapper keeps the model."""
+    if program.called.isdisjoint(EMPTIES):
+        return
+    places = {id(place.facts): place for place in program.places}
+    seen = set[Site]()
+    for note in machine.plain:
+        place = places.get(id(note.frame.facts)) if note.kind == "dropped" else None
+        if place is None or note.site in seen:
+            continue
+        name, value = note.detail
+        rest = _rest(place.facts.body, note.site)
+        if rest is None or not _goes_on(program, rest):
+            continue
+        holders = list(_holders(program, place, note.frame, name, value, note.site, rest))
+        if holders:
+            seen.add(note.site)
+            yield StillHeld(note.site, name, tuple(one for one, _ in holders), holders[0][1])
+
+
+def _rest(block: Block, site: Site, loop: Stmt | None = None) -> Rest | None:
+    for index, statement in enumerate(block):
+        after = tuple(block[index + 1 :])
+        if statement[1] == site:
+            return Rest(after, loop)
+        inside = statement if statement[0] in (m.FOR, m.WHILE) else loop
+        for inner in blocks(statement):
+            found = _rest(inner, site, inside)
+            if found is not None:
+                leaves = any(one[0] in (m.RETURN, m.RAISE) for one in found.following)
+                return found if leaves else Rest((*found.following, *after), found.loop)
+    return None
+
+
+def _goes_on(program: Program, rest: Rest) -> bool:
+    """Whether the cache is emptied afterwards, and more is computed after that."""
+    calls = [call for one in statements(rest.following) for call in calls_of(one)]
+    emptied = next((call[1] for call in calls if empties(program, call)), None)
+    if emptied is None:
+        return False
+    return rest.loop is not None or any(call[1] > emptied and is_work(program, call) for call in calls)
+
+
+def _holders(
+    program: Program, place: Place, frame: Frame, name: str, value: Value, site: Site, rest: Rest
+) -> Iterator[tuple[str, Site]]:
+    """The other names of a function that hold what one name held, and that nothing reads any more."""
+    gone = {id(atom) for atom in value if type(atom) is Obj}
+    bound = _bound(place, site)
+    held = [other for other in bound if other != name and _reaches(frame.vars.get(other, ()), gone)]
+    kept = [(other, bound[other]) for other in held]
+    for model in (name, *held) if held else ():
+        kept += [(one, at) for one, at in optimizers_of(program, place, "", model) if one in bound]
+    read = _read(program, place, rest)
+    for other, at in dict(kept).items():
+        again = rest.loop is not None and not rest.loop[1] < at
+        if other not in read and not again and not other.startswith("_"):
+            yield other, at
+
+
+def _bound(place: Place, before: Site) -> dict[str, Site]:
+    """The variables that assignments of the function bind."""
+    found: dict[str, Site] = {}
+    for statement in statements(place.facts.body):
+        if statement[0] == m.ASSIGN and statement[1] < before:
+            found.update({target[1]: statement[1] for target in targets(statement) if target[0] == m.NAME})
+    return {name: site for name, site in found.items() if name not in {one.name for one in place.facts.params}}
+
+
+def _read(program: Program, place: Place, rest: Rest) -> set[str]:
+    """The names that are mentioned afterwards, or in functions that see the variables of this one."""
+    inner = range(len(program.facts.functions)) if place.facts.name == "<module>" else place.facts.inner
+    found = {name for index in inner if index for name in names_of(program.facts.functions[index])}
+    for statement in statements(rest.following):
+        found |= {part[1] for head in heads(statement) for part in nodes(head) if part[0] == m.NAME}
+        found |= set(statement[2]) if statement[0] in (m.GLOBAL, m.NONLOCAL) else set()
+    return found
+
+
+def _reaches(value: Value, wanted: set[int], depth: int = _DEPTH) -> bool:
+    """Whether a value keeps one of these objects: it is one, or has it in an attribute, element or argument."""
+    for atom in value:
+        kind = type(atom)
+        if kind is Obj:
+            if id(atom) in wanted:
+                return True
+            parts = [part for key, part in atom.fields.items() if key[:1] != "$"] if depth else []
+        elif kind is Bound:
+            parts = [(atom.receiver,)]
+        elif kind is Partial:
+            parts = [atom.callee, *atom.args, *(part for _, part in atom.kwargs)]
+        else:
+            continue
+        if depth and any(_reaches(part, wanted, depth - 1) for part in parts):
+            return True
+    return False

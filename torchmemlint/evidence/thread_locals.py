@@ -1,0 +1,86 @@
+"""What piles up in `threading.local` objects: only the thread that put it there can take it out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ..facts import model as m
+from ..facts.model import Site
+from ..facts.program import Program
+from ..facts.walk import calls_of, last_name, loops
+from ..interpreter.contexts import Kept
+from ..interpreter.events import Reset
+from ..interpreter.machine import Frame, Machine
+from ..interpreter.values import Class, Obj
+from ..lexical.left_running import is_repeated
+from .kept import measured
+from .places import describe
+
+
+class Own(NamedTuple):
+    """A container of a thread's own that gains something heavy with each task."""
+
+    site: Site
+    holder: str
+    what: str
+    weight: int
+    started: Site
+
+
+def grown_by_threads(machine: Machine) -> Iterator[Own]:
+    """Containers in thread-local objects that the tasks of a thread fill, and that no task empties; each place once."""
+    seen: set[Site] = set()
+    for note in machine.plain:
+        if note.kind != "thread-store" or note.site in seen or not machine.is_home(note.site):
+            continue
+        kept: Kept = note.detail
+        if kept.how not in ("grow", "keyed") or kept.key != "*" or kept.what not in ("tensor", "array"):
+            continue
+        owner = kept.owner
+        if kept.weight < 2 or not isinstance(owner, Obj) or owner.bounded or not is_thread_local(owner):
+            continue
+        holder = describe(owner, kept.key, machine).text
+        grows = any(loop.kind in ("loop", "call") and loop not in owner.birth for loop in kept.loops)
+        if not grows or measured(note.frame, holder) or any(_empties(reset, owner) for reset in machine.resets):
+            continue
+        seen.add(note.site)
+        yield Own(note.site, holder, kept.what, kept.weight, kept.context.site)
+
+
+def is_thread_local(owner: Obj | Frame) -> bool:
+    """Whether a place belongs to an object of which each thread has its own."""
+    current: Obj | Frame | None = owner
+    for _ in range(4):
+        if not isinstance(current, Obj):
+            return False
+        bases = current.cls.external if isinstance(current.cls, Class) else ()
+        if "$local" in current.fields or "threading.local" in bases:
+            return True
+        current = None if current.home is None else current.home[0]
+    return False
+
+
+def one_for_each(program: Program) -> bool:
+    """Whether the file starts a thread for each request or task: by a threading server, or in a loop without end."""
+    if any(last_name(base).startswith("Threading") for cls in program.facts.classes for base in cls.bases):
+        return True
+    if any(name.startswith("Threading") for name in program.called):
+        return True
+    for place in program.places if "Thread" in program.called else ():
+        if "Thread" not in place.facts.calls:
+            continue
+        for loop, inside in loops(place.facts.body):
+            if loop[0] == m.WHILE and any(last_name(call[2]) == "Thread" for one in inside for call in calls_of(one)):
+                return True
+        if place.facts.name != "__init__" and is_repeated(program, place):
+            return True
+    return False
+
+
+def _empties(reset: Reset, owner: Obj) -> bool:
+    """Whether a reset empties a container, or what holds it, from within a task: elsewhere it is another thread's."""
+    places = [(owner, "*"), *([owner.home] if owner.home is not None else [])]
+    if reset.frame.name == "__init__" or not any(reset.owner is one and reset.key in (key, "*") for one, key in places):
+        return False
+    return reset.threaded

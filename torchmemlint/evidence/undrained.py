@@ -1,0 +1,95 @@
+"""Containers that a method of their object empties, in programs that never call it once they have been filled."""
+
+from __future__ import annotations
+
+from ..facts import model as m
+from ..facts.model import FunctionFacts, Site
+from ..facts.program import Program, statements
+from ..facts.walk import calls_of, heads, last_name, loops, nodes
+from ..interpreter.events import Plain
+from ..interpreter.machine import Frame, Machine
+from ..interpreter.values import Class, Obj
+from .unreleased import methods_of
+
+_TAKES_OUT = frozenset("clear pop popleft popitem remove discard difference_update intersection_update".split())
+_BY_ITSELF = frozenset("__exit__ __aexit__ __del__ __iter__ __next__ __call__ __len__ __enter__".split())
+_BUILDERS = ("__init__", "__post_init__", "setup", "__setstate__", "<module>")
+
+
+def method_not_called(machine: Machine, program: Program, note: Plain, container: Obj, name: str) -> str:
+    """The method that would empty a container which was filled in a loop, if it stays as it is: only methods of its
+    object empty it, the whole way to the loop is in sight, and nothing on it calls one of them there or later."""
+    owner = container.home[0] if container.home is not None else None
+    if not isinstance(owner, Obj) or not isinstance(owner.cls, Class):
+        return ""
+    methods = methods_of(owner.cls)
+    emptying = {method for method, facts in methods.items() if _takes_out(facts, name)} - set(_BUILDERS)
+    own = {id(facts) for facts in methods.values()}
+    units = {id(unit): unit for unit in (note.frame.unit.facts, program.facts, machine.facts)}
+    others = (one for facts in units.values() for one in facts.functions if id(one) not in own)
+    if not emptying or note.frame.name in emptying or any(_takes_out(one, name) for one in others):
+        return ""
+    first = min(emptying)
+    while more := {one for one, facts in methods.items() if one not in emptying and emptying & set(facts.calls)}:
+        emptying |= more
+    if not _BY_ITSELF.isdisjoint(emptying) or any(_hands_on(facts.functions, emptying) for facts in units.values()):
+        return ""
+    return first if _never_calls(machine, note, emptying) else ""
+
+
+def _hands_on(functions: tuple[FunctionFacts, ...], methods: set[str]) -> bool:
+    """Whether one of the methods is named without being called: for a thread, a callback."""
+    for function in functions:
+        for statement in statements(function.body):
+            callees = {id(call[2]) for call in calls_of(statement)}
+            for head in heads(statement):
+                if any(p[0] == m.ATTR and p[2] in methods and id(p) not in callees for p in nodes(head)):
+                    return True
+    return False
+
+
+def _takes_out(function: FunctionFacts, name: str) -> bool:
+    """Whether a function takes something out of what goes by this name, or binds it anew."""
+    if function.name in _BUILDERS:
+        return False
+    for statement in statements(function.body):
+        for head in heads(statement):
+            if any(part[0] == m.ATTR and part[2] in _TAKES_OUT and part[1][-1] == name for part in nodes(head)):
+                return True
+        if statement[0] in (m.ASSIGN, m.DELETE):
+            for target in statement[2]:
+                place = target[1] if target[0] == m.ITEM else target
+                if place[0] == m.ATTR and place[2] == name and (target is place or statement[0] == m.DELETE):
+                    return True
+    return False
+
+
+def _never_calls(machine: Machine, note: Plain, names: set[str]) -> bool:
+    """Whether no function on the way, from the program's start to the loop, calls one of these from there on."""
+    home = Program(machine.facts)
+    frame: Frame | None = note.frame
+    site: Site = note.site
+    entered = ""
+    while frame is not None:
+        if machine.is_home(site) and _calls_later(home, frame.facts, site, names, entered):
+            return False
+        if frame.caller is None:
+            return frame.name == "<module>"
+        site, entered, frame = frame.call_site, frame.name, frame.caller
+    return False
+
+
+def _calls_later(home: Program, function: FunctionFacts, site: Site, names: set[str], entered: str) -> bool:
+    """Whether a function calls one of the names from a site on, or from the start of the loop that it is in. What is
+    `entered` at the site has been looked at, from where it leads on."""
+    start = site - site % m.CALLS_PER_STATEMENT
+    for loop, inside in loops(function.body):
+        if any(one[1] == start for one in inside):
+            start, entered = min(start, loop[1]), ""
+    called = {last_name(call[2]) for one in statements(function.body) if one[1] >= start for call in calls_of(one)}
+    called.discard(entered)
+    for _ in range(4):
+        if not names.isdisjoint(called):
+            return True
+        called |= {name for one in called for place in home.by_name.get(one, ()) for name in place.facts.calls}
+    return not names.isdisjoint(called)

@@ -1,0 +1,93 @@
+"""Objects that put themselves where they stay, and that nobody tells to take themselves out again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..facts import model as m
+from ..facts.model import FunctionFacts, Site
+from ..facts.program import expressions
+from ..interpreter.contexts import is_module_level
+from ..interpreter.values import Class, Function, Obj
+
+if TYPE_CHECKING:
+    from ..interpreter.machine import Frame, Machine
+
+_TAKES_OVER = frozenset(("enter_context", "closing", "aclosing", "enter_async_context", "ExitStack"))
+
+
+def methods_that(cls: Class, doing: str) -> frozenset[str]:
+    """The methods of a class that call something of this name, themselves or through one another."""
+    members = methods_of(cls)
+    found = {name for name, facts in members.items() if any(doing in called for called in facts.calls)}
+    while True:
+        more = {name for name, facts in members.items() if name not in found and not found.isdisjoint(facts.calls)}
+        if not more:
+            break
+        found |= more
+    return frozenset(found - {"__init__", "__post_init__", "__del__"})
+
+
+def methods_of(cls: Class) -> dict[str, FunctionFacts]:
+    """The methods of a class by their names."""
+    return {
+        name: atom.facts
+        for entry in reversed(cls.mro)
+        for name, value in entry.frame.vars.items()
+        for atom in value
+        if type(atom) is Function
+    }
+
+
+def may_be_asked(machine: Machine, owner: Obj | Frame, doing: str) -> bool:
+    """Whether anybody may call a method of this name, of the object that something belongs to, after all: nobody who
+    is in sight does, or has given the object to somebody who is not."""
+    obj: Obj | Frame | None = owner
+    while type(obj) is Obj and obj.kind != "instance":
+        obj = None if obj.home is None else obj.home[0]
+    if type(obj) is not Obj or not isinstance(obj.cls, Class) or doing not in methods_of(obj.cls):
+        return True
+    if not _is_made_and_kept_in_sight(machine, obj):
+        return True
+    if any(doing in _mentioned(own) and doing not in own.calls for own in methods_of(obj.cls).values()):
+        return True  # `Thread(target=self.work)`
+    return is_asked(machine, obj, methods_that(obj.cls, doing) | {doing})
+
+
+def _is_made_and_kept_in_sight(machine: Machine, obj: Obj) -> bool:
+    """Whether an object is made by code that is run, is of no class that others drive, and only local variables, and
+    objects of the same kind, have it."""
+    current: Obj | Frame | None = obj
+    while type(current) is Obj:
+        foreign = isinstance(current.cls, Class) and bool(current.cls.external)
+        if current.unknown or foreign or current in machine.given_away:
+            return False
+        current = None if current.home is None else current.home[0]
+    return current is None or not is_module_level(current)
+
+
+def is_asked(machine: Machine, obj: Obj, methods: frozenset[str]) -> bool:
+    """Whether others may call one of the methods of an object: in the run, of something that is not seen, in a
+    function that was not run, or through what takes the object over."""
+    if not methods.isdisjoint(machine.asked.get(obj, ())) or not methods.isdisjoint(machine.asked_unseen):
+        return True
+    for function in machine.facts.functions:
+        if not _TAKES_OVER.isdisjoint(function.calls):
+            return True
+        if id(function) not in machine.reached and function.name not in ("<module>", "__del__"):
+            own = isinstance(obj.cls, Class) and any(function is facts for facts in methods_of(obj.cls).values())
+            if not own and not methods.isdisjoint(_mentioned(function)):
+                return True
+    return False
+
+
+def _mentioned(function: FunctionFacts) -> set[str]:
+    return {expr[2] for expr in expressions(function.body) if expr[0] == m.ATTR}
+
+
+def used_at(obj: Obj, frame: Frame, site: Site) -> Site:
+    """The line of the user of an object from which its method came to a site."""
+    current: Frame | None = frame
+    while current is not None and current.receiver is obj:
+        site, current = current.call_site, current.caller
+    return site

@@ -1,0 +1,103 @@
+"""Views that are kept: each keeps the whole tensor that it was taken from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ..facts.walk import calls, last_name
+from ..interpreter.events import Store
+from ..interpreter.machine import Loop, Machine
+from ..interpreter.parts import FEW, ROW, SOME, Part, parts_of, same
+from ..interpreter.values import ANY, Obj
+from .collected import collected_on_device
+from .places import Holder, describe
+
+_SIZES = frozenset(("untyped_storage", "storage", "_typed_storage", "_is_view"))
+_LASTS = ("attribute", "global", "class", "closure", "default")
+
+
+class View(NamedTuple):
+    store: Store
+    holder: Holder
+    base: str
+    growing: bool
+    weight: int
+
+
+def kept(machine: Machine) -> Iterator[View]:
+    """Places that gain a part of a larger tensor in each round of a loop, `states[:, 0]`, as a view; and those of an
+    object that keep one from call to call."""
+    if not machine.derivation.parts:
+        return
+    elsewhere: set[int] | None = None
+    for store in machine.stores:
+        if not store.tensors or not machine.is_home(store.site) or any(t.size != ANY for t in store.tensors):
+            continue
+        parts = [part for tensor in store.tensors for part in parts_of(machine, tensor.node)]
+        if not parts:
+            continue
+        holder = describe(store.owner, store.key, machine)
+        loops = _growing(store)
+        part = _costly(store, holder, parts, loops)
+        if part is None or _kept_whole(machine, part, bool(loops)) or _asks_for_size(store):
+            continue
+        if elsewhere is None:
+            elsewhere = {found.store.site for found in collected_on_device(machine)}
+        if store.site not in elsewhere:
+            weight = max(tensor.weight for tensor in store.tensors)
+            yield View(store, holder, part.name, bool(loops), min(2, weight))
+
+
+def _growing(store: Store) -> list[Loop]:
+    """The loops whose rounds add to the place."""
+    if store.how not in ("grow", "keyed"):
+        return []
+    return [loop for loop in store.loops if loop not in store.birth and loop.kind == "loop" and type(loop.site) is int]
+
+
+def _costly(store: Store, holder: Holder, parts: list[Part], loops: list[Loop]) -> Part | None:
+    """The first part whose base would go if the part did not keep it."""
+    if any(part.kind == SOME for part in parts):
+        return None  # on another way it is a copy, and the part may be all that there is
+    for part in parts:
+        if any(loop in part.loops for loop in loops):
+            if part.kind == FEW or (part.kind == ROW and holder.kind in _LASTS and _picked(store)):
+                return part
+        elif store.how == "set" and part.kind == FEW and part.made_here and _is_attribute(store, holder):
+            return part
+    return None
+
+
+def _is_attribute(store: Store, holder: Holder) -> bool:
+    """Whether a place is an attribute of an object that has been made."""
+    made = store.frame.name not in ("__init__", "setup", "build")
+    return made and holder.kind == "attribute" and isinstance(store.owner, Obj)
+
+
+def _picked(store: Store) -> bool:
+    """Whether only some of the rows get there: the loop over them goes on to the next without keeping this one."""
+    if not store.loops or store.conditions <= store.loops[-1].conditions:
+        return False
+    every = (call for call in calls(store.frame.facts.body) if call[1] == store.site)
+    return all(last_name(call[2]) != "extend" for call in every)
+
+
+def _asks_for_size(store: Store) -> bool:
+    """Whether the function asks how large the storage is: it copies what is a view."""
+    return not _SIZES.isdisjoint(store.frame.facts.calls)
+
+
+def _kept_whole(machine: Machine, part: Part, collected: bool) -> bool:
+    """Whether the whole tensor is kept as well, as the part is: then that costs nothing."""
+    whole = {part.base, *same(machine, part.base)}
+    return any(
+        (store.how in ("grow", "keyed") if collected else isinstance(store.owner, Obj))
+        and not whole.isdisjoint(_near(machine, store))
+        for store in machine.stores
+    )
+
+
+def _near(machine: Machine, store: Store) -> set[int]:
+    nodes = {tensor.node for tensor in store.tensors if tensor.node not in machine.derivation.parts}
+    return nodes | {other for node in nodes for other in same(machine, node)}

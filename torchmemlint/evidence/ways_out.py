@@ -1,0 +1,269 @@
+"""Entries of a table that one way through a function takes out, and another leaves behind.
+
+`self.jobs[key] = x; self.run(key); self.jobs.pop(key)` lets go of what it has put there, unless the `run` fails and an
+`except` clause goes on without the entry's `pop`. By the run alone the table is emptied; this asks on which ways.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..facts import knowledge
+from ..facts import model as m
+from ..facts.model import CALLS_PER_STATEMENT, Expr, FunctionFacts, Site, Stmt
+from ..facts.program import targets
+from ..facts.walk import calls_of, heads, last_name, loops, nodes, statements
+from ..interpreter.arguments import argument
+from .places import describe, last_part
+
+if TYPE_CHECKING:
+    from ..facts.releases import Releases
+    from ..interpreter.events import Reset, Store
+    from ..interpreter.machine import Frame, Machine
+
+_GONE, _THERE, _FAILED = 0, 1, 2  # an entry is out; is in the table; is in the table when an exception was caught
+_ADDS = ("append", "add", "appendleft")
+_States = frozenset[int]
+_TAKES_OUT = ("pop", "remove", "discard")
+_BROAD = frozenset(("Exception", "BaseException", "RuntimeError", ""))
+
+
+class LeftBehind(NamedTuple):
+    """A way on which an entry stays."""
+
+    site: Site  # where it leaves
+    failed: bool  # after an exception, as opposed to an early `return`
+
+
+def left_behind(machine: Machine, releases: Releases, store: Store, resets: Sequence[Reset]) -> LeftBehind | None:
+    """The way out on which what was put into a table stays there, where the others take out the very same entry, and
+    nothing else empties the table."""
+    key = _element(_statement_at(store.frame.facts, store.site))
+    takers = [reset for reset in resets if reset.frame.name not in ("__init__", "__post_init__")]
+    if key is None or not takers or any(reset.how != "pop" for reset in takers):
+        return None
+    frame = _common(store.frame, takers[0].frame)
+    if frame is None or any(_common(store.frame, reset.frame) is not frame for reset in takers):
+        return None
+    holder = describe(store.owner, store.key, machine)
+    name = last_part(holder.text)
+    if not releases.of(name, holder.owner) - {"__init__"} <= {reset.frame.name for reset in takers}:
+        return None
+    put = _climbed(key, store.frame, frame)
+    taken = [_climbed(_taken(_statement_at(reset.frame.facts, reset.site)), reset.frame, frame) for reset in takers]
+    if put is None or any(one != put for one in taken):
+        return None
+    ways = _Ways(name, _below(store.frame, store.site, frame), {_below(r.frame, r.site, frame) for r in takers})
+    ways.through_function(frame.facts.body)
+    for way in ways.found:
+        if way.failed or _is_for_nobody(machine, frame, store, name):
+            return way
+    return LeftBehind(ways.unguarded, True) if ways.unguarded >= 0 and _is_caught(frame) else None
+
+
+def _is_caught(frame: Frame) -> bool:
+    """Whether a caller in sight goes on to the next one when a call has failed."""
+    for inner in _chain(frame):
+        if inner.caller is None:
+            return False
+        number = inner.call_site // CALLS_PER_STATEMENT
+        tried = (one for _, inside in loops(inner.caller.facts.body) for one in inside if one[0] == m.TRY)
+        for statement in tried:
+            called = any(one[1] // CALLS_PER_STATEMENT == number for one, _ in statements(statement[2]))
+            if called and any(_goes_on(caught, clause) for caught, _, clause in statement[3]):
+                return True
+    return False
+
+
+def _goes_on(caught: Expr | None, clause: Sequence[Stmt]) -> bool:
+    named = [last_name(one) for one in caught[3]] if caught is not None and caught[0] == m.NEW else [last_name(caught)]
+    leaves = clause[-1][0] in (m.RETURN, m.RAISE) or (clause[-1][0] == m.JUMP and clause[-1][2])
+    return not leaves and not _BROAD.isdisjoint(named)
+
+
+# -- which entry ----------------------------------------------------------------------------------
+
+
+def _statement_at(facts: FunctionFacts, site: Site) -> Stmt | None:
+    number = site // CALLS_PER_STATEMENT
+    return next((one for one, _ in statements(facts.body) if one[1] // CALLS_PER_STATEMENT == number), None)
+
+
+def _element(statement: Stmt | None) -> Expr | None:
+    """What tells an entry from others when it is put there: its key, or itself."""
+    if statement is None:
+        return None
+    for target in targets(statement):
+        if target[0] == m.ITEM:
+            key: Expr = target[2]
+            return key if target[1][0] in (m.ATTR, m.NAME) else None
+    added = (call[3] for call in calls_of(statement) if call[2][0] == m.ATTR and call[2][2] in _ADDS)
+    return next((given[0] for given in added if len(given) == 1), None)
+
+
+def _taken(statement: Stmt | None) -> Expr | None:
+    """... and when it is taken out."""
+    if statement is None:
+        return None
+    if statement[0] == m.DELETE:
+        return next((target[2] for target in statement[2] if target[0] == m.ITEM), None)
+    taken = (call[3] for call in calls_of(statement) if call[2][0] == m.ATTR and call[2][2] in _TAKES_OUT)
+    return next((given[0] for given in taken if given), None)
+
+
+def _climbed(expr: Expr | None, inner: Frame, outer: Frame) -> Expr | None:
+    """What a parameter of an inner call is in the outer function."""
+    while expr is not None and inner is not outer:
+        if expr[0] != m.NAME or inner.caller is None:
+            return None
+        expr, inner = argument(inner, expr[1]), inner.caller
+    return expr if expr is not None and expr[0] in (m.NAME, m.ATTR, m.ITEM) else None
+
+
+def _chain(frame: Frame | None) -> Iterator[Frame]:
+    while frame is not None:
+        yield frame
+        frame = frame.caller
+
+
+def _common(one: Frame, other: Frame) -> Frame | None:
+    above = list(_chain(one))
+    return next((frame for frame in _chain(other) if frame in above), None)
+
+
+def _below(frame: Frame, site: Site, outer: Frame) -> int:
+    """The number of the statement of the outer function that leads to a site in an inner one."""
+    while frame is not outer and frame.caller is not None:
+        site, frame = frame.call_site, frame.caller
+    return site // CALLS_PER_STATEMENT
+
+
+def _is_for_nobody(machine: Machine, frame: Frame, store: Store, name: str) -> bool:
+    """Whether no other function reads the table, and this one only what it has just put there."""
+    concerned = {id(frame.facts), id(store.frame.facts)}
+    for unit in machine.units.values():
+        for function in unit.facts.functions:
+            if function.name in ("__init__", "__post_init__", "<module>"):
+                continue
+            for statement, _ in statements(function.body):
+                mentioned = _mentions(statement, name)
+                if mentioned and id(function) not in concerned:
+                    return False
+                if mentioned and statement[1] < store.site - store.site % CALLS_PER_STATEMENT:
+                    return False
+    put = _statement_at(store.frame.facts, store.site)
+    return store.how == "keyed" and put is not None and put[0] == m.ASSIGN and not _mentions((m.EXPR, 0, put[3]), name)
+
+
+def _mentions(statement: Stmt, name: str) -> bool:
+    return any(node[0] in (m.ATTR, m.NAME) and node[-1] == name for head in heads(statement) for node in nodes(head))
+
+
+# -- the ways -------------------------------------------------------------------------------------
+
+
+class _Ways:
+    """The ways through a function from the statement that puts an entry into a table to those that take it out."""
+
+    def __init__(self, name: str, puts: int, takes: set[int]) -> None:
+        self.found: list[LeftBehind] = []
+        self._name = name
+        self._puts = puts
+        self._takes = takes
+        self.unguarded: Site = -1  # what may fail while the entry is there, outside of any `try`
+        self._clause: Site = -1  # the last `except` clause that goes on
+        self._jumps: list[set[int] | None] = []  # what leaves each loop around early; None where each round puts one
+        self._raised: list[set[int]] = []  # what may go to the clauses of each `try` around
+
+    def through_function(self, body: Sequence[Stmt]) -> None:
+        if _FAILED in self.through(body, frozenset((_GONE,)), False):
+            self.found.append(LeftBehind(self._clause, True))
+
+    def through(self, block: Sequence[Stmt], states: _States, failing: bool) -> _States:
+        """How the entry may stand at the end of a block; empty if no way gets there."""
+        for statement in block:
+            if not states:
+                break
+            number = statement[1] // CALLS_PER_STATEMENT
+            if number not in self._takes and _may_fail(statement):
+                if self._raised:
+                    self._raised[-1] |= states
+                elif _THERE in states and self.unguarded < 0:
+                    self.unguarded = statement[1]
+            if number == self._puts:
+                states = frozenset((_FAILED if failing else _THERE,))
+            if number in self._takes:
+                states = frozenset((_GONE,))
+            states = self._statement(statement, states, failing)
+        return states
+
+    def _statement(self, statement: Stmt, states: _States, failing: bool) -> _States:
+        op = statement[0]
+        if op == m.IF:
+            ends = [self.through(suite, states, failing) for suite in statement[3:5]]
+            if _mentions(statement, self._name) and any(end == {_GONE} for end in ends):
+                return frozenset((_GONE,))  # it asks whether there is anything to take out
+            return ends[0] | ends[1]
+        if op in (m.FOR, m.WHILE):
+            return self._loop(statement, states, failing)
+        if op == m.WITH:
+            return self.through(statement[3], states, failing)
+        if op == m.TRY:
+            return self._try(statement, states, failing)
+        if op == m.JUMP:
+            if self._jumps and self._jumps[-1] is not None:
+                self._jumps[-1] |= states
+            elif states & {_THERE, _FAILED}:
+                self.found.append(LeftBehind(statement[1], _FAILED in states))
+            return frozenset()
+        if op in (m.RETURN, m.RAISE):
+            self._leaves(statement, states)
+            return frozenset()
+        return states
+
+    def _leaves(self, statement: Stmt, states: _States) -> None:
+        raised = statement[0] == m.RAISE
+        if raised and self._raised:
+            self._raised[-1] |= states  # to a clause of this function
+        elif states & {_THERE, _FAILED}:
+            self.found.append(LeftBehind(statement[1], raised or _FAILED in states))
+
+    def _loop(self, statement: Stmt, states: _States, failing: bool) -> _States:
+        body, orelse = statement[-2:]
+        own = any(one[1] // CALLS_PER_STATEMENT == self._puts for one, _ in statements(body))
+        self._jumps.append(None if own else set())
+        end = self.through(body, states, failing)
+        jumped = frozenset(self._jumps.pop() or ())
+        if own:
+            if _FAILED in end:
+                self.found.append(LeftBehind(self._clause, True))
+            return frozenset((_GONE,))
+        if end == {_GONE}:  # it goes through what there is
+            return self.through(orelse, end | jumped, failing)
+        return self.through(orelse, states | end | jumped, failing)
+
+    def _try(self, statement: Stmt, states: _States, failing: bool) -> _States:
+        body, clauses, orelse, final = statement[2:6]
+        before = len(self.found)
+        self._raised.append(set())
+        end = self.through(body, states, failing)
+        raised = frozenset(self._raised.pop())
+        if not clauses and self._raised:
+            self._raised[-1] |= raised
+        end = self.through(orelse, end, failing)
+        caught = frozenset(_FAILED if state == _THERE else state for state in raised)
+        for _, _, clause in clauses:
+            after = self.through(clause, caught, True)
+            if _FAILED in after:
+                self._clause = clause[0][1]
+            end |= after
+        if any(one[1] // CALLS_PER_STATEMENT in self._takes for one, _ in statements(final)):
+            del self.found[before:]
+            return frozenset((_GONE,)) if end else end
+        return self.through(final, end, failing) if end else end
+
+
+def _may_fail(statement: Stmt) -> bool:
+    """Whether a statement does something: a call, other than to say something."""
+    return any(last_name(call[2]) not in knowledge.REPORTERS for call in calls_of(statement))

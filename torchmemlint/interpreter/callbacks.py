@@ -1,0 +1,136 @@
+"""What callbacks keep alive: the objects of bound methods, arguments of partials, closures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ..facts import model as m
+from ..facts.knowledge import MODEL_NAMES
+from ..facts.model import Expr, FileFacts, FunctionFacts
+from ..facts.walk import calls, calls_of, heads, last_name, nodes, statements
+from .events import Plain
+from .holders import captured, heavy_objects
+from .machine import Frame, Machine
+from .values import Bound, Class, Function, Obj, Partial, Value
+
+_OWNERS = MODEL_NAMES | {"state", "trainer", "engine", "pipeline", "agent", "learner"}
+
+
+class Held(NamedTuple):
+    """An object that a registered callback keeps."""
+
+    what: str  # in words
+    heavy: bool
+    again: bool  # made more than once
+    watched: bool  # it is the object that a finalizer watches
+    weight: int
+
+
+def held_by(machine: Machine, note: Plain) -> Iterator[Held]:
+    """The objects that a registration keeps, the heaviest first."""
+    values: list[Value] = note.detail
+    watched = values[0] if note.kind == "finalize" and values else ()
+    found: list[Held] = []
+    for obj in objects_in(machine, values[1:] if note.kind == "finalize" else values):
+        heavy = obj.kind in ("module", "optimizer") or bool(heavy_objects((obj,)) or machine.reach((obj,)))
+        made = any(loop.kind == "loop" for loop in obj.birth) or any(loop.kind == "loop" for loop in note.loops)
+        named = any(name in _OWNERS for name in obj.fields) or _takes_owner(obj)
+        if not heavy and not named and obj not in watched:
+            continue
+        what = f"the {obj.cls.facts.name}" if isinstance(obj.cls, Class) else f"the {obj.kind}"
+        again = made or (obj.unknown and _in_constructor(note.frame))
+        weight = 3 if heavy and made else 2
+        found.append(Held(f"{what} and all that it owns", heavy, again, obj in watched, weight))
+    if not any(held.again for held in found) and note.kind == "registered" and _in_constructor(note.frame):
+        for name in _argument_names(note):
+            if name in _OWNERS:
+                found.append(Held(f"what is passed as `{name}`", False, True, False, 2))
+    return iter(sorted(found, key=lambda held: (-held.weight, not held.heavy)))
+
+
+def is_removed(facts: FileFacts, note: Plain) -> bool:
+    """Whether something takes a logger's handler out again: by its name, or by going through all of them."""
+    added = [call[3][0] for call in calls(note.frame.facts.body) if call[1] == note.site and call[3]]
+    for function in facts.functions:
+        if not {"removeHandler", "removeFilter"}.intersection(function.calls):
+            continue
+        for call in calls(function.body):
+            if last_name(call[2]) not in ("removeHandler", "removeFilter") or not call[3]:
+                continue
+            here = call[3][0][0] == m.ATTR or function is note.frame.facts
+            if (here and call[3][0] in added) or _goes_through_handlers(function):
+                return True
+    return False
+
+
+def is_restored(facts: FileFacts, note: Plain) -> bool:
+    """Whether something puts another handler of the signal in the place of this one: the default, or what was there
+    before, `signal.signal(number, previous)`; not one that it defines."""
+    given = [call for call in calls(note.frame.facts.body) if call[1] == note.site and len(call[3]) == 2]
+    own = {function.name for function in facts.functions}
+    return any(
+        last_name(call[2]) == "signal" and len(call[3]) == 2 and _puts_back(call, one, own)
+        for one in given
+        for function in facts.functions
+        if "signal" in function.calls
+        for call in calls(function.body)
+    )
+
+
+def _puts_back(call: Expr, registration: Expr, own: set[str]) -> bool:
+    number, handler = call[3]
+    same = number == registration[3][0] or (number[0] == m.NAME and not number[1].isupper())  # goes through them all
+    known = handler[0] in (m.NAME, m.ATTR, m.ITEM, m.BOOL, m.COND) and last_name(handler) not in own
+    return call[1] != registration[1] and same and known
+
+
+def _goes_through_handlers(function: FunctionFacts) -> bool:
+    return any(
+        node[0] == m.ATTR and node[2] in ("handlers", "filters")
+        for statement, _ in statements(function.body)
+        for head in heads(statement)
+        for node in nodes(head)
+    )
+
+
+def _argument_names(note: Plain) -> Iterator[str]:
+    """The names of what a callback is registered with."""
+    for statement, _ in statements(note.frame.facts.body):
+        for call in calls_of(statement):
+            if call[1] == note.site:
+                yield from (last_name(argument) for argument in call[3][1:])
+
+
+def _in_constructor(frame: Frame) -> bool:
+    return frame.name in ("__init__", "__post_init__", "__enter__", "setup", "start")
+
+
+def _takes_owner(obj: Obj) -> bool:
+    """Whether the class of an object is constructed with something that is called a model or a trainer."""
+    if not isinstance(obj.cls, Class):
+        return False
+    return any(
+        param.name in _OWNERS
+        for member in obj.cls.find("__init__") or ()
+        if type(member) is Function
+        for param in member.facts.params
+    )
+
+
+def objects_in(machine: Machine, values: list[Value], depth: int = 4) -> Iterator[Obj]:
+    """The objects that values refer to: themselves, receivers of bound methods, arguments of partials, closures,
+    which may refer to one another."""
+    if not depth:
+        return
+    for value in values:
+        for atom in value:
+            if type(atom) is Obj:
+                yield atom
+            elif type(atom) is Bound and type(atom.receiver) is Obj:
+                yield atom.receiver
+            elif type(atom) is Partial:
+                given = [atom.callee, *atom.args, *(part for _, part in atom.kwargs)]
+                yield from objects_in(machine, given, depth - 1)
+            elif type(atom) is Function and atom.facts.owner < 0:
+                yield from objects_in(machine, [part for _, part in captured(atom)], depth - 1)

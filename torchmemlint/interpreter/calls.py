@@ -1,0 +1,413 @@
+"""Calls: which function is meant, how arguments meet parameters, what comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..facts import model as m
+from ..facts.knowledge import IN_PLACE_LIGHT, LIGHT_RESULTS
+from ..facts.model import Expr, Site
+from . import contexts
+from .functions import call_function
+from .holders import kind_of_key
+from .instances import call_instance, construct, is_module, ran
+from .library import call_external
+from .linking import module_member
+from .machine import EVALUATE, Frame, Machine, evaluates
+from .objects import call_object
+from .tensors import arithmetic, note_tensor_hook, tensor_method
+from .unknown import call_opaque, unknown_call, unknown_method
+from .values import (
+    ATTACHED,
+    COUNT,
+    IDENT,
+    LEAF,
+    LIGHT,
+    OFF,
+    UNKNOWN,
+    Bound,
+    Class,
+    Const,
+    External,
+    Function,
+    Light,
+    Method,
+    Mode,
+    Module,
+    Obj,
+    Opaque,
+    Partial,
+    Super,
+    Tensor,
+    Value,
+)
+
+Kwargs = dict[str, Value]
+_NOTED = frozenset(("zero_grad", "setdefault", "addHandler", "addFilter"))
+
+
+@evaluates(m.CALL)
+def _call(machine: Machine, frame: Frame, expr: Expr) -> Value:
+    _, site, callee, positional, keywords = expr
+    if callee[0] == m.ATTR:
+        receiver = EVALUATE[callee[1][0]](machine, frame, callee[1])
+        args, kwargs = _arguments(machine, frame, positional, keywords)
+        machine.site = site
+        name = callee[2]
+        if machine.context is not None:
+            contexts.note_call(machine, frame, expr, receiver)
+        if name in contexts.QT:
+            contexts.qt(machine, frame, name, receiver, args, site)
+        if name in _NOTED:
+            if name == "zero_grad":
+                machine.note("zero-grad", site, frame)
+            elif name == "setdefault":
+                machine.key_kind = kind_of_key(args[0], positional[0], frame) if args and positional else ""
+            else:
+                machine.note("handler-added", site, frame, [*args, *kwargs.values()])
+        if name[-1] == "_" and name[-2:] != "__":
+            return _in_place(machine, frame, callee, receiver, args, kwargs, site)
+        if not receiver:
+            return unknown_method(machine, frame, callee, receiver, args, kwargs, site)
+        result: Value = UNKNOWN
+        for atom in receiver:
+            if type(atom) is Opaque:
+                made = unknown_method(machine, frame, callee, (atom,), args, kwargs, site)
+            else:
+                made = call_method(machine, frame, atom, name, args, kwargs, site)
+            result = machine.join(result, made)
+        return result
+    function = EVALUATE[callee[0]](machine, frame, callee)
+    if len(function) == 1 and type(function[0]) is External and function[0].dotted == "builtins.super":
+        return _super(machine, frame)
+    args, kwargs = _arguments(machine, frame, positional, keywords)
+    machine.site = site
+    if not function:
+        return unknown_call(machine, frame, callee, args, kwargs, site)
+    return call(machine, frame, function, args, kwargs, site)
+
+
+def _arguments(
+    machine: Machine, frame: Frame, positional: tuple[Expr, ...], keywords: tuple[tuple[str, Expr], ...]
+) -> tuple[list[Value], Kwargs]:
+    args: list[Value] = []
+    for expr in positional:
+        if expr[0] == m.STAR:
+            args += _spread(machine, frame, machine.eval(frame, expr[1]))
+        else:
+            args.append(EVALUATE[expr[0]](machine, frame, expr))
+    kwargs: Kwargs = {}
+    for name, expr in keywords:
+        value = EVALUATE[expr[0]](machine, frame, expr)
+        if name:
+            kwargs[name] = value
+            continue
+        for atom in value:
+            if type(atom) is Obj:
+                for field, part in atom.fields.items():
+                    if field[:1] == "[":
+                        kwargs[field[1:-1]] = part
+                    elif field == "*":
+                        kwargs["*"] = machine.join(kwargs.get("*", UNKNOWN), part)
+            elif type(atom) is Tensor and atom.bundle:  # a module's dictionary of results
+                part = (Tensor(atom.graph, atom.weight, atom.node, atom.size),)
+                kwargs["*"] = machine.join(kwargs.get("*", UNKNOWN), part)
+    return args, kwargs
+
+
+def _spread(machine: Machine, frame: Frame, value: Value) -> list[Value]:
+    if len(value) == 1 and type(value[0]) is Obj and value[0].kind in ("tuple", "list"):
+        fields = value[0].fields
+        known = [fields[f"[{index}]"] for index in range(len(fields)) if f"[{index}]" in fields]
+        if known and "*" not in fields:
+            return known
+    return [machine.iterate(frame, value)]
+
+
+def _super(machine: Machine, frame: Frame) -> Value:
+    current: Frame | None = frame
+    while current is not None and (current.function is None or current.function.owner is None):
+        current = current.parent
+    if current is None or current.function is None or current.function.owner is None:
+        return UNKNOWN
+    return (Super(current.function.owner, current.receiver),)
+
+
+def call(machine: Machine, frame: Frame, callee: Value, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    """Call a value."""
+    if len(callee) == 1:
+        return _call_atom(machine, frame, callee[0], args, kwargs, site)
+    result: Value = UNKNOWN
+    for atom in callee:
+        result = machine.join(result, _call_atom(machine, frame, atom, args, kwargs, site))
+    return result
+
+
+def _call_atom(machine: Machine, frame: Frame, atom: Any, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    kind = type(atom)
+    if kind is Function:
+        return call_function(machine, frame, atom, None, args, kwargs, site)
+    if kind is Bound:
+        return call_function(machine, frame, atom.function, atom.receiver, args, kwargs, site)
+    if kind is External:
+        return call_external(machine, frame, atom.dotted, args, kwargs, site)
+    if kind is Class:
+        return construct(machine, frame, atom, args, kwargs, site)
+    if kind is Obj:
+        return call_instance(machine, frame, atom, args, kwargs, site)
+    if kind is Partial:
+        return call(machine, frame, atom.callee, [*atom.args, *args], {**dict(atom.kwargs), **kwargs}, site)
+    if kind is Method and atom.name == "forward" and type(atom.receiver) is Obj:
+        return call_object(machine, frame, atom.receiver, atom.name, args, kwargs, site)  # whatever replaces it now
+    if kind is Method:
+        return call_method(machine, frame, atom.receiver, atom.name, args, kwargs, site)
+    if kind is Mode:
+        for value in args:  # torch.no_grad()(function)
+            for item in value:
+                if type(item) is Function:
+                    copy = Function(item.facts, item.frame, item.owner)
+                    copy.grad = atom.grad
+                    return (copy,)
+    if kind is Opaque:
+        return call_opaque(machine, frame, atom, args, site)
+    if kind is Tensor and atom.bundle:
+        return (atom,)
+    return UNKNOWN
+
+
+def call_method(
+    machine: Machine, frame: Frame, atom: Any, name: str, args: list[Value], kwargs: Kwargs, site: Site
+) -> Value:
+    """Call a method of one atom."""
+    kind = type(atom)
+    if kind is Tensor:
+        return tensor_method(machine, frame, atom, name, args, kwargs, site)
+    if kind is Obj:
+        found = _own_method(machine, frame, atom, name, args, kwargs, site)
+        return call_object(machine, frame, atom, name, args, kwargs, site) if found is None else found
+    if kind is External:
+        return call_external(machine, frame, f"{atom.dotted}.{name}", args, kwargs, site)
+    if kind is Class:
+        return _class_method(machine, frame, atom, name, args, kwargs, site)
+    if kind is Super:
+        return _super_method(machine, frame, atom, name, args, kwargs, site)
+    if kind is Module:
+        found = module_member(machine, atom.unit, name)
+        if found:
+            return call(machine, frame, found, args, kwargs, site)
+        return call_external(machine, frame, f"{atom.unit.name}.{name}", args, kwargs, site)
+    if kind is Opaque:
+        if name in LIGHT_RESULTS:
+            machine.derivation.consumed.add(atom.node)
+            return LIGHT
+        if name == "requires_grad_" and not args:
+            return (Tensor(LEAF, 2, machine.derivation.node((atom.node,)), ""),)
+        return (Opaque(machine.derivation.node((atom.node, *_argument_nodes(machine, args, kwargs)))),)
+    if kind is Light or kind is Const:
+        if name in ("join", "format") and args:
+            return _text_of(machine, frame, args)
+        return contexts.light_method(atom, name)
+    if kind is Method and atom.name == "grad_fn":
+        if name in ("register_hook", "register_prehook") and args:
+            note_tensor_hook(machine, frame, atom.receiver, args[0], site)
+        return UNKNOWN
+    if kind is Function and name == "__call__":
+        return call_function(machine, frame, atom, None, args, kwargs, site)
+    return UNKNOWN
+
+
+def _text_of(machine: Machine, frame: Frame, args: list[Value]) -> Value:
+    """`", ".join(parts)`, `"{}".format(part)`: as new as the newest of them."""
+    parts = [atom for value in args for atom in (*value, *machine.elements(frame, value))]
+    return next(((kind,) for kind in (IDENT, COUNT) if kind in parts), LIGHT)
+
+
+def _argument_nodes(machine: Machine, args: list[Value], kwargs: Kwargs) -> list[int]:
+    return [node for value in (*args, *kwargs.values()) for node in machine.nodes(value)]
+
+
+def _own_method(
+    machine: Machine, frame: Frame, atom: Obj, name: str, args: list[Value], kwargs: Kwargs, site: Site
+) -> Value | None:
+    """Call what an instance of a class of the file has under this name; None if it has nothing."""
+    if name in atom.fields and name != "*" and atom.fields[name]:
+        value = tuple(v for v in atom.fields[name] if not (type(v) is Method and v.receiver is atom and v.name == name))
+        return call(machine, frame, value, args, kwargs, site) if value else None
+    if not isinstance(atom.cls, Class):
+        return None
+    found = atom.cls.find(name)
+    if found is None:
+        return None
+    if _receiver(frame) is not atom:
+        machine.asked.setdefault(atom, set()).add(name)
+    if any(type(member) is Function and member.kind == "abstract" for member in found):
+        return unknown_call(machine, frame, (m.ATTR, (m.NAME, "self"), name), args, kwargs, site, receiver=(atom,))
+    result: Value = UNKNOWN
+    whole = atom.kind == "module" and _receiver(frame) is not atom and _computes(found)
+    machine.module_depth += whole
+    for member in found:
+        if type(member) is Function:
+            if member.kind == "property":
+                made = call_function(machine, frame, member, atom, [], {}, site)
+                result = machine.join(result, call(machine, frame, made, args, kwargs, site))
+            else:
+                result = machine.join(result, _call_member(machine, frame, member, atom, args, kwargs, site))
+        else:
+            result = machine.join(result, call(machine, frame, (member,), args, kwargs, site))
+    machine.module_depth -= whole
+    attached = any(tensor.graph == ATTACHED for tensor in machine.reach(result))
+    if (whole and attached) or (name == "forward" and is_module(atom.cls)):
+        return ran(machine, frame, atom, result, args, kwargs, site, machine.derivation.node())
+    return result
+
+
+def _receiver(frame: Frame) -> Any:
+    """`self` of the method that runs, also inside functions defined in it."""
+    current: Frame | None = frame
+    while current is not None and current.receiver is None:
+        current = current.parent
+    return None if current is None else current.receiver
+
+
+def _computes(found: Value) -> bool:
+    """Whether a module's method is a forward pass of its own: it neither trains nor changes the mode."""
+    other = m.BACKWARD | m.EVALUATES | m.THREADS
+    return all(type(member) is Function and not member.facts.flags & other and not member.kind for member in found)
+
+
+def _call_member(
+    machine: Machine, frame: Frame, member: Function, receiver: Any, args: list[Value], kwargs: Kwargs, site: Site
+) -> Value:
+    if member.kind == "static":
+        return call_function(machine, frame, member, None, args, kwargs, site)
+    if member.kind == "class":
+        owner = receiver.cls if type(receiver) is Obj else receiver
+        return call_function(machine, frame, member, owner, args, kwargs, site)
+    return call_function(machine, frame, member, receiver, args, kwargs, site)
+
+
+def _class_method(
+    machine: Machine, frame: Frame, atom: Class, name: str, args: list[Value], kwargs: Kwargs, site: Site
+) -> Value:
+    found = atom.find(name)
+    result: Value = UNKNOWN
+    for member in found or ():
+        if type(member) is Function:
+            if member.kind in ("static", "class"):
+                part = _call_member(machine, frame, member, atom, args, kwargs, site)
+            else:
+                part = call_function(machine, frame, member, None, args, kwargs, site)
+        elif type(member) is Obj:
+            part = call_instance(machine, frame, member, args, kwargs, site)
+        else:
+            part = call(machine, frame, (member,), args, kwargs, site)
+        result = machine.join(result, part)
+    if found is None and name == "apply" and "torch.autograd.Function" in atom.external:
+        return _apply(machine, frame, atom, args, kwargs, site)
+    return result
+
+
+def _apply(machine: Machine, frame: Frame, cls: Class, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    """`Function.apply`: its `forward` runs with gradients off, its result has a graph if an argument has."""
+    grad, machine.grad = machine.grad, OFF
+    for member in cls.find("forward") or ():
+        if type(member) is Function:
+            call_function(machine, frame, member, Light("ctx"), args, kwargs, site)
+    machine.grad = grad
+    return arithmetic(machine, args)
+
+
+def _super_method(
+    machine: Machine, frame: Frame, atom: Super, name: str, args: list[Value], kwargs: Kwargs, site: Site
+) -> Value:
+    receiver = atom.receiver
+    mro = receiver.cls.mro if type(receiver) is Obj and isinstance(receiver.cls, Class) else atom.owner.mro
+    after = mro[mro.index(atom.owner) + 1 :] if atom.owner in mro else atom.owner.mro[1:]
+    for entry in after:
+        if name in entry.frame.vars:
+            result: Value = UNKNOWN
+            for member in entry.frame.vars[name]:
+                if type(member) is Function:
+                    result = machine.join(result, _call_member(machine, frame, member, receiver, args, kwargs, site))
+            return result
+    if type(receiver) is Obj and name != "__init__":
+        return call_object(machine, frame, receiver, name, args, kwargs, site)
+    return UNKNOWN
+
+
+def enter_context(machine: Machine, frame: Frame, value: Value, inside: Callable[[Value], None], site: Site) -> None:
+    """Run what stands in a `with` between the enter and the exit of its context."""
+    for atom in value:
+        if type(atom) is Mode:
+            machine.entered.add(atom.site)
+            outer, machine.grad = machine.grad, atom.grad
+            inside(LIGHT)
+            machine.grad = outer
+            return
+        if type(atom) is Obj and atom.kind == "manager":
+            function, receiver, args, kwargs = atom.fields["$call"][0]
+            call_function(machine, frame, function, receiver, args, kwargs, site, on_yield=inside)
+            return
+        if type(atom) is Obj and isinstance(atom.cls, Class) and atom.cls.find("__enter__") is not None:
+            entered = call_method(machine, frame, atom, "__enter__", [], {}, site)
+            inside(entered)
+            if not frame.dead:
+                call_method(machine, frame, atom, "__exit__", [LIGHT, LIGHT, LIGHT], {}, site)
+            else:
+                dead, frame.dead = frame.dead, 0
+                call_method(machine, frame, atom, "__exit__", [LIGHT, LIGHT, LIGHT], {}, site)
+                frame.dead = dead
+            return
+    outer = machine.grad
+    inside(value if value and type(value[0]) is Obj else UNKNOWN)
+    for atom in value:
+        if type(atom) is Obj and "$stack" in atom.fields:
+            machine.grad = outer
+            call_method(machine, frame, atom, "close", [], {}, site)
+
+
+# -- in place -------------------------------------------------------------------------------------
+
+
+def _in_place(
+    machine: Machine,
+    frame: Frame,
+    callee: Expr,
+    receiver: Value,
+    args: list[Value],
+    kwargs: Kwargs,
+    site: Site,
+) -> Value:
+    """`place.mul_(a).add_(b)`: one write to the place at the root of the chain."""
+    name = callee[2]
+    if name == "requires_grad_" or name in IN_PLACE_LIGHT or any(type(a) in (Obj, External, Class) for a in receiver):
+        if not receiver:
+            return unknown_method(machine, frame, callee, receiver, args, kwargs, site)
+        result: Value = UNKNOWN
+        for atom in receiver:
+            result = machine.join(result, call_method(machine, frame, atom, name, args, kwargs, site))
+        return result
+    sources = [value for value in (*args, *kwargs.values()) if machine.reach(value, 2)]
+    if machine.grad == OFF:
+        return receiver
+    merged = arithmetic(machine, (receiver, *sources))
+    root = _root_of_chain(callee[1])
+    if root is not None and any(tensor.graph == ATTACHED for value in sources for tensor in machine.reach(value, 2)):
+        machine.assign(frame, root, merged, site, how="inplace")
+    return merged or receiver
+
+
+def _root_of_chain(expr: Expr) -> Expr | None:
+    """The place that a chain of in-place calls writes to; None when it goes through `.data` or a copy."""
+    while expr[0] == m.CALL and expr[2][0] == m.ATTR and expr[2][2][-1] == "_":
+        expr = expr[2][1]
+    if expr[0] == m.ATTR and expr[2] in ("data", "grad"):
+        return None
+    if expr[0] == m.ITEM:
+        return _root_of_chain(expr[1])
+    return expr if expr[0] in (m.NAME, m.ATTR) else None
+
+
+Machine.call = call
+Machine.call_method = call_method

@@ -1,0 +1,141 @@
+"""Objects that hold themselves: through bound methods, closures, recursive inner functions, weak mappings.
+
+Reference counting does not free them; the cyclic collector does, some time later [docs of Python: gc].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ..facts.model import Site
+from .callbacks import objects_in
+from .events import Plain
+from .holders import captured, heavy_objects
+from .machine import Frame, Machine
+from .values import ATTACHED, MAYBE, Bound, Class, Function, Light, Obj, Partial, Tensor, Value
+
+_DEPTH = 8
+
+
+class Cycle(NamedTuple):
+    """Something heavy that holds itself and is made again and again."""
+
+    site: Site
+    what: str  # in words
+    through: str
+    weight: int
+    never: bool = False  # the circle goes through the graph's nodes, where the collector does not look
+
+
+def note_cycle(machine: Machine, frame: Frame, owner: Obj, name: str, value: Value, site: Site) -> None:
+    """`self.name = self.method`, `self.name = lambda: self.x`."""
+    if owner in objects_in(machine, [value]):
+        machine.note("cycle", site, frame, (owner, name))
+
+
+def note_callbacks(machine: Machine, keeper: Obj, given: list[Value]) -> None:
+    """Note on a scheduler, loader or the like the functions that it is made with and keeps."""
+    lists = [atom for value in given for atom in value if type(atom) is Obj and atom.kind in ("list", "tuple")]
+    values = [*given, *(part for one in lists for part in one.fields.values())]
+    callbacks: Value = tuple(atom for value in values for atom in value if type(atom) in (Bound, Partial, Function))
+    if callbacks:
+        machine.put(keeper.fields, "$callbacks", callbacks)
+
+
+def note_recursion(machine: Machine, function: Function) -> None:
+    """An inner function that calls itself is held by its own closure, and with it all that it refers to."""
+    names = [
+        name
+        for name, value in captured(function)
+        if any(
+            (type(atom) is Tensor and atom.graph != MAYBE and atom.weight > 1)
+            or (type(atom) is Light and atom.what == "array")
+            for atom in value
+        )
+    ]
+    if names:
+        machine.note("recursion", function.facts.site, function.frame, (function.facts.name, names))
+
+
+def refers_to(machine: Machine, value: Value, key: Value) -> bool:
+    """Whether a value keeps its key alive: an instance that has it as an attribute, a closure, a container."""
+    wanted = [atom for atom in key if type(atom) is Obj]
+    seen: set[int] = set()
+    queue = list(objects_in(machine, [value]))
+    while queue and wanted:
+        obj = queue.pop()
+        if obj in wanted:
+            return True
+        if id(obj) not in seen and len(seen) < 40:
+            seen.add(id(obj))
+            queue += [inner for part in obj.fields.values() for inner in objects_in(machine, [part])]
+    return False
+
+
+def cycles(machine: Machine) -> Iterator[Cycle]:
+    """Heavy objects that hold themselves, where one is made in each round of a loop."""
+    seen: set[Site] = set()
+    yield from _hooked(machine)
+    for note in machine.plain:
+        if note.kind not in ("cycle", "recursion") or note.site in seen or not machine.is_home(note.site):
+            continue
+        if note.kind == "recursion":
+            name, names = note.detail
+            if any(loop.kind == "loop" for loop in note.loops):
+                seen.add(note.site)
+                yield Cycle(note.site, f"`{names[0]}`", f"`{name}` refers to itself", 2)
+            continue
+        owner, name = note.detail
+        assert isinstance(owner.cls, Class)
+        whole = _whole(note.frame, owner)  # it goes with what it is a part of, a layer with its model
+        dropped = whole.home is None or isinstance(whole.home[0], Frame)
+        made = any(loop.kind == "loop" for loop in whole.birth) and not owner.unknown and dropped
+        if made and (heavy_objects((owner,)) or machine.reach((owner,), 2)):
+            seen.add(note.site)
+            yield Cycle(note.site, f"each {owner.cls.facts.name}", f"`self.{name}` refers to the object", 2)
+
+
+def _whole(frame: Frame | None, part: Obj) -> Obj:
+    """The object that another one was made for a part of, by its constructor or because it went into a container."""
+    while frame is not None:
+        if frame.name == "__init__" and isinstance(frame.receiver, Obj):
+            part = frame.receiver
+        frame = frame.caller
+    for _ in range(_DEPTH):
+        if part.home is None or isinstance(part.home[0], Frame):
+            break
+        part = part.home[0]
+    return part
+
+
+def _hooked(machine: Machine) -> Iterator[Cycle]:
+    """Objects that have a tensor whose node in the graph has a hook that refers to the object."""
+    seen: set[Site] = set()
+    for note in machine.plain:
+        if note.kind != "tensor-hook" or note.site in seen or not machine.is_home(note.site):
+            continue
+        node, hook, _ = note.detail
+        for owner in objects_in(machine, [hook]):
+            if not isinstance(owner.cls, Class) or not _made_again(owner) or _is_taken_off(machine, note):
+                continue
+            kept = [tensor for tensor in machine.reach((owner,)) if tensor.graph == ATTACHED]
+            if any(node in machine.derivation.ancestors(tensor.node) for tensor in kept):
+                seen.add(note.site)
+                yield Cycle(note.site, f"each {owner.cls.facts.name}", "a hook in the graph refers to it", 2, True)
+                break
+
+
+def _made_again(owner: Obj) -> bool:
+    """Whether an object is one of many, made in a loop and dropped or replaced there."""
+    if owner.unknown or not any(loop.kind == "loop" for loop in owner.birth):
+        return False
+    home = owner.home
+    return home is None or isinstance(home[0], Frame) or home[0].kind in ("instance", "module")
+
+
+def _is_taken_off(machine: Machine, note: Plain) -> bool:
+    """Whether the hook may be taken off again, by the function that registers it or where the handle is kept."""
+    dropped = note.detail[2]
+    functions = (note.frame.facts,) if dropped else machine.facts.functions
+    return any("remove" in function.calls for function in functions)

@@ -1,0 +1,166 @@
+"""Functions and classes as values: decorators, bases, attributes of classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..facts import model as m
+from ..facts.model import ClassFacts, Expr, FunctionFacts
+from ..facts.relevance import says_no_grad
+from ..facts.walk import calls, last_name, statements
+from .machine import Frame, Machine
+from .values import OFF, Class, External, Function, Mode, Obj, Value
+
+_CACHES = ("functools.lru_cache", "functools.cache")
+
+
+def define_function(machine: Machine, frame: Frame, facts: FunctionFacts) -> Value:
+    """The function that a `def` or lambda makes, with what its decorators do to it."""
+    function = Function(facts, frame, None)
+    if len(facts.body) == 1 and facts.body[0][0] == m.RAISE and _is_not_implemented(facts.body[0][2]):
+        function.kind = "abstract"
+    value: Value = (function,)
+    for decorator in reversed(facts.decorators):
+        value = _decorate(machine, frame, function, decorator, value)
+    return value
+
+
+def _is_not_implemented(raised: Expr | None) -> bool:
+    """`raise NotImplementedError`, `raise NotImplementedError("...")`."""
+    if raised is not None and raised[0] == m.CALL:
+        raised = raised[2]
+    return raised == (m.NAME, "NotImplementedError")
+
+
+def _decorate(machine: Machine, frame: Frame, function: Function, decorator: Expr, value: Value) -> Value:
+    """What a decorator makes of a function: itself with a property of its own, or what stores its results."""
+    if decorator[0] == m.ATTR and decorator[2] in ("setter", "getter", "deleter"):
+        function.kind = "setter"
+        getters = [atom for atom in machine.eval(frame, decorator[1]) if type(atom) is Function]
+        for getter in getters if decorator[2] == "setter" else ():
+            getter.setter = function
+            machine.settable.add(function.facts.name)
+        return tuple(getters) or value
+    made = machine.eval(frame, decorator)
+    if not made and says_no_grad(last_name(decorator)):
+        function.grad = OFF
+    for atom in made:
+        if _stores(machine, atom) and last_name(decorator) != "wraps":
+            value = _wrapped(machine, frame, function, atom, value)
+        elif type(atom) is Mode:
+            function.grad = atom.grad
+            function.mode = atom.name
+        elif type(atom) is Function:
+            mode = _mode_around(machine, atom)
+            if mode is not None:
+                function.grad = mode
+        elif type(atom) is External:
+            name = atom.dotted
+            tail = name.rsplit(".", 1)[-1]
+            if tail in ("no_grad", "inference_mode") and name.startswith("torch"):
+                function.mode = tail
+                function.grad = OFF  # a class used as a decorator without a call acts too
+            elif says_no_grad(tail):
+                function.grad = OFF
+            elif name == "builtins.staticmethod":
+                function.kind = "static"
+            elif name == "builtins.classmethod":
+                function.kind = "class"
+            elif tail in ("property", "cached_property"):
+                function.kind = "property"
+            elif name.endswith("contextmanager"):
+                function.kind = "manager"
+            elif name == "abc.abstractmethod":
+                function.kind = "abstract"
+    for atom in value:
+        if type(atom) is Function and atom is not function:
+            atom.kind = function.kind
+    return value
+
+
+def _stores(machine: Machine, decorator: Any) -> bool:
+    """Whether what a decorator of the project puts around a function adds to something that stays, like a memo."""
+    if type(decorator) is Function:
+        if not decorator.facts.inner and decorator.frame.unit is not machine.home:
+            return False  # it enters the function into a register, of which that file knows
+        functions = decorator.frame.unit.facts.functions
+        around = [decorator.facts, *(functions[index] for index in decorator.facts.inner)]
+        return any(facts.flags & (m.GROWS | m.KEEPS) for facts in around)
+    if type(decorator) is Class and not decorator.external:
+        return any(type(f) is Function and f.facts.flags & m.GROWS for f in decorator.find("__call__") or ())
+    return False
+
+
+def _wrapped(machine: Machine, frame: Frame, function: Function, decorator: Any, value: Value) -> Value:
+    made = machine.call(frame, (decorator,), [value], {}, function.facts.site + m.DECORATORS)
+    found = tuple(atom for atom in made if type(atom) in (Function, Obj))
+    for atom in found:
+        if type(atom) is Function and atom is not function:
+            atom.around = function
+    return found or value
+
+
+def _mode_around(machine: Machine, decorator: Function) -> int | None:
+    """The grad mode in which a decorator of the project calls what it decorates: the inner function that it hands
+    out does so in a `with`, or it hands out `torch.no_grad()(function)`."""
+    facts = decorator.facts
+    if not facts.params:
+        return None
+    wrapped = facts.params[0].name
+    for statement, _ in statements(facts.body):
+        made = statement[2] if statement[0] == m.RETURN else None
+        if made is not None and made[0] == m.CALL and made[3] == ((m.NAME, wrapped),):
+            for atom in machine.eval(decorator.frame, made[2]):
+                if type(atom) is Mode:
+                    machine.entered.add(atom.site)
+                    return atom.grad
+    for index in facts.inner:
+        for statement, _ in statements(decorator.frame.unit.facts.functions[index].body):
+            if statement[0] != m.WITH or wrapped not in {last_name(call[2]) for call in calls(statement[3])}:
+                continue
+            for context, _ in statement[2]:
+                for atom in machine.eval(decorator.frame, context):
+                    if type(atom) is Mode:
+                        machine.entered.add(atom.site)
+                        return atom.grad
+    return None
+
+
+def define_class(machine: Machine, frame: Frame, index: int, facts: ClassFacts) -> Value:
+    """The class that a `class` statement makes; its body runs now."""
+    known = frame.unit.classes.get(index)
+    if isinstance(known, Class) and known.frame.parent is frame:
+        return (known,)
+    bases: list[Class] = []
+    external: list[str] = []
+    for expr in facts.bases:
+        for atom in machine.eval(frame, expr):
+            if type(atom) is Class:
+                bases.append(atom)
+                external += atom.external
+            elif type(atom) is External:
+                external.append(atom.dotted)
+    grad = None
+    for decorator in facts.decorators:
+        for atom in machine.eval(frame, decorator):
+            if type(atom) is Mode:
+                grad = atom.grad
+            elif type(atom) is External:
+                external.append("@" + atom.dotted.rsplit(".", 1)[-1])
+    body = frame.unit.facts.functions[facts.body]
+    inner = Frame(body, frame, frame, frame.call_site, frame.unit)
+    inner.loops = machine.loops
+    klass = Class(facts, inner, bases, tuple(dict.fromkeys(external)))
+    frame.unit.classes[index] = klass
+    machine.stack.append(inner)
+    machine.block(inner, body.body)
+    machine.stack.pop()
+    for value in inner.vars.values():
+        setters = tuple(atom.setter for atom in value if type(atom) is Function and atom.setter is not None)
+        for atom in (*value, *setters):
+            atom = atom.innermost if type(atom) is Function else atom
+            if type(atom) is Function and atom.frame is inner:
+                atom.owner = klass
+                if grad is not None:
+                    atom.grad = grad
+    return (klass,)

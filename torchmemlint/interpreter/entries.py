@@ -1,0 +1,216 @@
+"""Where an abstract run starts: the module body, then every public function that nothing seen calls."""
+
+from __future__ import annotations
+
+from ..facts import knowledge
+from ..facts import model as m
+from ..facts.model import Expr, Stmt
+from ..facts.outline import Outline
+from . import expressions as _expressions  # noqa: F401  registers what evaluates and executes
+from . import statements as _statements  # noqa: F401
+from .contexts import Kept, context_of_entry, is_dataset
+from .events import Store
+from .functions import call_unseen
+from .linking import Project
+from .machine import Frame, Machine
+from .unknown import modules_by_use
+from .values import ASSUMED, ATTACHED, OFF, ON, Class, Function, Light, Mode, Obj
+
+_ROUNDS = 2
+_FEW = 7  # entries of a table that is not worth putting off
+
+
+def run(outline: Outline, path: str = "", project: Project | None = None) -> Machine:
+    """Run everything in a file, with what it uses of the project; returns the machine with what it noted."""
+    machine = Machine(outline, path, project)
+    machine.used_as_modules = modules_by_use(outline.facts)
+    machine.stack.append(machine.module_frame)
+    machine.grad = ON
+    machine.block(machine.module_frame, _without_tables(machine, outline))
+    machine.stack.pop()
+    worth = outline.worth
+    classes = [cls for cls in machine.home.classes.values() if isinstance(cls, Class)]
+    _functions(machine, machine.module_frame, worth)
+    for cls in classes:
+        _methods(machine, cls, worth)
+    later = outline.releasing
+    if later and (machine.stores or machine.plain):
+        _functions(machine, machine.module_frame, later)
+        keeping = _keeping(machine)
+        for cls in classes:
+            if any(id(entry) in keeping for entry in cls.mro):
+                _methods(machine, cls, later)
+    return machine
+
+
+def _without_tables(machine: Machine, outline: Outline) -> list[Stmt]:
+    """The module's body but for big tables of constants, which are made when somebody looks at them."""
+    body = []
+    pending, _ = outline.bindings
+    for statement in outline.facts.functions[0].body:
+        if statement[0] == m.ASSIGN and len(statement[2]) == 1 and statement[2][0][0] == m.NAME:
+            name = statement[2][0][1]
+            if _is_table(statement[3]) and len(pending[name]) == 1:
+                machine.home.pending[name] = [statement]
+                continue
+        body.append(statement)
+    return body
+
+
+def _is_table(value: Expr) -> bool:
+    """`{"a": Config(size=1), ...}`, or a call that is given one."""
+    if value[0] == m.CALL and value[2][0] == m.NAME and len(value[3]) == 1 and not value[4]:
+        value = value[3][0]
+    return value[0] == m.DICT and len(value[2]) > _FEW and all(_is_entry(item) for _, item in value[2])
+
+
+def _is_entry(value: Expr) -> bool:
+    if value[0] == m.CALL:
+        return value[2][0] == m.NAME and all(_is_entry(part) for part in (*value[3], *(item for _, item in value[4])))
+    if value[0] == m.NEW:
+        return all(_is_entry(item) for item in value[3])
+    if value[0] == m.DICT:
+        return all(key is not None and _is_entry(item) for key, item in value[2])
+    return value[0] in (m.CONST, m.NAME, m.TEXT, m.UNARY)
+
+
+def _keeping(machine: Machine) -> set[int]:
+    """The classes, by identity, of objects that something was put into or noted of, and their bases."""
+    objects: set[Obj] = {note.frame.receiver for note in machine.plain if isinstance(note.frame.receiver, Obj)}
+    owners = [store.owner for store in machine.stores if _may_stay(store)]
+    owners += [note.detail.owner for note in machine.plain if isinstance(note.detail, Kept)]
+    for owner in owners:
+        current: Obj | Frame | None = owner
+        while isinstance(current, Obj) and current not in objects:
+            objects.add(current)
+            current = None if current.home is None else current.home[0]
+    return {id(entry) for obj in objects if isinstance(obj.cls, Class) for entry in obj.cls.mro}
+
+
+def _may_stay(store: Store) -> bool:
+    """Whether a rule could speak of a store, unless something lets go of it."""
+    if any(tensor.graph == ATTACHED for tensor in store.tensors):
+        return True
+    return store.how in ("grow", "keyed") and any(
+        loop.kind in ("loop", "call") and loop not in store.birth for loop in store.loops
+    )
+
+
+def _functions(machine: Machine, frame: Frame, worth: set[int]) -> None:
+    indices = {id(machine.facts.functions[index]): index for index in worth}
+    pending = [
+        atom.innermost
+        for value in list(frame.vars.values())
+        for atom in value
+        if type(atom) is Function and id(atom.innermost.facts) in indices and atom.innermost.frame is frame
+    ]
+    called = {name for function in machine.facts.functions for name in function.calls}
+    pending.sort(key=lambda function: function.facts.name in called)  # callers before what they call
+    for function in pending:
+        if id(function.facts) not in machine.reached:
+            enter(machine, function, None)
+
+
+def _templates(machine: Machine, cls: Class) -> list[Function]:
+    """Methods that a class inherits from another file and that call what the class defines."""
+    own = {name for entry in cls.mro if entry.frame.unit is machine.home for name in entry.facts.methods}
+    found: dict[str, Function] = {}
+    for entry in cls.mro:
+        unit = entry.frame.unit
+        if unit is machine.home:
+            continue
+        for name, index in entry.facts.methods.items():
+            function = unit.facts.functions[index]
+            if name in own or name in found or name == "__init__" or own.isdisjoint(function.calls):
+                continue
+            if not unit.is_worth_running(function):
+                continue
+            for member in entry.frame.vars.get(name, ()):
+                if type(member) is Function and member.kind in ("", "class"):
+                    found[name] = member
+    return list(found.values())
+
+
+def enter(machine: Machine, function: Function, receiver: object) -> bool:
+    """Run a function as code that is not seen would: again and again, with grad mode as the framework has it. Returns
+    whether anything that was there before has changed."""
+    name = function.facts.name
+    loop = machine.loop_at(machine.module_frame, ("entry", id(function.facts), id(receiver)), "call")
+    loop.name = name
+    outer = machine.loops, machine.grad
+    machine.grad = _grad_of_entry(function, receiver)
+    machine.context = context_of_entry(function, receiver)
+    once = name in ("__init__", "setup", "build", "configure_optimizers", "main", "__post_init__", "prepare_data")
+    machine.loops = () if once else (loop,)
+
+    machine.begin_round(loop)
+
+    def body() -> None:
+        _, value = call_unseen(machine, function, receiver)
+        if not _starts_the_program(function):
+            machine.escape(tuple(atom for atom in value if atom is not receiver))  # whoever called has that anyway
+        machine.entered.update(atom.site for atom in value if type(atom) is Mode)
+
+    changed = machine.branch(machine.module_frame, [body, lambda: None], conditional=False)
+    machine.loops, machine.grad = outer
+    machine.context = None
+    return changed
+
+
+def _starts_the_program(function: Function) -> bool:
+    """Whether a function is called once, with gradients on, and nobody asks what it returns."""
+    return function.facts.name == "main" and function.owner is None
+
+
+def _grad_of_entry(function: Function, receiver: object) -> int:
+    """The grad mode in which a framework runs a method of a class that derives from it."""
+    if _starts_the_program(function):
+        return ON
+    if not isinstance(receiver, Obj) or not isinstance(receiver.cls, Class):
+        return ASSUMED
+    bases = (*receiver.cls.external, *(entry.facts.name for entry in receiver.cls.mro[1:]))
+    if function.facts.name in knowledge.LIGHTNING_GRAD_OFF and any("ightning" in dotted for dotted in bases):
+        return OFF
+    if function.facts.name in ("update", "compute") and any(dotted.endswith("Metric") for dotted in bases):
+        return OFF  # torchmetrics wraps both in set_grad_enabled(self._enable_grad), which is off
+    return ASSUMED
+
+
+def _methods(machine: Machine, cls: Class, worth: set[int]) -> None:
+    own = [
+        atom.innermost
+        for value in cls.frame.vars.values()
+        for atom in value
+        if type(atom) is Function and atom.innermost.frame is cls.frame and atom.kind != "setter"
+    ]
+    indices = {id(machine.facts.functions[index]) for index in worth}
+    again = ("__getitem__", "__iter__") if is_dataset(cls) else ()  # a loader's worker calls them as well
+    wanted = [
+        f for f in own if id(f.facts) in indices and (id(f.facts) not in machine.reached or f.facts.name in again)
+    ]
+    wanted += _templates(machine, cls)
+    if not wanted:
+        return
+    if "torch.autograd.Function" in cls.external:
+        for function in wanted:
+            if function.facts.name in ("forward", "setup_context"):
+                enter(machine, function, Light("ctx"))
+        return
+    reached = set(machine.reached)
+    receiver = machine.instance_of(machine.module_frame, cls, "entry")[0]
+    machine.reached = reached  # what the constructor alone reaches is called again by others
+    called = {name for function in own for name in function.facts.calls}
+    wanted.sort(key=lambda f: (f.facts.name.startswith("_"), f.facts.name in called))
+    entered: dict[Function, int] = {}  # with the number of changes when each began
+    changes = 0
+    for _ in range(_ROUNDS):
+        for function in wanted:
+            seen = entered.get(function, -1)
+            if seen == changes or (
+                seen < 0 and id(function.facts) in machine.reached and function.facts.name not in again
+            ):
+                continue
+            entered[function] = changes
+            given = None if function.kind == "static" else (cls if function.kind == "class" else receiver)
+            if function.facts.name != "__init__" and not machine.exhausted:
+                changes += enter(machine, function, given)

@@ -1,0 +1,291 @@
+"""Entering functions: how arguments meet parameters, and what a function gets whose callers are not seen."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..facts import model as m
+from ..facts.model import FunctionFacts, Site
+from .cycles import note_recursion
+from .defaults import default_of
+from .hints import is_plain_hint, value_of_hint
+from .linking import Unit
+from .machine import Frame, Machine
+from .unknown import parameter, unknown_call
+from .values import (
+    LIGHT,
+    MAYBE,
+    OFF,
+    UNKNOWN,
+    Class,
+    Const,
+    External,
+    Function,
+    Light,
+    Obj,
+    Opaque,
+    Tensor,
+    Value,
+)
+
+Kwargs = dict[str, Value]
+_SHORT = 8  # statements
+_SHORTER = 3
+_TENSOR_INPUTS = ("input", "inputs", "x", "tensor", "features", "feature", "logits", "weight", "weights", "q", "k", "v")
+_TENSOR_METHODS = frozenset(
+    """sigmoid tanh relu exp log clone detach view reshape contiguous size dim sum mean pow abs sqrt clamp matmul
+    transpose permute unsqueeze squeeze softmax new_zeros new_empty new numel type_as expand masked_fill""".split()
+)
+
+
+def call_function(
+    machine: Machine,
+    frame: Frame,
+    function: Function,
+    receiver: Any,
+    args: list[Value],
+    kwargs: Kwargs,
+    site: Site,
+    grad: int | None = None,
+    on_yield: Callable[[Value], None] | None = None,
+    asked: bool = False,
+) -> Value:
+    """Enter a function of the file with these arguments; returns what it returns.
+
+    A generator's body runs when it is asked for an item, in the grad mode of that moment unless a decorator gives it
+    one of its own. `asked` says that this is the moment.
+    """
+    facts = function.facts
+    machine.reached.add(id(facts))
+    if function.kind == "manager" and on_yield is None:
+        manager = machine.allocate(frame, ("manager", site), "manager")
+        manager.fields["$call"] = ((function, receiver, args, kwargs),)
+        return (manager,)
+    question = _plain_question(machine, function, args, kwargs) if receiver is None and on_yield is None else None
+    if question in machine.answers:
+        return machine.answers[question]
+    if receiver is None and _says_plain(machine, function, (*args, *kwargs.values())):
+        return LIGHT
+    if facts.generator and machine.grad == OFF and function.grad is None and on_yield is None and not asked:
+        later = functools.partial(call_function, machine, frame, function, receiver, args, kwargs, site, asked=True)
+        return (machine.generate_later(frame, (site, id(facts), id(receiver)), later),)
+    active = sum(entry.facts is facts for entry in machine.stack)
+    by_home = frame.unit is machine.home
+    if (by_home or receiver is None) and is_beside_the_point(function, machine.home, (*args, *kwargs.values())):
+        return unknown_call(machine, frame, (m.NAME, facts.name), args, kwargs, site)
+    if active and function.owner is None and function.frame.function is not None:
+        note_recursion(machine, function)
+    again = active > 1 or (active and on_yield is None and len(facts.body) > 30)
+    if again or machine.too_deep or not machine.may_enter(function.frame.unit):
+        return _unentered(machine, args, kwargs)
+    key = (site, id(facts), id(receiver))
+    inner = frame.children.get(key)
+    if inner is None:
+        inner = Frame(facts, _lexical_parent(function), frame, site, function.frame.unit)
+        frame.children[key] = inner
+    inner.vars = {}
+    inner.function, inner.receiver, inner.loops = function, receiver, machine.loops
+    inner.returns = inner.yields = UNKNOWN
+    inner.dead = 0
+    inner.first_node = len(machine.derivation.parents)
+    inner.on_yield = on_yield
+    if frame.unit is machine.home and inner.unit is not machine.home:
+        args = [_handed_over(machine, value, site) for value in args]
+        kwargs = {name: _handed_over(machine, value, site) for name, value in kwargs.items()}
+    machine.stack.append(inner)
+    bind(machine, inner, function, receiver, args, kwargs)
+    outer_grad = machine.grad
+    if grad is not None:
+        machine.grad = grad
+    if function.grad is not None:
+        machine.grad = function.grad
+    passes = len(machine.backwards)
+    written = machine.journal, len(machine.journal or ())
+    generating = machine.generating
+    if facts.generator and on_yield is None:
+        machine.generating = len(machine.loops)
+    machine.block(inner, facts.body)
+    machine.generating = generating
+    machine.forget_locals(inner, *written)
+    machine.grad = outer_grad
+    machine.stack.pop()
+    _note_mode(machine, inner, function)
+    machine.site = site
+    if facts.generator and on_yield is None:
+        made = machine.allocate(inner, "generator", "generator")
+        machine.put(made.fields, "*", inner.yields)
+        if len(machine.backwards) > passes:
+            made.fields["$backward"] = LIGHT  # each item comes after a backward pass
+        return (made,)
+    if not inner.returns and facts.returns is not None:
+        return value_of_hint(machine, inner, facts.returns, 2, "returns")
+    if frame.unit is not machine.home and inner.unit is machine.home:
+        return _handed_over(machine, inner.returns, inner.returned_at)
+    if question is not None and all(type(atom) in _PLAIN for atom in inner.returns):
+        machine.answers[question] = inner.returns
+    return inner.returns
+
+
+_PLAIN = (Const, Light, External, Class)
+
+
+def _plain_question(machine: Machine, function: Function, args: list[Value], kwargs: Kwargs) -> Any:
+    """What identifies a call of another file's helper that is given, and does, nothing but plain values: the same
+    call has the same answer. None for any other call."""
+    unit = function.frame.unit
+    if unit is machine.home or function.frame is not unit.frame or function.facts.generator:
+        return None
+    for value in (*args, *kwargs.values()):
+        for atom in value:
+            if type(atom) not in _PLAIN:
+                return None
+    if unit.is_worth_running(function.facts):
+        return None
+    values = (*args, *kwargs.values())
+    kinds = tuple(type(atom.value) for value in values for atom in value if type(atom) is Const)  # True is not 1
+    return (id(function.facts), values, tuple(kwargs), kinds)
+
+
+def _says_plain(machine: Machine, function: Function, args: Sequence[Value]) -> bool:
+    """Whether a helper of another file does nothing that a rule could speak about, is given no tensors, and says that
+    it returns numbers or text. Given tensors, it is not taken at its word: many a loss is said to be a float."""
+    unit, facts = function.frame.unit, function.facts
+    if unit is machine.home or facts.returns is None or facts.generator or unit.is_worth_running(facts):
+        return False
+    return is_plain_hint(facts.returns) and all(type(atom) in _PLAIN for value in args for atom in value)
+
+
+def _handed_over(machine: Machine, value: Value, site: Site, depth: int = 2) -> Value:
+    """What the home file gives to a function of another file, or returns to one: whatever is done with it there
+    is said of this line."""
+    result: list[Any] = []
+    for atom in value:
+        if type(atom) is Tensor:
+            atom = atom._replace(node=machine.derivation.node((atom.node,), ("handed over", site)))
+        elif type(atom) is Obj and depth and atom.kind in ("dict", "tuple"):
+            for key, part in list(atom.fields.items()):
+                if key[:1] != "$" and machine.reach(part, depth - 1):
+                    machine.put(atom.fields, key, _handed_over(machine, part, site, depth - 1))
+        result.append(atom)
+    return tuple(result)
+
+
+def is_beside_the_point(function: Function, home: Unit, args: Sequence[Value]) -> bool:
+    """Whether a function of another file is long and does nothing that a rule could speak about: then what it
+    returns is judged by its name. What is given nothing but settings need not be as long."""
+    unit = function.frame.unit
+    if unit is home:
+        return False
+    plain = function.owner is None and all(value and all(type(atom) in _PLAIN for atom in value) for value in args)
+    return len(function.facts.body) > (_SHORTER if plain else _SHORT) and not unit.is_worth_running(function.facts)
+
+
+def _note_mode(machine: Machine, inner: Frame, function: Function) -> None:
+    """A function under `no_grad` from which no tensor comes out could run in inference mode."""
+    if function.mode == "no_grad" and inner.returns and not machine.reach(inner.returns):
+        machine.note("no-grad-region", function.facts.site, inner)
+
+
+def _unentered(machine: Machine, args: list[Value], kwargs: Kwargs) -> Value:
+    nodes = [node for value in (*args, *kwargs.values()) for node in machine.nodes(value)]
+    return (Opaque(machine.derivation.node(tuple(nodes))),) if nodes else UNKNOWN
+
+
+def _lexical_parent(function: Function) -> Frame | None:
+    """Where a function's free names are looked up: class bodies are no scope for their methods."""
+    if function.owner is not None and function.frame is function.owner.frame:
+        return function.frame.parent
+    return function.frame
+
+
+def bind(machine: Machine, inner: Frame, function: Function, receiver: Any, args: list[Value], kwargs: Kwargs) -> None:
+    """Give parameters their values: arguments, defaults."""
+    facts: FunctionFacts = function.facts
+    given = list(args)
+    if receiver is not None:
+        given.insert(0, (receiver,))
+    left = dict(kwargs)
+    for param in facts.params:
+        value = _argument(machine, inner, function, param, given, left)
+        inner.births[param.name] = machine.loops
+        inner.vars[param.name] = value
+
+
+def _argument(
+    machine: Machine, inner: Frame, function: Function, param: Any, given: list[Value], left: Kwargs
+) -> Value:
+    if param.kind == "*":
+        rest = machine.allocate(inner, "*args", "tuple")
+        rest.fields = {f"[{index}]": value for index, value in enumerate(given)}
+        given.clear()
+        return (rest,)
+    if param.kind == "**":
+        named = machine.allocate(inner, "**kwargs", "dict")
+        named.fields = {f"[{name}]" if name != "*" else name: value for name, value in left.items()}
+        left.clear()
+        return (named,)
+    if given and not param.keyword:
+        return given.pop(0)
+    if param.name in left:
+        return left.pop(param.name)
+    return default_of(machine, function, param)
+
+
+def call_unseen(machine: Machine, function: Function, receiver: Any) -> tuple[Frame | None, Value]:
+    """Enter a function whose callers are not seen: parameters have what annotations, uses and names say."""
+    facts = function.facts
+    machine.reached.add(id(facts))
+    if any(entry.facts is facts for entry in machine.stack):
+        return None, UNKNOWN
+    parent = machine.module_frame
+    key = ("unseen", id(facts), id(receiver))
+    inner = parent.children.get(key)
+    if inner is None:
+        inner = Frame(facts, _lexical_parent(function), None, -1, function.frame.unit)
+        parent.children[key] = inner
+    inner.vars = {}
+    inner.function, inner.receiver, inner.loops = function, receiver, machine.loops
+    inner.returns = inner.yields = UNKNOWN
+    inner.dead, inner.on_yield = 0, None
+    inner.first_node = len(machine.derivation.parents)
+    machine.stack.append(inner)
+    _bind_unseen(machine, inner, function, receiver)
+    grad = machine.grad
+    if function.grad is not None:
+        machine.grad = function.grad
+    written = machine.journal, len(machine.journal or ())
+    machine.block(inner, facts.body)
+    machine.forget_locals(inner, *written)
+    machine.grad = grad
+    machine.stack.pop()
+    _note_mode(machine, inner, function)
+    return inner, machine.join(inner.returns, inner.yields)
+
+
+def _bind_unseen(machine: Machine, inner: Frame, function: Function, receiver: Any) -> None:
+    context = isinstance(receiver, Light)
+    for index, param in enumerate(function.facts.params):
+        inner.births[param.name] = machine.loops
+        if index == 0 and receiver is not None:
+            inner.vars[param.name] = (receiver,)
+            continue
+        if index == 1 and inner.name == "__getitem__" and param.hint is None:
+            inner.vars[param.name] = LIGHT  # an index or a key
+            continue
+        value = value_of_hint(machine, inner, param.hint, 2, param.name)
+        if not value or (param.hint is not None and param.hint[-1] == "Any"):
+            value = machine.join(value, parameter(machine, inner, param.name))
+        if (
+            not value
+            and context
+            and (param.name in _TENSOR_INPUTS or _TENSOR_METHODS.intersection(inner.facts.uses.get(param.name, ())))
+        ):
+            value = (Tensor(MAYBE, 2, machine.derivation.node(), ""),)
+        if param.default is not None and param.default[0] != m.CONST:
+            value = machine.join(value, default_of(machine, function, param))
+        inner.vars[param.name] = value
+
+
+Machine.call_function = call_function

@@ -1,0 +1,108 @@
+"""What an annotation says a value is."""
+
+from __future__ import annotations
+
+from ..facts import model as m
+from ..facts.model import Expr
+from .machine import Frame, Machine
+from .values import LIGHT, MAYBE, UNKNOWN, Class, External, Tensor, Value
+
+_TENSORS = ("Tensor", "FloatTensor", "LongTensor", "BoolTensor", "Float", "Parameter")
+_SEQUENCES = ("List", "list", "Sequence", "Iterable", "Iterator", "Set", "set", "Deque", "deque", "Collection")
+_MAPPINGS = ("Dict", "dict", "Mapping", "MutableMapping", "OrderedDict", "defaultdict", "DefaultDict")
+_PLAIN = ("int", "float", "str", "bool", "bytes")
+_LIGHT = (*_PLAIN, "Path", "ndarray")
+_PLAIN_GENERICS = ("Optional", "Union", "Tuple", "tuple", "List", "list", "Sequence")
+_SHAPES = (".Protocol", ".TypedDict", ".NamedTuple")
+_MODULES = ("Module", "LightningModule", "PreTrainedModel")
+
+
+def is_plain_hint(hint: Expr) -> bool:
+    """Whether an annotation promises numbers and text only: `int`, `Tuple[int, str]`, `Optional[List[float]]`."""
+    if hint[0] == m.ITEM:
+        inner = hint[2]
+        parts = inner[3] if inner[0] == m.NEW else (inner,)
+        return hint[1][-1] in _PLAIN_GENERICS and all(map(is_plain_hint, parts))
+    return hint[0] in (m.NAME, m.ATTR) and hint[-1] in _PLAIN
+
+
+def value_of_hint(machine: Machine, frame: Frame, hint: Expr | None, depth: int = 2, ident: object = "") -> Value:
+    """The value that an annotation promises; nothing if it is not understood."""
+    if hint is None or not depth:
+        return UNKNOWN
+    op = hint[0]
+    if op == m.CONST and isinstance(hint[1], str):
+        return _text(machine, frame, hint[1], depth, ident)
+    if op == m.ARITH:
+        left = value_of_hint(machine, frame, hint[2], depth, ident)
+        return machine.join(left, value_of_hint(machine, frame, hint[3], depth, ident))
+    if op == m.ITEM:
+        return _generic(machine, frame, hint, depth, ident)
+    if op in (m.NAME, m.ATTR):
+        return _plain(machine, frame, hint, ident)
+    return UNKNOWN
+
+
+def _text(machine: Machine, frame: Frame, text: str, depth: int, ident: object) -> Value:
+    result: Value = UNKNOWN
+    for part in text.split("|"):
+        part = part.strip()
+        if part.replace(".", "").isidentifier():
+            expr: Expr = (m.NAME, part.split(".")[0])
+            for name in part.split(".")[1:]:
+                expr = (m.ATTR, expr, name)
+            result = machine.join(result, _plain(machine, frame, expr, ident))
+    return result
+
+
+def _plain(machine: Machine, frame: Frame, hint: Expr, ident: object) -> Value:
+    name = hint[-1]
+    if name in _TENSORS:
+        return (Tensor(MAYBE, 2, machine.derivation.node(), ""),)
+    if name in _LIGHT:
+        return LIGHT
+    if name in _MODULES:
+        obj = machine.allocate(frame, ("hint", ident, name), "module", "?", 2)
+        obj.unknown = True
+        return (obj,)
+    if name == "DataLoader":
+        return (machine.allocate(frame, ("hint", ident, name), "loader"),)
+    if name == "Optimizer":
+        return (machine.allocate(frame, ("hint", ident, name), "optimizer"),)
+    for atom in machine.eval(frame, hint):
+        if type(atom) is Class:
+            if any(dotted.endswith(_SHAPES) for dotted in atom.external):
+                return UNKNOWN  # what has that shape may be another object in each call
+            return machine.instance_of(frame, atom, ident)
+        if type(atom) is External and atom.dotted.startswith("torch.nn.") and atom.dotted.count(".") <= 3:
+            obj = machine.allocate(frame, ("hint", ident, name), "module", atom.dotted, 2)
+            return (obj,)
+    return UNKNOWN
+
+
+def _generic(machine: Machine, frame: Frame, hint: Expr, depth: int, ident: object) -> Value:
+    head = hint[1][-1]
+    inner = hint[2]
+    parts = inner[3] if inner[0] == m.NEW else (inner,)
+    if head in ("Optional", "Annotated", "Final", "ClassVar", "Type"):
+        return value_of_hint(machine, frame, parts[0], depth, ident) if head != "Type" else UNKNOWN
+    if head == "Union":
+        result: Value = UNKNOWN
+        for part in parts:
+            result = machine.join(result, value_of_hint(machine, frame, part, depth, ident))
+        return result
+    if head in _SEQUENCES or head in _MAPPINGS:
+        kind = "dict" if head in _MAPPINGS else "list"
+        obj = machine.allocate(frame, ("hint", ident, head), kind)
+        obj.unknown = True
+        obj.fields["*"] = value_of_hint(machine, frame, parts[-1], depth - 1, (ident, "*"))
+        return (obj,)
+    if head in ("Tuple", "tuple"):
+        obj = machine.allocate(frame, ("hint", ident, head), "tuple")
+        obj.unknown = True
+        for index, part in enumerate(parts):
+            obj.fields[f"[{index}]"] = value_of_hint(machine, frame, part, depth - 1, (ident, index))
+        return (obj,)
+    if head == "DataLoader":
+        return (machine.allocate(frame, ("hint", ident, head), "loader"),)
+    return UNKNOWN

@@ -1,0 +1,269 @@
+"""What heavy objects a value keeps, and what kind of key it is stored under."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ..facts import knowledge
+from ..facts import model as m
+from ..facts.walk import heads, nodes, statements
+from .arguments import argument
+from .values import CONTAINERS, COUNT, IDENT, NAMED, Bound, Const, Function, Obj, Partial, Tensor, Value
+
+if TYPE_CHECKING:
+    from ..facts.model import Expr, Stmt
+    from .events import Loops
+    from .machine import Frame
+
+_DEPTH = 4
+
+
+def heavy_objects(value: Value) -> tuple[Obj, ...]:
+    """The modules and optimizers that a value keeps alive: itself, in containers, or as parts of instances."""
+    found: list[Obj] = []
+    _gather(value, _DEPTH, found, set())
+    return tuple(found)
+
+
+def _gather(value: Value, depth: int, found: list[Obj], seen: set[int]) -> None:
+    for atom in value:
+        if type(atom) is not Obj:
+            if depth:
+                _gather_callable(atom, depth, found, seen)
+            continue
+        if id(atom) in seen:
+            continue
+        seen.add(id(atom))
+        if atom.kind == "optimizer" or (atom.kind == "module" and has_parameters(atom)):
+            found.append(atom)
+        elif depth and (atom.kind in (*CONTAINERS, "queue", "instance")):
+            for key, part in atom.fields.items():
+                if part and key[0] != "$":
+                    _gather(part, depth - 1, found, seen)
+
+
+def _gather_callable(atom: Any, depth: int, found: list[Obj], seen: set[int]) -> None:
+    """A bound method keeps its object, a partial its arguments, an inner function what it refers to."""
+    kind = type(atom)
+    if kind is Bound and type(atom.receiver) is Obj:
+        _gather((atom.receiver,), depth - 1, found, seen)
+    elif kind is Partial:
+        for part in (atom.callee, *atom.args, *(value for _, value in atom.kwargs)):
+            _gather(part, depth - 1, found, seen)
+    elif kind is Function and atom.frame.function is not None and atom.facts.owner < 0:
+        for _, value in captured(atom):
+            _gather(value, depth - 1, found, seen)
+
+
+def called_back(instances: tuple[Obj, ...]) -> tuple[Obj, ...]:
+    """The objects whose methods these ones have: a timer keeps the panel that it refreshes."""
+    handlers = (atom for obj in instances if not obj.is_put_off for part in obj.fields.values() for atom in part)
+    owners = (atom.receiver for atom in handlers if type(atom) is Bound)
+    return tuple(
+        owner for owner in owners if type(owner) is Obj and owner.kind == "instance" and owner not in instances
+    )
+
+
+def captured(function: Function) -> Iterator[tuple[str, Value]]:
+    """The variables of the outer function that an inner one refers to."""
+    if function.frame.function is None:
+        return
+    own = {param.name for param in function.facts.params}
+    names: set[Any] = {
+        node[1]
+        for statement, _ in statements(function.facts.body)
+        for head in heads(statement)
+        for node in nodes(head)
+        if node[0] == m.NAME
+    }
+    for name in sorted(names - own):
+        value = function.frame.vars.get(name)
+        if value:
+            yield name, value
+
+
+def has_parameters(module: Obj) -> bool:
+    """Whether a module is more than an activation or a loss function."""
+    if not isinstance(module.cls, str):
+        return True
+    tail = module.cls.rsplit(".", 1)[-1]
+    return not (tail in knowledge.PARAMETERLESS or tail.endswith("Loss"))
+
+
+def made_in(obj: Obj, loops: Loops) -> bool:
+    """Whether an object was made in the innermost round of these loops, and is not somebody else's; a deep copy of
+    something unknown is one's own."""
+    return bool(loops) and loops[-1] in obj.birth and (not obj.unknown or "$copy" in obj.fields)
+
+
+# -- keys -----------------------------------------------------------------------------------------
+
+IDENTITY = "identity"  # a tensor, a module or `id(x)`: it never hits again
+FRESH = "fresh"  # a step, a request, a path: each one is new
+FIXED = "fixed"  # names of layers, shapes, dtypes, devices: few
+KNOWN = "known"  # one of a few that are all seen, or a layer's
+UNSURE = "unsure"
+THREAD = "thread"  # the name of a thread, or the thread: as many as threads are ever started
+
+_FRESH_WORDS = frozenset(
+    """step steps iteration iter request req rid uuid uid path filename file url index idx frame epoch
+    timestamp time now session user prompt text sentence hash digest token tid track seq sequence job task sample
+    image img tile page document doc query utterance utt clip video sid cid pid ids offset offsets position pos
+    turn conversation chat client customer name_or_path smiles molecule caption question""".split()
+)
+_ITEMS = frozenset(
+    """batch batches inputs texts prompts queries requests samples sentences documents docs images frames utterances
+    urls paths files filenames questions captions records examples sequences""".split()
+)
+_LAYER_WORDS = frozenset("layer layers module block head stage level param".split())
+_FIXED_WORDS = frozenset(
+    """name names dtype device shape size sizes dim dims kind mode scale key metric
+    label split phase tag type cls class rank world h w width height length len field attr prefix group
+    branch task_name resolution degree order n num rate sr expert adapter gpu classes lang
+    language""".split()
+)
+
+
+def kind_of_key(value: Value, expr: Expr, frame: Frame | None = None) -> str:
+    """What sort of key `container[key] = x` stores under, by its value and, more weakly, by its name.
+
+    `frame` is where it stands: `key = (length, offset)` says more than the name `key`, and so does what a caller
+    gives for it.
+    """
+    while frame is not None and frame.caller is not None and _says_nothing(expr):
+        given = argument(frame, expr[1])
+        if given is None:
+            break
+        expr, frame = given, frame.caller
+    body = () if frame is None else frame.facts.body
+    thread = _of_thread(expr, body)
+    if thread:
+        return thread
+    expr = _assigned(expr, body)
+    if expr[0] == m.ARITH and expr[1] == "Modulo":
+        return FIXED  # a ring
+    if expr[0] == m.NEW and expr[3]:
+        return _kind_of_parts(value, expr, frame)
+    if expr[0] == m.NAME and _is_layer(expr, body):
+        return KNOWN
+    known = _kind_of_value(value)
+    if known:
+        return known
+    if _is_content(expr):
+        return FRESH
+    if expr[0] == m.CALL:
+        name = expr[2][-1] if expr[2][0] in (m.NAME, m.ATTR) else ""
+        if name in ("id", "uuid4", "uuid1", "token_hex", "perf_counter", "time", "data_ptr"):
+            return IDENTITY
+    if expr[0] == m.ATTR and expr[2] in ("id", "uid", "uuid"):
+        return FRESH  # of an object: `request.id`
+    words = set(_words(expr))
+    if words & _LAYER_WORDS:
+        return KNOWN
+    if words & _FIXED_WORDS:
+        return FIXED
+    if words & _FRESH_WORDS:
+        return FRESH
+    if value and all(type(atom) is Const for atom in value):
+        return FIXED
+    return FRESH if expr[0] == m.NAME and _is_of_a_batch(expr, body) else UNSURE
+
+
+_PARTS_OF_MODELS = frozenset("modules layers params parameters blocks children".split())
+
+
+def _is_layer(name: Expr, body: tuple[Stmt, ...]) -> bool:
+    """Whether a loop binds a name to one layer or parameter after the other: `for i, m in enumerate(self.modules)`."""
+    for statement, _ in statements(body):
+        if statement[0] == m.FOR and name in (statement[2], *(statement[2][3] if statement[2][0] == m.NEW else ())):
+            over = statement[3]
+            while over[0] == m.CALL and over[3] and over[2][-1] in ("enumerate", "zip", "list", "reversed", "sorted"):
+                over = over[3][0]
+            return not _PARTS_OF_MODELS.isdisjoint(_words(over))
+    return False
+
+
+def _is_of_a_batch(name: Expr, body: tuple[Stmt, ...]) -> bool:
+    """Whether a loop binds a name to one after the other of what a call was given: `for smiles in smiles_batch`."""
+    for statement, _ in statements(body):
+        if statement[0] == m.FOR and name in (statement[2], *(statement[2][3] if statement[2][0] == m.NEW else ())):
+            over = statement[3]
+            calls = over[0] == m.CALL and over[2][-1] not in ("zip", "enumerate", "tqdm", "set")
+            return not calls and not _ITEMS.isdisjoint(_words(over))
+    return False
+
+
+_THREADS = ("current_thread", "currentThread", "get_ident", "get_native_id")
+
+
+def _of_thread(expr: Expr, body: tuple[Stmt, ...]) -> str:
+    """What sort of key a thread's name or number is; "" for other keys. `get_ident()` is given out again."""
+    if expr[0] == m.NAME and body:
+        found = [s[3] for s, _ in statements(body) if s[0] == m.ASSIGN and s[2] == (expr,)]
+        expr = found[0] if len(found) == 1 else expr
+    attribute = expr[2] if expr[0] == m.ATTR else ""
+    call = expr[1] if expr[0] == m.ATTR else expr
+    name = call[2][-1] if call[0] == m.CALL and call[2][0] in (m.NAME, m.ATTR) else ""
+    if name not in _THREADS:
+        return ""
+    return FIXED if name == "get_ident" or attribute == "ident" else THREAD
+
+
+def _assigned(expr: Expr, body: tuple[Stmt, ...]) -> Expr:
+    """What a name that says nothing of itself was bound to in the function."""
+    if not _says_nothing(expr):
+        return expr
+    found = [s[3] for s, _ in statements(body) if s[0] == m.ASSIGN and s[2] == (expr,)]
+    return found[0] if len(found) == 1 else expr
+
+
+def _is_content(expr: Expr) -> bool:
+    """Whether a key is made of all that is in a value: `tuple(ids.tolist())`, `sha256(data).hexdigest()`."""
+    return any(node[0] == m.ATTR and node[2] in ("tolist", "tobytes", "hexdigest", "digest") for node in nodes(expr))
+
+
+def _says_nothing(expr: Expr) -> bool:
+    return bool(expr[0] == m.NAME and (expr[1] == "k" or "key" in expr[1].lower()))
+
+
+def _kind_of_parts(value: Value, expr: Expr, frame: Frame | None) -> str:
+    """A tuple is as fresh as its freshest part."""
+    tuples = [atom for atom in value if type(atom) is Obj and atom.kind in CONTAINERS]
+    kinds = set()
+    for index, item in enumerate(expr[3]):
+        part = tuple(atom for obj in tuples for atom in obj.fields.get(f"[{index}]", ()))
+        kinds.add(kind_of_key(part, item, frame))
+    return next(kind for kind in (IDENTITY, FRESH, UNSURE, FIXED, KNOWN) if kind in kinds)
+
+
+def _kind_of_value(value: Value, depth: int = 4) -> str:
+    """What a key's value says of it: "" if nothing."""
+    for atom in value:
+        if type(atom) is Tensor or (type(atom) is Obj and atom.kind in ("module", "instance")):
+            return IDENTITY
+        if type(atom) is Obj and atom.kind == "tuple" and depth:  # one that is built from itself has no end
+            parts = {_kind_of_value(part, depth - 1) for key, part in atom.fields.items() if key[0] != "$"}
+            if parts & {IDENTITY, FRESH}:
+                return IDENTITY if IDENTITY in parts else FRESH
+    if NAMED in value and all(atom == NAMED or type(atom) is Const for atom in value):
+        return KNOWN
+    return FRESH if COUNT in value or IDENT in value else ""
+
+
+def _words(expr: Any) -> list[str]:
+    """The words of the names in an expression."""
+    op = expr[0]
+    if op in (m.NAME, m.ATTR):
+        return str(expr[-1]).lower().strip("_").split("_")
+    if op == m.NEW:
+        return [word for item in expr[3] for word in _words(item)]
+    if op == m.CALL:
+        return [word for item in expr[3] for word in _words(item)]
+    if op == m.ITEM:
+        return _words(expr[1])
+    if op == m.ARITH:
+        return [*_words(expr[2]), *_words(expr[3])]
+    if op in (m.UNARY, m.STAR, m.AWAIT):
+        return _words(expr[1])
+    return []

@@ -1,0 +1,136 @@
+"""Hooks on modules: whom they belong to, what they keep, whether anybody takes them out, and how they run."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ..facts.model import Site
+from .holders import captured
+from .machine import Frame, Loop, Machine
+from .tensors import free
+from .values import ASSUMED, ATTACHED, FREE, MAYBE, OFF, Bound, Class, Function, Obj, Partial, Tensor, Value
+
+
+class Hooked(NamedTuple):
+    """A hook that is put on a module which its owner did not make."""
+
+    name: str  # of the owner's class, or of the inner function
+    repeated: bool  # in a loop that is seen, on a module that was there before
+    owner: Obj | Frame  # the object, or the call, that the hook belongs to
+    dropped: bool  # the handle is thrown away
+    keeper: Obj | None = None  # made in a loop, on a known module; its method registers the hook and keeps the handle
+
+
+def note_hook(machine: Machine, frame: Frame, callee: Value, target: Obj | None, site: Site) -> None:
+    """Note a hook that belongs to an object that is not the module's owner, or to a call."""
+    dropped = machine.statement_call(site)
+    keeper = None if dropped else _keeper(frame, target)
+    for atom in callee:
+        if dropped and _of_a_call(machine, frame, atom, target):
+            name = atom.facts.name if type(atom) is Function else "hook"
+            repeated = _keeps_again(machine, frame, atom, target)
+            machine.note("hook", site, frame, Hooked(name, repeated, frame, dropped))
+        for owner in _owners_of(atom):
+            if owner.kind == "module" or not isinstance(owner.cls, Class) or _belongs(target, owner):
+                continue
+            made = _repeats(owner.birth, target)
+            if owner is atom:  # made where it is registered, perhaps in a loop over the layers
+                made = [loop for loop in made if loop in frame.loops]
+            if made or owner.unknown:
+                name = owner.cls.facts.name
+                machine.note("hook", site, frame, Hooked(name, bool(made), owner, dropped, keeper))
+
+
+def _keeper(frame: Frame, target: Obj | None) -> Obj | None:
+    """The object whose method registers a hook, if it was made in a loop and the module was not."""
+    found = frame.receiver
+    if type(found) is not Obj or found.kind == "module" or not isinstance(found.cls, Class) or target is None:
+        return None
+    return found if _repeats(found.birth, target) and not _belongs(target, found) else None
+
+
+def _repeats(loops: tuple[Loop, ...], target: Obj | None) -> list[Loop]:
+    """The loops that are seen and that a hooked module was there before."""
+    return [loop for loop in loops if loop.kind == "loop" and (target is None or loop not in target.birth)]
+
+
+def _owners_of(hook: Any) -> list[Obj]:
+    """The objects that a hook belongs to: itself, if it can be called; of a bound method, also in a partial; of the
+    method that an inner function, which refers to it, was defined in."""
+    if type(hook) is Obj:
+        return [hook] if isinstance(hook.cls, Class) and hook.cls.find("__call__") is not None else []
+    if type(hook) is Partial:
+        return [owner for atom in hook.callee for owner in _owners_of(atom)]
+    if type(hook) is Bound:
+        return [hook.receiver] if type(hook.receiver) is Obj else []
+    if type(hook) is not Function:
+        return []
+    receiver = hook.frame.receiver
+    if type(receiver) is not Obj:
+        return []
+    return [receiver] if any(receiver in value for _, value in captured(hook)) else []
+
+
+def _of_a_call(machine: Machine, frame: Frame, hook: Any, target: Obj | None) -> bool:
+    """Whether each call of a function leaves another hook, a closure of that call, on a module that was there; or
+    a partial with a container of that call."""
+    repeated = [loop for loop in machine.loops if loop.kind in ("call", "loop")]
+    again = _keeps_again(machine, frame, hook, target)
+    if not repeated or (frame.receiver is not None and not again):
+        return False
+    if type(hook) is Partial:
+        parts = [atom for value in (*hook.args, *(part for _, part in hook.kwargs)) for atom in value]
+        if not any(type(atom) is Obj and atom.home is not None and atom.home[0] is frame for atom in parts):
+            return False
+    elif type(hook) is not Function or not (hook.frame is frame or (again and hook.frame.caller is frame)):
+        return False
+    elif _owners_of(hook):
+        return False  # it is the object's
+    return target is None or target.unknown or repeated[-1] not in target.birth
+
+
+def _keeps_again(machine: Machine, frame: Frame, hook: Any, target: Obj | None) -> bool:
+    """Whether an inner function refers to tensors, and is put on a known module in each round of a loop."""
+    if type(hook) is not Function or target is None or not _repeats(frame.loops, target):
+        return False
+    return any(tensor.weight > 1 for _, value in captured(hook) for tensor in machine.reach(value))
+
+
+def _belongs(part: Obj | None, owner: Obj) -> bool:
+    """Whether an object is, directly or not, a part that another one made: born while that was made."""
+    current: Any = part
+    for _ in range(6):
+        if not isinstance(current, Obj) or current.home is None:
+            return False
+        current = current.home[0]
+        if current is owner:
+            return part is not None and not part.unknown
+    return False
+
+
+def run_hook(machine: Machine, frame: Frame, name: str, callee: Value, module: Value, site: Site) -> None:
+    if not callee or machine.in_hook:
+        return
+    bare = machine.grad == OFF and _takes_off(frame)
+    graph = FREE if bare else ATTACHED
+    output = (Tensor(graph, 2, machine.derivation.node((), ("hook", site)), "", True),)
+    maybe: Value = (Tensor(MAYBE, 2, machine.derivation.node(), "", True),)
+    if "pre_hook" in name:
+        given: list[Value] = [module, maybe]
+    elif "backward" in name:
+        gradients = free(machine)
+        given = [module, gradients, gradients]
+    else:
+        given = [module, maybe, output]
+    loop = machine.loop_at(frame, ("hook", site), "call")
+    outer, machine.grad = machine.grad, OFF if bare else ASSUMED
+    machine.in_hook += 1
+    machine.go_round(frame, loop, lambda: machine.call(frame, callee, given, {}, site))
+    machine.in_hook -= 1
+    machine.grad = outer
+
+
+def _takes_off(frame: Frame) -> bool:
+    """Whether the function that registers a hook, or the one that called it for that, removes hooks as well: then
+    the passes that it runs in have the mode that it was registered in."""
+    return "remove" in frame.facts.calls or (frame.caller is not None and "remove" in frame.caller.facts.calls)

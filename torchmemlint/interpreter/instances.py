@@ -1,0 +1,346 @@
+"""Instances of the classes of a file: construction, modules and their modes, running them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..facts import model as m
+from ..facts.model import Expr, Site
+from ..facts.program import expressions
+from .events import ModuleCall
+from .functions import call_function, call_unseen
+from .hints import value_of_hint
+from .linking import Unit
+from .machine import Frame, Machine
+from .objects import call_object, run_module
+from .values import (
+    ASSUMED,
+    ATTACHED,
+    LEAF,
+    LIGHT,
+    OFF,
+    UNKNOWN,
+    Class,
+    Const,
+    Function,
+    Light,
+    Obj,
+    Tensor,
+    Value,
+    constant,
+    is_light,
+    tensors,
+)
+
+Kwargs = dict[str, Value]
+# Methods of modules that set them up, or take them down and up again.
+_PREPARING = (
+    "__init__", "init_", "_init_", "reset", "set_", "load_", "_load", "state_dict", "_save", "__setstate__", "fuse",
+    "switch_", "prune_", "get_", "_get_",
+)  # fmt: skip
+
+
+def is_module(cls: Class) -> bool:
+    """Whether a class of the file is an nn.Module, by its bases or, where these are not seen, by its `forward`."""
+    for dotted in cls.external:
+        if dotted.startswith("torch.autograd."):
+            return False
+        if dotted.startswith("torch.nn.") or dotted.endswith(("Module", "PreTrainedModel")):
+            return True
+    return bool(cls.external) and cls.find("forward") is not None
+
+
+_CONTAINERS = {
+    "builtins.list": "list", "builtins.dict": "dict", "builtins.set": "set", "collections.deque": "deque",
+    "collections.OrderedDict": "dict", "collections.UserList": "list", "collections.UserDict": "dict",
+}  # fmt: skip
+
+
+def _kind_of(cls: Class) -> str:
+    """What sort of object an instance is. A list with some methods is a list, if it has no attributes of its own."""
+    if is_module(cls):
+        return "module"
+    if cls.external and cls.find("__init__") is None:
+        return next((_CONTAINERS[base] for base in cls.external if base in _CONTAINERS), "instance")
+    return "instance"
+
+
+def is_dull(machine: Machine, cls: Class) -> bool:
+    """Whether a module class of another file does nothing that a rule could speak about: what it computes is known
+    without running it."""
+    known = cls.dull
+    if known is None:
+        known = cls.frame.unit is not machine.home and is_module(cls)
+        known = known and all(name.startswith(_PREPARING) for _, name, _ in _worth(cls))
+        known = known and not any(type(f) is Function and f.grad is not None for f in cls.find("forward") or ())
+        known = known and not _freezes_itself(cls)
+        cls.dull = known
+    return known
+
+
+def _freezes_itself(cls: Class) -> bool:
+    """Whether a constructor says which parameters require gradients: what they compute may have no graph."""
+    return any(
+        node[0] == m.ATTR and node[2] in ("requires_grad", "requires_grad_")
+        for member in cls.find("__init__") or ()
+        if type(member) is Function
+        for node in expressions(member.facts.body)
+    )
+
+
+def is_quiet(cls: Class) -> bool:
+    """Whether a module class does nothing that a rule could speak about: an instance is of interest only to who
+    looks into it, and its constructor can wait until somebody does."""
+    known = cls.quiet
+    if known is None:
+        known = is_module(cls)
+        known = known and all(
+            name == "__init__" and index not in unit.outline.loud for unit, name, index in _worth(cls)
+        )
+        cls.quiet = known
+    return known
+
+
+def _worth(cls: Class) -> Iterator[tuple[Unit, str, int]]:
+    """The methods of a class, and of its bases, that are worth running."""
+    for entry in cls.mro:
+        unit = entry.frame.unit
+        for name, index in entry.facts.methods.items():
+            if unit.is_worth_running(unit.facts.functions[index]):
+                yield unit, name, index
+
+
+def construct(machine: Machine, frame: Frame, cls: Class, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    """An instance of a class of the file."""
+    obj = machine.allocate(frame, ("instance", site, cls.facts.site), "instance", cls)
+    obj.kind = _kind_of(cls)
+    known = machine.instances.setdefault(id(cls), [])
+    first = obj not in known
+    if first:
+        known.append(obj)
+    if is_dull(machine, cls) or obj.is_put_off:
+        return (obj,)
+    if first and is_quiet(cls):
+        moment = machine.moment()
+
+        def later() -> None:
+            with machine.at(moment):
+                _initialise(machine, frame, cls, obj, args, kwargs, site)
+
+        obj.put_off(later)
+        return (obj,)
+
+    def again() -> None:
+        for key in list(obj.fields):
+            machine.put(obj.fields, key, UNKNOWN)
+        _initialise(machine, frame, cls, obj, args, kwargs, site)
+
+    if obj.stays:
+        machine.made_again(obj)
+        machine.branch(frame, [again, lambda: None], conditional=False)
+    else:
+        again()
+    return (obj,)
+
+
+def _initialise(
+    machine: Machine, frame: Frame, cls: Class, obj: Obj, args: list[Value], kwargs: Kwargs, site: Site
+) -> None:
+    init = cls.find("__init__")
+    if init is None:
+        _fill_fields(machine, frame, cls, obj, args, kwargs)
+        init, args, kwargs = cls.find("__post_init__"), [], {}
+    for member in init or ():
+        if type(member) is Function:
+            call_function(machine, frame, member, obj, args, kwargs, site)
+
+
+def _fill_fields(machine: Machine, frame: Frame, cls: Class, obj: Obj, args: list[Value], kwargs: Kwargs) -> None:
+    """A dataclass, NamedTuple or attrs class: arguments become fields in the order they are declared."""
+    fields: dict[str, tuple[Frame, Expr]] = {}
+    for entry in reversed(cls.mro):
+        for s in entry.frame.facts.body:
+            if s[0] == m.ANNOTATE and s[2][0] == m.NAME:
+                fields[s[2][1]] = (entry.frame, s[3])
+    for index, (name, (scope, hint)) in enumerate(fields.items()):
+        value = kwargs.get(name) if name in kwargs else (args[index] if index < len(args) else None)
+        attached = any(tensor.graph == ATTACHED for tensor in tensors(value or UNKNOWN))
+        if value and not attached and is_light(value_of_hint(machine, scope, hint)):
+            value = LIGHT  # a number, whatever it was computed from
+        if value is None:
+            value = _default_of_field(machine, cls, name)
+        if value:
+            machine.put(obj.fields, name, value)
+            if cls.is_named_tuple:
+                machine.put(obj.fields, f"[{index}]", value)
+            for atom in value:
+                if type(atom) is Obj and atom.home is None:
+                    atom.home = (obj, name)
+
+
+def _default_of_field(machine: Machine, cls: Class, name: str) -> Value:
+    """What a dataclass or attrs field starts with: `field(default_factory=list)`, `attr.ib(factory=dict)`."""
+    for entry in cls.mro:
+        for statement in entry.frame.facts.body:
+            if statement[0] != m.ANNOTATE or statement[2] != (m.NAME, name) or statement[4] is None:
+                continue
+            default = statement[4]
+            if default[0] != m.CALL:
+                return entry.frame.vars.get(name, UNKNOWN)
+            for keyword, factory in default[4]:
+                if keyword in ("default_factory", "factory"):
+                    made = machine.eval(entry.frame, factory)
+                    return machine.call(entry.frame, made, [], {}, default[1])
+    return UNKNOWN
+
+
+def call_instance(machine: Machine, frame: Frame, obj: Obj, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    """`obj(...)`: `forward` of a module, `__call__` of anything else."""
+    if obj.kind == "module":
+        _note_run(machine)
+    if obj.kind == "module" and not obj.is_put_off and obj.fields.get("forward"):  # `module.forward = wrapper`
+        return machine.call(frame, obj.fields["forward"], args, kwargs, site)
+    if isinstance(obj.cls, Class) and is_dull(machine, obj.cls):
+        return run_module(machine, frame, obj, args, kwargs, site)
+    if isinstance(obj.cls, Class):
+        names = ("forward", "__call__") if obj.kind == "module" else ("__call__", "forward")
+        for name in names:
+            found = obj.cls.find(name)
+            if found is None:
+                continue
+            node = machine.derivation.node()
+            machine.module_depth += obj.kind == "module"
+            before, passes = len(machine.module_calls), len(machine.backwards)
+            result: Value = UNKNOWN
+            for member in found:
+                if type(member) is Function:
+                    result = machine.join(result, call_function(machine, frame, member, obj, args, kwargs, site))
+            machine.module_depth -= obj.kind == "module"
+            if len(machine.backwards) > passes:  # it differentiates what it computes, and would fail without a graph
+                machine.derivation.demanded.add(node)
+            if obj.kind == "module":
+                return ran(machine, frame, obj, result, args, kwargs, site, node, before)
+            return result
+    return call_object(machine, frame, obj, "__call__", args, kwargs, site)
+
+
+def ran(
+    machine: Machine,
+    frame: Frame,
+    obj: Obj,
+    result: Value,
+    args: list[Value],
+    kwargs: Kwargs,
+    site: Site,
+    node: int,
+    before: int | None = None,
+) -> Value:
+    """A module of the file has run: note it, and let its results derive from one node."""
+    parents = tuple(tensor.node for tensor in machine.reach(result) if tensor.graph == ATTACHED)
+    if not parents:
+        understood = any(type(atom) in (Tensor, Obj, Light, Const) for atom in result)
+        if not understood and machine.grad != OFF and not frozen(obj):
+            return run_module(machine, frame, obj, args, kwargs, site)
+        return result
+    machine.derivation.parents[node] = parents
+    machine.derivation.labels[node] = ("module", obj, site)
+    record_module_call(machine, frame, obj, node, site, args, 3)
+    return _given_by(machine, result, node)
+
+
+def _given_by(machine: Machine, result: Value, node: int, depth: int = 2) -> Value:
+    """What a module returned, also in tuples, lists and dictionaries, with the module's run on the way to it."""
+    made: list[Any] = []
+    for atom in result:
+        if type(atom) is Tensor and atom.graph == ATTACHED:
+            atom = atom._replace(node=machine.derivation.node((node, atom.node), machine.derivation.labels[node]))
+        elif type(atom) is Obj and depth and atom.kind in ("tuple", "list", "dict"):
+            for key, part in list(atom.fields.items()):
+                if part and key[:1] != "$":
+                    machine.put(atom.fields, key, _given_by(machine, part, node, depth - 1))
+        made.append(atom)
+    return tuple(made)
+
+
+def record_module_call(
+    machine: Machine,
+    frame: Frame,
+    obj: Obj,
+    node: int,
+    site: Site,
+    args: list[Value],
+    weight: int,
+    through: bool = False,
+) -> None:
+    if machine.module_depth or machine.in_hook:
+        return
+    _note_run(machine)
+    attached = tuple(t.node for value in args for t in machine.reach(value, 2) if t.graph in (ATTACHED, LEAF))
+    machine.module_calls.append(
+        ModuleCall(
+            site, frame.trail(), obj, node, in_eval_mode(obj), machine.loops, frame,
+            tuple(machine.stack), machine.grad, attached, weight, bool(machine.threads), through,
+            0 <= machine.generating < len(machine.loops),
+        )
+    )  # fmt: skip
+
+
+def _note_run(machine: Machine) -> None:
+    """A model runs, with gradients recorded, in each of these loops."""
+    if not machine.module_depth and machine.grad != OFF:
+        for loop in machine.loops:
+            loop.runs = True
+
+
+def in_eval_mode(obj: Obj) -> bool:
+    return _marked(obj, "$mode", "eval")
+
+
+def frozen(obj: Obj) -> bool:
+    return _marked(obj, "$frozen", True)
+
+
+def _marked(obj: Obj, key: str, wanted: Any) -> bool:
+    """Whether a module, or one that it is part of, was last put in this state."""
+    current: Any = obj
+    for _ in range(6):
+        if not isinstance(current, Obj):
+            return False
+        mark = constant(current.fields.get(key, UNKNOWN))
+        if mark is not ...:
+            return bool(mark == wanted)
+        current = current.home[0] if current.home is not None else None
+    return False
+
+
+def instance_of(machine: Machine, frame: Frame, cls: Class, ident: Any) -> Value:
+    """An instance that somebody else made: constructed with arguments that are not seen."""
+    made = machine.instances.get(id(cls))
+    if made:
+        return tuple(made[:3])
+    key = ("seen", id(cls))
+    obj = machine.module_frame.allocs.get(key)
+    if obj is None:
+        obj = Obj("module" if is_module(cls) else "instance", cls, (), machine.site, 2)
+        machine.serial += 1
+        obj.serial = machine.serial
+        obj.unknown = True
+        machine.module_frame.allocs[key] = obj
+        if is_quiet(cls):
+            obj.put_off(lambda: _construct_unseen(machine, cls, obj))
+        elif not machine.exhausted and not machine.too_deep and not is_dull(machine, cls):
+            _construct_unseen(machine, cls, obj)
+    return (obj,)
+
+
+def _construct_unseen(machine: Machine, cls: Class, obj: Obj) -> None:
+    with machine.at({"loops": (), "grad": ASSUMED, "journal": None}):
+        for member in cls.find("__init__") or ():
+            if type(member) is Function:
+                call_unseen(machine, member, obj)
+        if cls.find("__init__") is None:
+            _fill_fields(machine, machine.module_frame, cls, obj, [], {})
+
+
+Machine.instance_of = instance_of

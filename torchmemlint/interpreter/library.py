@@ -1,0 +1,249 @@
+"""Names of installed packages and builtins: what calling them does."""
+
+from __future__ import annotations
+
+from ..facts import knowledge
+from ..facts.model import Site
+from . import contexts
+from .cycles import note_callbacks
+from .machine import Frame, Machine
+from .python import SPECIAL, SPECIAL_ROOTS, call_builtin
+from .tensors import arithmetic, backward, free, indices, loss, tensor_method, wide_loss_label
+from .unknown import unknown_call
+from .values import (
+    ANY,
+    ATTACHED,
+    CONTAINERS,
+    DEPENDS,
+    FEW,
+    LEAF,
+    LIGHT,
+    OFF,
+    ON,
+    SCALAR,
+    UNKNOWN,
+    WANTED,
+    Bound,
+    Class,
+    External,
+    Function,
+    Mode,
+    Obj,
+    Tensor,
+    Value,
+    constant,
+    is_light,
+)
+
+_WHOLE = frozenset(
+    """LongTensor IntTensor BoolTensor ByteTensor torch.long torch.int torch.int8 torch.int16 torch.int32 torch.int64
+    torch.uint8 torch.bool""".split()
+)  # tensor types whose elements cannot require gradients [docs: torch.Tensor.requires_grad_]
+Kwargs = dict[str, Value]
+_MODULE_PACKAGES = frozenset(("nn", "layers", "backbones"))
+_FEEDERS = ("Loader", "Sampler", "Dataset")  # what such packages have besides modules: it gives them their inputs
+
+
+def get_builtin(name: str) -> Value:
+    return (External("builtins." + name),) if name in knowledge.BUILTINS else UNKNOWN
+
+
+def call_external(machine: Machine, frame: Frame, dotted: str, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    """Call a name that is not defined in the file."""
+    root, _, rest = dotted.partition(".")
+    if root == "builtins":
+        return call_builtin(machine, frame, rest, args, kwargs, site)
+    started = contexts.call(machine, frame, dotted, args, kwargs, site)
+    if started is not None:
+        return started
+    if root == "torch":
+        return _call_torch(machine, frame, dotted, args, kwargs, site)
+    tail = dotted.rsplit(".", 1)[-1]
+    special = SPECIAL.get(dotted) or SPECIAL.get(tail if root in SPECIAL_ROOTS else "")
+    if special is not None:
+        return special(machine, frame, args, kwargs, site)
+    if root in knowledge.LIGHT_ROOTS:
+        return contexts.light(dotted)
+    if tail in ("tqdm", "trange", "track", "auto") and args:
+        return args[0]
+    if tail == "from_pretrained" or tail in ("create_model", "timm.create_model"):
+        if "okenizer" in dotted or "rocessor" in dotted or "onfig" in dotted or "xtractor" in dotted:
+            return UNKNOWN
+        if tail == "create_model" or "odel" in dotted or "For" in dotted:
+            return (machine.allocate(frame, ("module", site), "module", dotted),)
+    if tail[0].isupper() and not tail.endswith(_FEEDERS) and _MODULE_PACKAGES.intersection(dotted.split(".")[:-1]):
+        if args and any(type(atom) in (Function, Bound) for atom in args[0]):
+            return args[0]  # `CudaGraphModule(step)` is to be called as the function was
+        return (machine.allocate(frame, ("module", site), "module", dotted, 2),)
+    if root == "torchvision" and ".models." in dotted and tail[0].islower():
+        return (machine.allocate(frame, ("module", site), "module", dotted),)
+    return unknown_call(machine, frame, (1, tail), args, kwargs, site)
+
+
+# -- torch ----------------------------------------------------------------------------------------
+
+
+def _call_torch(machine: Machine, frame: Frame, dotted: str, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    tail = dotted.rsplit(".", 1)[-1]
+    values = [*args, *kwargs.values()]
+    if tail in ("no_grad", "inference_mode", "enable_grad", "set_grad_enabled"):
+        return _mode(machine, frame, tail, args, kwargs, site)
+    if dotted in ("torch.autograd.grad", "torch.autograd.backward"):
+        return _differentiate(machine, frame, tail, args, kwargs, site)
+    if tail in ("set_detect_anomaly", "_record_memory_history", "detect_anomaly"):
+        return _recording(machine, frame, tail, args, kwargs, site)
+    if tail == "empty_cache":
+        machine.note("emptied", site, frame)
+    if dotted == "torch.load":
+        machine.note("load", site, frame, len(args) > 1 or "map_location" in kwargs)
+    if dotted.startswith("torch.optim."):
+        if tail[0].isupper() and "lr_scheduler" not in dotted:
+            return (machine.allocate(frame, ("optimizer", site), "optimizer"),)
+        return _scheduler(machine, frame, values, site)
+    if tail in knowledge.LOSS_FUNCTIONS:
+        return loss(machine, args, kwargs, wide_loss_label(dotted))
+    if tail in ("Parameter", "Variable", "UninitializedParameter") and tail[0].isupper():
+        return _parameter(machine, tail, args, kwargs)
+    if tail in knowledge.MODULE_WRAPPERS and args and any(type(a) in (Obj, Function, Class, Bound) for a in args[0]):
+        return args[0]
+    if dotted.startswith("torch.distributions") and tail[0].isupper():
+        return tuple(
+            atom._replace(bundle=True) if type(atom) is Tensor else atom for atom in arithmetic(machine, values)
+        )
+    if dotted.startswith("torch.autograd.functional."):
+        return _functional(machine, args, kwargs, site)
+    if tail == "profile":
+        return (machine.allocate(frame, ("profiler", site), "instance" if "schedule" in kwargs else "profiler"),)
+    if dotted.startswith("torch.nn.") and tail[0].isupper() and ".utils." not in dotted:
+        return _make_module(machine, frame, dotted, args, kwargs, site)
+    if dotted in ("torch.utils.data.DataLoader",) or tail == "DataLoader":
+        made = machine.allocate(frame, ("loader", site), "loader")
+        contexts.loader(machine, frame, made, args, kwargs, site)
+        note_callbacks(machine, made, values)
+        return (made,)
+    if tail in knowledge.FACTORIES:
+        wants = constant(kwargs.get("requires_grad", UNKNOWN)) is True
+        empty = bool(args) and constant(args[0]) == 0 and len(args) == 1  # `torch.empty(0)`: to be added to
+        node = machine.derivation.node()
+        if tail in _WHOLE or any(type(a) is External and a.dotted in _WHOLE for a in kwargs.get("dtype", UNKNOWN)):
+            machine.derivation.whole.add(node)
+        return (Tensor(LEAF if wants else 0, 3, node, FEW if empty else ANY),)
+    if tail in knowledge.LIGHT_RESULTS:
+        return LIGHT
+    if tail in knowledge.GRAPH_FREE:
+        return indices(machine)
+    if tail == "checkpoint" and args[1:]:
+        return machine.call(frame, args[0], args[1:], {}, site) or arithmetic(machine, args[1:])
+    if tail == "where" and len(args) == 3:
+        values = args[1:]
+    if tail in ("load", "compile", "clip_grad_norm_", "clip_grad_value_") or dotted.startswith(
+        ("torch.distributed", "torch.jit", "torch.multiprocessing", "torch.onnx", "torch.profiler", "torch.hub")
+    ):
+        return unknown_call(machine, frame, (1, tail), args, kwargs, site) if tail != "clip_grad_norm_" else LIGHT
+    if tail in knowledge.VALUES_AND_INDICES or (tail in ("max", "min") and len(args) == 2 and is_light(args[1])):
+        for tensor in args[0] if args else ():
+            if type(tensor) is Tensor:
+                return tensor_method(machine, frame, tensor, "topk", [], {}, site)
+    if tail[0].islower():
+        label = ("cat",) if tail in ("cat", "concat", "hstack", "vstack", "stack") else None
+        size = SCALAR if tail in knowledge.REDUCTIONS and len(values) == 1 else None
+        return arithmetic(machine, values, label, size)
+    return UNKNOWN
+
+
+def _scheduler(machine: Machine, frame: Frame, values: list[Value], site: Site) -> Value:
+    """`LambdaLR(optimizer, function)` keeps the function; other schedulers are numbers."""
+    obj = machine.allocate(frame, ("scheduler", site), "scheduler")
+    note_callbacks(machine, obj, values)
+    return (obj,) if "$callbacks" in obj.fields else LIGHT
+
+
+def _mode(machine: Machine, frame: Frame, tail: str, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    given = constant(args[0]) if args else constant(next(iter(kwargs.values()), UNKNOWN))
+    if args and type(args[0][0] if args[0] else None) is Function:
+        function = args[0][0]
+        function.grad = WANTED if tail == "enable_grad" else OFF  # torch.no_grad(function)
+        return args[0]
+    if tail == "set_grad_enabled":
+        grad = DEPENDS if not isinstance(given, bool) else (ON if given else OFF)
+        if machine.statement_call(site):
+            machine.grad = grad
+            return LIGHT
+        return (Mode(grad, site),)
+    if tail == "enable_grad":
+        return (Mode(WANTED, site),)
+    if tail == "inference_mode" and given is False:
+        return (Mode(machine.grad, site),)
+    return (Mode(OFF, site, tail),)
+
+
+def _recording(machine: Machine, frame: Frame, tail: str, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    first = constant(args[0]) if args else constant(next(iter(kwargs.values()), UNKNOWN))
+    if tail == "detect_anomaly":
+        return UNKNOWN
+    on = first is True if tail == "set_detect_anomaly" else (not args and "enabled" not in kwargs) or first in ("all",)
+    off = first is False or (tail != "set_detect_anomaly" and first is None)
+    if machine.statement_call(site) and (on or off):
+        machine.note("recording-on" if on else "recording-off", site, frame, (tail, machine.conditions))
+    return UNKNOWN
+
+
+def _differentiate(machine: Machine, frame: Frame, tail: str, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    outputs = args[0] if args else kwargs.get("outputs", kwargs.get("tensors", UNKNOWN))
+    inputs = args[1] if len(args) > 1 else kwargs.get("inputs", UNKNOWN)
+    backward(machine, frame, outputs, kwargs, site, method=tail == "backward", inputs=inputs)
+    if tail == "backward":
+        return LIGHT
+    made = machine.allocate(frame, ("grad", site), "tuple")
+    if constant(kwargs.get("create_graph", UNKNOWN)) is True and machine.grad != OFF:
+        node = machine.derivation.node(tuple(machine.nodes(outputs)), ("grad", site))
+        gradient: Value = (Tensor(ATTACHED, 3, node, "", False),)
+    else:
+        gradient = (Tensor(0, 3, machine.derivation.node(), "", False),)
+    machine.put(made.fields, "*", gradient)
+    return (made,)
+
+
+def _functional(machine: Machine, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    """jacobian, hessian, vjp ...: a graph only with `create_graph=True` [docs]."""
+    if constant(kwargs.get("create_graph", UNKNOWN)) is True and machine.grad != OFF:
+        return (Tensor(ATTACHED, 3, machine.derivation.node((), ("grad", site)), ""),)
+    return free(machine, 3)
+
+
+def _parameter(machine: Machine, tail: str, args: list[Value], kwargs: Kwargs) -> Value:
+    wants = constant(kwargs.get("requires_grad", args[1] if len(args) > 1 else UNKNOWN))
+    if wants is False or (tail == "Variable" and wants is not True):
+        return args[0] if tail == "Variable" and args else free(machine, 3)
+    return (Tensor(LEAF, 3, machine.derivation.node(), ""),)
+
+
+def _make_module(machine: Machine, frame: Frame, dotted: str, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    tail = dotted.rsplit(".", 1)[-1]
+    obj = machine.allocate(frame, ("module", site), "module", dotted)
+    if tail in knowledge.MODULE_CONTAINERS:
+        _fill_modules(machine, frame, tail, obj, args)
+    for name in ("reduction",):
+        if name in kwargs:
+            machine.put(obj.fields, name, kwargs[name])
+    if tail == "Module":
+        return UNKNOWN
+    return (obj,)
+
+
+def _fill_modules(machine: Machine, frame: Frame, tail: str, obj: Obj, args: list[Value]) -> None:
+    sequential = tail == "Sequential"
+    if sequential and not any(type(atom) is Obj and atom.kind in CONTAINERS for value in args for atom in value):
+        for index, value in enumerate(args):
+            field = f"[{index}]" if index < 8 else "*"
+            machine.put(obj.fields, field, machine.join(obj.fields.get(field, UNKNOWN), value))
+    else:
+        for value in args:
+            for atom in value:
+                if type(atom) is Obj:
+                    parts = machine.elements(frame, (atom,))
+                    machine.put(obj.fields, "*", machine.join(obj.fields.get("*", UNKNOWN), parts))
+    for value in list(obj.fields.values()):
+        for atom in value:
+            if type(atom) is Obj and atom.home is None:
+                atom.home = (obj, "*")

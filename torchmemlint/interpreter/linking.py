@@ -1,0 +1,164 @@
+"""Names across files: what an import stands for, found when it is first used.
+
+The run is about one file, its *home*. Of another file of the project only what is asked for is executed: a
+name's own statements, in a state of their own, as Python would have run them at import time.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Protocol
+
+from ..facts.model import FunctionFacts, Stmt
+from ..facts.outline import Outline
+from .values import UNKNOWN, External, Imported, Module, Value
+
+if TYPE_CHECKING:
+    from .machine import Frame, Machine
+
+_DEEPEST_IMPORT = 8
+
+# Packages whose behaviour is written down in `knowledge`; a project that has one of these names in its tree
+# (a copy, or the package itself) means the same by it.
+_KNOWN = frozenset(("torch", "torchvision", "numpy", "cupy", "pycuda", "numba", "builtins"))
+
+
+class Project(Protocol):
+    """The files around the home file. Paths are whatever the implementation calls a file."""
+
+    def resolve(self, importer: str, level: int, dotted: str) -> str | None:
+        """The file, or folder of a namespace package, that `from <level dots><dotted>` means in `importer`."""
+
+    def submodule(self, package: str, name: str) -> str | None:
+        """The file of a module in a package."""
+
+    def star(self, importer: str, name: str) -> str | None:
+        """The file that the star imports of `importer` take a name from."""
+
+    def outline(self, path: str) -> Outline | None:
+        """What the file does; None where it cannot be parsed."""
+
+
+class Unit:
+    """One file in a run: its facts, the frame of its module body, and what of that has not been run."""
+
+    __slots__ = ("classes", "facts", "frame", "outline", "path", "pending", "stars")
+
+    def __init__(self, outline: Outline, path: str) -> None:
+        self.outline = outline
+        self.facts = outline.facts
+        self.path = path
+        self.frame: Frame
+        self.classes: dict[int, object] = {}  # index -> Class
+        self.pending: dict[str, list[Stmt]] = {}
+        self.stars: list[tuple[int, str]] = []  # level and module of each `from ... import *`
+
+    @property
+    def name(self) -> str:
+        """The module's own name, without its package's."""
+        folder, file = os.path.split(self.path)
+        return os.path.basename(folder) if file.startswith("__init__.") else os.path.splitext(file)[0]
+
+    def is_worth_running(self, function: FunctionFacts) -> bool:
+        return id(function) in self.outline.running
+
+
+def import_name(machine: Machine, frame: Frame, level: int, module: str, name: str) -> Value:
+    """What an import binds: `name` of a module, or the module itself if `name` is empty."""
+    if machine.project is None or (not level and _is_foreign(module.split(".", 1)[0])):
+        return (External(_dotted(level, module, name)),)
+    return (Imported(frame.unit.path, level, module, name),)
+
+
+def _is_foreign(root: str) -> bool:
+    return root in _KNOWN or root in sys.stdlib_module_names
+
+
+def _dotted(level: int, module: str, name: str) -> str:
+    return "." * level + ".".join(part for part in (module, name) if part)
+
+
+def link(machine: Machine, value: Value) -> Value:
+    """A value with the imports in it replaced by what they stand for."""
+    result: Value = UNKNOWN
+    for atom in value:
+        result = machine.join(result, _linked(machine, atom) if type(atom) is Imported else (atom,))
+    return result
+
+
+def _linked(machine: Machine, atom: Imported) -> Value:
+    known = machine.links.get(atom)
+    if known is None:
+        external: Value = (External(_dotted(atom.level, atom.module, atom.name)),)
+        machine.links[atom] = external  # an import cycle ends here
+        machine.links[atom] = known = _find(machine, atom) or external
+    return known
+
+
+def _find(machine: Machine, atom: Imported) -> Value | None:
+    assert machine.project is not None
+    path = machine.project.resolve(atom.importer, atom.level, atom.module)
+    if path is None or machine.import_depth >= _DEEPEST_IMPORT:
+        return None
+    unit = unit_at(machine, path)
+    if unit is None:
+        return None
+    return module_member(machine, unit, atom.name) if atom.name else (Module(unit),)
+
+
+def unit_at(machine: Machine, path: str) -> Unit | None:
+    """The file at a path as a part of this run."""
+    known = machine.units.get(path)
+    if known is None:
+        assert machine.project is not None
+        outline = machine.project.outline(path)
+        if outline is None:
+            return None
+        known = machine.add_unit(outline, path)
+        known.pending, known.stars = outline.unbound(), outline.bindings[1]
+    return known
+
+
+def module_member(machine: Machine, unit: Unit, name: str) -> Value | None:
+    """A name of a module; None if it has none that can be seen."""
+    value = module_name(machine, unit.frame, name)
+    if value is None and machine.project is not None:
+        path = machine.project.submodule(unit.path, name)
+        inner = unit_at(machine, path) if path is not None else None
+        if inner is not None:
+            return (Module(inner),)
+    return value
+
+
+def module_name(machine: Machine, frame: Frame, name: str) -> Value | None:
+    """A name in a module's own namespace, brought about if need be."""
+    unit = frame.unit
+    statements = unit.pending.pop(name, None)
+    if statements is not None:
+        with machine.apart(frame):
+            for statement in statements:
+                machine.block(frame, (statement,))
+    value = frame.vars.get(name)
+    if value is None and unit.stars and name[:1] != "_":
+        value = _from_stars(machine, unit, name)
+    if value and any(type(atom) is Imported for atom in value):
+        value = frame.vars[name] = link(machine, value)
+    return value
+
+
+def _from_stars(machine: Machine, unit: Unit, name: str) -> Value | None:
+    if machine.project is None or machine.import_depth >= _DEEPEST_IMPORT:
+        return None
+    path = machine.project.star(unit.path, name)
+    other = unit_at(machine, path) if path is not None else None
+    if other is None or other is unit:
+        return None
+    machine.import_depth += 1
+    try:
+        found = module_name(machine, other.frame, name)
+    finally:
+        machine.import_depth -= 1
+    if found is not None:
+        unit.frame.vars[name] = found
+    return found

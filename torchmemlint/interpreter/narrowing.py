@@ -1,0 +1,183 @@
+"""Tests: what their outcome is where that is known, and what they say about names either way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..facts import model as m
+from ..facts.model import Expr
+from .machine import Frame, Machine
+from .values import (
+    ATTACHED,
+    MAYBE,
+    OFF,
+    SERIES,
+    Const,
+    Function,
+    Light,
+    Obj,
+    Opaque,
+    Tensor,
+    Value,
+    constant,
+)
+
+_TENSOR_WORDS = ("Tensor", "Parameter", "Variable", "FloatTensor", "LongTensor", "is_tensor", "Number")
+_TYPE_TESTS = ((m.NAME, "isinstance"), (m.NAME, "hasattr"))
+_CONTAINER_WORDS = frozenset(("list", "tuple", "dict", "set", "Mapping", "Sequence", "Iterable", "OrderedDict"))
+Narrowing = dict[str, Value]
+
+
+def truth(machine: Machine, frame: Frame, test: Expr) -> tuple[bool | None, Narrowing, Narrowing]:
+    """What a test's outcome is, if that is known, and what it says about names either way.
+
+    A name narrowed to the empty value means that this outcome cannot be.
+    """
+    op = test[0]
+    if op == m.NOT:
+        known, positive, negative = truth(machine, frame, test[1])
+        return (None if known is None else not known), negative, positive
+    if op == m.BOOL:
+        return _truth_of_all(machine, frame, test)
+    if op == m.CALL:
+        return _truth_of_call(machine, frame, test)
+    if op == m.COMPARE:
+        return _truth_of_comparison(machine, frame, test)
+    value = machine.eval(frame, test)
+    if op in (m.CONST, m.NAME):
+        known = constant(value)
+        if known is None or isinstance(known, bool):
+            return bool(known), {}, {}
+        if op == m.NAME and test[1] == "TYPE_CHECKING":
+            return False, {}, {}
+    return None, {}, {}
+
+
+def holds_as_long_as_it_lives(machine: Machine, frame: Frame, test: Expr) -> bool:
+    """Whether a test asks for the type of an object, which it has for good, or for a setting that is true."""
+    if test[0] == m.ATTR:
+        return constant(machine.eval(frame, test)) is True
+    return test[0] == m.CALL and test[2] in _TYPE_TESTS and bool(test[3]) and test[3][0][0] == m.NAME
+
+
+def _truth_of_all(machine: Machine, frame: Frame, test: Expr) -> tuple[bool | None, Narrowing, Narrowing]:
+    both: Narrowing = {}
+    outcomes: list[bool | None] = []
+    conjunction = test[1] == "and"
+    for operand in test[2]:
+        known, positive, negative = truth(machine, frame, operand)
+        outcomes.append(known)
+        both.update(positive if conjunction else negative)
+    if conjunction:
+        known = False if False in outcomes else (True if all(o is True for o in outcomes) else None)
+        return known, both, {}
+    known = True if True in outcomes else (False if all(o is False for o in outcomes) else None)
+    return known, {}, both
+
+
+def _truth_of_call(machine: Machine, frame: Frame, test: Expr) -> tuple[bool | None, Narrowing, Narrowing]:
+    callee, arguments = test[2], test[3]
+    name = callee[-1] if callee[0] in (m.NAME, m.ATTR) else ""
+    if name == "is_grad_enabled":
+        if machine.grad == OFF:
+            return False, {}, {}
+        return None, {}, {}
+    if name == "callable" and arguments and arguments[0][0] == m.CALL and arguments[0][2] == (m.NAME, "getattr"):
+        name, arguments = "hasattr", arguments[0][3]  # `callable(getattr(value, "detach", None))`
+    if name == "issubclass" and arguments and arguments[0][0] == m.CALL and arguments[0][2] == (m.NAME, "type"):
+        name, arguments = "isinstance", (*arguments[0][3], *arguments[1:])  # `issubclass(type(value), Tensor)`
+    subject = arguments[0][1] if arguments and arguments[0][0] == m.NAME else None
+    if subject is None or name not in ("isinstance", "is_tensor", "hasattr"):
+        machine.eval(frame, test)
+        return None, {}, {}
+    value = machine.eval(frame, arguments[0])
+    if not value:
+        return None, {}, {}
+    if name == "isinstance" and len(arguments) > 1:
+        words = _type_words(arguments[1])
+        if words & set(_TENSOR_WORDS):
+            rest = words - set(_TENSOR_WORDS)
+            return _split(
+                subject,
+                value,
+                lambda atom: type(atom) is Tensor or bool(rest and type(atom) is not Tensor),
+                lambda atom: type(atom) is not Tensor or (atom.bundle and not rest),
+            )
+        if words <= _CONTAINER_WORDS:
+            known, positive, negative = _split(subject, value, _may_be_container, lambda atom: not _is_list(atom))
+            return known, positive, {subject: tuple(_perhaps(atom) for atom in negative[subject])}
+        if words <= {"float", "int", "str", "bool", "complex", "Number", "NoneType", "bytes"}:
+            return _split(subject, value, lambda atom: type(atom) in (Const, Light))
+        return None, {}, {}
+    if name == "is_tensor":
+        return _split(
+            subject, value, lambda atom: type(atom) is Tensor, lambda atom: type(atom) is not Tensor or atom.bundle
+        )
+    if name == "hasattr" and arguments[1][0] == m.CONST and arguments[1][1] in ("detach", "item", "cpu", "grad_fn"):
+        return _split(subject, value, lambda atom: type(atom) is Tensor)
+    return None, {}, {}
+
+
+def _split(name: str, value: Value, holds: Any, fails: Any = None) -> tuple[bool | None, Narrowing, Narrowing]:
+    """What of a value is left where a test holds, and where it fails: by default where it does not hold."""
+    known = [atom for atom in value if type(atom) is not Opaque]
+    maybe = tuple(atom for atom in value if type(atom) is Opaque)
+    yes = tuple(atom for atom in known if holds(atom)) + maybe
+    no = tuple(atom for atom in known if (fails(atom) if fails else not holds(atom))) + maybe
+    return None, {name: yes}, {name: no}
+
+
+def _is_list(atom: Any) -> bool:
+    return type(atom) is Obj and atom.kind in SERIES
+
+
+def _may_be_container(atom: Any) -> bool:
+    return (type(atom) is Tensor and atom.bundle) or (type(atom) is Obj and atom.kind in (*SERIES, "instance"))
+
+
+def _perhaps(atom: Any) -> Any:
+    """What a module gave and is no list, or no dictionary: nothing is claimed of it any more."""
+    return atom._replace(graph=MAYBE) if type(atom) is Tensor and atom.bundle and atom.graph == ATTACHED else atom
+
+
+def _type_words(expr: Expr) -> set[str]:
+    if expr[0] in (m.NAME, m.ATTR):
+        return {expr[-1]}
+    if expr[0] == m.NEW:
+        return {word for item in expr[3] for word in _type_words(item)}
+    if expr[0] == m.ARITH:
+        return _type_words(expr[2]) | _type_words(expr[3])
+    return set()
+
+
+def _truth_of_comparison(machine: Machine, frame: Frame, test: Expr) -> tuple[bool | None, Narrowing, Narrowing]:
+    operator, left, right = test[1], test[2], test[3]
+    if left == (m.NAME, "__name__"):
+        return operator == "Equal", {}, {}
+    if operator in ("Is", "IsNot") and right == (m.CONST, None):
+        value = machine.eval(frame, left)
+        nothing = tuple(atom for atom in value if type(atom) is Const and atom.value is None)
+        rest = tuple(atom for atom in value if atom not in nothing)
+        if left[0] != m.NAME or not value:
+            return None, {}, {}
+        positive: Narrowing = {left[1]: nothing}
+        negative: Narrowing = {left[1]: rest}
+        if nothing and not rest:
+            return operator == "Is", {}, {}
+        if rest and not nothing and all(type(atom) in (Obj, Tensor, Function) for atom in rest):
+            known = operator == "IsNot"
+            return (known if not any(type(a) is Obj and a.unknown for a in rest) else None), {}, {}
+        if not nothing:
+            return None, {}, {}
+        return (None, positive, negative) if operator == "Is" else (None, negative, positive)
+    left_value = machine.eval(frame, left)
+    right_value = machine.eval(frame, right)
+    known_left, known_right = constant(left_value), constant(right_value)
+    if (
+        operator in ("Equal", "NotEqual")
+        and isinstance(known_left, str)
+        and isinstance(known_right, str)
+        and left[0] == m.NAME
+    ):
+        return (known_left == known_right) is (operator == "Equal"), {}, {}
+    return None, {}, {}

@@ -1,0 +1,163 @@
+"""Parts of tensors: views that keep the whole storage of what they were taken from, however little they show."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..facts import model as m
+from .values import ATTACHED, LEAF, Obj, Tensor, constant
+
+if TYPE_CHECKING:
+    from ..facts.model import Expr
+    from .machine import Frame, Loop, Machine
+    from .values import Value
+
+FEW = "few"  # one of many along some dimension, or the first or last few: `x[:, 0]`, `x[..., -1:]`
+SOME = "some"  # as many as it may be, perhaps a copy
+ROW = "row"  # one of those that the tensor is made of: `x[i]`, `for row in x`, `torch.split(x, sizes)`
+INDICES = ("indices",)  # the label of what `nonzero()` and `argmax()` give
+_FEW = 8
+_NEAR = 12
+
+
+class Part(NamedTuple):
+    """What a node of the derivation is a part of."""
+
+    kind: str
+    base: int  # the node of the whole tensor
+    name: str  # of the whole tensor, in the words of the source
+    loops: tuple[Loop, ...]  # those whose current round has made the whole tensor
+    made_here: bool  # the function that takes the part has run a module to make the whole tensor
+
+
+def take(machine: Machine, frame: Frame, tensor: Tensor, base: Expr | None, kind: str) -> Tensor:
+    """A part of a tensor, taken by the function that `frame` is of. One with a graph keeps more than its base; that
+    hooks get one is assumed."""
+    if not kind or tensor.graph == LEAF or (tensor.bundle and kind != FEW):
+        return tensor
+    derivation = machine.derivation
+    root = _root(machine, tensor.node)
+    label = derivation.labels.get(root)
+    if label == INDICES:
+        return tensor._replace(node=derivation.node((tensor.node,)))
+    fresh = label is not None and label[0] == "hook"  # each pass gives a hook another tensor
+    if tensor.graph == ATTACHED and not fresh:
+        return tensor
+    loops = tuple(loop for loop in machine.loops if fresh or loop.first_node <= root)
+    node = derivation.node((tensor.node,))
+    made = kind == FEW and (fresh or _ran(machine, frame, root))
+    derivation.parts[node] = Part(kind, tensor.node, _name(base), loops, made)
+    return tensor._replace(node=node, bundle=False)
+
+
+def _ran(machine: Machine, frame: Frame, root: int) -> bool:
+    """Whether a tensor is what the current call has computed by a module: no table, no small statistics."""
+    labels = machine.derivation.labels
+    nodes = machine.derivation.ancestors(root, _NEAR) if root >= frame.first_node else ()
+    return any(labels[node][0] in ("ran", "module") for node in nodes if node >= frame.first_node and node in labels)
+
+
+def kind_of(machine: Machine, frame: Frame, index: Expr, value: Value) -> str:
+    """Which part an index takes; "" for most, for copies and for what cannot be told."""
+    if index[0] == m.NEW:
+        return FEW if index[1] is not None and index[3] and _takes_few(machine, frame, index[3]) else SOME
+    if value and type(value[0]) in (Tensor, Obj):
+        return SOME
+    return ROW if index[0] == m.NAME and _is_number(frame, index) else ""
+
+
+def kind_of_call(args: list[Any]) -> str:
+    """Which part `select(dim, index)` and `narrow(dim, start, length)` take."""
+    few = args[2:] == [] or (type(args[2]) is int and args[2] <= _FEW)
+    return FEW if few and args[:1] not in ([], [0]) and type(args[0]) is int else SOME
+
+
+def _takes_few(machine: Machine, frame: Frame, index: tuple[Expr, ...]) -> bool:
+    """Whether an index takes few of many along some dimension, and all along others: `[:, 0]`, `[..., -1, :]`.
+    Where numbers come first, `[0, 0, :]`, they mostly take dimensions away that have one element."""
+    if index[0][0] not in (m.SLICE, m.TEXT):
+        return False
+    few = whole = 0
+    for each in index:
+        if each[0] == m.UNARY:
+            each = each[1]
+        if each[0] == m.CONST and isinstance(each[1], int) and not isinstance(each[1], bool):
+            few += 1
+        elif each[0] == m.TEXT or (each[0] == m.SLICE and not any(each[1:])):  # of texts there is only the ellipsis
+            whole += 1
+        elif each[0] == m.SLICE and each[3] is None:
+            few += _is_short(machine, frame, each)
+        else:
+            return False
+    return few > 0 and whole > 0
+
+
+def _is_short(machine: Machine, frame: Frame, index: Expr) -> bool:
+    """`:2`, `-1:`, `:self.heads` where that is one."""
+    lower, upper = index[1:3]
+    if lower is None and upper is not None:
+        number = _number(machine, frame, upper)
+        return number is not None and 0 < number <= _FEW
+    if upper is None and lower is not None:
+        number = _number(machine, frame, lower)
+        return number is not None and -_FEW <= number < 0
+    return False
+
+
+def _number(machine: Machine, frame: Frame, expr: Expr) -> int | None:
+    if expr[0] == m.UNARY:
+        inner = _number(machine, frame, expr[1])
+        return None if inner is None else -inner
+    value = constant(machine.eval(frame, expr)) if expr[0] in (m.CONST, m.NAME, m.ATTR) else ...
+    return value if type(value) is int else None
+
+
+def _is_number(frame: Frame, index: Expr) -> bool:
+    """Whether a name is bound to one number after the other: by `range`, by `enumerate`."""
+    from ..facts.walk import last_name, statements
+
+    for statement, _ in statements(frame.facts.body):
+        if statement[0] == m.FOR and statement[3][0] == m.CALL:
+            counts = last_name(statement[3])
+            if (counts == "range" and statement[2] == index) or (
+                counts == "enumerate" and statement[2][0] == m.NEW and statement[2][3][0] == index
+            ):
+                return True
+    return False
+
+
+def _name(base: Expr | None) -> str:
+    from ..facts.walk import last_name
+
+    if base is None:
+        return ""
+    if base[0] == m.CALL:
+        return f"{last_name(base)}(...)"
+    return str(base[-1]) if base[0] in (m.NAME, m.ATTR) else last_name(base)
+
+
+def _root(machine: Machine, node: int) -> int:
+    """The node that a tensor was made with, under whatever name it goes by now; of several the oldest."""
+    queue = [node]
+    for one in queue:
+        if len(queue) <= _NEAR:
+            queue += [other for other in same(machine, one) if other not in queue]
+    return min(queue)
+
+
+def parts_of(machine: Machine, node: int) -> list[Part]:
+    """What a tensor, as it was stored or handed on, may be a part of."""
+    queue, found = [node], []
+    for one in queue:
+        made = machine.derivation.parts.get(one)
+        if made is not None:
+            found.append(made)
+        elif len(queue) <= _NEAR:
+            queue += [other for other in same(machine, one) if other not in queue]
+    return found
+
+
+def same(machine: Machine, node: int) -> tuple[int, ...]:
+    """The nodes of the tensors, one or several, that share their storage with this one and were there before."""
+    derivation = machine.derivation
+    return derivation.written.get(node, ()) or derivation.shared.get(node, ())

@@ -1,0 +1,313 @@
+"""What operations do to tensors: which results carry a graph, which let go of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..facts import knowledge
+from ..facts.model import Site
+from .events import Backward
+from .machine import Frame, Machine
+from .parts import INDICES, kind_of_call, take
+from .values import (
+    AN_ARRAY,
+    ANY,
+    ARRAY,
+    ATTACHED,
+    DEPENDS,
+    FEW,
+    FREE,
+    IDENT,
+    LEAF,
+    LIGHT,
+    MAYBE,
+    OFF,
+    SCALAR,
+    UNKNOWN,
+    Const,
+    Method,
+    Obj,
+    Opaque,
+    Tensor,
+    Value,
+    constant,
+    is_light,
+    tensors,
+)
+
+Kwargs = dict[str, Value]
+
+
+_OF_TEXT = frozenset("strip lstrip rstrip lower upper startswith endswith splitlines encode casefold".split())
+
+
+def arithmetic(machine: Machine, values: Sequence[Value], label: Any = None, size: str | None = None) -> Value:
+    """The result of computing with tensors. Attached if an operand is attached or a leaf that requires
+    grad, and gradients are recorded; free under `no_grad` [docs: torch.no_grad]."""
+    parents: list[int] = []
+    weight = 0
+    graph = -1
+    sizes: list[str] = []
+    opaque = False
+    leaves = machine.derivation.leaves
+    for value in values:
+        for atom in value:
+            kind = type(atom)
+            if kind is Opaque:
+                parents.append(atom.node)
+                opaque = True
+            elif kind is Tensor:
+                parents.append(atom.node)
+                sizes.append(atom.size)
+                state = ATTACHED if atom.graph == LEAF or atom.node in leaves else atom.graph
+                if state == ATTACHED:
+                    weight = max(weight, atom.weight) if graph == ATTACHED else atom.weight
+                    graph = ATTACHED
+                elif graph != ATTACHED:
+                    graph = MAYBE if state == MAYBE or graph == MAYBE else FREE
+                    weight = max(weight, atom.weight)
+            elif kind is Obj and atom.kind in ("list", "tuple", "dict", "generator", "deque", "set", "view"):
+                parents += machine.nodes((atom,), 2)
+                inner = machine.reach((atom,), 2)
+                sizes += [tensor.size for tensor in inner]
+                trained = [t.weight for t in inner if t.graph in (ATTACHED, LEAF) or t.node in leaves]
+                if trained:
+                    weight = max(trained)
+                    graph = ATTACHED
+                elif inner and graph != ATTACHED:
+                    graph = MAYBE if any(t.graph == MAYBE for t in inner) else FREE
+                    weight = max(weight, *(t.weight for t in inner))
+    if graph == -1:
+        if opaque:
+            return (Opaque(machine.derivation.node(tuple(parents))),)
+        if any(AN_ARRAY in value for value in values):
+            return ARRAY
+        return LIGHT if all(is_light(value) for value in values) else UNKNOWN
+    if machine.grad == OFF and graph in (ATTACHED, MAYBE):
+        graph = FREE
+    if machine.grad == DEPENDS and graph == ATTACHED:
+        weight = min(weight, 2)
+    if size is None:
+        size = _size(sizes)
+        size = FEW if size == SCALAR and label == ("cat",) else size
+    node = machine.derivation.node(tuple(parents), label)
+    if graph != FREE:
+        machine.derivation.live.add(node)
+    return (Tensor(graph, max(weight, 1), node, size),)
+
+
+def _size(sizes: list[str]) -> str:
+    if not sizes or any(size == ANY for size in sizes):
+        return ANY
+    return SCALAR if all(size == SCALAR for size in sizes) else FEW
+
+
+def comparison(machine: Machine, values: Sequence[Value]) -> Value:
+    """A comparison: a graph-free tensor if tensors are compared, else a bool."""
+    if any(tensors(value) for value in values):
+        return (Tensor(FREE, 2, machine.derivation.node(), ANY),)
+    return LIGHT
+
+
+def free(machine: Machine, weight: int = 2, size: str = ANY, parents: tuple[int, ...] = ()) -> Value:
+    return (Tensor(FREE, weight, machine.derivation.node(parents), size),)
+
+
+def indices(machine: Machine) -> Value:
+    """Numbers of elements, or what elements are true: next to nothing beside what they are about."""
+    return (Tensor(FREE, 2, machine.derivation.node((), INDICES), ANY),)
+
+
+def tensor_attribute(machine: Machine, tensor: Tensor, name: str) -> Value:
+    if name in ("shape", "dtype", "device", "ndim", "is_cuda", "requires_grad", "layout", "names", "is_leaf", "nbytes"):
+        return LIGHT
+    if name in ("data", "indices") or (name == "grad" and not tensor.bundle):
+        return (Tensor(FREE, tensor.weight, machine.derivation.node(), ANY),)
+    if name == "grad_fn":
+        return (Method(tensor, name),) if tensor.graph == ATTACHED else UNKNOWN
+    if name in ("T", "mT", "H", "mH", "real", "imag", "values"):
+        return (tensor._replace(bundle=False),)
+    if tensor.bundle:
+        size = SCALAR if "loss" in name else ANY
+        node = machine.derivation.node((tensor.node,))
+        return (Tensor(tensor.graph, tensor.weight, node, size, name not in ("loss", "logits")),)
+    return UNKNOWN
+
+
+def _is_parameter(machine: Machine, tensor: Tensor) -> bool:
+    """Whether a tensor is one of a module's own, which stay where they are."""
+    label = machine.derivation.labels.get(tensor.node)
+    return label is not None and label[0] == "parameters"
+
+
+def tensor_method(
+    machine: Machine, frame: Frame, tensor: Tensor, name: str, args: list[Value], kwargs: Kwargs, site: Site
+) -> Value:
+    """Call a method of a tensor."""
+    if name == "backward":
+        backward(machine, frame, (tensor,), kwargs, site)
+        return LIGHT
+    if name in ("detach", "detach_"):
+        # A fresh derivation: what is done with the result asks nothing of the graph.
+        wide = machine.derivation.labels.get(tensor.node)
+        machine.derivation.detached.setdefault(tensor.node, machine.loops)
+        label = ("wide", wide[1]) if wide is not None and wide[0] == "wide-loss" else None
+        node = machine.derivation.node((), label)
+        machine.derivation.shared[node] = (tensor.node,)
+        return (Tensor(FREE, max(tensor.weight, 2), node, tensor.size),)
+    if name.startswith("num_"):
+        return LIGHT  # of something that has more than a tensor's methods
+    if name in _OF_TEXT:
+        machine.derivation.refuted.add(tensor.node)  # it was text all along
+        return LIGHT
+    if name == "cpu" or (name == "to" and args and constant(args[0]) == "cpu"):
+        machine.moves.append((tensor.node, machine.loops))
+    if name in knowledge.LIGHT_RESULTS:
+        machine.derivation.consumed.add(tensor.node)
+        if name == "numpy" and tensor.graph == ATTACHED and not (args or kwargs):
+            machine.derivation.refuted.add(tensor.node)  # [torch.Tensor.numpy] it would raise, had it a graph
+        if name == "data_ptr":
+            return LIGHT if _is_parameter(machine, tensor) else (IDENT,)
+        return ARRAY if name == "numpy" and tensor.size == ANY and tensor.weight > 1 else LIGHT
+    if tensor.bundle and name in ("items", "values", "keys", "to_tuple", "get", "pop"):
+        if name == "keys":
+            return LIGHT
+        item = tensor._replace(bundle=name != "get")
+        if name == "items":
+            pair = machine.allocate(frame, ("pair", site), "tuple")
+            pair.fields = {"[0]": LIGHT, "[1]": (item,)}
+            pairs = machine.allocate(frame, ("pairs", site), "list")
+            pairs.fields = {"*": (pair,)}
+            return (pairs,)
+        return (item,)
+    if name in knowledge.GRAPH_FREE:
+        return indices(machine)
+    if name == "sample" and tensor.bundle:
+        return free(machine)  # [docs] a distribution's sample() runs under no_grad, rsample() does not
+    if name == "requires_grad_":
+        if args and constant(args[0]) is False:
+            machine.derivation.require(tensor.node, False)
+            freeze_owner(machine, tensor)
+            return (tensor._replace(graph=FREE),)
+        if tensor.graph == FREE and (not args or constant(args[0]) is True):
+            machine.derivation.require(tensor.node, True)
+        return (tensor._replace(graph=LEAF, weight=3) if tensor.graph != ATTACHED else tensor,)
+    if name in knowledge.VIEWS:
+        if name in ("chunk", "split", "unbind", "tensor_split"):
+            return (tensor._replace(bundle=True),)
+        if name in ("select", "narrow"):
+            tensor = take(machine, frame, tensor, None, kind_of_call([constant(arg) for arg in args]))
+        if tensor.graph in (ATTACHED, LEAF):
+            state = tensor.graph if machine.grad == OFF or tensor.graph == ATTACHED or name == "to" else ATTACHED
+            node = machine.derivation.node((tensor.node,))
+            machine.derivation.live.add(node)
+            if name not in knowledge.MAY_COPY:
+                machine.derivation.shared[node] = (tensor.node,)
+            return (Tensor(state, tensor.weight, node, tensor.size),)
+        if name in knowledge.MAY_COPY and machine.derivation.parts:
+            tensor = tensor._replace(node=machine.derivation.node((tensor.node,)))
+        return (tensor._replace(bundle=False, weight=max(tensor.weight, 2)),)
+    if name in knowledge.VALUES_AND_INDICES or (name in ("max", "min", "median") and (args or kwargs)):
+        return _values_and_indices(machine, frame, tensor, site)
+    if name == "register_hook" and args:
+        note_tensor_hook(machine, frame, tensor, args[0], site)
+    if name in knowledge.MODULE_EVIDENCE:
+        return UNKNOWN  # it is a module after all
+    if name in ("new", "new_empty", "apply_", "register_hook", "remove", "stop_gradient"):
+        return UNKNOWN
+    size = SCALAR if name in knowledge.REDUCTIONS and not args and not kwargs else None
+    return arithmetic(machine, ((tensor,), *args, *kwargs.values()), size=size)
+
+
+def note_tensor_hook(machine: Machine, frame: Frame, tensor: Tensor, hook: Value, site: Site) -> None:
+    """A hook on a node of the graph: the node keeps it, and who has the tensor, or what was computed from it, keeps
+    the node."""
+    if tensor.graph == ATTACHED and not machine.in_hook:
+        machine.note("tensor-hook", site, frame, (tensor.node, hook, machine.statement_call(site)))
+
+
+def freeze_owner(machine: Machine, tensor: Tensor) -> None:
+    """`p.requires_grad_(False)` for the parameters of a module freezes the module."""
+    label = machine.derivation.labels.get(tensor.node)
+    if label is not None and label[0] == "parameters" and isinstance(label[1], Obj):
+        machine.put(label[1].fields, "$frozen", (Const(True),))
+
+
+def _values_and_indices(machine: Machine, frame: Frame, tensor: Tensor, site: Site) -> Value:
+    made = arithmetic(machine, ((tensor,),))
+    pair = machine.allocate(frame, ("topk", site), "tuple")
+    indices = free(machine)
+    pair.fields = {"[0]": made, "[1]": indices, "[-1]": indices, "values": made, "indices": indices}
+    return (pair,)
+
+
+def backward(
+    machine: Machine,
+    frame: Frame,
+    value: Value,
+    kwargs: Kwargs,
+    site: Site,
+    method: bool = True,
+    inputs: Value = UNKNOWN,
+) -> None:
+    """A backward pass from these values, as far as `inputs` if any are given: marks what it goes through,
+    and the loops that it runs in.
+
+    Of `loss.backward(inputs=...)` only what leads to these is differentiated, which is not what earlier rounds left.
+    """
+    nodes = machine.nodes(value)
+    found = machine.reach(value)
+    derivation = machine.derivation
+    stop = frozenset(node for tensor in machine.reach(inputs) for node in derivation.names_of(tensor.node))
+    for node in nodes if "inputs" not in kwargs else ():
+        derivation.spread(derivation.demanded, node, stop)
+        if method:
+            derivation.spread(derivation.spent, node)
+    for loop in machine.loops:
+        loop.backward = True
+    create = constant(kwargs.get("create_graph", UNKNOWN)) is True
+    may_create = create or ("create_graph" in kwargs and constant(kwargs["create_graph"]) is not False)
+    # where the gradients may be wanted with a graph, this one is kept for theirs
+    retain = constant(kwargs.get("retain_graph", UNKNOWN)) is True and create == may_create
+    machine.backwards.append(
+        Backward(
+            site, frame.trail(), tuple(nodes), tuple(found), method, retain, create,
+            retain and _goes_outside(machine, nodes), machine.loops, frame,
+        )
+    )  # fmt: skip
+
+
+def _goes_outside(machine: Machine, nodes: list[int]) -> bool:
+    """Whether a backward pass goes through a graph made before the innermost repetition's current round."""
+    repeats = [loop for loop in machine.loops if loop.kind in ("loop", "call")]
+    if not repeats:
+        return False
+    first = repeats[-1].first_node
+    labels, live = machine.derivation.labels, machine.derivation.live
+    for start in nodes:
+        for node in machine.derivation.ancestors(start):
+            if node < first and (node in live or (node in labels and labels[node][0] in ("module", "differentiated"))):
+                return True
+    return False
+
+
+def wide_loss_label(dotted: str) -> Any:
+    tail = dotted.rsplit(".", 1)[-1]
+    wide = tail in knowledge.WIDE_LOSSES or tail in knowledge.WIDE_LOSS_MODULES
+    return ("wide-loss", tail) if wide else ("loss", tail)
+
+
+def loss(machine: Machine, values: Sequence[Value], kwargs: Kwargs, label: Any, weight: int = 3) -> Value:
+    """The result of a loss function: attached if the prediction is, or if nothing says otherwise."""
+    none = constant(kwargs.get("reduction", UNKNOWN)) == "none"
+    made = arithmetic(machine, values, label, ANY if none else SCALAR)
+    if made and type(made[0]) is Tensor and made[0].graph in (ATTACHED, FREE):
+        return made
+    if machine.grad == OFF:
+        return free(machine, weight, ANY if none else SCALAR)
+    known = [tensor for value in values for tensor in tensors(value)]
+    certain = 2 if all(tensor.graph == MAYBE for tensor in known) else 1
+    parents = tuple(node for value in values for node in machine.nodes(value))
+    node = machine.derivation.node(parents, label)
+    return (Tensor(ATTACHED, min(weight, certain), node, ANY if none else SCALAR),)

@@ -1,0 +1,309 @@
+"""What stands for values whose origin is not seen: evidence of use, names, annotations."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from ..facts import knowledge
+from ..facts import model as m
+from ..facts.model import Expr, FileFacts, Site
+from . import contexts
+from .machine import Frame, Machine
+from .tensors import arithmetic, backward, loss
+from .values import ATTACHED, LEAF, LIGHT, MAYBE, OFF, UNKNOWN, Class, Mode, Obj, Opaque, Tensor, Value
+
+Kwargs = dict[str, Value]
+
+
+def from_uses(machine: Machine, frame: Frame, ident: Any, uses: Collection[str], name: str) -> Value:
+    """What a value must be, by the methods that the code calls on it and, weakest, by its name."""
+    used = set(uses)
+    if "step" in used and ("zero_grad" in used or "param_groups" in used):
+        return (machine.allocate(frame, ident, "optimizer"),)
+    if _is_module(used):
+        return (_imagined_module(machine, frame, ident, 2),)
+    if "backward" in used and machine.grad != OFF and "loss" in name:
+        return (Tensor(ATTACHED, 2, machine.derivation.node((), ("differentiated", 0, "")), "scalar"),)
+    if used & {"append", "extend", "appendleft"} and used.isdisjoint(knowledge.NOT_OF_LISTS):
+        return (_imagined(machine, frame, ident, "list"),)
+    if "manager" in name.lower() and used & {"dict", "list", "Namespace"}:
+        return (machine.allocate(frame, ident, "mp-manager"),)
+    if name in knowledge.MODEL_NAMES:
+        likely = used & {"train", "to", "cuda", "state_dict", "load_state_dict", "zero_grad"}
+        return (_imagined_module(machine, frame, ident, 2 if likely else 1),)
+    return UNKNOWN
+
+
+def _imagined(machine: Machine, frame: Frame, ident: Any, kind: str) -> Obj:
+    obj = machine.allocate(frame, ident, kind)
+    obj.unknown = True
+    return obj
+
+
+def _imagined_module(machine: Machine, frame: Frame, ident: Any, weight: int) -> Obj:
+    obj = machine.allocate(frame, ident, "module", "?", weight)
+    obj.unknown = True
+    return obj
+
+
+def imagine_attribute(machine: Machine, frame: Frame, obj: Obj, name: str) -> Value:
+    """`self.name` that no code seen has set."""
+    assert isinstance(obj.cls, Class)
+    if name in ("training", "device", "dtype", "args", "config", "cfg", "hparams", "logger", "trainer"):
+        return UNKNOWN
+    uses: set[str] = set()
+    items: set[str] = set()
+    for entry in obj.cls.mro:
+        uses.update(entry.facts.uses.get(name, ()))
+        items.update(entry.facts.uses.get(name + "[]", ()))
+    value = from_uses(machine, machine.module_frame, ("attribute", obj.serial, name), uses, name)
+    for atom in value:
+        if type(atom) is Obj and atom.kind == "module" and obj.kind == "module":
+            atom.weight = 2  # what a module has under a model's name is a module
+    if not value and (items & {"eval", "parameters"}):
+        holder = _imagined(machine, machine.module_frame, ("attribute", obj.serial, name), "dict")
+        module = _imagined_module(machine, machine.module_frame, ("element", obj.serial, name), 2)
+        module.home = (holder, "*")
+        holder.fields["*"] = (module,)
+        value = (holder,)
+    for atom in value:
+        if type(atom) is Obj:
+            atom.birth = obj.birth
+            atom.home = atom.home or (obj, name)
+    if value:
+        machine.put(obj.fields, name, value)
+    return value
+
+
+def modules_by_use(facts: FileFacts) -> set[str]:
+    """The names that a file uses as modules: `net.eval()`, `net.parameters()`."""
+    return {
+        name
+        for function in facts.functions
+        for name, uses in function.uses.items()
+        if _is_module(set(uses)) and name not in ("self", "cls")
+    }
+
+
+def _is_module(used: set[str]) -> bool:
+    evidence = used & knowledge.MODULE_EVIDENCE or "eval" in used or {"train", "state_dict"} <= used
+    return bool(evidence) and "step" not in used
+
+
+def is_module_by_use(uses: Collection[str]) -> bool:
+    """Whether the methods that are called on a name say that it is a module."""
+    return _is_module(set(uses))
+
+
+def imagine_name(machine: Machine, frame: Frame, name: str) -> Value:
+    """A name whose value is not seen and that is used as a module, here or in another function."""
+    scope: Frame | None = frame.outer.get(name, frame)
+    while scope is not None and name not in scope.vars:
+        scope = scope.parent
+    owner = scope or machine.module_frame
+    module = _imagined_module(machine, owner, ("name", name), 2)
+    module.birth = owner.births.get(name, ())
+    module.home = module.home or (owner, name)
+    machine.put(owner.vars, name, (module,))
+    return (module,)
+
+
+def imagine_element(machine: Machine, frame: Frame, container: Expr) -> Value:
+    """`self.models[key]` of which nothing is seen but that its elements are used as modules."""
+    uses: set[str] = set()
+    if container[0] == m.NAME:
+        uses.update(frame.facts.uses.get(container[1] + "[]", ()))
+    elif container[0] == m.ATTR and container[1] == (m.NAME, "self"):
+        for owner in machine.look_up(frame, "self") or ():
+            if type(owner) is Obj and isinstance(owner.cls, Class):
+                for entry in owner.cls.mro:
+                    uses.update(entry.facts.uses.get(container[2] + "[]", ()))
+    if not uses & {"eval", "parameters", "named_parameters"}:
+        return UNKNOWN
+    module = _imagined_module(machine, machine.module_frame, ("element", container[-1]), 2)
+    for holder in machine.eval(frame, container):
+        if type(holder) is Obj:
+            module.home = module.home or (holder, "*")
+            machine.put(holder.fields, "*", machine.join(holder.fields.get("*", UNKNOWN), (module,)))
+    return (module,)
+
+
+def step_output(machine: Machine, name: str) -> Value:
+    """What a training step gives to the trainer, who differentiates it."""
+    return (Tensor(ATTACHED, 2, machine.derivation.node((), ("step", name, "")), "", True),)
+
+
+def _name_of(callee: Expr) -> str:
+    return callee[-1] if callee[0] in (m.NAME, m.ATTR) else ""
+
+
+def _opaque(machine: Machine, values: Collection[Value], more: tuple[int, ...] = ()) -> Value:
+    nodes = [node for value in values for node in machine.nodes(value)]
+    model = next((atom for value in values for atom in value if type(atom) is Obj and _runs(atom)), None)
+    if not nodes and not more and model is None:
+        return UNKNOWN
+    return (Opaque(machine.derivation.node((*nodes, *more)), model),)
+
+
+def _runs(obj: Obj) -> bool:
+    from .instances import frozen, in_eval_mode
+
+    return obj.kind == "module" and obj.weight >= 2 and in_eval_mode(obj) and not frozen(obj)
+
+
+def call_opaque(machine: Machine, frame: Frame, made: Opaque, args: list[Value], site: Site) -> Value:
+    """Call what unknown code made. It may run the module that it was made from, with gradients on or off: only
+    where its results are detached later has somebody known that they have a graph."""
+    from .instances import record_module_call
+
+    if made.model is None or machine.grad == OFF or not args:
+        return UNKNOWN
+    node = machine.derivation.node((made.node, *(node for value in args for node in machine.nodes(value))))
+    record_module_call(machine, frame, made.model, node, site, args, 2, through=True)
+    return (Tensor(MAYBE, 1, node, "", True),)
+
+
+def _escape(machine: Machine, name: str, values: Collection[Value]) -> None:
+    if name in knowledge.REPORTERS or name.startswith(("log_", "print", "plot", "save", "write", "visual")):
+        return
+    for value in values:
+        machine.escape(value, machine.derivation.passed)
+        machine.given_away.update(atom for atom in value if type(atom) is Obj and atom.kind == "instance")
+        machine.entered.update(atom.site for atom in value if type(atom) is Mode)
+
+
+def unknown_call(
+    machine: Machine,
+    frame: Frame,
+    callee: Expr,
+    args: list[Value],
+    kwargs: Kwargs,
+    site: Site,
+    receiver: Value = UNKNOWN,
+) -> Value:
+    """A call of something that is not seen. It keeps nothing and gives nothing that is known to be
+    attached, but what it was given may be used for anything."""
+    name = _name_of(callee)
+    values = [*args, *kwargs.values()]
+    if "backward" in name and name != "register_full_backward_hook":
+        backward(machine, frame, tuple(atom for value in args for atom in value), kwargs, site)
+        return LIGHT
+    made = _by_name(machine, frame, callee, args, kwargs, site)
+    if made is not None:
+        return made
+    _escape(machine, name, values)
+    return _opaque(machine, values)
+
+
+def _trains_modules(callee: Expr) -> bool:
+    """Whether a step is one of a model's own, or of what a trainer runs models with."""
+    if callee[0] != m.ATTR or callee[1][0] not in (m.NAME, m.ATTR):
+        return False
+    return callee[1][-1] in knowledge.MODEL_NAMES or callee[1][-1] in knowledge.STEP_OWNERS
+
+
+def _by_name(
+    machine: Machine, frame: Frame, callee: Expr, args: list[Value], kwargs: Kwargs, site: Site
+) -> Value | None:
+    """Results that a name and its arguments vouch for."""
+    name = _name_of(callee)
+    values = [*args, *kwargs.values()]
+    lowered = name.lower()
+    attached = any(t.graph == ATTACHED for value in values for t in machine.reach(value, 2))
+    criterion = lowered in knowledge.CRITERION_NAMES or lowered.endswith(("criterion", "loss_fn", "_loss", "loss"))
+    if criterion and not lowered.startswith(("log", "plot", "add", "update", "save", "print", "record")):
+        if attached:
+            return loss(machine, values, kwargs, ("loss", name), 2)
+        if machine.grad == OFF:
+            return UNKNOWN
+        if len(values) >= 2 and any(machine.reach(value, 1) for value in values):
+            return loss(machine, values, kwargs, ("loss", name), 1)
+        return None
+    if name in knowledge.MODEL_NAMES:
+        from .objects import run_module
+
+        module = _imagined_module(machine, frame, ("called", name), 1)
+        return run_module(machine, frame, module, args, kwargs, site)
+    if name in knowledge.ATTACHED_STEPS and machine.grad != OFF and _trains_modules(callee):
+        return step_output(machine, name)
+    if name == "prepare":
+        if len(args) == 1:
+            return args[0]
+        given = machine.allocate(frame, ("prepared", site), "tuple")
+        given.fields = {f"[{index}]": value for index, value in enumerate(args)}
+        return (given,)
+    if name in ("unwrap_model", "tqdm", "track", "to_device", "move_to_device", "unwrap") and args:
+        return args[0]
+    if attached and ("allreduce" in lowered or "all_reduce" in lowered or lowered.startswith("reduce_")):
+        return arithmetic(machine, values)  # means over ranks keep the graph of what they average
+    return None
+
+
+def unknown_method(
+    machine: Machine,
+    frame: Frame,
+    callee: Expr,
+    receiver: Value,
+    args: list[Value],
+    kwargs: Kwargs,
+    site: Site,
+) -> Value:
+    """A method of something that is not seen."""
+    name = callee[2]
+    values = [*args, *kwargs.values()]
+    if machine.statement_call(site):
+        machine.asked_unseen.add(name)
+    if "backward" in name:
+        through = receiver if not args else tuple(atom for value in args for atom in value)
+        backward(machine, frame, through, kwargs, site)
+        return LIGHT
+    if name in knowledge.LIGHT_RESULTS:
+        machine.derivation.consumed.update(machine.nodes(receiver))
+        return LIGHT
+    if name in ("detach", "detach_"):
+        return (Tensor(0, 1, machine.derivation.node(), ""),)
+    if name == "scale" and len(args) == 1:
+        return args[0]
+    if name == "requires_grad_" and not args and not machine.statement_call(site):
+        return (Tensor(LEAF, 2, machine.derivation.node(), ""),)
+    if name.startswith("register_") and name.endswith("hook"):
+        from .hooks import note_hook, run_hook
+
+        if name != "register_hook":  # that is one of a tensor or of a node of the graph, and goes with it
+            note_hook(machine, frame, args[0] if args else UNKNOWN, None, site)
+        run_hook(machine, frame, name, args[0] if args else UNKNOWN, UNKNOWN, site)
+        return UNKNOWN
+    if name == "step":
+        for loop in machine.loops:
+            loop.steps = True
+    if name in contexts.ONLY_OF_POOLS:
+        return contexts.pool_method(machine, frame, None, name, args, kwargs, site)
+    if name in ("submit", "start_new_thread", "run_in_executor", "apply_async"):
+        from .python import submit
+
+        return submit(machine, frame, name, args, kwargs, site)
+    if name == "create_future":  # of an event loop
+        return (machine.allocate(frame, ("future", site), "future"),)
+    made = _by_name(machine, frame, callee, args, kwargs, site)
+    if made is not None:
+        return made
+    _escape(machine, name, values)
+    return _opaque(machine, values, tuple(machine.nodes(receiver)))
+
+
+def parameter(machine: Machine, frame: Frame, name: str) -> Value:
+    """A parameter whose arguments are not seen and which has no annotation."""
+    uses = frame.facts.uses.get(name, ())
+    value = from_uses(machine, frame, ("parameter", name), uses, name)
+    if value:
+        return value
+    items = set(frame.facts.uses.get(name + "[]", ()))
+    if items & {"eval", "parameters"}:
+        holder = _imagined(machine, frame, ("parameter", name), "dict")
+        module = _imagined_module(machine, frame, ("element", name), 2)
+        holder.fields["*"] = (module,)
+        return (holder,)
+    if name in ("batch", "inputs", "input", "images", "image", "data"):
+        return (Tensor(MAYBE, 1, machine.derivation.node(), "", True),)
+    return UNKNOWN

@@ -1,0 +1,408 @@
+"""What a value may be: atoms, and the small tuples of them that stand for a value.
+
+The empty tuple means *nothing seen*. It is not the union of everything: joining it with an attached
+tensor gives the attached tensor, and on its own it is never reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from ..facts.model import ClassFacts, FunctionFacts, Site
+    from .linking import Unit
+    from .machine import Frame, Loop
+    from .parts import Part
+
+# How a tensor stands to the autograd graph.
+FREE: Final = 0  # no grad_fn
+LEAF: Final = 1  # requires grad, has no grad_fn: what is computed from it has
+ATTACHED: Final = 2  # has a grad_fn: keeps the graph that made it
+MAYBE: Final = 3  # a tensor of which nothing more is known
+
+# What a grad mode is.
+OFF: Final = 0
+ON: Final = 1
+ASSUMED: Final = 2  # on unless an unknown caller turned it off
+DEPENDS: Final = 3  # set_grad_enabled(expression)
+WANTED: Final = 4  # turned on for the purpose
+
+# How many elements, as far as that is known.
+SCALAR: Final = "scalar"
+FEW: Final = "few"  # the first rows of something: `x[:2]`
+ANY: Final = ""
+
+
+class Tensor(NamedTuple):
+    """A tensor. `node` is its place in the derivation; a `bundle` is a module's output that may be a
+    tuple, dict or dataclass of such tensors. `weight` 3 to 1 says how strong the evidence is."""
+
+    graph: int
+    weight: int
+    node: int
+    size: str = ANY
+    bundle: bool = False
+
+
+class Opaque(NamedTuple):
+    """Made by unknown code from values in the derivation: carries demand back to them, nothing onward.
+    `model` is a module that the code was given: to call what it made may be to run that."""
+
+    node: int
+    model: Obj | None = None
+
+
+class Const(NamedTuple):
+    value: Any
+
+
+class Light(NamedTuple):
+    """A number, string, device, shape: nothing that keeps memory."""
+
+    what: str = ""
+
+
+class External(NamedTuple):
+    """A name of an installed package, fully dotted: `torch.nn.functional.cross_entropy`."""
+
+    dotted: str
+
+
+class Imported(NamedTuple):
+    """A name imported from a module that may belong to the project; what it stands for is found when it is used."""
+
+    importer: str
+    level: int
+    module: str
+    name: str  # empty: the module itself
+
+
+class Module(NamedTuple):
+    """A module of the project."""
+
+    unit: Unit
+
+
+class Mode(NamedTuple):
+    """A grad-mode context or decorator; `site` is where it was made, `entered` once it acts."""
+
+    grad: int
+    site: Site
+    name: str = ""
+
+
+class Function:
+    """A function of the project, with the frame that it was defined in."""
+
+    __slots__ = ("around", "facts", "frame", "grad", "kind", "mode", "owner", "setter")
+
+    def __init__(self, facts: FunctionFacts, frame: Frame, owner: Class | None) -> None:
+        self.facts = facts
+        self.frame = frame
+        self.owner = owner
+        self.kind = ""  # static, class, property, manager
+        self.grad: int | None = None
+        self.mode = ""  # the decorator that sets it
+        self.around: Function | None = None  # what it was put around, as a decorator does
+        self.setter: Function | None = None  # of a property
+
+    @property
+    def innermost(self) -> Function:
+        """The function as it was written, without what its decorators put around it."""
+        return self if self.around is None else self.around
+
+
+class Bound(NamedTuple):
+    function: Function
+    receiver: Any  # Obj or Class
+
+
+class Partial(NamedTuple):
+    callee: Value
+    args: tuple[Value, ...]
+    kwargs: tuple[tuple[str, Value], ...]
+
+
+class Method(NamedTuple):
+    """A method of something that is not a class of the project, not called yet: `loss.detach`."""
+
+    receiver: Any
+    name: str
+
+
+class Class:
+    """A class of the project."""
+
+    __slots__ = ("bases", "dull", "external", "facts", "frame", "mro", "quiet")
+
+    def __init__(self, facts: ClassFacts, frame: Frame, bases: list[Class], external: tuple[str, ...]) -> None:
+        self.facts = facts
+        self.frame = frame  # of the class body: its variables are the class attributes
+        self.bases = bases
+        self.external = external  # dotted names of bases outside the project, also inherited ones
+        self.dull: bool | None = None  # see instances.py; None: nobody has asked
+        self.quiet: bool | None = None
+        self.mro: list[Class] = [self]
+        for base in bases:
+            self.mro += [entry for entry in base.mro if entry not in self.mro]
+
+    @property
+    def is_named_tuple(self) -> bool:
+        return any(base.endswith("NamedTuple") for base in self.external)
+
+    def find(self, name: str) -> Value | None:
+        for entry in self.mro:
+            if name in entry.frame.vars:
+                return entry.frame.vars[name]
+        return None
+
+
+class Super(NamedTuple):
+    owner: Class
+    receiver: Any
+
+
+CONTAINERS: Final = ("list", "set", "dict", "deque", "tuple")  # kinds of objects
+ANY_NAME: Final = "(any)"  # the field for what `setattr` binds to names that are not seen
+SERIES: Final = (*CONTAINERS, "zipped", "generator")
+
+
+class Obj:
+    """Something on the heap: a container, an instance, a module, an optimizer.
+
+    `birth` is the stack of loops that were running when it was made; what is put in while another loop
+    runs stays after that loop's iteration. `fields` maps attribute names to values; elements of
+    containers are under "*" and, where the key is constant, under "[key]".
+    """
+
+    __slots__ = (
+        "birth",
+        "bounded",
+        "cls",
+        "earlier",
+        "fields",
+        "home",
+        "kind",
+        "make",
+        "roomy",
+        "serial",
+        "site",
+        "unknown",
+        "weight",
+    )
+
+    def __init__(
+        self, kind: str, cls: Class | str | None, birth: tuple[Loop, ...], site: Site, weight: int = 3
+    ) -> None:
+        self.kind = kind
+        self.cls = cls
+        self.birth = birth
+        self.site = site
+        self.weight = weight
+        self.fields: dict[str, Value] = {}
+        self.home: tuple[Obj | Frame, str] | None = None
+        self.bounded = False
+        self.roomy = False  # the bound is so high that it is reached late, if ever
+        self.unknown = False  # made up for something whose origin is not seen
+        self.serial = 0
+        self.earlier: frozenset[int] = frozenset()  # nodes of what those had that this expression made before
+        self.make: Callable[[], None] | None = None
+
+    def put_off(self, make: Callable[[], None]) -> None:
+        """Leave the fields for `make` to fill when somebody looks at them, if anybody does."""
+        del self.fields
+        self.make = make
+
+    @property
+    def is_put_off(self) -> bool:
+        return self.make is not None
+
+    def __getattr__(self, name: str) -> dict[str, Value]:
+        """Called where the fields are put off only: what has been set is found without it."""
+        make, self.make = self.make, None
+        if name != "fields" or make is None:
+            raise AttributeError(name)
+        self.fields = {}
+        make()
+        return self.fields
+
+    @property
+    def settled(self) -> bool:
+        """Whether something holds it, other than a tuple that was made to be unpacked."""
+        if self.home is None:
+            return False
+        holder = self.home[0]
+        return not (isinstance(holder, Obj) and holder.kind == "tuple" and holder.home is None)
+
+    @property
+    def stays(self) -> bool:
+        """Whether a container holds what this expression made in an earlier round: a new round makes
+        another object, and the one that stands for both must keep what it had."""
+        return self.home is not None and isinstance(self.home[0], Obj) and self.home[1] == "*"
+
+
+Value = tuple[Any, ...]  # of the atoms above
+
+UNKNOWN: Value = ()
+LIGHT: Value = (Light(),)
+AN_ARRAY = Light("array")
+ARRAY: Value = (AN_ARRAY,)
+COUNT: Final = Light("count")  # goes up and up: each value of it is new
+NAMED: Final = Light("name")  # one of a few texts, all of which are seen
+IDENT: Final = Light("identity")  # `id(tensor)`: says which object it is, not what is in it
+NOTHING: Value = (Const(None),)
+_MOST_ATOMS = 6
+
+
+class Derivation:
+    """Which tensor was made from which: a growing graph of numbered nodes.
+
+    Back-propagating or handing out a value marks all it was made from; marks are spread once a node.
+    """
+
+    def __init__(self) -> None:
+        self.parents: list[tuple[int, ...]] = [()]
+        self.labels: dict[int, Any] = {}
+        self.demanded: set[int] = set()
+        self.spent: set[int] = set()
+        self.escaped: set[int] = set()
+        self.consumed: set[int] = set()
+        self.live: set[int] = set()  # results that have a graph, or may have one
+        self.passed: set[int] = set()  # given to code that is not seen
+        self.stored: set[int] = set()  # went on into an attribute of an object that others see
+        self.detached: dict[int, tuple[Loop, ...]] = {}  # and the loops that ran when it was
+        self.refuted: set[int] = set()  # cannot have a graph after all
+        self.whole: set[int] = set()  # tensors of whole numbers or truth values, which cannot have a graph
+        self.parts: dict[int, Part] = {}  # views of a part of something
+        self.shared: dict[int, tuple[int, ...]] = {}  # what has another's storage, as `detach()` does: and that
+        self.leaves: set[int] = set()  # of which `requires_grad_()` has made leaves, wherever they are kept
+        self.written: dict[int, tuple[int, ...]] = {}  # nodes of what is put somewhere, or may be one of several: these
+
+    def is_whole(self, node: int) -> bool:
+        """Whether a tensor has elements that cannot require gradients."""
+        return node in self.whole or any(map(self.is_whole, self.written.get(node, ())))
+
+    def node(self, parents: tuple[int, ...] = (), label: Any = None) -> int:
+        self.parents.append(parents)
+        number = len(self.parents) - 1
+        if label is not None:
+            self.labels[number] = label
+        return number
+
+    def spread(self, marks: set[int], start: int, stop: frozenset[int] = frozenset()) -> None:
+        stack = [start]
+        while stack:
+            node = stack.pop()
+            if node not in marks and node not in stop:
+                marks.add(node)
+                stack.extend(self.parents[node])
+
+    def write(self, node: int, *originals: int) -> None:
+        """Tensors go somewhere: from there they are read as another node."""
+        self.written[node] = originals
+        if not self.leaves.isdisjoint(originals):
+            self.leaves.add(node)
+
+    def require(self, node: int, grad: bool) -> None:
+        """`requires_grad_()`: of this tensor, under whatever name or in whatever list it was found."""
+        for one in self.names_of(node):
+            (self.leaves.add if grad else self.leaves.discard)(one)
+
+    def names_of(self, node: int) -> list[int]:
+        """A tensor's node, and those that it had before it was put where it was found."""
+        stack, seen = [node], {node}
+        for one in stack:
+            stack += [original for original in self.written.get(one, ()) if original not in seen]
+            seen.update(stack)
+        return stack
+
+    def is_step(self, node: int) -> bool:
+        """Whether this is what a training step gave."""
+        label = self.labels.get(node)
+        return label is not None and label[0] == "step"
+
+    def ancestors(self, start: int, most: int = 400) -> list[int]:
+        """`start` and what it was made from, nearest first."""
+        seen = {start}
+        order = [start]
+        for node in order:
+            if len(order) > most:
+                break
+            for parent in self.parents[node]:
+                if parent not in seen:
+                    seen.add(parent)
+                    order.append(parent)
+        return order
+
+
+def join(a: Value, b: Value, derivation: Derivation) -> Value:
+    """Either of two values."""
+    if a is b or not b:
+        return a
+    if not a:
+        return b
+    if a == b:
+        return a
+    merged = list(a)
+    for atom in b:
+        if atom in merged:
+            continue
+        for index, other in enumerate(merged):
+            if (
+                type(atom) is Tensor
+                and type(other) is Tensor
+                and atom.graph == other.graph
+                and atom.bundle == other.bundle
+            ):
+                node = atom.node
+                if node != other.node:
+                    node = derivation.node((atom.node, other.node))
+                    derivation.write(node, atom.node, other.node)
+                size = atom.size if atom.size == other.size else ANY
+                merged[index] = Tensor(atom.graph, max(atom.weight, other.weight), node, size, atom.bundle)
+                break
+            if type(atom) is Opaque and type(other) is Opaque:
+                merged[index] = Opaque(derivation.node((atom.node, other.node)))
+                break
+            if type(atom) is Const and type(other) is Const and atom.value is not None and other.value is not None:
+                merged[index] = NAMED if isinstance(atom.value, str) and isinstance(other.value, str) else Light()
+                break
+        else:
+            if len(merged) < _MOST_ATOMS:
+                merged.append(atom)
+    return tuple(merged)
+
+
+def same_kind(a: Value, b: Value) -> bool:
+    """Equal but for the nodes of the derivation: nothing that would make a second look at a loop worth while."""
+    if len(a) != len(b):
+        return False
+    return a is b or all(x is y or _sketch(x) == _sketch(y) for x, y in zip(a, b, strict=True))
+
+
+def _sketch(atom: Any) -> Any:
+    if type(atom) is Tensor:
+        return (atom.graph, atom.weight, atom.bundle)
+    if type(atom) in (Opaque, Const, Light):
+        return type(atom)
+    return atom
+
+
+def constant(value: Value) -> Any:
+    """The constant that a value is, else `Ellipsis`."""
+    if len(value) == 1 and type(value[0]) is Const:
+        return value[0].value
+    return ...
+
+
+def tensors(value: Value) -> list[Tensor]:
+    return [atom for atom in value if type(atom) is Tensor]
+
+
+def is_light(value: Value) -> bool:
+    for atom in value:
+        kind = type(atom)
+        if kind is not Light and kind is not Const:
+            return False
+    return value != ()

@@ -1,0 +1,205 @@
+"""Raw device memory and device buffers: what is allocated outside of torch's tensors, and who frees it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..facts import model as m
+from ..facts import walk
+from ..facts.model import Expr, Site, Stmt
+from ..facts.program import Place, Program, expressions, statements, targets, text
+from ..facts.walk import calls, calls_of, last_name, loops, nodes
+from .devices import Slip
+from .draining import drained
+from .exits import left_before
+
+_RAW = {
+    "caching_allocator_alloc": ("caching_allocator_delete",),
+    "cudaMalloc": ("cudaFree",),
+    "cudaMallocAsync": ("cudaFreeAsync", "cudaFree"),
+    "cudaMallocHost": ("cudaFreeHost",),
+    "cudaHostAlloc": ("cudaFreeHost",),
+    "cudaHostRegister": ("cudaHostUnregister",),
+    "cuMemAlloc": ("cuMemFree", "cuMemFree_v2"),
+    "cuMemAllocAsync": ("cuMemFreeAsync", "cuMemFree"),
+    "cuMemHostAlloc": ("cuMemFreeHost",),
+    "hipMalloc": ("hipFree",),
+}
+_RUNTIME = {  # of `cupy.cuda.runtime`, whose names others use for what frees itself
+    "malloc": ("free",),
+    "mallocManaged": ("free",),
+    "mallocAsync": ("freeAsync", "free"),
+    "hostAlloc": ("freeHost",),
+}
+_FREED_BY = {**_RAW, **_RUNTIME}
+_BUFFERS = frozenset(
+    """mem_alloc mem_alloc_pitch managed_empty managed_zeros pagelocked_empty pagelocked_zeros to_device device_array
+    device_array_like pinned_array mapped_array asarray array zeros empty full arange alloc to_gpu""".split()
+)
+_OF_NUMBA = frozenset("to_device device_array device_array_like pinned_array mapped_array".split())
+_LIBRARIES = ("pycuda", "cupy", "numba.cuda", "cuda")
+_ONCE = ("__init__", "setup", "build", "allocate", "init", "load", "create", "prepare", "__enter__", "warmup", "reset")
+_COUNTED = frozenset("number index idx i step iteration frame request id uid job task sample token epoch".split())
+
+
+def not_freed(program: Program) -> Iterator[Slip]:
+    """Raw device pointers without the matching free, and device buffers that pile up on an object."""
+    for name in sorted(set(_FREED_BY) & program.called):
+        freed_by = _who_frees(program, name)
+        for place in program.places:
+            if name not in place.facts.calls or not any(_allocates_raw(call, name) for call in calls(place.facts.body)):
+                continue
+            if freed_by is not None and _unit(place) not in freed_by:
+                yield from _never_freed(place, name)
+            else:
+                yield from _left_early(place, name)
+                yield from _overwritten(program, place, name)
+    if "defer_cleanup" in program.called:
+        for place in program.places:
+            yield from _deferred(program, place)
+    if any(dotted.startswith(_LIBRARIES) for dotted in program.imports.values()):
+        for place in program.places:
+            yield from _piled(program, place)
+
+
+def _deferred(program: Program, place: Place) -> Iterator[Slip]:
+    """`with cuda.defer_cleanup():` around a loop that allocates: Numba frees nothing before the block ends."""
+    for statement in statements(place.facts.body):
+        deferring = statement[0] == m.WITH and any(last_name(context) == "defer_cleanup" for context, _ in statement[2])
+        for loop, inside in loops(statement[3]) if deferring else ():
+            called = {last_name(call[2]) for one in inside for call in calls_of(one)}
+            called |= {name for one in called for helper in program.by_name.get(one, ()) for name in helper.facts.calls}
+            if not called.isdisjoint(_OF_NUMBA):
+                yield Slip(statement[1], "", loop[1], 2, "deferred")
+                break
+
+
+def _allocates_raw(call: Expr, name: str) -> bool:
+    callee = call[2]
+    if last_name(callee) != name:
+        return False
+    return name not in _RUNTIME or (callee[0] == m.ATTR and last_name(callee[1]) == "runtime")
+
+
+def _unit(place: Place) -> str:
+    """A class and a function outside of classes see to what they allocate by themselves."""
+    return place.cls or place.facts.name
+
+
+def _who_frees(program: Program, name: str) -> set[str] | None:
+    """The classes and functions that free what they allocate; None if one frees what another may have allocated."""
+    allocating = {_unit(place) for place in program.places if name in place.facts.calls}
+    freeing = {_unit(place) for place in program.places if _mentions(place, _FREED_BY[name])}
+    for place in program.places:
+        related = {base.rsplit(".", 1)[-1] for base in place.bases} & (allocating | freeing)
+        if _unit(place) in allocating | freeing and related:
+            return None  # a base class may do it
+    return freeing if freeing <= allocating else None
+
+
+def _mentions(place: Place, names: tuple[str, ...]) -> bool:
+    """Whether a function calls one of these, or hands it to what calls it later."""
+    return any(part[0] in (m.ATTR, m.NAME) and part[-1] in names for part in expressions(place.facts.body))
+
+
+def _never_freed(place: Place, name: str) -> Iterator[Slip]:
+    body = list(statements(place.facts.body))
+    returned = {one[2] for one in body if one[0] == m.RETURN}
+    for statement in body:
+        if statement[0] == m.RETURN or returned.intersection(targets(statement)):
+            continue  # the affair of who calls
+        for call in calls_of(statement):
+            if _allocates_raw(call, name):
+                yield Slip(call[1], _FREED_BY[name][0], -1, 3, name)
+
+
+def _overwritten(program: Program, place: Place, name: str) -> Iterator[Slip]:
+    """`self.pointer = cudaMalloc(n)` where a larger one is needed, and nothing frees the one before it."""
+    if _may_free(program, place, _FREED_BY[name], 3):
+        return
+    for statement, tests in walk.statements(place.facts.body):
+        held = [target for target in targets(statement) if target[0] == m.ATTR and target[1] == (m.NAME, "self")]
+        if statement[0] != m.ASSIGN or not held or not any(_allocates_raw(call, name) for call in calls_of(statement)):
+            continue
+        if any(_outgrown(test) for test in tests):
+            yield Slip(statement[1], _FREED_BY[name][0], -1, 3, f"over {text(held[0])}")
+
+
+def _outgrown(test: Expr) -> bool:
+    """`wanted > self.capacity`, `self.capacity < wanted`, also as a part of a test."""
+    return any(
+        part[0] == m.COMPARE
+        and part[1] in ("GreaterThan", "LessThan", "GreaterThanEqual", "LessThanEqual")
+        and any(side[0] == m.ATTR and side[1] == (m.NAME, "self") for side in part[2:4])
+        and not any(side[0] == m.CONST for side in part[2:4])
+        for part in nodes(test)
+    )
+
+
+def _may_free(program: Program, place: Place, frees: tuple[str, ...], depth: int) -> bool:
+    """Whether a function frees, itself or through a function of the file."""
+    if _mentions(place, frees):
+        return True
+    inside = (other for name in place.facts.calls for other in program.by_name.get(name, ()) if other is not place)
+    return depth > 0 and any(_may_free(program, other, frees, depth - 1) for other in inside)
+
+
+def _left_early(place: Place, name: str) -> Iterator[Slip]:
+    """`ptr = cudaMalloc(n)` that the function frees itself, but not on every way out."""
+    body = list(statements(place.facts.body))
+    for statement in body:
+        bound = [target[1] for target in targets(statement) if target[0] == m.NAME]
+        if statement[0] != m.ASSIGN or not bound or not any(_allocates_raw(call, name) for call in calls_of(statement)):
+            continue
+        pointers = {(m.NAME, one) for one in bound}
+        leave = left_before(place, statement, [one for one in body if _frees(one, _FREED_BY[name], pointers)], pointers)
+        if leave is not None:
+            yield Slip(statement[1], _FREED_BY[name][0], leave[1], 3, f"early {name}")
+
+
+def _frees(statement: Stmt, names: tuple[str, ...], pointers: set[Expr]) -> bool:
+    return any(
+        last_name(call[2]) in names and any(part in pointers for given in call[3] for part in nodes(given))
+        for call in calls_of(statement)
+    )
+
+
+def _piled(program: Program, place: Place) -> Iterator[Slip]:
+    if place.facts.name.lstrip("_").startswith(_ONCE) or place.facts.name == "__init__":
+        return
+    made: dict[str, Site] = {}
+    for statement in statements(place.facts.body):
+        if statement[0] == m.ASSIGN and _allocates(program, statement[3]):
+            made.update({target[1]: statement[1] for target in targets(statement) if target[0] == m.NAME})
+        for site, place_of, value in _additions(place, statement):
+            holder = text(place_of)
+            if not holder.startswith(("self.", "cls.")):
+                continue
+            bound = next((made[part[1]] for part in nodes(value) if part[0] == m.NAME and part[1] in made), None)
+            direct = _allocates(program, value)
+            if (bound is None and not direct) or drained(program, holder.rsplit(".", 1)[-1]):
+                continue
+            if value[0] == m.CALL and last_name(value[2]) == "int":
+                continue  # an address: it keeps nothing
+            yield Slip(site, holder, bound if bound is not None else -1, 2, "piled")
+
+
+def _additions(place: Place, statement: Stmt) -> Iterator[tuple[Site, Expr, Expr]]:
+    """What a statement adds to a container, and to which: `c.append(x)`, and `c[key] = x` with a key of its own for
+    each call: a parameter whose name says that it counts, and that is not looked up first."""
+    for call in calls_of(statement):
+        if call[2][0] == m.ATTR and call[2][2] in ("append", "add") and call[3]:
+            yield call[1], call[2][1], call[3][0]
+    counted = {param.name for param in place.facts.params if _COUNTED.intersection(param.name.lower().split("_"))}
+    for call in calls_of(statement):
+        if last_name(call[2]) == "setdefault" and len(call[3]) == 2 and call[3][0][-1] in counted:
+            yield call[1], call[2][1], call[3][1]
+    for target in targets(statement) if statement[0] == m.ASSIGN else ():
+        if target[0] == m.ITEM and target[2][0] == m.NAME and target[2][1] in counted:
+            yield statement[1], target[1], statement[3]
+
+
+def _allocates(program: Program, expr: Expr) -> bool:
+    if expr[0] != m.CALL or last_name(expr[2]) not in _BUFFERS:
+        return False
+    return program.dotted(expr[2]).startswith(("pycuda.", "cupy.", "numba.cuda.", "cuda."))

@@ -1,0 +1,131 @@
+"""Which functions do the work: they run a model, or have tensors at hand when they call something else."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from ..facts import model as m
+from ..facts.knowledge import FACTORIES, MODEL_NAMES
+from ..facts.model import Expr, FileFacts, FunctionFacts
+from ..facts.program import Place, Program, keyword, statements, targets
+from ..facts.walk import calls, last_name, nodes
+
+_RUNS = MODEL_NAMES | set(
+    """forward generate backward matmul bmm einsum softmax conv1d conv2d conv3d interpolate cdist addmm baddbmm
+    scaled_dot_product_attention multi_head_attention_forward""".split()
+)
+# Of modules of torch that make tensors, those whose names little else has; the layers that most models are made of.
+_MAKES = (FACTORIES - {"range", "normal", "tensor"}) | {"Sequential", "Linear", "Conv2d", "Embedding"}
+
+
+def reaches_work(program: Program, names: set[str], *, making: bool = False) -> bool:
+    """Whether functions of these names run a model, themselves or through what they call; or make tensors."""
+    work = _RUNS | _MAKES if making and "torch" in program.imports.values() else _RUNS
+    seen = set[str]()
+    for _ in range(4):
+        if names & work:
+            return True
+        seen |= names
+        inside = (place for name in names for place in program.by_name.get(name, ()))
+        names = {called for place in inside for called in place.facts.calls} - seen
+    return False
+
+
+def is_called_at_work(program: Program, function: FunctionFacts) -> bool:
+    """Whether a function that has tensors or a model at hand calls this one: its frame is in the traceback, too."""
+    called = {function.name}
+    for _ in range(4):
+        callers = [one for one in program.places if not called.isdisjoint(one.facts.calls)]
+        if any(_has_at_hand(one) for one in callers):
+            return True
+        called = {one.facts.name for one in callers} - called
+    return False
+
+
+def _has_at_hand(place: Place) -> bool:
+    if any(base.endswith("nn.Module") for base in place.bases):
+        return True
+    hints = (part for param in place.facts.params if param.hint for part in nodes(param.hint))
+    return any(last_name(part) in ("Tensor", "Module") for part in hints) or not _RUNS.isdisjoint(place.facts.calls)
+
+
+def decorated(facts: FileFacts, function: FunctionFacts) -> set[str]:
+    """The functions of the file that are wrapped by the decorator that a function belongs to."""
+    index = next(i for i, one in enumerate(facts.functions) if one is function)
+    for _ in range(3):
+        index = next((i for i, one in enumerate(facts.functions) if index in one.inner), 0)
+        if not index:
+            break
+        name = facts.functions[index].name
+        found = {one.name for one in facts.functions if any(last_name(item) == name for item in one.decorators)}
+        if found:
+            return found
+    return set()
+
+
+def handed_in(program: Program, function: FunctionFacts, names: Collection[str], depth: int = 3) -> set[str]:
+    """The functions of the file that a function is given to call: `run_one(report, check_shapes)`, by callers, too,
+    that only pass on what they are given; or the object that it is a method of, when that is made:
+    `Runner(check_shapes)`."""
+    wanted = [(index, param.name) for index, param in enumerate(function.params) if param.name in names]
+    found = _given(program, function.name, function.owner >= 0, wanted, depth)
+    if function.owner >= 0:
+        cls = program.facts.classes[function.owner]
+        init = program.facts.functions[cls.methods["__init__"]] if "__init__" in cls.methods else None
+        kept = {
+            (statement[3][1], target[2])
+            for statement in statements(init.body if init is not None else ())
+            if statement[0] == m.ASSIGN and statement[3][0] == m.NAME
+            for target in statement[2]
+            if target[0] == m.ATTR
+        }
+        params = enumerate(init.params[1:] if init is not None else ())
+        taken = [(index, param.name) for index, param in params if any((param.name, name) in kept for name in names)]
+        found |= _given(program, cls.name, False, taken, depth)
+    return found
+
+
+def _given(program: Program, callee: str, method: bool, wanted: list[tuple[int, str]], depth: int) -> set[str]:
+    """The functions of the file that go into these parameters where something is called."""
+    found = set[str]()
+    for place in program.places if wanted and depth else ():
+        if callee not in place.facts.calls:
+            continue
+        for call in calls(place.facts.body):
+            if last_name(call[2]) != callee:
+                continue
+            bound = method and call[2][0] == m.ATTR
+            for index, name in wanted:
+                given = keyword(call, name, index - bound)
+                if given is None:
+                    continue
+                meant = _functions_of(program, place, given)
+                found |= meant | handed_in(program, place.facts, meant, depth - 1)
+    return found
+
+
+def _functions_of(program: Program, place: Place, given: Expr) -> set[str]:
+    """The names of the functions that an expression may stand for."""
+    if given[0] == m.LAMBDA:
+        return set(program.facts.functions[given[1]].calls)
+    if given[0] == m.CALL and last_name(given) == "partial" and given[3]:
+        return {last_name(given[3][0])}
+    if given[0] == m.NEW:
+        return {last_name(item) for item in given[3]} - {""}
+    if given[0] not in (m.NAME, m.ATTR):
+        return set()
+    listed = {name for table in _tables(program, place, given) for name in table}
+    return {last_name(given), *listed}
+
+
+def _tables(program: Program, place: Place, target: Expr) -> Iterator[set[str]]:
+    """What a loop variable stands for in turn: `for name, check in CHECKS.items()`."""
+    for loop in statements(place.facts.body):
+        if loop[0] != m.FOR or target not in targets(loop):
+            continue
+        iterated = {part for part in nodes(loop[3]) if part[0] == m.NAME}
+        for body in (place.facts.body, program.facts.functions[0].body):
+            for one in statements(body):
+                if one[0] == m.ASSIGN and not iterated.isdisjoint(one[2]):
+                    yield {part[1] for part in nodes(one[3]) if part[0] == m.NAME}
+        yield {part[1] for part in iterated}

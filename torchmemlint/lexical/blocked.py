@@ -1,0 +1,294 @@
+"""Threads and processes that fill a queue of limited size for a reader who leaves before the end: they wait in `put`
+for ever."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ..facts import model as m
+from ..facts.model import ClassFacts, Expr, FunctionFacts, Site, Stmt
+from ..facts.program import Block, Place, Program, keyword, statements, targets
+from ..facts.walk import blocks, calls, calls_of, heads, in_loops, last_name, loops, nodes
+from .left_running import called_as, is_given, is_repeated, setup_of
+
+_QUEUES = ("Queue", "LifoQueue", "PriorityQueue")
+_STARTS = ("Thread", "Process", "SpawnProcess", "ForkProcess", "submit")
+_ROUND = ("iter", "enumerate", "zip", "islice", "tqdm", "trange", "track")
+
+
+class Filler(NamedTuple):
+    """A thread or process, and where it waits for room in a queue."""
+
+    put: Site
+    what: str  # "thread", "process"
+    started: Site
+
+
+class Producer(NamedTuple):
+    """What starts a thread or process that fills a queue: a class, or a generator."""
+
+    name: str
+    end: str  # the method that ends it; "" if there is none
+    filler: Filler
+    alone: bool = False  # a generator: only it can end what it starts
+    anew: bool = False  # each pass over it starts one of its own
+
+
+class Blocked(NamedTuple):
+    """A producer that is left in the middle, again and again."""
+
+    site: Site  # where it is made
+    producer: Producer
+    left: Site  # the loop that leaves
+
+
+def blocked_producers(program: Program) -> Iterator[Blocked]:
+    """Producers of the file whose reader breaks off, and which nobody ends."""
+    if "put" not in program.called or program.called.isdisjoint(_QUEUES):
+        return
+    queues = _limited_queues(program)
+    producers = {one.name: one for one in (*_classes(program, queues), *_generators(program, queues))}
+    seen = set[Site]()
+    for blocked in _left_producers(program, producers):
+        started = blocked.producer.filler.started
+        at = started if blocked.producer.alone else blocked.site
+        if at not in seen:
+            seen.add(at)
+            yield blocked._replace(site=at)
+
+
+def _left_producers(program: Program, producers: dict[str, Producer]) -> Iterator[Blocked]:
+    for place in program.places if producers else ():
+        if producers.keys().isdisjoint(place.facts.calls):
+            continue
+        for made, looped in in_loops(place.facts.body):
+            name = next((last_name(call[2]) for call in calls_of(made) if last_name(call[2]) in producers), "")
+            left = _left(place, made, name) if name else None
+            if left is not None and (looped or is_repeated(program, place)):
+                yield Blocked(made[1], producers[name], left[1])
+    for producer in producers.values():
+        if producer.anew:
+            yield from _left_anew(program, producer)
+
+
+# -- producers ------------------------------------------------------------------------------------
+
+
+def _limited_queues(program: Program) -> set[str]:
+    """The last names of what is bound to a queue with a limit."""
+    found = set[str]()
+    for function in program.facts.functions:
+        for statement in statements(function.body) if not set(_QUEUES).isdisjoint(function.calls) else ():
+            value = _value(statement)
+            if value is not None and value[0] == m.CALL and last_name(value) in _QUEUES:
+                limit = keyword(value, "maxsize", 0)
+                if limit is not None and limit not in ((m.CONST, 0), (m.CONST, None)) and limit[0] != m.UNARY:
+                    found |= {last_name(target) for target in targets(statement)}
+    return found - {""}
+
+
+def _value(statement: Stmt) -> Expr | None:
+    if statement[0] == m.ASSIGN:
+        return statement[3]  # type: ignore[no-any-return]
+    return statement[4] if statement[0] == m.ANNOTATE else None
+
+
+def _classes(program: Program, queues: set[str]) -> Iterator[Producer]:
+    """The classes whose constructor starts a thread or process that fills a queue."""
+    for cls in program.facts.classes:
+        setup, end = setup_of(program, cls)
+        if not any("start" in function.calls or "submit" in function.calls for function in setup):
+            continue
+        filler = next(_fillers_of(program, cls, setup, queues), None)
+        if filler is not None:
+            yield Producer(cls.name, end, filler)
+
+
+def _fillers_of(program: Program, cls: ClassFacts, setup: list[FunctionFacts], queues: set[str]) -> Iterator[Filler]:
+    """What the threads and processes of a class wait for."""
+    base = next((last_name(base) for base in cls.bases if last_name(base).endswith(("Thread", "Process"))), "")
+    if base and "run" in cls.methods:
+        put = _fills(program, program.facts.functions[cls.methods["run"]], queues)
+        if put is not None:
+            yield Filler(put[1], _what(base), -1)
+    for function in setup:
+        yield from _fillers(program, function, queues)
+
+
+def _fillers(program: Program, function: FunctionFacts, queues: set[str]) -> Iterator[Filler]:
+    """What the threads and processes that a function starts wait for."""
+    for call in calls(function.body):
+        started = last_name(call[2])
+        target = keyword(call, "target", 0 if started == "submit" else 1) if started in _STARTS else None
+        meant = _meant(program, function, target) if target is not None else None
+        if target is not None and meant is not None:
+            put = _fills(program, meant, queues | _given(call, target, meant, queues))
+            if put is not None:
+                yield Filler(put[1], _what(started), _started_at(function, call))
+
+
+def _started_at(function: FunctionFacts, made: Expr) -> Site:
+    """Where a function starts a thread or process that it has made: there, or further down, by its name."""
+    names = {target for one in statements(function.body) if one[0] == m.ASSIGN and one[3] == made for target in one[2]}
+    later = (call for call in calls(function.body) if call[2][0] == m.ATTR and call[2][2] == "start")
+    return int(next((call[1] for call in later if call[2][1] in names), made[1]))
+
+
+def _what(started: str) -> str:
+    return "process" if started.endswith("Process") else "thread"
+
+
+def _given(call: Expr, target: Expr, meant: FunctionFacts, queues: set[str]) -> set[str]:
+    """The parameters by which a function that is started has a queue."""
+    listed = keyword(call, "args")
+    given = call[3][1:] if last_name(call[2]) == "submit" else listed[3] if listed and listed[0] == m.NEW else ()
+    params = meant.params[meant.owner >= 0 and target[0] == m.ATTR :]
+    return {param.name for param, value in zip(params, given, strict=False) if last_name(value) in queues}
+
+
+def _meant(program: Program, function: FunctionFacts, named: Expr) -> FunctionFacts | None:
+    """The function of the file that an expression names: of its own class first."""
+    if named[0] == m.ATTR and named[1] == (m.NAME, "self") and function.owner >= 0:
+        own = program.facts.classes[function.owner].methods
+        if named[2] in own:
+            return program.facts.functions[own[named[2]]]
+    found = program.by_name.get(last_name(named), ())
+    return found[0].facts if len(found) == 1 else None
+
+
+def _generators(program: Program, queues: set[str]) -> Iterator[Producer]:
+    """The generators that start a thread or process which fills a queue, and do nothing when they are closed; the
+    classes that one goes over."""
+    for place in program.places:
+        function = place.facts
+        if not function.generator or set(_STARTS).isdisjoint(function.calls):
+            continue
+        if any(one[0] == m.WITH or (one[0] == m.TRY and one[5]) for one in statements(function.body)):
+            continue
+        filler = next(_fillers(program, function, queues), None)
+        if filler is not None and function.name == "__iter__":
+            yield Producer(place.cls, "", filler, True, True)
+        elif filler is not None:
+            yield Producer(function.name, "", filler, True)
+
+
+def _fills(program: Program, function: FunctionFacts, queues: set[str]) -> Expr | None:
+    """The call by which each round of a thread waits for room in a queue."""
+    for _, inside in loops(function.body):
+        for call in (call for one in inside for call in calls_of(one)):
+            if _waits(call, function.body, queues):
+                return call
+            helper = _meant(program, function, call[2]) if call[2][0] == m.ATTR else None
+            if helper is not None and "put" in helper.calls:
+                put = next((put for put in calls(helper.body) if _waits(put, helper.body, queues)), None)
+                if put is not None:
+                    return put
+    return None
+
+
+def _waits(call: Expr, body: Block, queues: set[str]) -> bool:
+    """Whether a call is a `put` that waits until there is room, or tries until there is."""
+    if call[2][0] != m.ATTR or call[2][2] != "put" or last_name(call[2][1]) not in queues:
+        return False
+    if keyword(call, "block", 1) == (m.CONST, False):
+        return False
+    if keyword(call, "timeout", 2) is None:
+        return True
+    return any(loop[0] == m.WHILE and any(call in calls_of(one) for one in inside) for loop, inside in loops(body))
+
+
+# -- readers --------------------------------------------------------------------------------------
+
+
+def _left(place: Place, made: Stmt, name: str) -> Stmt | None:
+    """The loop that reads from a producer and leaves before the end, if nobody else has the producer."""
+    if made[0] == m.FOR:
+        over = _read(made[3])
+        return made if over[0] == m.CALL and last_name(over) == name and _breaks_off(made) else None
+    if made[0] != m.ASSIGN or made[2][0][0] != m.NAME or last_name(_read(made[3])) != name:
+        return None
+    local, left = made[2][0], None
+    for statement in statements(place.facts.body):
+        if statement is made:
+            continue
+        if statement[0] == m.FOR and _read(statement[3]) == local:
+            left = statement if _breaks_off(statement) else left
+        elif any(is_given(head, local) for head in heads(statement)):
+            return None
+    return left
+
+
+def _left_anew(program: Program, producer: Producer) -> Iterator[Blocked]:
+    """Loops over an attribute or a parameter that leave early, and are gone through again and again."""
+    kept = {target for place in program.places for target in _made_in(place, producer.name) if target[0] == m.ATTR}
+    for place in program.places:
+        for loop, looped in in_loops(place.facts.body):
+            if loop[0] != m.FOR or not _breaks_off(loop):
+                continue
+            over = _read(loop[3])
+            if not (over in kept or _is_handed(program, place, over, producer.name)):
+                continue
+            if looped or is_repeated(program, place):
+                yield Blocked(loop[1], producer, loop[1])
+
+
+def _made_in(place: Place, name: str) -> Iterator[Expr]:
+    """What a function binds such objects to."""
+    for one in statements(place.facts.body) if name in place.facts.calls else ():
+        if one[0] == m.ASSIGN and any(last_name(call[2]) == name for call in calls_of(one)):
+            yield from one[2]
+
+
+def _is_handed(program: Program, place: Place, param: Expr, name: str) -> bool:
+    """Whether the callers of a function give it such an object by a parameter: one that they make for it, or have."""
+    index = next((i for i, one in enumerate(place.facts.params) if param == (m.NAME, one.name)), -1)
+    callee = called_as(place)
+    for other in program.places if index >= 0 else ():
+        for call in calls(other.facts.body) if callee in other.facts.calls else ():
+            given = keyword(call, param[1], index - (place.facts.owner >= 0)) if last_name(call[2]) == callee else None
+            if given is not None and (
+                (given[0] == m.CALL and last_name(given) == name) or given in _made_in(other, name)
+            ):
+                return True
+    return False
+
+
+def _read(iterated: Expr) -> Expr:
+    """What a loop goes over: `batches` of `enumerate(tqdm(batches))`."""
+    while iterated[0] == m.CALL and last_name(iterated[2]) in _ROUND and iterated[3]:
+        iterated = iterated[3][0]
+    return iterated
+
+
+def _breaks_off(loop: Stmt) -> bool:
+    """Whether a loop may leave before what it goes over has ended: `break`, `return`, or as many as are wanted."""
+    for part in nodes(loop[3]):
+        if part[0] == m.CALL and len(part) == 5:
+            counted = any(last_name(other) in ("range", "trange") for other in part[3][1:])
+            if last_name(part[2]) == "islice" or (last_name(part[2]) == "zip" and counted):
+                return True
+    items: tuple[Expr, ...] = (loop[2],)
+    if loop[2][0] == m.NEW:  # `for number, item in enumerate(...)`: the number is no item
+        items = loop[2][3][last_name(loop[3]) == "enumerate" :]
+    return _leaves(loop[4], {part for item in items for part in nodes(item) if part[0] == m.NAME})
+
+
+def _leaves(block: Block, items: set[Expr]) -> bool:
+    for statement in block:
+        if statement[0] == m.RETURN or (statement[0] == m.JUMP and statement[2]):
+            return True
+        if statement[0] == m.IF and _is_end(statement[2], items):
+            block_of = statement[4:5]
+        elif statement[0] in (m.FOR, m.WHILE):
+            continue
+        else:
+            block_of = tuple(blocks(statement))
+        if any(_leaves(inner, items) for inner in block_of):
+            return True
+    return False
+
+
+def _is_end(test: Expr, items: set[Expr]) -> bool:
+    """`item is None`, `item is STOP`: the producer said that this was all."""
+    return bool(test[0] == m.COMPARE and test[1] in ("Is", "Equal") and test[2] in items)

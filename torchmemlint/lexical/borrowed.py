@@ -1,0 +1,317 @@
+"""Names that a function lets go of for others, who go on binding what they name; results that nobody takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..facts import model as m
+from ..facts.model import Expr, Site, Stmt
+from ..facts.program import Block, Place, Program, keyword, statements, targets, text
+from ..facts.walk import calls, calls_of, heads, last_name, nodes
+from .cleanup import FREES, Slip, collects, empties, let_go
+
+_SHORTENS = frozenset("evict trim prune drop shrink truncate release free discard purge cleanup expire keep".split())
+
+
+# -- borrowed names -------------------------------------------------------------------------------
+
+
+def borrowed(program: Program) -> Iterator[Slip]:
+    """`del p` of what somebody else still binds, followed by a call that is to free it."""
+    if not set(FREES) & program.called:
+        return
+    for place in program.places:
+        facts = place.facts
+        frees = set(FREES) & set(facts.calls) or program.emptying & set(facts.calls)
+        if not frees:
+            continue
+        params = {param.name for param in facts.params if not param.kind} - {"self", "cls"}
+        yielded = _yielded(place)
+        alias = _first_alias(place)
+        if alias is not None and _freed_after(program, facts.body, alias[0]):
+            slip = _of_those_who_pass(program, place, *alias)
+            if slip is not None:
+                yield slip
+        for site, name, container in _items_of_containers(place):
+            if _freed_after(program, facts.body, site):
+                yield Slip(site, name, -1, 3, f"in {container}")
+        for statement in statements(facts.body):
+            names = let_go(statement)
+            for name in names:
+                if name in yielded and _freed_after(program, facts.body, statement[1]):
+                    yield Slip(statement[1], name, yielded[name], 3, "yielded")
+                elif name in params and _freed_after(program, facts.body, statement[1]):
+                    slip = _of_the_caller(program, place, name, statement[1])
+                    if slip is not None:
+                        yield slip
+
+
+def _first_alias(place: Place) -> tuple[Site, str, str] | None:
+    """`for item in items: del item` of a parameter, or `del items` of `*items`: where, the name, the parameter."""
+    params = {param.name: param.kind for param in place.facts.params if param.name not in ("self", "cls")}
+    for statement in statements(place.facts.body):
+        if statement[0] == m.FOR:
+            over = [part[1] for part in nodes(statement[3]) if part[0] == m.NAME and part[1] in params]
+            own = {target[1] for target in targets(statement) if target[0] == m.NAME}
+            for inner in statements(statement[4]) if over else ():
+                for name in let_go(inner):
+                    if name in own and not _works_with(statement[4], name):
+                        return inner[1], name, over[0]
+        elif statement[0] == m.DELETE:
+            for name in let_go(statement):
+                if params.get(name):  # its own tuple, or dictionary
+                    return statement[1], name, name
+    return None
+
+
+def _items_of_containers(place: Place) -> Iterator[tuple[Site, str, str]]:
+    """`for module in self.parts.values(): del module` of a container that the function leaves as it is."""
+    params = {param.name for param in place.facts.params}
+    for statement in statements(place.facts.body):
+        if statement[0] != m.FOR:
+            continue
+        over = statement[3]
+        while over[0] == m.CALL and over[2][0] == m.ATTR and over[2][2] in ("values", "items"):
+            over = over[2][1]
+        container = text(over)
+        own = {target[1] for target in targets(statement) if target[0] == m.NAME}
+        if over[0] not in (m.NAME, m.ATTR) or not container or container in params or _is_changed(place, container):
+            continue
+        for inner in statements(statement[4]):
+            for name in let_go(inner):
+                if name in own and not _works_with(statement[4], name):
+                    yield inner[1], name, container
+
+
+def _is_changed(place: Place, container: str) -> bool:
+    """Whether a function empties or replaces a container, or lets go of it after it has gone through it."""
+    if _empties_container(place, container):
+        return True
+    assigned = [s for s in statements(place.facts.body) if container in map(text, targets(s)) and s[0] != m.FOR]
+    deleted = any(s[0] == m.DELETE and container in map(text, s[2]) for s in statements(place.facts.body))
+    return deleted or len(assigned) > ("." not in container)
+
+
+def _works_with(body: Block, name: str) -> bool:
+    """Whether a loop does more with an item than to let go of it: `for batch in loader: train(batch); del batch`."""
+    return any((m.NAME, name) in nodes(head) for one in statements(body) if not let_go(one) for head in heads(one))
+
+
+def _of_those_who_pass(program: Program, place: Place, site: Site, name: str, param: str) -> Slip | None:
+    """The first call that hands over what the caller goes on binding."""
+    if _empties_container(place, param):
+        return None
+    index = [each.name for each in place.facts.params].index(param) - (1 if place.cls else 0)
+    kind = next(each.kind for each in place.facts.params if each.name == param)
+    seen = False
+    for other in program.places:
+        if place.facts.name not in other.facts.calls:
+            continue
+        for statement in statements(other.facts.body):
+            for call in calls_of(statement):
+                if last_name(call[2]) != place.facts.name:
+                    continue
+                seen = True
+                given = call[3][index:] if kind == "*" else call[3][index : index + 1]
+                if kind == "**":
+                    given = tuple(value for _, value in call[4])
+                for one in given:
+                    gone = one[0] == m.NAME and _gone_after(other.facts.body, one[1], statement)
+                    if one[0] in (m.NAME, m.ATTR) and text(one) and not gone:
+                        return Slip(site, name, call[1], 3, text(one))
+    return None if seen else Slip(site, name, -1, 2, "")
+
+
+def _empties_container(place: Place, param: str) -> bool:
+    """Whether a function takes things out of the container that it is given, or moves what is in it elsewhere."""
+    for statement in statements(place.facts.body):
+        if statement[0] == m.DELETE and any(
+            target[0] == m.ITEM and text(target[1]) == param for target in statement[2]
+        ):
+            return True
+        if statement[0] == m.ASSIGN and any(t[0] == m.ITEM and text(t[1]) == param for t in targets(statement)):
+            return True
+        for call in calls_of(statement):
+            if (
+                call[2][0] == m.ATTR
+                and call[2][2] in ("clear", "pop", "popitem", "remove")
+                and text(call[2][1]) == param
+            ):
+                return True
+    return False
+
+
+def _yielded(place: Place) -> dict[str, Site]:
+    """Names that a context manager hands out: `yield t`."""
+    if not place.facts.generator or not any(last_name(one) == "contextmanager" for one in place.facts.decorators):
+        return {}
+    return {
+        node[1][1]: statement[1]
+        for statement in statements(place.facts.body)
+        for head in heads(statement)
+        for node in nodes(head)
+        if node[0] == m.YIELD and node[1] is not None and node[1][0] == m.NAME
+    }
+
+
+def _freed_after(program: Program, body: Block, site: Site) -> bool:
+    return any(call[1] > site and (empties(program, call) or collects(program, call)) for call in calls(body))
+
+
+def _of_the_caller(program: Program, place: Place, name: str, site: Site) -> Slip | None:
+    """What the callers pass for a parameter: a name that they go on binding."""
+    facts = place.facts
+    body = [one for one in facts.body if one[0] not in (m.IMPORT, m.FROM)]
+    rebound = any(
+        (m.NAME, name) in targets(one) and one[1] < site for one in statements(facts.body) if one[0] == m.ASSIGN
+    )
+    if rebound:
+        return None
+    only = len(body) <= 5 and not any(one[0] == m.RETURN and one[2] is not None for one in body)
+    index = [param.name for param in facts.params].index(name) - (1 if place.cls else 0)
+    seen = False
+    for other in program.places:
+        if facts.name not in other.facts.calls:
+            continue
+        for statement in statements(other.facts.body):
+            for call in calls_of(statement):
+                if last_name(call[2]) != facts.name:
+                    continue
+                seen = True
+                given = keyword(call, name, index)
+                if given is None or given[0] not in (m.NAME, m.ATTR) or not text(given):
+                    continue
+                if given[0] == m.NAME and _gone_after(other.facts.body, given[1], statement):
+                    continue
+                return Slip(site, name, call[1], 3 if only else 2, text(given))
+    return Slip(site, name, -1, 2, "") if only and not seen else None
+
+
+def _gone_after(body: Block, name: str, call: Stmt) -> bool:
+    """Whether a caller lets go of its own name too, or returns at once."""
+    if (m.NAME, name) in targets(call) or call[0] == m.RETURN:
+        return True
+    following = [one for one in statements(body) if one[1] > call[1]]
+    if any(name in let_go(one) or (m.NAME, name) in targets(one) for one in following):
+        return True
+    return not following
+
+
+# -- results --------------------------------------------------------------------------------------
+
+
+def results_dropped(program: Program) -> Iterator[Slip]:
+    """`release_memory(model)` whose `None`s nobody takes."""
+    places = [place for place in program.places if _returns_nones(place)]
+    helpers = {place.facts.name: place.facts.site for place in places}
+    methods = {place.facts.name for place in places if place.cls}
+    yield from _shortened(program)
+    wanted = {"release_memory", *helpers}
+    for place in program.places:
+        if wanted.isdisjoint(place.facts.calls):
+            continue
+        for statement in statements(place.facts.body):
+            for head in heads(statement):
+                if head[0] != m.CALL:
+                    continue
+                name = last_name(head[2])
+                known = name == "release_memory" and "accelerate" in program.dotted(head[2])
+                if not known and name not in helpers:
+                    continue
+                if name in methods and head[2][0] == m.ATTR and head[2][1] != (m.NAME, "self"):
+                    continue  # of something else, like `torch.autograd.backward`
+                given = [text(one) for one in head[3] if one[0] in (m.NAME, m.ATTR) and text(one)]
+                if not given:
+                    continue
+                if statement[0] == m.EXPR:
+                    left = given
+                elif statement[0] == m.ASSIGN:
+                    taken = {text(target) for target in targets(statement)}
+                    left = [one for one in given if one not in taken]
+                else:
+                    continue
+                if left and _still_there(place, left[0], statement):
+                    yield Slip(head[1], ", ".join(left[:3]), helpers.get(name, -1), 3, name)
+
+
+def _shortened(program: Program) -> Iterator[Slip]:
+    """`evict(self.models, keep)` whose shorter list nobody takes: the caller's own stays as long as it was."""
+    helpers = {}
+    for place in program.places:
+        index = _shorter_copy(program, place)
+        if index is not None:
+            helpers[place.facts.name] = (place, index)
+    for place in program.places if helpers else ():
+        if helpers.keys().isdisjoint(place.facts.calls):
+            continue
+        for statement in statements(place.facts.body):
+            if statement[0] != m.EXPR or statement[2][0] != m.CALL or last_name(statement[2][2]) not in helpers:
+                continue
+            helper, index = helpers[last_name(statement[2][2])]
+            given = keyword(statement[2], helper.facts.params[index].name, index - (1 if helper.cls else 0))
+            if given is not None and text(given):
+                yield Slip(statement[2][1], text(given), helper.facts.site, 3, "shorter:" + helper.facts.name)
+
+
+def _shorter_copy(program: Program, place: Place) -> int | None:
+    """The parameter of which a function gives back only a part, as a new list, without touching the one it got.
+
+    Only functions that free memory, or are called so: others may well be called for something else that they do.
+    """
+    facts = place.facts
+    words = set(facts.name.lower().split("_"))
+    if not (words & _SHORTENS or set(FREES) & set(facts.calls) or program.emptying & set(facts.calls)):
+        return None
+    returned = [one[2] for one in statements(facts.body) if one[0] == m.RETURN and one[2] is not None]
+    if not returned:
+        return None
+    for index, param in enumerate(facts.params):
+        if param.kind or param.name in ("self", "cls") or _empties_container(place, param.name):
+            continue
+        made = {param.name}
+        shorter = set()
+        for one in statements(facts.body):
+            if one[0] == m.ASSIGN and len(targets(one)) == 1 and targets(one)[0][0] == m.NAME and _part(one[3], made):
+                shorter.add(targets(one)[0][1])
+        if all(_part(value, made) or (value[0] == m.NAME and value[1] in shorter) for value in returned):
+            return index
+    return None
+
+
+def _part(value: Expr, of: set[str]) -> bool:
+    """`kept[-n:]`, `[x for x in kept if good(x)]`, `sorted(kept)[:n]`, `list(filter(good, kept))`: some of it."""
+    if value[0] == m.ITEM and value[2][0] == m.SLICE:
+        return any(part[0] == m.NAME and part[1] in of for part in nodes(value[1]))
+    if value[0] == m.COMP:
+        return any(clause[2] for clause in value[5]) and any(
+            part[0] == m.NAME and part[1] in of for clause in value[5] for part in nodes(clause[1])
+        )
+    if value[0] == m.CALL and last_name(value[2]) in ("list", "tuple", "filter", "dict", "set", "deque"):
+        return any(_part(given, of) for given in value[3]) or (last_name(value[2]) == "filter" and len(value[3]) > 1)
+    return False
+
+
+def _still_there(place: Place, name: str, call: Stmt) -> bool:
+    following = [one for one in statements(place.facts.body) if one[1] > call[1]]
+    if not following and name.partition(".")[0] not in ("self", "cls") and place.facts.name != "<module>":
+        return False  # the function returns, and its names go
+    gone = any(name in let_go(one) or name in {text(target) for target in targets(one)} for one in following[:3])
+    return not gone
+
+
+def _returns_nones(place: Place) -> bool:
+    """A function that sets the elements of its `*args` to None and returns them."""
+    star = [param.name for param in place.facts.params if param.kind == "*"]
+    if not star:
+        return False
+    emptied = returned = False
+    for statement in statements(place.facts.body):
+        if statement[0] == m.ASSIGN and statement[3] == (m.CONST, None):
+            emptied = emptied or any(target[0] == m.ITEM for target in targets(statement))
+        if statement[0] == m.RETURN and statement[2] is not None:
+            value = statement[2]
+            returned = returned or last_name(value) in (*star, "tuple") or value[0] == m.NAME
+            emptied = emptied or (value[0] == m.COMP and value[3] == (m.CONST, None))
+            nones = value[0] == m.ARITH and any(part == (m.CONST, None) for part in nodes(value))
+            emptied, returned = emptied or nones, returned or nones or value[0] == m.COMP
+    return emptied and returned

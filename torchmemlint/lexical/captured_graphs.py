@@ -1,0 +1,194 @@
+"""Captured CUDA graphs that are kept in a table, one for each key that the input decides."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ..facts import model as m
+from ..facts.model import Expr, Stmt
+from ..facts.program import Place, Program, statements, targets, text
+from ..facts.walk import calls, calls_of, last_name, nodes
+from .devices import Slip
+from .draining import drained
+
+_MAKES = frozenset(("CUDAGraph", "make_graphed_callables"))
+_ROUNDS = re.compile(r"bucket|pad|round|bisect|ceil|pow|align|nearest|closest|quantiz")
+_CONTAINERS = ("tuple", "list", "dict", "partial", "SimpleNamespace")
+
+
+def graphs_by_shape(program: Program) -> Iterator[Slip]:
+    """Captured CUDA graphs put into a table without a limit, by a key that the input decides."""
+    if not _MAKES & program.called:
+        return
+    makers = _makers(program)
+    for place in program.places:
+        holding = _holding(program, place, makers)
+        listed = _listed(place)
+        for statement in statements(place.facts.body):
+            for table, key, value in _entries(statement):
+                last = last_name(table)
+                if key[0] == m.CONST or not _keeps(value, holding, makers) or not _stays(program, table):
+                    continue
+                if drained(program, last) or _limited(program, last) or _is_known(program, place, key, listed, 2):
+                    continue
+                yield Slip(statement[1], text(table), -1, 2)
+
+
+def _entries(statement: Stmt) -> Iterator[tuple[Expr, Expr, Expr]]:
+    """What a statement puts into a table: table, key and value."""
+    if statement[0] == m.ASSIGN:
+        for target in targets(statement):
+            if target[0] == m.ITEM:
+                yield target[1], target[2], statement[3]
+    for call in calls_of(statement):
+        if call[2][0] == m.ATTR and call[2][2] == "setdefault" and len(call[3]) == 2:
+            yield call[2][1], call[3][0], call[3][1]
+
+
+def _stays(program: Program, table: Expr) -> bool:
+    """Whether a table is on an object or class, or a global of the file."""
+    holder = text(table)
+    if holder.startswith(("self.", "cls.")):
+        return True
+    return any(table in targets(one) for one in program.facts.functions[0].body)
+
+
+# -- what holds a graph ---------------------------------------------------------------------------
+
+
+def _makers(program: Program) -> frozenset[str]:
+    """The functions of the file that return a captured graph, and the classes whose objects own one."""
+    makers = _MAKES
+    while True:
+        more = {place.facts.name for place in program.places if _returns_graph(program, place, makers)}
+        more |= {place.cls for place in program.places if place.cls and _owns_graph(program, place, makers)}
+        if more <= makers:
+            return makers
+        makers |= more
+
+
+def _returns_graph(program: Program, place: Place, makers: frozenset[str]) -> bool:
+    if makers.isdisjoint(place.facts.calls):
+        return False
+    holding = _holding(program, place, makers)
+    body = list(statements(place.facts.body))
+    return any(one[0] == m.RETURN and one[2] is not None and _keeps(one[2], holding, makers) for one in body)
+
+
+def _owns_graph(program: Program, place: Place, makers: frozenset[str]) -> bool:
+    """Whether a constructor puts a graph on its object."""
+    if place.facts.name != "__init__" or makers.isdisjoint(place.facts.calls):
+        return False
+    holding = _holding(program, place, makers)
+    return any(
+        one[0] == m.ASSIGN and any(target[0] == m.ATTR for target in targets(one)) and _keeps(one[3], holding, makers)
+        for one in statements(place.facts.body)
+    )
+
+
+def _holding(program: Program, place: Place, makers: frozenset[str]) -> set[str]:
+    """The names of a function that stand for a graph, or for something that has one: `entry` of `entry.graph = g`,
+    and a function defined inside that uses it."""
+    held: set[str] = set()
+    for statement in statements(place.facts.body):
+        if statement[0] == m.DEF:
+            inner = program.facts.functions[statement[2]]
+            if any(part[0] == m.NAME and part[1] in held for one in statements(inner.body) for part in _parts(one)):
+                held.add(inner.name)
+        if statement[0] != m.ASSIGN or not _keeps(statement[3], held, makers):
+            continue
+        for target in targets(statement):
+            root = target[1] if target[0] == m.ATTR else target
+            if root[0] == m.NAME and root[1] not in ("self", "cls"):
+                held.add(root[1])
+    return held
+
+
+def _parts(statement: Stmt) -> Iterator[Expr]:
+    for call in calls_of(statement):
+        yield from nodes(call)
+
+
+def _keeps(value: Expr, holding: set[str], makers: frozenset[str]) -> bool:
+    """Whether a value is a graph, or an object, function or container that has one."""
+    if value[0] == m.NAME:
+        return value[1] in holding
+    if value[0] == m.NEW:
+        return any(_keeps(item, holding, makers) for item in value[3])
+    if value[0] == m.DICT:
+        return any(_keeps(item, holding, makers) for _, item in value[2])
+    if value[0] != m.CALL:
+        return False
+    name = last_name(value[2])
+    if name in makers:
+        return True
+    given = (*value[3], *(item for _, item in value[4]))
+    return (name[:1].isupper() or name in _CONTAINERS) and any(_keeps(item, holding, makers) for item in given)
+
+
+# -- which keys -----------------------------------------------------------------------------------
+
+
+def _listed(place: Place) -> set[str]:
+    """The names that a `for` goes over: sizes that somebody has listed."""
+    return {
+        part[1]
+        for one in statements(place.facts.body)
+        if one[0] == m.FOR
+        for target in targets(one)
+        for part in nodes(target)
+        if part[0] == m.NAME
+    }
+
+
+def _is_known(program: Program, place: Place, key: Expr, listed: set[str], depth: int) -> bool:
+    """Whether a key is one of a few: rounded up, or taken from a list, here or by whoever calls."""
+    for part in nodes(key):
+        if part[0] == m.ARITH and part[1] in ("FloorDivide", "Modulo", "LeftShift", "Power"):
+            return True
+        if part[0] == m.CALL and len(part) == 5 and _ROUNDS.search(last_name(part[2]).lower()):
+            return True
+        if part[0] in (m.NAME, m.ATTR) and _ROUNDS.search(str(part[-1]).lower()):
+            return True
+        if part[0] == m.NAME and (part[1] in listed or _made_of_few(program, place, part, listed, depth)):
+            return True
+    return False
+
+
+def _made_of_few(program: Program, place: Place, name: Expr, listed: set[str], depth: int) -> bool:
+    """Whether a name was bound to one of a few values, or is a parameter that every caller gives one."""
+    if not depth:
+        return False
+    for one in statements(place.facts.body):
+        if one[0] == m.ASSIGN and name in one[2] and _is_known(program, place, one[3], listed, depth - 1):
+            return True
+    position = next((i for i, param in enumerate(place.facts.params) if param.name == name[1]), -1)
+    if position < 0:
+        return False
+    given = list(_arguments(program, place, position, name[1]))
+    return bool(given) and all(_is_known(program, at, value, _listed(at), depth - 1) for at, value in given)
+
+
+def _arguments(program: Program, place: Place, position: int, name: str) -> Iterator[tuple[Place, Expr]]:
+    """What the file's calls of a function give it for a parameter, and where."""
+    for other in program.places:
+        if place.facts.name not in other.facts.calls:
+            continue
+        for call in calls(other.facts.body):
+            if last_name(call[2]) != place.facts.name:
+                continue
+            index = position - (1 if place.cls and call[2][0] == m.ATTR else 0)
+            value = next((item for key, item in call[4] if key == name), None)
+            if value is None and 0 <= index < len(call[3]):
+                value = call[3][index]
+            if value is not None:
+                yield other, value
+
+
+def _limited(program: Program, name: str) -> bool:
+    return any(
+        call[2] == (m.NAME, "len") and call[3] and last_name(call[3][0]) == name
+        for place in program.places
+        for call in calls(place.facts.body)
+    )

@@ -1,0 +1,120 @@
+"""Device objects and the threads that they are made in: streams for each task, objects that outlive their context."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..facts import model as m
+from ..facts.model import Expr, FunctionFacts, Stmt
+from ..facts.program import Place, Program, statements, targets, text
+from ..facts.walk import calls, calls_of, in_loops, last_name
+from .devices import THREADS, Slip, handed, is_thread
+
+_STREAMS = ("torch.cuda.Stream", "torch.xpu.Stream", "torch.cuda.streams.Stream", "cupy.cuda.Stream")
+_WORKS_ON = ("stream", "set_stream", "StreamContext")
+_PER_TASK = ("submit", "map", "run_in_executor", "to_thread", "apply_async", "imap", "imap_unordered")
+_PER_CALL = ("forward", "__call__", "__getitem__")
+_ENTERS = ("make_context", "retain_primary_context")
+_MADE = ("mem_alloc", "mem_alloc_pitch", "to_gpu", "to_device", "managed_zeros", "managed_empty", "pagelocked_empty",
+         "pagelocked_zeros", "Stream", "Event", "SourceModule", "GPUArray")  # fmt: skip
+
+
+# -- streams --------------------------------------------------------------------------------------
+
+
+def stream_each_time(program: Program) -> Iterator[Slip]:
+    """Streams that are made for each round, task or call and kept by nobody."""
+    if "Stream" not in program.called:
+        return
+    tasks = handed(program, _PER_TASK)
+    for place in program.places:
+        name = place.facts.name
+        looped = {statement[1] for statement, repeats in in_loops(place.facts.body) if repeats}
+        for statement in statements(place.facts.body):
+            for call in calls_of(statement):
+                if program.dotted(call[2]) not in _STREAMS or _is_kept(place.facts, statement, call):
+                    continue
+                if statement[1] in looped:
+                    yield Slip(call[1], "round", -1, 2)
+                elif name in tasks:
+                    yield Slip(call[1], f"task of `{name}`", -1, 2)
+                elif name in _PER_CALL and place.cls:
+                    yield Slip(call[1], f"call of `{name}`", -1, 2)
+
+
+def _is_kept(facts: FunctionFacts, statement: Stmt, call: Expr) -> bool:
+    """Whether a stream goes to somebody who may use it again: an attribute, a container, the caller, a test first; or
+    is not one that tensors are made on."""
+    if statement[0] == m.WITH:
+        return False
+    if statement[0] != m.ASSIGN or statement[3] is not call:
+        return True
+    bound = targets(statement)
+    if not bound or bound[0][0] != m.NAME:
+        return True
+    name = bound[0]
+    entered = False  # only then are blocks allocated for it
+    for one in statements(facts.body):
+        entered = entered or any(last_name(other[2]) in _WORKS_ON and name in other[3] for other in calls_of(one))
+        entered = entered or (one[0] == m.WITH and any(name == context for context, _ in one[2]))
+        if one[0] in (m.RETURN, m.ASSIGN) and one is not statement and one[-1] is not None and name in _parts(one[-1]):
+            return True
+        if one[0] == m.IF and statement in one[3] and any(name in _parts(part) for part in one[2][1:] if part):
+            return True  # `if stream is None:`
+        for other in calls_of(one):
+            if last_name(other[2]) in ("append", "add", "put", "setdefault") and any(
+                name in _parts(a) for a in other[3]
+            ):
+                return True
+    return not entered
+
+
+def _parts(expr: object) -> tuple[object, ...]:
+    if not isinstance(expr, tuple):
+        return ()
+    return (expr, *expr[3]) if expr and expr[0] == m.NEW else (expr,)
+
+
+# -- objects that die elsewhere -------------------------------------------------------------------
+
+
+def outlives_context(program: Program) -> Iterator[Slip]:
+    """PyCUDA objects that a thread leaves behind, on its object or in a queue, when it pops a context of its own."""
+    if not any("pycuda" in dotted for dotted in program.imports.values()):
+        return
+    targeted = handed(program, THREADS)
+    for place in program.places:
+        if not is_thread(place, targeted):
+            continue
+        found = list(calls(place.facts.body))
+        entered = [c[1] for c in found if last_name(c[2]) in _ENTERS]
+        popped = [c[1] for c in found if last_name(c[2]) == "pop" and not c[3]]
+        if not entered or not popped or any(last_name(c[2]) == "detach" for c in found):
+            continue  # a context that is detached goes with all that was allocated in it
+        made: dict[str, int] = {}
+        for statement in statements(place.facts.body):
+            if statement[0] == m.ASSIGN and statement[3][0] == m.CALL and last_name(statement[3][2]) in _MADE:
+                made.update({text(target): statement[1] for target in targets(statement) if text(target)})
+        for name, site in made.items():
+            if _freed(place, name, max(popped)):
+                continue
+            if name.startswith("self."):
+                yield Slip(site, name, max(popped), 2)
+                continue
+            for call in found:
+                if last_name(call[2]) in ("put", "put_nowait", "emit") and (m.NAME, name) in call[3]:
+                    yield Slip(call[1], name, max(popped), 2, "put")
+
+
+def _freed(place: Place, name: str, before: int) -> bool:
+    """Whether a function lets go of an object before it pops the context, or frees it anywhere."""
+    for statement in statements(place.facts.body):
+        if statement[1] > before:
+            continue
+        if statement[0] == m.DELETE and any(text(target) == name for target in statement[2]):
+            return True
+        none = statement[0] == m.ASSIGN and statement[3] == (m.CONST, None)
+        if none and any(text(target) == name for target in targets(statement)):
+            return True
+    freeing = (c for c in calls(place.facts.body) if c[2][0] == m.ATTR and c[2][2] == "free")
+    return any(text(call[2][1]) == name for call in freeing)

@@ -1,0 +1,190 @@
+"""Process groups of the same ranks that are made again and again: each keeps its connections until it is destroyed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ..facts import model as m
+from ..facts.model import Expr, Site, Stmt
+from ..facts.program import Place, Program, keyword, statements, targets, text
+from ..facts.walk import calls, calls_of, last_name, loops, nodes
+from .left_running import called_as, is_repeated
+
+_MAKES = ("new_group", "new_subgroups", "init_device_mesh")
+_FIXED_CALLS = frozenset("list tuple sorted range set get_world_size".split())
+_CACHES = ("lru_cache", "cache", "cached_property", "cached")
+
+
+class GroupEachTime(NamedTuple):
+    """A call that makes a process group which is there already."""
+
+    site: Site
+    maker: str
+
+
+def groups_each_time(program: Program) -> Iterator[GroupEachTime]:
+    """Groups whose ranks do not change, made in what a loop calls, and never destroyed."""
+    if program.called.isdisjoint(_MAKES) or _destroys(program):
+        return
+    for place in program.places:
+        if set(_MAKES).isdisjoint(place.facts.calls) or _is_made_once(place):
+            continue
+        own = {call[1] for _, inside in loops(place.facts.body) for one in inside for call in calls_of(one)}
+        for call in calls(place.facts.body):
+            dotted = program.dotted(call[2])
+            if last_name(call[2]) not in _MAKES or not dotted.startswith("torch.") or call[1] in own:
+                continue
+            ranks = keyword(call, "ranks", 0)
+            if (ranks is None or _is_fixed(program, place, ranks)) and is_repeated(program, place, driven=True):
+                yield GroupEachTime(call[1], last_name(call[2]))
+
+
+class GroupLetGo(NamedTuple):
+    """A statement that forgets process groups."""
+
+    site: Site
+    names: tuple[str, ...]
+    made: Site
+    repeated: bool
+
+
+def groups_let_go(program: Program) -> Iterator[GroupLetGo]:
+    """Globals and attributes with process groups that a function of its own sets to None, and no more."""
+    if "new_group" not in program.called or _destroys(program):
+        return
+    made = dict(_kept_groups(program))
+    makers = {place.facts.name for place in program.places if _binds(place, set(made))}
+    for place in program.places if made else ():
+        if place.facts.name in {"<module>", "__init__"} | makers or "destroy_process_group" in place.facts.calls:
+            continue
+        dropped = [
+            (one, target) for one in statements(place.facts.body) for target in _forgotten(one) if target in made
+        ]
+        own = _declared(place)
+        dropped = [(one, target) for one, target in dropped if target[0] == m.ATTR or target[1] in own]
+        if dropped:
+            names = tuple(dict.fromkeys(text(target) for _, target in dropped))
+            first, target = dropped[0]
+            yield GroupLetGo(first[1], names, made[target], is_repeated(program, place))
+
+
+def _kept_groups(program: Program) -> Iterator[tuple[Expr, Site]]:
+    """The globals and attributes that functions bind to a group, with where it is made."""
+    made = {call[1] for place in program.places for call in calls(place.facts.body) if _makes(program, call)}
+    makers = {name: site for place in program.places for name, site in _returned(place, made)}
+    for place in program.places:
+        own = _declared(place)
+        for target, site in _bound(place, made, makers).items():
+            attribute = target[0] == m.ATTR and target[1] == (m.NAME, "self")
+            if attribute or (target[0] == m.NAME and target[1] in own):
+                yield target, site
+
+
+def _bound(place: Place, made: set[Site], makers: dict[str, Site]) -> dict[Expr, Site]:
+    """What a function binds to a group, with where that is made."""
+    found = dict[Expr, Site]()
+    for one in statements(place.facts.body):
+        if one[0] == m.ASSIGN:
+            site = _site_of(one[3], made, makers, found)
+            found.update(dict.fromkeys(one[2], site) if site >= 0 else {})
+    return found
+
+
+def _site_of(value: Expr, made: set[Site], makers: dict[str, Site], bound: dict[Expr, Site]) -> Site:
+    if value[0] != m.CALL:
+        return bound.get(value, -1)
+    return int(value[1]) if value[1] in made else makers.get(last_name(value), -1)
+
+
+def _makes(program: Program, call: Expr) -> bool:
+    return last_name(call[2]) == "new_group" and program.dotted(call[2]).startswith("torch.")
+
+
+def _returned(place: Place, made: set[Site]) -> Iterator[tuple[str, Site]]:
+    """The name of a function that returns a group, with where it is made."""
+    bound = _bound(place, made, {})
+    for one in statements(place.facts.body):
+        site = _site_of(one[2], made, {}, bound) if one[0] == m.RETURN and one[2] is not None else -1
+        if site >= 0:
+            yield place.facts.name, site
+
+
+def _binds(place: Place, kept: set[Expr]) -> bool:
+    """Whether a function gives one of the places a value other than None."""
+    return any(
+        one[0] == m.ASSIGN and one[3] != (m.CONST, None) and not kept.isdisjoint(one[2])
+        for one in statements(place.facts.body)
+    )
+
+
+def _declared(place: Place) -> set[str]:
+    return {name for one in statements(place.facts.body) if one[0] == m.GLOBAL for name in one[2]}
+
+
+def _forgotten(statement: Stmt) -> tuple[Expr, ...]:
+    if statement[0] == m.DELETE:
+        return tuple(statement[2])
+    return targets(statement) if statement[0] == m.ASSIGN and statement[3] == (m.CONST, None) else ()
+
+
+def _destroys(program: Program) -> bool:
+    """Whether the file destroys groups one by one, not all of them in the end."""
+    if "destroy_process_group" not in program.called:
+        return False
+    return any(
+        last_name(call[2]) == "destroy_process_group" and (call[3] or call[4])
+        for place in program.places
+        for call in calls(place.facts.body)
+    )
+
+
+def _is_made_once(place: Place) -> bool:
+    """Whether a function asks first whether the group is there, or keeps what it returns."""
+    if any(last_name(decorator) in _CACHES for decorator in place.facts.decorators):
+        return True
+    for statement in statements(place.facts.body):
+        if statement[0] == m.TRY and any(last_name(kind) == "KeyError" for kind, _, _ in statement[3]):
+            return True
+        for part in nodes(statement[2]) if statement[0] in (m.IF, m.WHILE) else ():
+            if part[0] == m.COMPARE and (part[1] in ("In", "NotIn") or part[3] == (m.CONST, None)):
+                return True
+            if part[0] == m.NOT or (part[0] == m.CALL and last_name(part[2]) in ("get", "hasattr")):
+                return True
+    return False
+
+
+def _is_fixed(program: Program, place: Place, ranks: Expr, depth: int = 3) -> bool:
+    """Whether an expression gives the same ranks each time, in all that calls the function."""
+    if ranks[0] == m.CONST:
+        return True
+    if ranks[0] == m.NEW:
+        return all(_is_fixed(program, place, one, depth) for one in ranks[3])
+    if ranks[0] == m.CALL:
+        return last_name(ranks[2]) in _FIXED_CALLS and all(_is_fixed(program, place, one, depth) for one in ranks[3])
+    if ranks[0] != m.NAME or not depth:
+        return False
+    params = [param.name for param in place.facts.params]
+    if ranks[1] in params:
+        return _is_given_fixed(program, place, ranks[1], params.index(ranks[1]), depth)
+    for body in (place.facts.body, program.facts.functions[0].body):
+        bound = [one[3] for one in statements(body) if one[0] == m.ASSIGN and ranks in one[2]]
+        if bound:
+            return len(bound) == 1 and _is_fixed(program, place, bound[0], depth - 1)
+    return False
+
+
+def _is_given_fixed(program: Program, place: Place, name: str, index: int, depth: int) -> bool:
+    known = called_as(place)
+    given = [
+        (other, keyword(call, name, index - (place.facts.owner >= 0)))
+        for other in program.places
+        if known in other.facts.calls and other is not place
+        for call in calls(other.facts.body)
+        if last_name(call[2]) == known
+    ]
+    default = place.facts.params[index].default
+    return bool(given) and all(
+        _is_fixed(program, other, value, depth - 1) if value is not None else default is not None
+        for other, value in given
+    )

@@ -1,0 +1,242 @@
+"""Objects that start worker processes, and whose owner drops them without telling the workers to end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ..facts import model as m
+from ..facts.model import ClassFacts, Expr, FunctionFacts, Site, Stmt
+from ..facts.program import Place, Program, keyword, statements, targets
+from ..facts.walk import calls, calls_of, heads, in_loops, last_name, loops, nodes
+
+_PROCESSES = ("Process", "SpawnProcess", "ForkProcess")
+_ENDS = frozenset("close stop shutdown terminate join finish end kill cleanup stop_workers __exit__ quit exit".split())
+_SETUPS = ("__init__", "setup", "__enter__", "__post_init__")
+
+
+class LeftRunning(NamedTuple):
+    """An object whose processes go on when it is dropped."""
+
+    site: Site
+    cls: str
+    end: str  # the method that would end them
+    started: Site
+    attribute: str = ""  # that is bound to the next one; "" for a local
+
+
+class Owner(NamedTuple):
+    """A class whose objects have workers that go on until they are told to stop."""
+
+    end: str  # the method that tells them
+    started: Site
+
+
+def left_running(program: Program) -> Iterator[LeftRunning]:
+    """Objects that own processes which serve a queue until they are told to stop, made again and again."""
+    if not any(name.endswith(_PROCESSES) for name in program.called | _bases(program)):
+        return
+    owners = with_parts(program, dict(_owners(program)))
+    makers = with_factories(program, owners)
+    for place in program.places if makers else ():
+        if makers.keys().isdisjoint(place.facts.calls):
+            continue
+        for statement, looped in in_loops(place.facts.body):
+            made = statement[3] if statement[0] == m.ASSIGN else None
+            if made is None or made[0] != m.CALL or last_name(made) not in makers:
+                continue
+            name, cls = statement[2][0], makers[last_name(made)]
+            if not (looped or is_repeated(program, place)):
+                continue
+            if name[0] == m.NAME and not is_seen_to(place, statement, name):
+                yield LeftRunning(statement[1], cls, *owners[cls])
+            own = name[0] == m.ATTR and name[1] == (m.NAME, "self") and place.facts.name not in _SETUPS
+            if own and not _is_ended(program, name[2]):
+                yield LeftRunning(statement[1], cls, *owners[cls], name[2])
+
+
+def _bases(program: Program) -> set[str]:
+    return {last_name(base) for cls in program.facts.classes for base in cls.bases}
+
+
+def _owners(program: Program) -> Iterator[tuple[str, Owner]]:
+    """The classes whose constructor starts processes that serve, with the method that ends them."""
+    serving = {place.facts.name for place in program.places if _serves(place)}
+    processes = _processes(program, serving)
+    for cls in program.facts.classes:
+        setup, end = setup_of(program, cls)
+        if not end or not any("start" in function.calls for function in setup):
+            continue
+        for call in (call for function in setup for call in calls(function.body)):
+            name = last_name(call[2])
+            given = keyword(call, "target", 1) if name in _PROCESSES else None
+            if name in processes or (given is not None and last_name(given) in serving):
+                yield cls.name, Owner(end, call[1])
+
+
+def _processes(program: Program, serving: set[str]) -> set[str]:
+    """The classes of the file that are processes whose `run` serves."""
+    return {
+        cls.name
+        for cls in program.facts.classes
+        if "run" in cls.methods and "run" in serving and any(last_name(base) in _PROCESSES for base in cls.bases)
+        if _serves(Place(program.facts.functions[cls.methods["run"]], cls.name, ()))
+    }
+
+
+def setup_of(program: Program, cls: ClassFacts) -> tuple[list[FunctionFacts], str]:
+    """The constructor of a class with the methods that it calls, and the method that ends what it starts."""
+    methods = {name: program.facts.functions[index] for name, index in cls.methods.items()}
+    init = methods.get("__init__")
+    if init is None or "__del__" in methods:
+        return [], ""
+    end = next((name for name in methods if name in _ENDS and name != "__exit__"), "")
+    return [init, *(methods[name] for name in init.calls if name in methods)], end
+
+
+def with_parts(program: Program, owners: dict[str, Owner]) -> dict[str, Owner]:
+    """The classes with those whose objects consist of such, or that inherit from them."""
+    for _ in range(3 if owners else 0):
+        for cls in program.facts.classes:
+            bases = [last_name(base) for base in cls.bases if last_name(base) in owners]
+            setup, end = setup_of(program, cls)
+            if cls.name in owners:
+                continue
+            if bases and "__del__" not in cls.methods:
+                owners[cls.name] = owners[bases[0]]
+            elif end and any(_keeps_one(function, owners) for function in setup):
+                parts = (owners[name] for function in setup for name in function.calls if name in owners)
+                owners[cls.name] = Owner(end, next(parts).started)
+    return owners
+
+
+def _keeps_one(function: FunctionFacts, owners: dict[str, Owner]) -> bool:
+    """Whether a constructor puts such an object, or a list of them, on its own."""
+    if owners.keys().isdisjoint(function.calls):
+        return False
+    for statement in statements(function.body):
+        to_self = statement[0] == m.ASSIGN and any(target[0] == m.ATTR for target in statement[2])
+        adds = statement[0] == m.EXPR and last_name(statement[2]) in ("append", "add")
+        if (to_self or adds) and any(last_name(call[2]) in owners for call in calls_of(statement)):
+            return True
+    return False
+
+
+def with_factories(program: Program, owners: dict[str, Owner]) -> dict[str, str]:
+    """What makes such an object when it is called -> its class: the classes, and functions that return one."""
+    makers = {name: name for name in owners}
+    for place in program.places if owners else ():
+        if owners.keys().isdisjoint(place.facts.calls) or len(program.by_name[place.facts.name]) > 1:
+            continue
+        made = {
+            s[2][0]: last_name(s[3])
+            for s in statements(place.facts.body)
+            if s[0] == m.ASSIGN and s[3][0] == m.CALL and last_name(s[3]) in owners
+        }
+        for statement in statements(place.facts.body):
+            value = statement[2] if statement[0] == m.RETURN else None
+            if value is not None and value[0] == m.CALL and last_name(value) in owners:
+                makers[place.facts.name] = last_name(value)
+            elif value in made:
+                makers[place.facts.name] = made[value]
+    return makers
+
+
+def _is_ended(program: Program, attribute: str) -> bool:
+    """Whether anything ends what an attribute holds, or may: it is handed to somebody, or goes by another name."""
+    for place in program.places:
+        for statement in statements(place.facts.body):
+            bound = targets(statement) if statement[0] == m.ASSIGN else ()
+            for head in heads(statement):
+                for own in {part for part in nodes(head) if part[0] == m.ATTR and part[2] == attribute}:
+                    if own not in bound and is_given(head, own):
+                        return True
+    return False
+
+
+def _serves(place: Place) -> bool:
+    """Whether a function takes work from a queue or pipe round after round: it ends when it is told to."""
+    waits = ("get",) if _ends_with_its_pipe(place.facts) else ("get", "recv")
+    for loop, inside in loops(place.facts.body):
+        if loop[0] == m.WHILE:
+            found = [call for one in (loop, *inside) for call in calls_of(one)]
+            if any(call[2][0] == m.ATTR and call[2][2] in waits and not call[3] for call in found):
+                return True
+        elif loop[3][0] == m.CALL and loop[3][2] == (m.NAME, "iter") and len(loop[3][3]) == 2:
+            return True
+    return False
+
+
+def _ends_with_its_pipe(function: FunctionFacts) -> bool:
+    """Whether a worker closes the end of the pipe that is not its own, or takes its end for the end of the work."""
+    caught = (handler[0] for one in statements(function.body) if one[0] == m.TRY for handler in one[3])
+    closes = any(
+        call[2][0] == m.ATTR and call[2][2] == "close" and call[2][1][0] == m.NAME
+        for one in function.body
+        if one[0] == m.EXPR
+        for call in calls_of(one)
+    )
+    return closes or any(kind is None or "EOFError" in {last_name(part) for part in nodes(kind)} for kind in caught)
+
+
+def called_as(place: Place) -> str:
+    """The name that a function is called by: of its class, if it is the constructor."""
+    return place.cls if place.facts.name == "__init__" and place.cls else place.facts.name
+
+
+def is_repeated(program: Program, place: Place, *, driven: bool = False) -> bool:
+    """Whether a loop of the file calls a function, or a function that calls it; `driven`: not to set something up."""
+    names = {called_as(place)}
+    for _ in range(4 if driven else 3):
+        more = set[str]()
+        for other in program.places:
+            if names.isdisjoint(other.facts.calls):
+                continue
+            for statement, looped in in_loops(other.facts.body):
+                if any(last_name(call[2]) in names for call in calls_of(statement)):
+                    again = looped or any(_goes_round(head, names) for head in heads(statement))
+                    if again and not (driven and other.facts.name in _SETUPS):
+                        return True
+                    more.add(called_as(other))
+        names = more
+    return False
+
+
+def _goes_round(expr: Expr, names: set[str]) -> bool:
+    """Whether a comprehension calls one of the functions."""
+    for part in nodes(expr):
+        if part[0] == m.COMP:
+            inside = (call for given in part[3:5] if given is not None for call in nodes(given) if call[0] == m.CALL)
+            if any(last_name(call[2]) in names for call in inside):
+                return True
+    return False
+
+
+def is_seen_to(place: Place, made: Stmt, name: Expr) -> bool:
+    """Whether the object is ended, used by `with`, or handed to somebody who may end it: all but its other methods
+    are called on it."""
+    return any(
+        is_given(head, name)
+        for statement in statements(place.facts.body)
+        if statement is not made
+        for head in heads(statement)
+    )
+
+
+def is_given(expr: Expr, name: Expr) -> bool:
+    if expr == name:
+        return True
+    parts: list[object] = list(expr)
+    if expr[0] == m.CALL and len(expr) == 5 and expr[2][0] == m.ATTR and expr[2][1] == name:
+        if expr[2][2] in _ENDS:
+            return True
+        parts = [*expr[3], *expr[4]]
+    while parts:
+        part = parts.pop()
+        if type(part) is tuple and part:
+            if type(part[0]) is int:
+                if is_given(part, name):
+                    return True
+            else:
+                parts.extend(part)
+    return False

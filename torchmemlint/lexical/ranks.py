@@ -1,0 +1,240 @@
+"""What every rank of a distributed program gathers, and who reads it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ..facts import model as m
+from ..facts.model import Expr, Site, Stmt
+from ..facts.program import Block, Place, Program, targets
+from ..facts.walk import blocks, heads, nodes
+
+_GATHERS = ("all_gather_object", "all_gather")
+_ROLE = re.compile(r"(?:^|_)(?:rank|main_process|main|master|chief|global_zero|rank_zero|primary)(?:$|_)")
+
+
+class Gathered(NamedTuple):
+    """Something that all ranks gather and one of them reads."""
+
+    site: Site
+    call: str  # all_gather_object
+    name: str
+    read: Site
+
+
+def needed_by_one(program: Program) -> Iterator[Gathered]:
+    """Gathers whose result is read on one rank only, here or where a helper of the file gives it to."""
+    if program.called.isdisjoint(_GATHERS):
+        return
+    for place in program.places:
+        for site, call, name in _gathers(program, place):
+            reads = list(_reads(place.facts.body, name, site))
+            attributes = _attributes(place.facts.body, name, site)
+            if attributes and all(alone or at in attributes for at, alone, _ in reads):
+                inside = [_read_as_attribute(program, attribute) for attribute in attributes.values()]
+                if all(inside):
+                    yield Gathered(site, call, f"self.{next(iter(attributes.values()))}", inside[0][0])
+            elif reads and all(alone or gives for _, alone, gives in reads):
+                given = [at for at, _, gives in reads if gives]
+                alone = [at for at, one, _ in reads if one]
+                if given:
+                    alone = _in_callers(program, place)
+                if alone:
+                    yield Gathered(site, call, name, alone[0])
+
+
+def _gathers(program: Program, place: Place) -> Iterator[tuple[Site, str, str]]:
+    for statement, _ in _walk(place.facts.body):
+        for head in heads(statement):
+            for call in nodes(head):
+                if call[0] != m.CALL or call[2][-1] not in _GATHERS or not call[3] or call[3][0][0] != m.NAME:
+                    continue
+                dotted = program.dotted(call[2])
+                if len(call[3]) > 1 and ("dist" in dotted or dotted.startswith("torch.")):
+                    yield call[1], call[2][-1], call[3][0][1]
+
+
+def _attributes(body: Block, name: str, after: Site) -> dict[Site, str]:
+    """The attributes that what was gathered is put on, by all ranks, with where."""
+    found: dict[Site, str] = {}
+    names = {name}
+    for statement, alone in _walk(body):
+        names |= _elements(statement, names)
+        value = _put_away(statement)
+        if alone or statement[1] <= after or value is None or not _as_large(value[1]):
+            continue
+        if any(part[0] == m.NAME and part[1] in names for part in nodes(value[1])):
+            found[statement[1]] = value[0]
+    return found
+
+
+def _elements(statement: Stmt, names: set[str]) -> set[str]:
+    """The names that a `for` over one of these names binds: parts of the same."""
+    over = statement[0] == m.FOR and statement[3][0] == m.NAME and statement[3][1] in names
+    return {target[1] for target in targets(statement) if target[0] == m.NAME} if over else set()
+
+
+def _put_away(statement: Stmt) -> tuple[str, Expr] | None:
+    """The attribute of `self` that a statement sets or appends to, and what it puts there."""
+    if statement[0] == m.ASSIGN:
+        place, value = targets(statement)[0], statement[3]
+    elif statement[0] == m.EXPR and statement[2][0] == m.CALL and statement[2][2][0] == m.ATTR and statement[2][3]:
+        if statement[2][2][2] not in ("append", "extend"):
+            return None
+        place, value = statement[2][2][1], statement[2][3][0]
+    else:
+        return None
+    return (place[2], value) if place[0] == m.ATTR and place[1] == (m.NAME, "self") else None
+
+
+def _read_as_attribute(program: Program, attribute: str) -> list[Site]:
+    """Where one rank reads an attribute; none if another does, or if it is emptied for all."""
+    found: list[Site] = []
+    for place in program.places:
+        for statement, alone in _walk(place.facts.body) if place.facts.name != "__init__" else ():
+            if statement[0] == m.DELETE or (statement[0] == m.ASSIGN and _is_emptied(statement, attribute)):
+                named = any(part[0] == m.ATTR and part[2] == attribute for h in heads(statement) for part in nodes(h))
+                if named:
+                    return []
+                continue
+            asks = statement[0] == m.IF and statement[2][0] in (m.NOT, m.ATTR)  # whether it is there
+            adds = _put_away(statement)
+            if adds is not None and adds[0] == attribute and not _reads_attribute(adds[1], attribute):
+                continue
+            for head in () if asks else _values(statement):
+                if _reads_attribute(head, attribute):
+                    used = [statement[1]] if alone else _result_used(program, place)
+                    if not used:
+                        return []
+                    found += used
+    return found
+
+
+def _result_used(program: Program, place: Place) -> list[Site]:
+    """Where one rank reads what a method computes and returns; none if it does more than that."""
+    lasting = any(target[0] != m.NAME for statement, _ in _walk(place.facts.body) for target in targets(statement))
+    return [] if lasting else _in_callers(program, place)
+
+
+def _is_emptied(statement: Stmt, attribute: str) -> bool:
+    value = statement[3]
+    empty = value == (m.CONST, None) or (value[0] in (m.NEW, m.DICT) and not value[-1])
+    return empty and any(target[0] == m.ATTR and target[2] == attribute for target in targets(statement))
+
+
+def _reads_attribute(expr: Expr, attribute: str) -> bool:
+    """Whether an expression reads more of an attribute than its length, or whether it is there."""
+    if expr[0] == m.ATTR and expr[2] == attribute:
+        return True
+    if expr[0] == m.CALL and len(expr) == 5 and expr[2] in ((m.NAME, "len"), (m.NAME, "bool")):
+        return False
+    if expr[0] == m.COMPARE and expr[3] == (m.CONST, None):
+        return False
+    return any(_reads_attribute(part, attribute) for part in _inside(expr))
+
+
+def _inside(expr: Expr) -> Iterator[Expr]:
+    """The expressions right inside one."""
+    stack: list[object] = [part for part in expr if type(part) is tuple]
+    while stack:
+        part = stack.pop()
+        if type(part) is tuple and part:
+            if type(part[0]) is int:
+                yield part
+            else:
+                stack.extend(part)
+
+
+def _in_callers(program: Program, helper: Place) -> list[Site]:
+    """Where one rank reads what a helper returns; none if another rank does, or if nobody is seen to call it."""
+    found: list[Site] = []
+    for place in program.places:
+        if helper.facts.name not in place.facts.calls:
+            continue
+        for statement, _ in _walk(place.facts.body):
+            if statement[0] == m.ASSIGN and _calls(statement[3], helper.facts.name):
+                bound = [target[1] for target in statement[2] if target[0] == m.NAME]
+                reads = list(_reads(place.facts.body, bound[0], statement[1])) if bound else []
+                if not reads or not all(alone for _, alone, _ in reads):
+                    return []
+                found.append(reads[0][0])
+            elif any(_calls(head, helper.facts.name) for head in heads(statement)):
+                return []
+    return found
+
+
+def _calls(expr: Expr, name: str) -> bool:
+    return any(node[0] == m.CALL and len(node) == 5 and node[2][-1] == name for node in nodes(expr))
+
+
+def _reads(body: Block, name: str, after: Site) -> Iterator[tuple[Site, bool, bool]]:
+    """Where a name, or what is made of it, is read later on: site, by one rank only, by a `return`."""
+    names = {name}
+    for statement, alone in _walk(body):
+        if statement[1] <= after or statement[0] == m.DELETE:
+            continue
+        read = [head for head in _values(statement) if any(n[0] == m.NAME and n[1] in names for n in nodes(head))]
+        if not read:
+            continue
+        if _elements(statement, names):
+            names |= _elements(statement, names)
+            continue
+        bound = targets(statement)
+        if statement[0] == m.ASSIGN and not alone and len(bound) == 1 and bound[0][0] == m.NAME and _as_large(read[0]):
+            names.add(bound[0][1])  # the same under another name, or joined
+        else:
+            yield statement[1], alone, statement[0] == m.RETURN and _as_large(statement[2])
+
+
+def _as_large(value: Expr) -> bool:
+    """Whether a value made of what was gathered keeps it, or as much: joined, flattened, sorted."""
+    if value[0] in (m.NAME, m.COMP, m.NEW):
+        return True
+    return value[0] == m.CALL and value[2][-1] in (
+        "cat", "concat", "concatenate", "stack", "vstack", "list", "sorted", "chain", "from_iterable", "dict",
+    )  # fmt: skip
+
+
+def _values(statement: Stmt) -> Iterator[Expr]:
+    """What a statement reads: not the names that it binds."""
+    bound = targets(statement)
+    for head in heads(statement):
+        if head not in bound:
+            yield head
+
+
+def _walk(block: Block, alone: bool = False) -> Iterator[tuple[Stmt, bool]]:
+    """Every statement, with whether one rank alone gets there."""
+    for statement in block:
+        yield statement, alone
+        role = _role(statement[2]) if statement[0] == m.IF else 0
+        if not role:
+            for suite in blocks(statement):
+                yield from _walk(suite, alone)
+            continue
+        yield from _walk(statement[3], alone or role > 0)
+        yield from _walk(statement[4], alone or role < 0)
+        leaves = bool(statement[3]) and statement[3][-1][0] in (m.RETURN, m.RAISE)
+        if role < 0 and leaves:
+            alone = True
+
+
+def _role(test: Expr) -> int:
+    """1 for `rank == 0` and `is_main_process()`, -1 for `rank != 0` and `not is_main`, 0 for other tests."""
+    if test[0] == m.NOT:
+        return -_role(test[1])
+    if test[0] == m.BOOL and test[1] == "and":
+        return max((_role(part) for part in test[-1] if part[0] != m.NOT), default=0)
+    if test[0] == m.COMPARE:
+        if not _named(test[2]) or test[3] != (m.CONST, 0):
+            return 0
+        return {"Equal": 1, "NotEqual": -1, "GreaterThan": -1}.get(test[1], 0)
+    return int(_named(test) and test[0] in (m.NAME, m.ATTR, m.CALL))
+
+
+def _named(expr: Expr) -> bool:
+    if expr[0] == m.CALL:
+        expr = expr[2]
+    return expr[0] in (m.NAME, m.ATTR) and bool(_ROLE.search(str(expr[-1]).lower()))
