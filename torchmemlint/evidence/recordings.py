@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ..facts.model import EVALUATES, Site
@@ -21,11 +21,13 @@ class Recording(NamedTuple):
     function: str
     evaluating: bool
     named: bool  # the function's name says evaluation
+    concludes: bool  # and it puts a module in eval mode itself: what it hands out are results
     pipeline: bool  # the call of an inference pipeline: a framework's name for it
     in_test: bool  # in a method of a test case
     in_module: bool  # in a method of a module
     consumed: bool
     detached: bool  # its result is detached: the graph lives no longer than the call
+    kept: bool  # an attribute keeps what it gives
     collected: bool  # in a loop whose results are detached when it has ended
     demanded: bool
     escaped: bool
@@ -42,12 +44,12 @@ def recordings(machine: Machine, refuted: set[int]) -> list[Recording]:
     consumed = _made_of(machine, derivation.consumed)
     detached = _made_of(machine, derivation.detached)
     detached_in = _detached_in(machine)
+    kept = _made_of(machine, _kept(machine))
     by_hooks = any(derivation.labels.get(node, ("",))[0] == "hook" for node in derivation.demanded)
     found = []
     for call in machine.module_calls:
         if call.grad in (OFF, DEPENDS, WANTED):
             continue
-        names = [frame.name for frame in call.frames]
         loop = _collecting_loop(machine, detached_in, call)
         if call.through and loop is None:
             continue
@@ -60,12 +62,16 @@ def recordings(machine: Machine, refuted: set[int]) -> list[Recording]:
                 module=describe_object(call.module),
                 function=frame.name,
                 evaluating=call.evaluating,
-                named=any(says_evaluation(name) for name in names),
+                named=any(says_evaluation(frame.name) for frame in call.frames),
+                concludes=any(
+                    says_evaluation(frame.name) and frame.facts.flags & EVALUATES for frame in call.frames
+                ),
                 pipeline=_in_pipeline(call.frame),
                 in_test=in_test(call.frame),
                 in_module=isinstance(call.frame.receiver, Obj) and call.frame.receiver.kind == "module",
                 consumed=call.node in consumed,
                 detached=call.node in detached,
+                kept=call.node in kept,
                 collected=loop is not None,
                 # a run whose own result nobody asks for is there for the hooks, if what they got is differentiated
                 demanded=call.node in derivation.demanded or (by_hooks and call.node not in consumed),
@@ -97,6 +103,13 @@ def _made_of(machine: Machine, nodes: Iterable[int]) -> set[int]:
     for node in nodes:
         machine.derivation.spread(found, node)
     return found
+
+
+def _kept(machine: Machine) -> Iterator[int]:
+    """What attributes of objects keep with its graph."""
+    for store in machine.stores:
+        if store.how == "set" and isinstance(store.owner, Obj) and store.owner.kind in ("instance", "module"):
+            yield from store.with_graph
 
 
 def _given_graph(machine: Machine, call: ModuleCall) -> bool:

@@ -160,13 +160,18 @@ EVALUATION_WORDS: Final = (
     "embed",
     "encode",
     "score",
+    "transcri",
+    "translat",
+    "synthes",
+    "diariz",
 )
 CLOSERS: Final = frozenset(
     """release close remove remove_hooks remove_handles remove_handle __exit__ __del__ clear reset cleanup clean_up
     teardown detach unregister stop shutdown free clear_hooks""".split()
 )
 EVALUATION_NAMES: Final = frozenset(
-    """eval evaluate evaluation validate validation valid val test predict prediction infer inference dev""".split()
+    """eval evaluate evaluation validate validation valid val test predict prediction infer inference dev
+    transcribe translate synthesize diarize""".split()
 )
 # What no list, deque or array has: a value that is asked for one of these keeps things in a way of its own.
 NOT_OF_LISTS: Final = frozenset("mean last reset update average compute summary report state_dict reduce".split())

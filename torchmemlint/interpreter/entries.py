@@ -138,7 +138,8 @@ def enter(machine: Machine, function: Function, receiver: object) -> bool:
     loop = machine.loop_at(machine.module_frame, ("entry", id(function.facts), id(receiver)), "call")
     loop.name = name
     outer = machine.loops, machine.grad
-    machine.grad = _grad_of_entry(function, receiver)
+    if machine.grad != OFF:  # which the module's body sets for the whole process
+        machine.grad = _grad_of_entry(function, receiver)
     machine.context = context_of_entry(function, receiver)
     once = name in ("__init__", "setup", "build", "configure_optimizers", "main", "__post_init__", "prepare_data")
     machine.loops = () if once else (loop,)

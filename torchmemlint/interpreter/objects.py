@@ -6,6 +6,7 @@ from typing import Any
 
 from ..facts import knowledge
 from ..facts.model import Site
+from ..facts.relevance import says_evaluation
 from . import contexts
 from .cycles import note_cycle
 from .holders import UNSURE
@@ -458,6 +459,8 @@ def _module_method(
         return LIGHT
     if name in knowledge.ATTACHED_STEPS and machine.grad != OFF:
         return step_output(machine, name)
+    if machine.grad != OFF and _is_evaluation_step(name):
+        return run_module(machine, frame, obj, args, kwargs, site)
     if name in ("generate", "encode", "predict", "get_image_features", "get_text_features", "sample"):
         return UNKNOWN
     if name in ("log", "log_dict", "print", "toggle_optimizer", "untoggle_optimizer", "optimizers", "lr_schedulers"):
@@ -478,6 +481,11 @@ def _state_of(machine: Machine, frame: Frame, obj: Obj, site: Site) -> Value:
     node = machine.derivation.node((), ("parameters", obj))
     machine.put(state.fields, "*", (Tensor(FREE, min(obj.weight, 2), node, ""),))
     return (state,)
+
+
+def _is_evaluation_step(name: str) -> bool:
+    """`model.val_step(batch)`: one batch through the model and its losses, for a runner who has set the mode."""
+    return name.endswith("_step") and says_evaluation(name)
 
 
 def _part(machine: Machine, obj: Obj, name: str) -> Obj:

@@ -457,6 +457,8 @@ def loop_kind(machine: Machine, frame: Frame, iterable: Expr, value: Value) -> s
     """ "layers": over modules or parameters; "items": over things that are all there already; else "loop"."""
     for atom in value:
         if type(atom) is Obj:
+            if atom.kind == "loader":
+                return "loop"  # whatever it is called: `for batch in data_layer`
             if atom.kind == "module":
                 return "layers"
             if atom.kind == "zipped":

@@ -96,7 +96,10 @@ def _what(recording: Recording) -> str:
 
 def _weight(recording: Recording) -> int:
     call = recording.call
-    if recording.demanded or ((recording.given_graph or recording.escaped) and not recording.pipeline):
+    if recording.demanded or (recording.given_graph and not recording.pipeline):
+        return 0
+    hands_out = recording.concludes and recording.evaluating  # predictions
+    if recording.escaped and not (recording.pipeline or hands_out):
         return 0
     flags = call.frame.facts.flags
     if recording.collected and not (recording.in_test or recording.in_module):
@@ -114,9 +117,10 @@ def _weight(recording: Recording) -> int:
         return 1  # whoever calls the module's method may have turned gradients off
     if not call.loops:
         return 1  # run once in the whole program, with one graph that goes when that ends
-    if not recording.consumed and not any(loop.kind == "loop" for loop in call.loops):
+    used = recording.consumed or recording.escaped or recording.kept
+    if not used and not any(loop.kind == "loop" for loop in call.loops):
         return 1  # run once, and what it gives is dropped at once: a trial, or hooks are what it is run for
-    if recording.evaluating:
+    if recording.evaluating and not recording.escaped:
         return recording.weight
     return min(recording.weight, 2)
 
