@@ -495,14 +495,20 @@ class Evidence:
 
     def meets_others(self, recording: Recording) -> bool:
         """Whether a backward pass goes through this run together with the run of another module."""
+        return any(self._meet(recording, start) for backward in self.backwards for start in backward.nodes)
+
+    def meets_others_in_loss(self, recording: Recording) -> bool:
+        """Whether a loss that is handed out, for others to differentiate, is made of this run and of another
+        module's."""
         derivation = self.machine.derivation
-        for backward in self.backwards:
-            for start in backward.nodes:
-                labels = [derivation.labels.get(node) for node in derivation.ancestors(start)]
-                modules = {id(label[1]) for label in labels if label is not None and label[0] == "module"}
-                if id(recording.call.module) in modules and len(modules) > 1:
-                    return True
-        return False
+        losses = (node for node, label in derivation.labels.items() if label[0] in ("loss", "wide-loss"))
+        return any(node in derivation.escaped and self._meet(recording, node) for node in losses)
+
+    def _meet(self, recording: Recording, start: int) -> bool:
+        derivation = self.machine.derivation
+        labels = [derivation.labels.get(node) for node in derivation.ancestors(start)]
+        modules = {_whole(label[1]) for label in labels if label is not None and label[0] == "module"}
+        return _whole(recording.call.module) in modules and len(modules) > 1
 
     def keeps_results_of(self, retention: Retention, site: Site) -> bool:
         """Whether what is stored there, in any round, was computed from the module run at `site`."""
@@ -512,6 +518,15 @@ class Evidence:
             if store.site == retention.store
             for label in self._origins(store.node)
         )
+
+
+def _whole(module: Obj) -> Obj:
+    """The model that a module is a part of, where that is not seen."""
+    while module.home is not None and isinstance(module.home[0], Obj) and module.home[0].kind == "module":
+        if isinstance(module.home[0].cls, Class):
+            break
+        module = module.home[0]
+    return module
 
 
 def _heads_but_refills(facts: FunctionFacts, place: Expr) -> Iterator[Expr]:

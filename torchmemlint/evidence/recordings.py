@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from ..facts.model import EVALUATES, Site
-from ..facts.relevance import says_evaluation
+from ..facts import model as m
+from ..facts.model import EVALUATES, Expr, Site
+from ..facts.program import expressions
+from ..facts.relevance import says_evaluation, says_inference
+from ..facts.walk import nodes
 from ..interpreter.events import Loops, ModuleCall
 from ..interpreter.machine import Frame, Loop, Machine
-from ..interpreter.values import ASSUMED, DEPENDS, OFF, WANTED, Class, Obj
+from ..interpreter.values import ASSUMED, DEPENDS, OFF, WANTED, Class, Function, Obj
 from .places import describe_object, in_test
 
 
@@ -22,6 +25,7 @@ class Recording(NamedTuple):
     evaluating: bool
     named: bool  # the function's name says evaluation
     concludes: bool  # and it puts a module in eval mode itself: what it hands out are results
+    entry: bool  # in a module's public method for inference, as users call it
     pipeline: bool  # the call of an inference pipeline: a framework's name for it
     in_test: bool  # in a method of a test case
     in_module: bool  # in a method of a module
@@ -66,6 +70,7 @@ def recordings(machine: Machine, refuted: set[int]) -> list[Recording]:
                 concludes=any(
                     says_evaluation(frame.name) and frame.facts.flags & EVALUATES for frame in call.frames
                 ),
+                entry=_in_entry(call),
                 pipeline=_in_pipeline(call.frame),
                 in_test=in_test(call.frame),
                 in_module=isinstance(call.frame.receiver, Obj) and call.frame.receiver.kind == "module",
@@ -77,7 +82,7 @@ def recordings(machine: Machine, refuted: set[int]) -> list[Recording]:
                 demanded=call.node in derivation.demanded or (by_hooks and call.node not in consumed),
                 escaped=call.node in derivation.escaped,
                 given_graph=_given_graph(machine, call),
-                weight=call.weight if call.grad != ASSUMED else min(call.weight, 2),
+                weight=_weight(call),
                 call=call,
             )
         )
@@ -164,6 +169,44 @@ def _where(call: ModuleCall, loop: Loop | None) -> tuple[Frame, Site]:
     while loop is not None and loop in frame.loops and frame.caller is not None:
         frame, site = frame.caller, frame.call_site
     return frame, site
+
+
+def _weight(call: ModuleCall) -> int:
+    weight = max(call.weight, min(call.module.weight, 2))  # what was learnt of the module later
+    return weight if call.grad != ASSUMED else min(weight, 2)
+
+
+def _in_entry(call: ModuleCall) -> bool:
+    """Whether a module's own method for inference runs it, and sees to what its users do not: it takes the inputs to
+    the module's device, or other methods for inference beside it turn gradients off."""
+    frame = call.frame
+    receiver = frame.receiver
+    if frame.caller is not None or not isinstance(receiver, Obj) or receiver.kind != "module":
+        return False
+    if not says_inference(frame.name) or not isinstance(receiver.cls, Class):
+        return False
+    return _takes_to_device(frame) or _gradients_off_beside(receiver.cls)
+
+
+def _takes_to_device(frame: Frame) -> bool:
+    """`x.to(self.device)`, `x.to(next(self.parameters()).device)`."""
+    return any(
+        expr[0] == m.CALL and expr[2][0] == m.ATTR and expr[2][2] == "to" and any(map(_own_device, expr[3]))
+        for expr in expressions(frame.facts.body)
+    )
+
+
+def _own_device(expr: Expr) -> bool:
+    return expr[0] == m.ATTR and expr[2] == "device" and (m.NAME, "self") in nodes(expr)
+
+
+def _gradients_off_beside(cls: Class) -> bool:
+    return any(
+        isinstance(member, Function) and member.grad == OFF and says_inference(name)
+        for entry in cls.mro
+        for name, value in entry.frame.vars.items()
+        for member in value
+    )
 
 
 def _in_pipeline(frame: Frame) -> bool:

@@ -177,7 +177,7 @@ EVALUATION_NAMES: Final = frozenset(
 NOT_OF_LISTS: Final = frozenset("mean last reset update average compute summary report state_dict reduce".split())
 FROZEN_ROLES: Final = (
     "target", "teacher", "ema", "momentum_encoder", "shadow", "reference", "ref_model", "old_policy", "averaged",
-    "key_encoder", "encoder_k", "frozen",
+    "key_encoder", "encoder_k", "frozen", "ref_policy", "prior_model",
 )  # fmt: skip
 MODEL_NAMES: Final = frozenset(
     """model net network generator discriminator encoder decoder backbone actor critic policy unet vae vqvae

@@ -14,6 +14,7 @@ from .walk import statements
 _SINKS = m.GROWS | m.KEEPS | m.BACKWARD | m.HOOKS | m.THREADS | m.RECORDS | m.DISCARDS | m.MODE | m.EVALUATES | m.HOLDS
 _TEST_OF_DATA = frozenset(("test", "epoch", "loop", "one", "batch", "step", "single", "model", "net"))
 _QUANTITIES = frozenset("dim dims size sizes shape shapes dtype type types channels length device count".split())
+_INFERENCE = frozenset(("inference", "infer", "transcribe", "translate", "synthesize"))
 _PLAIN_BASES = frozenset(("Module", "object", "ABC", "Protocol", "Generic"))
 # A graph that only locals keep matters while the function trains or evaluates, itself or through what it calls.
 _DRIVES = m.BACKWARD | m.EVALUATES | m.MODE | m.HOOKS | m.THREADS
@@ -179,3 +180,8 @@ def says_evaluation(name: str) -> bool:
     if words[-1] in _QUANTITIES:
         return False  # `infer_output_dim`, `test_size`
     return any(word in knowledge.EVALUATION_NAMES for word in words)
+
+
+def says_inference(name: str) -> bool:
+    """Whether a public function's name says that it is there for inference: `inference`, `infer_batch`, `transcribe`."""
+    return name[:1] != "_" and not _INFERENCE.isdisjoint(name.lower().split("_"))

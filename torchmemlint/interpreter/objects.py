@@ -108,6 +108,8 @@ def _object_attribute(machine: Machine, frame: Frame, obj: Obj, name: str) -> Va
             return (Tensor(LEAF, 3, machine.derivation.node((), ("parameters", obj)), ""),)
         if name in ("training", "in_features", "out_features", "device", "dtype", "config"):
             return LIGHT
+        if name in knowledge.MODEL_NAMES and not isinstance(obj.cls, Class):
+            return (_part(machine, obj, name),)
         if name[:1].islower():
             return (Method(obj, name),) if name in knowledge.MODULE_METHODS or name == "forward" else UNKNOWN
     if obj.kind in CONTAINERS or obj.kind == "optimizer":
@@ -459,6 +461,8 @@ def _module_method(
         return LIGHT
     if name in knowledge.ATTACHED_STEPS and machine.grad != OFF:
         return step_output(machine, name)
+    if name in ("get_decoder", "get_encoder", "get_base_model") and not args:
+        return (_part(machine, obj, name.removeprefix("get_")),)
     if machine.grad != OFF and _is_evaluation_step(name):
         return run_module(machine, frame, obj, args, kwargs, site)
     if name in ("generate", "encode", "predict", "get_image_features", "get_text_features", "sample"):

@@ -39,6 +39,7 @@ from .values import (
 Kwargs = dict[str, Value]
 
 
+_STEPS_BACK = 4  # from a part of what a model gave to the model's run
 _OF_TEXT = frozenset("strip lstrip rstrip lower upper startswith endswith splitlines encode casefold".split())
 
 
@@ -122,6 +123,9 @@ def indices(machine: Machine) -> Value:
 def tensor_attribute(machine: Machine, tensor: Tensor, name: str) -> Value:
     if name in ("shape", "dtype", "device", "ndim", "is_cuda", "requires_grad", "layout", "names", "is_leaf", "nbytes"):
         return LIGHT
+    if name == "data" and tensor.graph == ATTACHED:
+        machine.derivation.detached.setdefault(tensor.node, machine.loops)
+        _says_recorded(machine, tensor)
     if name in ("data", "indices") or (name == "grad" and not tensor.bundle):
         return (Tensor(FREE, tensor.weight, machine.derivation.node(), ANY),)
     if name == "grad_fn":
@@ -133,6 +137,20 @@ def tensor_attribute(machine: Machine, tensor: Tensor, name: str) -> Value:
         node = machine.derivation.node((tensor.node,))
         return (Tensor(tensor.graph, tensor.weight, node, size, name not in ("loss", "logits")),)
     return UNKNOWN
+
+
+def _says_recorded(machine: Machine, tensor: Tensor) -> None:
+    """What is detached had a graph: that the model which gave it is one rests on more than its name."""
+    nodes = [tensor.node]
+    for _ in range(_STEPS_BACK):
+        label = machine.derivation.labels.get(nodes[-1])
+        if label is not None and label[0] == "module":
+            label[1].weight = max(label[1].weight, 2)
+            return
+        parents = machine.derivation.parents[nodes[-1]]
+        if label is not None or len(parents) != 1:
+            return
+        nodes.append(parents[0])
 
 
 def _is_parameter(machine: Machine, tensor: Tensor) -> bool:
@@ -152,6 +170,7 @@ def tensor_method(
         # A fresh derivation: what is done with the result asks nothing of the graph.
         wide = machine.derivation.labels.get(tensor.node)
         machine.derivation.detached.setdefault(tensor.node, machine.loops)
+        _says_recorded(machine, tensor)
         label = ("wide", wide[1]) if wide is not None and wide[0] == "wide-loss" else None
         node = machine.derivation.node((), label)
         machine.derivation.shared[node] = (tensor.node,)

@@ -98,7 +98,7 @@ def _weight(recording: Recording) -> int:
     call = recording.call
     if recording.demanded or (recording.given_graph and not recording.pipeline):
         return 0
-    hands_out = recording.concludes and recording.evaluating  # predictions
+    hands_out = recording.entry or (recording.concludes and recording.evaluating)  # predictions
     if recording.escaped and not (recording.pipeline or hands_out):
         return 0
     flags = call.frame.facts.flags
@@ -108,6 +108,8 @@ def _weight(recording: Recording) -> int:
         return 1  # its graph lives no longer than the call
     if recording.pipeline:
         return 2
+    if recording.entry and recording.escaped:
+        return min(recording.weight, 2)
     if recording.in_test:
         return 0
     over_loader = call.grad != ASSUMED and _goes_over_loader(recording)

@@ -40,7 +40,7 @@ copy once: `target.requires_grad_(False)`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...facts.knowledge import FROZEN_ROLES
 from ...finding import Confidence, Remedy, Retains
@@ -91,9 +91,22 @@ def check(evidence: Evidence) -> Iterator[Report]:
 
 
 def _is_target(evidence: Evidence, recording: Recording) -> bool:
-    if not recording.demanded or recording.call.attached_inputs:
+    if recording.call.attached_inputs or not any(map(_frozen_role, _names(recording))):
         return False
-    return _frozen_role(recording.module) and evidence.meets_others(recording)
+    if recording.demanded:
+        return evidence.meets_others(recording)
+    return recording.escaped and recording.weight > 1 and evidence.meets_others_in_loss(recording)
+
+
+def _names(recording: Recording) -> Iterator[str]:
+    """What the network is called, and what it is a part of: `self.ref_model.decoder`."""
+    yield recording.module
+    current: Any = recording.call.module
+    for _ in range(4):
+        if not isinstance(current, Obj) or current.home is None:
+            return
+        current, name = current.home
+        yield name
 
 
 def _is_averaged_copy(recording: Recording) -> bool:
