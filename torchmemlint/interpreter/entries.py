@@ -177,6 +177,11 @@ def _grad_of_entry(function: Function, receiver: object) -> int:
     return ASSUMED
 
 
+def _is_loss_of_trainer(cls: Class, function: Function) -> bool:
+    """`compute_loss` of a class that derives from a Trainer, which is not seen [docs of transformers: Trainer]."""
+    return function.facts.name == "compute_loss" and any(dotted.endswith("Trainer") for dotted in cls.external)
+
+
 def _methods(machine: Machine, cls: Class, worth: set[int]) -> None:
     own = [
         atom.innermost
@@ -185,7 +190,9 @@ def _methods(machine: Machine, cls: Class, worth: set[int]) -> None:
         if type(atom) is Function and atom.innermost.frame is cls.frame and atom.kind != "setter"
     ]
     indices = {id(machine.facts.functions[index]) for index in worth}
-    again = ("__getitem__", "__iter__") if is_dataset(cls) else ()  # a loader's worker calls them as well
+    again = {"__getitem__", "__iter__"} if is_dataset(cls) else set()  # a loader's worker calls them as well
+    # a trainer calls it with gradients on, whatever those do who call it here
+    again |= {f.facts.name for f in own if _is_loss_of_trainer(cls, f) and id(f.facts) not in machine.recorded}
     wanted = [
         f for f in own if id(f.facts) in indices and (id(f.facts) not in machine.reached or f.facts.name in again)
     ]

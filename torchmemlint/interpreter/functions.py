@@ -59,6 +59,8 @@ def call_function(
     """
     facts = function.facts
     machine.reached.add(id(facts))
+    if machine.grad != OFF:
+        machine.recorded.add(id(facts))
     if function.kind == "manager" and on_yield is None:
         manager = machine.allocate(frame, ("manager", site), "manager")
         manager.fields["$call"] = ((function, receiver, args, kwargs),)

@@ -495,6 +495,7 @@ def _is_evaluation_step(name: str) -> bool:
 def _part(machine: Machine, obj: Obj, name: str) -> Obj:
     """A module inside one that is not seen."""
     part = machine.allocate(machine.module_frame, ("part", obj.serial, name), "module", "?", min(obj.weight, 2))
+    part.weight = max(part.weight, min(obj.weight, 2))
     part.unknown = True
     part.birth = obj.birth
     part.home = part.home or (obj, name)

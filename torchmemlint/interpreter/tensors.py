@@ -145,7 +145,10 @@ def _says_recorded(machine: Machine, tensor: Tensor) -> None:
     for _ in range(_STEPS_BACK):
         label = machine.derivation.labels.get(nodes[-1])
         if label is not None and label[0] == "module":
-            label[1].weight = max(label[1].weight, 2)
+            module = label[1]
+            while isinstance(module, Obj) and module.kind == "module":  # and what it is a part of
+                module.weight = max(module.weight, 2)
+                module = None if module.home is None else module.home[0]
             return
         parents = machine.derivation.parents[nodes[-1]]
         if label is not None or len(parents) != 1:

@@ -42,9 +42,9 @@ def of_code(evidence: Evidence, code: str) -> Iterator[tuple[Retention, Confiden
         yield retention, Confidence(min(weight, 3))
 
 
-def speaks_of(retention: Retention) -> bool:
-    """Whether a rule about graphs says something of this retention already."""
-    return _code(retention) is not None and _weight(retention) > 0
+def speaks_of(retention: Retention) -> int:
+    """How surely a rule about graphs says something of this retention already; 0 if none does."""
+    return max(_weight(retention), 0) if _code(retention) is not None else 0
 
 
 def _code(retention: Retention) -> str | None:

@@ -68,7 +68,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
         recording = evidence.in_evaluation(recording) if weight else recording
         if not weight or recording.function in seen:
             continue
-        if any(evidence.keeps_results_of(retention, recording.call.site) for retention in spoken):
+        if any(speaks_of(kept) >= weight and evidence.keeps_results_of(kept, recording.call.site) for kept in spoken):
             continue  # reported where its result is kept
         seen.add(recording.function)
         yield Report(
