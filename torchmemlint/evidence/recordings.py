@@ -67,9 +67,7 @@ def recordings(machine: Machine, refuted: set[int]) -> list[Recording]:
                 function=frame.name,
                 evaluating=call.evaluating,
                 named=any(says_evaluation(frame.name) for frame in call.frames),
-                concludes=any(
-                    says_evaluation(frame.name) and frame.facts.flags & EVALUATES for frame in call.frames
-                ),
+                concludes=any(says_evaluation(frame.name) and frame.facts.flags & EVALUATES for frame in call.frames),
                 entry=_in_entry(call),
                 pipeline=_in_pipeline(call.frame),
                 in_test=in_test(call.frame),
@@ -148,9 +146,9 @@ def _detached_in(machine: Machine) -> dict[Loops, set[int]]:
 
 def _collecting_loop(machine: Machine, detached_in: dict[Loops, set[int]], call: ModuleCall) -> Loop | None:
     """The loop that collects the results, if they are detached only when it has ended."""
-    for loops, nodes in detached_in.items():
+    for loops, made in detached_in.items():
         inside = [loop for loop in call.loops if loop not in loops]
-        if not inside or inside[0].kind != "loop" or call.node not in nodes:
+        if not inside or inside[0].kind != "loop" or call.node not in made:
             continue
         for store in machine.stores:
             collects = store.how in ("grow", "keyed") and inside[0] in store.loops and inside[0] not in store.birth
@@ -181,7 +179,7 @@ def _in_entry(call: ModuleCall) -> bool:
     the module's device, or other methods for inference beside it turn gradients off."""
     frame = call.frame
     receiver = frame.receiver
-    if frame.caller is not None or not isinstance(receiver, Obj) or receiver.kind != "module":
+    if not isinstance(receiver, Obj) or receiver.kind != "module":
         return False
     if not says_inference(frame.name) or not isinstance(receiver.cls, Class):
         return False

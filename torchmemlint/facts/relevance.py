@@ -183,5 +183,5 @@ def says_evaluation(name: str) -> bool:
 
 
 def says_inference(name: str) -> bool:
-    """Whether a public function's name says that it is there for inference: `inference`, `infer_batch`, `transcribe`."""
+    """Whether a public function's name says that it is there for inference: `inference`, `transcribe_file`."""
     return name[:1] != "_" and not _INFERENCE.isdisjoint(name.lower().split("_"))

@@ -8,6 +8,7 @@ from typing import Any
 from ..facts import model as m
 from ..facts.knowledge import IN_PLACE_LIGHT, LIGHT_RESULTS
 from ..facts.model import Expr, Site
+from ..facts.relevance import says_inference
 from . import contexts
 from .functions import call_function
 from .holders import kind_of_key
@@ -244,8 +245,9 @@ def _own_method(
     if any(type(member) is Function and member.kind == "abstract" for member in found):
         return unknown_call(machine, frame, (m.ATTR, (m.NAME, "self"), name), args, kwargs, site, receiver=(atom,))
     result: Value = UNKNOWN
-    whole = atom.kind == "module" and _receiver(frame) is not atom and _computes(found)
-    machine.module_depth += whole
+    whole = atom.kind == "module" and _receiver(frame) is not atom and _computes(found) and not says_inference(name)
+    passes = name == "forward" and is_module(atom.cls)  # of itself: `self.forward(x)`
+    machine.module_depth += whole or passes
     for member in found:
         if type(member) is Function:
             if member.kind == "property":
@@ -255,9 +257,9 @@ def _own_method(
                 result = machine.join(result, _call_member(machine, frame, member, atom, args, kwargs, site))
         else:
             result = machine.join(result, call(machine, frame, (member,), args, kwargs, site))
-    machine.module_depth -= whole
+    machine.module_depth -= whole or passes
     attached = any(tensor.graph == ATTACHED for tensor in machine.reach(result))
-    if (whole and attached) or (name == "forward" and is_module(atom.cls)):
+    if (whole and attached) or passes:
         return ran(machine, frame, atom, result, args, kwargs, site, machine.derivation.node())
     return result
 

@@ -108,8 +108,8 @@ def _weight(recording: Recording) -> int:
         return 1  # its graph lives no longer than the call
     if recording.pipeline:
         return 2
-    if recording.entry and recording.escaped:
-        return min(recording.weight, 2)
+    if recording.entry:
+        return min(recording.weight, 2) if call.loops else 1
     if recording.in_test:
         return 0
     over_loader = call.grad != ASSUMED and _goes_over_loader(recording)
