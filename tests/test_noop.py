@@ -1713,6 +1713,82 @@ GUILTY = {
             def __exit__(self, *error):
                 self.handle.remove()
         """,
+    "a reference model in a loss that the trainer differentiates": """
+        from transformers import Trainer
+
+        class Tuner(Trainer):
+            def __init__(self, ref_model: nn.Module, **settings):
+                super().__init__(**settings)
+                self.ref_model = ref_model
+
+            def compute_loss(self, model: nn.Module, inputs, return_outputs=False):
+                scores = F.log_softmax(model(inputs).logits, -1)
+                reference = self.ref_model.get_decoder()
+                goal = F.softmax(reference(inputs).logits, -1)  # TML204
+                return F.kl_div(scores, goal, reduction="batchmean")
+
+            def prediction_step(self, model, inputs):
+                with torch.no_grad():
+                    return self.compute_loss(model, inputs).item()
+        """,
+    "predictions that an evaluation hands out": """
+        class Service:
+            def __init__(self, net):
+                self.net = net
+
+            def predict(self, images):
+                self.net.eval()
+                return self.net(images).softmax(-1)  # TML201
+        """,
+    "streamed, beside an inference under no_grad": """
+        class Speaker(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.decoder = nn.GRU(8, 8)
+
+            @torch.no_grad()
+            def inference(self, codes):
+                return self.decoder(codes)[0]
+
+            def inference_stream(self, codes):
+                for code in codes:
+                    wave, _ = self.decoder(code)  # TML201
+                    yield wave
+        """,
+    "validated by a step of the model's own": """
+        class Runner:
+            def __init__(self, model):
+                self.model = model
+
+            def val(self, loader):
+                self.model.eval()
+                self.outputs = self.model.val_step(next(loader))  # TML201
+        """,
+    "a policy that is known by what is detached of its result": """
+        class Collector:
+            def __init__(self, policy, env):
+                self.policy, self.env, self.state = policy, env, None
+
+            def collect(self, observation, steps):
+                for _ in range(steps):
+                    out = self.policy(observation, self.state)
+                    self.state = out.state  # TML105
+                    observation, done = self.env.step(out.action.detach().numpy())
+                    if done:
+                        self.state = None
+        """,
+    "translated word by word, with `.data` of each": """
+        class Translator:
+            def __init__(self, model):
+                self.model = model
+
+            def translate(self, source, state):
+                words = []
+                for _ in range(20):
+                    out, state = self.model.decoder(source, state)  # TML105
+                    words.append(self.model.generator(out).data.argmax(-1).item())
+                return words
+        """,
 }
 INNOCENT = {
     "running level that another method wipes, without its graph": """
@@ -4022,6 +4098,83 @@ class Problem:
                 loss.backward()
                 optimizer.step()
     """,
+    "a module's inference method that others may run under no_grad": """
+        class Part(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = nn.Linear(8, 8)
+
+            def inference(self, x):
+                return self.layer(x)
+        """,
+    "inputs taken to the device by a pass of its own": """
+        class Encoder(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = nn.Linear(8, 8)
+
+            @torch.no_grad()
+            def inference(self, x):
+                return self.encode(x)
+
+            def encode(self, x):
+                return self.layer(x.to(self.layer.weight.device))
+
+            def _infer(self, x):
+                return self.layer(x.to(self.layer.weight.device))
+        """,
+    "a frozen reference model in a loss that is handed out": """
+        class Tuner:
+            def __init__(self, ref_model: nn.Module):
+                self.ref_model = ref_model
+                self.ref_model.requires_grad_(False)
+
+            def compute_loss(self, model: nn.Module, x):
+                return F.mse_loss(model(x), self.ref_model(x))
+        """,
+    "a reference model whose scores are detached": """
+        def compute_loss(model: nn.Module, ref_model: nn.Module, x):
+            return F.mse_loss(model(x), ref_model(x).detach())
+        """,
+    "two models that are trained by the loss that is handed out": """
+        def compute_loss(left: nn.Module, right: nn.Module, x):
+            return F.mse_loss(left(x), right(x))
+        """,
+    "a prediction that is differentiated for its input": """
+        def predict(net, x):
+            net.eval()
+            x = x.clone().requires_grad_(True)
+            return net(x).sum()
+        """,
+    "an environment that is differentiated": """
+        def unroll(policy, env, observation, optimizer):
+            for _ in range(100):
+                state, total = None, 0.0
+                for _ in range(20):
+                    action, state = policy(observation, state)
+                    observation, cost = env.step(action)
+                    total = total + cost
+                optimizer.zero_grad()
+                total.backward()
+                optimizer.step()
+        """,
+    "gradients off for all that is called later": """
+        torch.set_grad_enabled(False)
+
+        def evaluate(model: Net, loader):
+            model.eval()
+            return sum(model(x).argmax(-1).eq(y).sum().item() for x, y in loader)
+        """,
+    "an evaluation that is called under no_grad": """
+        def evaluate(net, x):
+            net.eval()
+            return net(x)
+
+        def main(loader):
+            net = Net()
+            with torch.no_grad():
+                return [evaluate(net, x) for x, _ in loader]
+        """,
 }
 GUILTY_BUGS: dict[str, str] = {
     "code book averaged with its graph": "what is read back in the same call counts as handed out",

@@ -25,7 +25,7 @@ def worth_running(facts: FileFacts) -> set[int]:
     worth = {i for i, function in enumerate(facts.functions) if function.flags & _SINKS or _evaluation(function)}
     worth |= {i for i, function in enumerate(facts.functions) if "empty_cache" in function.calls}
     worth |= {i for i, function in enumerate(facts.functions) if function.generator and _opens(function)}
-    worth |= _passes_of_copies(facts) | _makers_of_cycles(facts)
+    worth |= _passes_of_copies(facts) | _makers_of_cycles(facts) | _losses_of_references(facts)
     driving = {i for i, function in enumerate(facts.functions) if function.flags & _DRIVES or _evaluation(function)}
     callers = _callers(facts)
     driving = _with_callers(facts, driving, callers)
@@ -76,6 +76,23 @@ def _passes_of_copies(facts: FileFacts) -> set[int]:
     copying = {function.owner for function in facts.functions if "deepcopy" in function.calls and function.owner >= 0}
     methods = [facts.classes[owner].methods for owner in copying]
     return {own[name] for own in methods for name in ("forward", "__call__") if name in own}
+
+
+def _losses_of_references(facts: FileFacts) -> set[int]:
+    """What computes a loss and runs a reference model for it, under its name or through its methods."""
+    found = set()
+    for i, function in enumerate(facts.functions):
+        if "loss" in function.name.lower():
+            of_class = facts.classes[function.owner].uses if function.owner >= 0 else {}
+            if any(map(_names_reference, (*function.calls, *function.uses, *of_class))):
+                found.add(i)
+    return found
+
+
+@functools.lru_cache(4096)
+def _names_reference(name: str) -> bool:
+    name = name.lower()
+    return name not in ("target", "targets") and any(role in name for role in knowledge.FROZEN_ROLES)
 
 
 def _makers_of_cycles(facts: FileFacts) -> set[int]:

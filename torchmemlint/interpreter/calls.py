@@ -42,6 +42,7 @@ from .values import (
     Super,
     Tensor,
     Value,
+    constant,
 )
 
 Kwargs = dict[str, Value]
@@ -202,7 +203,7 @@ def call_method(
         if name in LIGHT_RESULTS:
             machine.derivation.consumed.add(atom.node)
             return LIGHT
-        if name == "requires_grad_" and not args:
+        if name == "requires_grad_" and all(constant(arg) is True for arg in args):
             return (Tensor(LEAF, 2, machine.derivation.node((atom.node,)), ""),)
         return (Opaque(machine.derivation.node((atom.node, *_argument_nodes(machine, args, kwargs)))),)
     if kind is Light or kind is Const:

@@ -11,7 +11,7 @@ from ..facts.model import Expr, FileFacts, Site
 from . import contexts
 from .machine import Frame, Machine
 from .tensors import arithmetic, backward, loss
-from .values import ATTACHED, LEAF, LIGHT, MAYBE, OFF, UNKNOWN, Class, Mode, Obj, Opaque, Tensor, Value
+from .values import ATTACHED, LEAF, LIGHT, MAYBE, OFF, UNKNOWN, Class, Mode, Obj, Opaque, Tensor, Value, constant
 
 Kwargs = dict[str, Value]
 
@@ -265,7 +265,7 @@ def unknown_method(
         return (Tensor(0, 1, machine.derivation.node(), ""),)
     if name == "scale" and len(args) == 1:
         return args[0]
-    if name == "requires_grad_" and not args and not machine.statement_call(site):
+    if name == "requires_grad_" and not machine.statement_call(site) and all(constant(arg) is True for arg in args):
         return (Tensor(LEAF, 2, machine.derivation.node(), ""),)
     if name.startswith("register_") and name.endswith("hook"):
         from .hooks import note_hook, run_hook

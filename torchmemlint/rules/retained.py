@@ -160,7 +160,8 @@ def _weight(retention: Retention) -> int:
         weight = 1  # whoever calls it, and is not seen, can have it let go
     if assumed and not retention.training:
         weight = min(weight, 2)
-        if not retention.evaluating and (local or (retention.how == "keyed" and not retention.hook)):
+        passing = local and not _decodes(retention)
+        if not retention.evaluating and (passing or (retention.how == "keyed" and not retention.hook)):
             weight = 1  # a place for each key is not for each call
         driven = all(loop.kind == "call" for loop in retention.loops)
         if retention.chain and retention.released and driven and not retention.evaluating:
@@ -180,6 +181,13 @@ def _samples(retention: Retention) -> bool:
     store = retention.store_event
     named = says_evaluation(store.frame.name) or not _SAMPLING.isdisjoint(store.frame.name.split("_"))
     return named and bool(retention.chain) and store.inside and store.grad == ON
+
+
+def _decodes(retention: Retention) -> bool:
+    """Whether an evaluation, which is no part of a module's pass, carries a state from step to step."""
+    receiver = retention.store_event.frame.receiver
+    inside = isinstance(receiver, Obj) and receiver.kind == "module"
+    return retention.named and retention.chain == "carry" and not inside
 
 
 # -- words ----------------------------------------------------------------------------------------

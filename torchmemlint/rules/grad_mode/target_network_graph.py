@@ -3,8 +3,9 @@
 ## What it does
 Reports the call of a frozen role (target network, teacher, reference model,
 moving-average copy, the critic in the other player's step) that runs with
-gradients on while its result is used as a constant. Of a class that keeps a
-moving average: also the call that hands the averaged copy's output out, if
+gradients on while its result is used as a constant, in a loss that is
+differentiated here or handed out, as `compute_loss` does for a trainer. Of a
+class that keeps a moving average: also the call that hands the averaged copy's output out, if
 nothing ever freezes the copy.
 
 ## Why it retains
