@@ -1755,6 +1755,16 @@ GUILTY = {
                     wave, _ = self.decoder(code)  # TML201
                     yield wave
         """,
+    "boxes that other code makes of what a detector gives": """
+        class Detector:
+            def __init__(self, net, boxes):
+                self.net, self.boxes = net.eval(), boxes
+
+            def detect_image(self, image):
+                outputs = self.net(torch.from_numpy(image))  # TML201
+                for box in self.boxes.decode(outputs):
+                    print(box)
+        """,
     "validated by a step of the model's own": """
         class Runner:
             def __init__(self, model):
@@ -1776,6 +1786,20 @@ GUILTY = {
                     observation, done = self.env.step(out.action.detach().numpy())
                     if done:
                         self.state = None
+        """,
+    "evaluated where it was trained, by `.data`": """
+        model = Net()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for x, y in torch.load("train.pt"):
+            loss = F.cross_entropy(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        model.eval()
+        correct = 0
+        for x, y in torch.load("test.pt"):
+            _, guess = torch.max(model(x).data, 1)  # TML201
+            correct += (guess == y).sum().item()
         """,
     "translated word by word, with `.data` of each": """
         class Translator:

@@ -31,7 +31,7 @@ class Recording(NamedTuple):
     in_module: bool  # in a method of a module
     consumed: bool
     detached: bool  # its result is detached: the graph lives no longer than the call
-    kept: bool  # an attribute keeps what it gives
+    kept: bool  # an attribute keeps what it gives, or code that is not seen is given it
     collected: bool  # in a loop whose results are detached when it has ended
     demanded: bool
     escaped: bool
@@ -74,7 +74,7 @@ def recordings(machine: Machine, refuted: set[int]) -> list[Recording]:
                 in_module=isinstance(call.frame.receiver, Obj) and call.frame.receiver.kind == "module",
                 consumed=call.node in consumed,
                 detached=call.node in detached,
-                kept=call.node in kept,
+                kept=call.node in kept or call.node in derivation.passed,
                 collected=loop is not None,
                 # a run whose own result nobody asks for is there for the hooks, if what they got is differentiated
                 demanded=call.node in derivation.demanded or (by_hooks and call.node not in consumed),
