@@ -1760,7 +1760,7 @@ GUILTY = {
             def __init__(self, net, boxes):
                 self.net, self.boxes = net.eval(), boxes
 
-            def detect_image(self, image):
+            def predict_boxes(self, image):
                 outputs = self.net(torch.from_numpy(image))  # TML201
                 for box in self.boxes.decode(outputs):
                     print(box)
