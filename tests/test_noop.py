@@ -4147,6 +4147,26 @@ class Problem:
             def _infer(self, x):
                 return self.layer(x.to(self.layer.weight.device))
         """,
+    "a pass of validation that is called an inference": """
+        class DenoiseMasked(lightning.LightningModule):
+            def __init__(self):
+                super().__init__()
+                self.net, self.loss = Net(), nn.CrossEntropyLoss()
+
+            def inference_pass(self, batch):
+                x, y = batch
+                return {"val_loss": self.loss(self.net(x.to(self.device)), y)}
+
+            @torch.no_grad()
+            def transcribe(self, x):
+                return self.net(x)
+
+            def compute_loss(self, batch, other: nn.Module):
+                return F.mse_loss(self.forward(batch), other(batch))
+
+            def forward(self, batch):
+                return self.net(batch)
+        """,
     "a frozen reference model in a loss that is handed out": """
         class Tuner:
             def __init__(self, ref_model: nn.Module):

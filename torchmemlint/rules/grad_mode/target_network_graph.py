@@ -40,6 +40,7 @@ copy once: `target.requires_grad_(False)`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +52,8 @@ from .. import Report
 if TYPE_CHECKING:
     from ...evidence.evidence import Evidence
     from ...evidence.recordings import Recording
+
+_AVERAGE = re.compile(r"(^|[._])ema([._\d]|$)|Ema|EMA")
 
 code = "TML204"
 name = "target-network-graph"
@@ -96,7 +99,8 @@ def _is_target(evidence: Evidence, recording: Recording) -> bool:
         return False
     if recording.demanded:
         return evidence.meets_others(recording)
-    return recording.escaped and recording.weight > 1 and evidence.meets_others_in_loss(recording)
+    own = recording.call.module is recording.call.frame.receiver  # a model that computes its loss
+    return recording.escaped and recording.weight > 1 and not own and evidence.meets_others_in_loss(recording)
 
 
 def _names(recording: Recording) -> Iterator[str]:
@@ -132,4 +136,6 @@ def _used_as_module(recording: Recording) -> bool:
 
 
 def _frozen_role(name: str) -> bool:
-    return any(role in name.lower() for role in FROZEN_ROLES)
+    """By its words: `model_ema`, `EMAModel`; not `DenoiseMasked`, which has these letters in a row."""
+    roles = [role for role in FROZEN_ROLES if role in name.lower()]
+    return bool(roles) and (roles != ["ema"] or _AVERAGE.search(name) is not None)
