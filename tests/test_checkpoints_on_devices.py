@@ -1,0 +1,91 @@
+"""Where checkpoints are loaded to: loads that cost the memory of a device for nothing, and those that do not."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from torchmemlint.config import load
+from torchmemlint.linter.engine import lint_source, plan
+from torchmemlint.source import decode
+
+PLAN = plan(load(Path(__file__).parent, {"no-cache": True}, isolated=True))
+
+
+def check(snippet: str) -> None:
+    text = "import torch\n" + textwrap.dedent(snippet)
+    wanted = [
+        (row, code) for row, line in enumerate(text.splitlines(), 1) for code in re.findall(r"# (TML\d{3})", line)
+    ]
+    assert [(f.start.row, f.code) for f in lint_source(decode("snippet.py", text.encode()), PLAN)] == wanted
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # asks whether it was told where to load to
+        """
+        def read(path, map_location=None):
+            if map_location is None:
+                return torch.load(path)
+            return torch.load(path, map_location=map_location)
+        """,
+        # moves what it has loaded
+        """
+        def read(model_path, map_location=None):
+            model = torch.load(model_path, weights_only=False)
+            return model.to(map_location)
+        """,
+        # has thought of the host
+        """
+        def resume(model, path):
+            if torch.cuda.is_available():
+                checkpoint = torch.load(path)
+            else:
+                checkpoint = torch.load(path, map_location="cpu")
+            model.load_state_dict(checkpoint["model"])
+        """,
+        # all of it goes in
+        """
+        def resume(model, path):
+            states = torch.load(path)
+            model.load_state_dict({name: states[name] for name in model.state_dict()})
+        """,
+        # a file that everybody has, written once and released
+        """
+        def convert():
+            weights = torch.load("released/old_names_model.pth")
+            torch.save({name.replace("conv", "body"): weight for name, weight in weights.items()}, "new.pth")
+        """,
+    ],
+)
+def test_loads_that_cost_no_device_memory(text: str) -> None:
+    check(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        """
+        def fetch(url, map_location="cpu", progress=True):
+            return torch.hub.load_state_dict_from_url(url, progress=progress)  # TML312
+        """,
+        """
+        import sys
+
+
+        def halve(path, to):
+            checkpoint = torch.load(path)  # TML312
+            checkpoint["model"] = {name: weight.half() for name, weight in checkpoint["model"].items()}
+            torch.save(checkpoint, to)
+
+
+        halve(*sys.argv[1:])
+        """,
+    ],
+)
+def test_loads_onto_a_device_for_nothing(text: str) -> None:
+    check(text)
