@@ -1,4 +1,4 @@
-"""Where checkpoints are loaded to: loads that cost the memory of a device for nothing, and those that do not."""
+"""Device memory for nothing: checkpoints that are loaded onto a device, caches that are emptied too early."""
 
 from __future__ import annotations
 
@@ -89,3 +89,66 @@ def test_loads_that_cost_no_device_memory(text: str) -> None:
 )
 def test_loads_onto_a_device_for_nothing(text: str) -> None:
     check(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # leaves the loop
+        """
+        def fit(step, batches):
+            for batch in batches:
+                try:
+                    step(batch)
+                except RuntimeError:
+                    torch.cuda.empty_cache()
+                    raise
+        """,
+        # once more when the exception is gone
+        """
+        def fit(step, batches):
+            for batch in batches:
+                try:
+                    step(batch)
+                except torch.cuda.OutOfMemoryError:
+                    torch.cuda.empty_cache()
+                torch.cuda.empty_cache()  # of every batch
+        """,
+        # takes the frames off
+        """
+        def fit(step, batches):
+            for batch in batches:
+                try:
+                    step(batch)
+                except RuntimeError as error:
+                    error.__traceback__ = None
+                    torch.cuda.empty_cache()
+        """,
+        # what failed kept no tensors
+        """
+        def free(names, caches):
+            for name in names:
+                try:
+                    number = int(name)
+                except Exception:
+                    torch.cuda.empty_cache()
+        """,
+    ],
+)
+def test_caches_emptied_in_time(text: str) -> None:
+    check(text)
+
+
+def test_cache_emptied_while_the_frames_are_alive() -> None:
+    check("""
+    def fit(step, batches, limit):
+        for batch in batches:
+            try:
+                step(batch)
+            except RuntimeError as error:
+                if "out of memory" in str(error):
+                    limit //= 2
+                    torch.cuda.empty_cache()  # TML604
+                    continue
+                raise
+    """)
