@@ -185,3 +185,41 @@ def test_threads_that_end(text: str) -> None:
 )
 def test_threads_that_nothing_ends(text: str) -> None:
     check(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # somebody waits for it
+        """
+        def launch(ranks, command, env):
+            for rank in range(ranks):
+                env["LOCAL_RANK"] = str(rank)
+                process = subprocess.Popen(command, env=env)
+                process.wait()
+        """,
+        # one of them, for the whole run
+        """
+        def show(logs, env):
+            env["CUDA_VISIBLE_DEVICES"] = ""
+            subprocess.Popen(["tensorboard", "--logdir", logs], env=env)
+        """,
+        # no ranks
+        """
+        def show(pictures):
+            for picture in pictures:
+                subprocess.Popen(["xdg-open", picture])
+        """,
+    ],
+)
+def test_processes_that_somebody_sees_to(text: str) -> None:
+    check(text)
+
+
+def test_processes_of_ranks_without_a_handle() -> None:
+    check("""
+    def launch(devices, command, env):
+        for device in devices:
+            env["CUDA_VISIBLE_DEVICES"] = str(device)
+            process = subprocess.Popen(command, env=env)  # TML408
+    """)
