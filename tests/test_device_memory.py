@@ -152,3 +152,68 @@ def test_cache_emptied_while_the_frames_are_alive() -> None:
                     continue
                 raise
     """)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # one entry for each kind of node, not for each batch
+        """
+        def embedded(tables, features, nodes, device):
+            found = {}
+            for kind in nodes:
+                found[kind] = tables[kind](features[nodes[kind]].to(device))
+            return {kind: one.cpu() for kind, one in found.items()}
+        """,
+        # the steps of one answer
+        """
+        @torch.no_grad()
+        def generated(model, token, state, count):
+            said = []
+            for _ in range(count):
+                token, state = model(token.cuda(), state)
+                said.append(token)
+            return torch.cat(said).cpu()
+        """,
+        # moved in the loop
+        """
+        @torch.no_grad()
+        def predicted(model, loader, device):
+            rows = []
+            for x, _ in loader:
+                rows.append(model(x.to(device)).cpu())
+            return torch.cat(rows).numpy()
+        """,
+    ],
+)
+def test_results_that_are_not_a_data_set(text: str) -> None:
+    check(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        """
+        @torch.no_grad()
+        def predicted(model, loader, device):
+            rows = []
+            for x, _ in loader:
+                rows.append(model(x.to(device)))  # TML310
+            return torch.cat(rows).cpu().numpy()
+        """,
+        """
+        @torch.inference_mode()
+        def collected(network, source):
+            said = []
+            for x in source:
+                said.append(network(x.cuda()))  # TML310
+            return said
+
+
+        def written(network, source, path):
+            torch.save(torch.cat(collected(network, source)).cpu(), path)
+        """,
+    ],
+)
+def test_results_of_a_data_set(text: str) -> None:
+    check(text)

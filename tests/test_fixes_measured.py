@@ -39,7 +39,10 @@ DIFFERENT = {
     "TML702/bad_raw_pointer": "needs a device",
     "TML801/bad_shown_logits": "it prints how much is shown",
 }
-ON_DEVICE = {"TML310/bad_logits_on_device"}  # on the CPU `.cpu()` gives the tensor itself
+ON_DEVICE = {
+    "TML310/bad_logits_on_device",
+    "TML310/bad_answers_on_device",
+}  # on the CPU `.cpu()` gives the tensor itself
 RUN = """
 import contextlib, importlib.util, io, json, random, sys, warnings
 import torch
