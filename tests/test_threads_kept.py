@@ -223,3 +223,37 @@ def test_processes_of_ranks_without_a_handle() -> None:
             env["CUDA_VISIBLE_DEVICES"] = str(device)
             process = subprocess.Popen(command, env=env)  # TML408
     """)
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        "self.log.flush()\n        self.writer.close()",  # by the name of a property
+        "log = self.writer\n        log.flush()\n        log.close()",
+        "print('done')",  # nobody knows who ends it
+    ],
+)
+def test_writers_that_somebody_closes(last: str) -> None:
+    check(f"""
+class Log:
+    def __init__(self, folder):
+        self.log = SummaryWriter(folder)
+
+    @property
+    def writer(self):
+        return self.log
+
+    def finalize(self):
+        {last}
+""")
+
+
+def test_writer_that_is_only_used_at_the_end() -> None:
+    check("""
+    class Log:
+        def start(self, folder):
+            self.events = SummaryWriter(folder)  # TML505
+
+        def on_train_end(self, best):
+            self.events.add_scalar("best", best, 0)
+    """)

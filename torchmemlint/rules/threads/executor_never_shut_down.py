@@ -50,6 +50,7 @@ from ...evidence.kept import endless_workers
 from ...finding import Confidence, Retains
 from ...lexical.blocked import blocked_producers, unended_iterators
 from ...lexical.undying import kept_by_own_thread
+from ...lexical.writers import unclosed_writers
 from .. import Report
 
 if TYPE_CHECKING:
@@ -87,6 +88,18 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder="the running thread",
             release="let the target use what it is given, `args=(self.queue,)`, or a weak reference to `self`",
             related=((undying.end, "never reached while the thread runs"),),
+        )
+    for writer in unclosed_writers(evidence.program):
+        yield Report(
+            site=writer.site,
+            message=(
+                f"`self.{writer.attribute}` keeps a thread, its queue and an open file until it is closed, and "
+                f"`{writer.end}()` leaves it open, as everything does; call `close()` there"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="the thread of a writer, with its queue and file",
+            holder="the running thread",
+            release=f"`self.{writer.attribute}.close()` in `{writer.end}()`",
         )
     seen: set[str] = set()
     for blocked in blocked_producers(evidence.program):
