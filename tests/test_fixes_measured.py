@@ -28,6 +28,7 @@ ASSERTING = {
     "TML202/bad_bare_statement",
     "TML202/bad_class_not_called",
     "TML206/bad_scoring",
+    "TML312/bad_device_not_passed_on",
     "TML605/bad_discarded_result",
     "TML704/bad_cache_by_another_name",
 }

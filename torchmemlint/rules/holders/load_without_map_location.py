@@ -9,7 +9,7 @@ dictionary:
   `restore_from(path)`, where the model is moved to the rank's device only then;
 - in a function that has a parameter `map_location` and does not pass it on, be
   it to `torch.load`, to `load_url` or to a loader of the same file;
-- where a part of the checkpoint, `checkpoint["model"]`, is copied into a module;
+- where a part of the checkpoint, `checkpoint["model"]`, goes into a module;
 - in a tool that reads checkpoints and writes one, and computes nothing.
 
 ## Why it retains

@@ -7,8 +7,8 @@ or epoch after epoch, where nothing takes them out or closes them. And an object
 that starts processes, itself or in its parts, which serve a queue until they
 are told to stop, made again and again and dropped without its `close()`. And a
 `subprocess.Popen(...)` for each rank or device, in a loop, whose handle is
-dropped. And a process group of the same ranks, `dist.new_group(...)`, that is made again and
-again and never destroyed, or whose name is merely set to None.
+dropped. And a process group of the same ranks, `dist.new_group(...)`, that is
+made again and again and never destroyed, or whose name is merely set to None.
 
 ## Why it retains
 Each of them keeps its worker processes alive, and each worker keeps its copy of
