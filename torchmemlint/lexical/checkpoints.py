@@ -110,6 +110,10 @@ def _goes_in_by_part(function: FunctionFacts, place: Expr) -> bool:
     lies on the device for nothing."""
     if "load_state_dict" not in function.calls:
         return False
+    for one, _ in statements(function.body):
+        bound = one[3] if one[0] == m.ASSIGN and place in one[2] else (m.CONST, None)
+        if bound[0] != m.CONST and last_name(bound) != "load" and place not in nodes(bound):
+            return False  # the name stands for something else as well
     found = [node for one, _ in statements(function.body) for head in heads(one) for node in nodes(head)]
     rounds = {target for one, _ in statements(function.body) if one[0] == m.FOR for target in targets(one)}
     rounds |= {part[0] for node in found if node[0] == m.COMP for part in node[5]}  # `states[key]` for each: all of it
