@@ -28,6 +28,7 @@ ASSERTING = {
     "TML202/bad_bare_statement",
     "TML202/bad_class_not_called",
     "TML206/bad_scoring",
+    "TML312/bad_device_not_passed_on",
     "TML605/bad_discarded_result",
     "TML704/bad_cache_by_another_name",
 }
@@ -39,7 +40,10 @@ DIFFERENT = {
     "TML702/bad_raw_pointer": "needs a device",
     "TML801/bad_shown_logits": "it prints how much is shown",
 }
-ON_DEVICE = {"TML310/bad_logits_on_device"}  # on the CPU `.cpu()` gives the tensor itself
+ON_DEVICE = {
+    "TML310/bad_logits_on_device",
+    "TML310/bad_answers_on_device",
+}  # on the CPU `.cpu()` gives the tensor itself
 RUN = """
 import contextlib, importlib.util, io, json, random, sys, warnings
 import torch

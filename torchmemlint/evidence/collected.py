@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from ..facts import model as m
+from ..facts.model import Expr
+from ..facts.program import expressions, statements, targets
+from ..facts.walk import calls, last_name, nodes
 from ..interpreter.events import Store
 from ..interpreter.machine import Frame, Loop, Machine
 from ..interpreter.values import ANY, ATTACHED
@@ -40,8 +44,10 @@ def collected_on_device(machine: Machine) -> Iterator[Collected]:
         late = any(not made.isdisjoint(store.nodes) for made, _, loops in moved if loop not in loops)
         holder = describe(store.owner, store.key, machine)
         if late and not early and _moves_inputs(store) and holder.kind == "local" and holder.owner:
-            weight = min(2 if loop.name == "loader" else 1, max(tensor.weight for tensor in store.tensors))
-            yield Collected(store, holder.text, holder.owner, weight)
+            # What `.cpu()` is called on is a tensor, whatever else is known of it.
+            inside = [loop for loop in store.loops if loop not in store.birth]
+            batches = any(loop.name == "loader" or _moves_items(store, loop) for loop in inside)
+            yield Collected(store, holder.text, holder.owner, 2 if batches else 1)
 
 
 def _moves_inputs(store: Store) -> bool:
@@ -52,6 +58,30 @@ def _moves_inputs(store: Store) -> bool:
             return True
         frame = frame.caller
     return False
+
+
+def _moves_items(store: Store, loop: Loop) -> bool:
+    """Whether a loop puts on a device what it goes over: batches, not the steps of one generation."""
+    for statement in statements(store.frame.facts.body):
+        if statement[0] != m.FOR or statement[1] != loop.site:
+            continue
+        items = {part for target in targets(statement) for part in nodes(target) if part[0] == m.NAME}
+        for expr in expressions(statement[4]):
+            if expr[0] == m.COMP:  # `{key: value.to(device) for key, value in batch.items()}`
+                over = [part for part in expr[5] if _root(part[1]) in items]
+                items |= {name for part in over for name in nodes(part[0]) if name[0] == m.NAME}
+        for call in calls(statement[4]):
+            moved = (call[2][1],) if call[2][0] == m.ATTR and call[2][2] in ("to", "cuda") else call[3][:1]
+            if last_name(call[2]) in _TO_DEVICE and any(_root(one) in items for one in moved):
+                return True
+    return False
+
+
+def _root(expr: Expr) -> Expr:
+    """`batch` of `batch["image"].float()`."""
+    while expr[0] in (m.ATTR, m.ITEM) or (expr[0] == m.CALL and expr[2][0] == m.ATTR):
+        expr = expr[2][1] if expr[0] == m.CALL else expr[1]
+    return expr
 
 
 def growing(machine: Machine, store: Store) -> Loop | None:

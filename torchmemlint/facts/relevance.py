@@ -19,6 +19,8 @@ _PLAIN_BASES = frozenset(("Module", "object", "ABC", "Protocol", "Generic"))
 # A graph that only locals keep matters while the function trains or evaluates, itself or through what it calls.
 _DRIVES = m.BACKWARD | m.EVALUATES | m.MODE | m.HOOKS | m.THREADS
 
+_JOINS = frozenset(("cat", "concat", "stack", "vstack"))
+
 
 def worth_running(facts: FileFacts) -> set[int]:
     """The functions that a rule could speak about: with a sink of their own, or calling one by that name."""
@@ -26,11 +28,19 @@ def worth_running(facts: FileFacts) -> set[int]:
     worth |= {i for i, function in enumerate(facts.functions) if "empty_cache" in function.calls}
     worth |= {i for i, function in enumerate(facts.functions) if function.generator and _opens(function)}
     worth |= _passes_of_copies(facts) | _makers_of_cycles(facts) | _losses_of_references(facts)
+    worth |= {i for i, function in enumerate(facts.functions) if _moves_to_host(function)}
     driving = {i for i, function in enumerate(facts.functions) if function.flags & _DRIVES or _evaluation(function)}
     callers = _callers(facts)
     driving = _with_callers(facts, driving, callers)
     worth |= {i for i in driving if facts.functions[i].flags & m.LOCAL}
     return _with_callers(facts, worth, callers)
+
+
+def _moves_to_host(function: FunctionFacts) -> bool:
+    """Whether a function may move what it has collected, or its object has, from a device to the host."""
+    if "cpu" not in function.calls:
+        return False
+    return bool(function.flags & m.LOCAL) or not _JOINS.isdisjoint(function.calls)
 
 
 def _opens(function: FunctionFacts) -> bool:

@@ -58,6 +58,25 @@ def blocked_producers(program: Program) -> Iterator[Blocked]:
             yield blocked._replace(site=at)
 
 
+def unended_iterators(program: Program) -> Iterator[Producer]:
+    """Iterators over what a thread of theirs puts into a limited queue, which a reader can only read to the end: the
+    thread is none that the interpreter ends, and nothing else ends it."""
+    if "put" not in program.called or program.called.isdisjoint(_QUEUES) or "Thread" not in program.called:
+        return
+    for producer in _classes(program, _limited_queues(program)):
+        cls = next(cls for cls in program.facts.classes if cls.name == producer.name)
+        methods = [program.facts.functions[index] for index in cls.methods.values()]
+        told = any(
+            one[0] == m.ASSIGN and last_name(one[2][0]) == "daemon" for f in methods for one in statements(f.body)
+        )
+        told = told or any("setDaemon" in f.calls or "interrupt" in f.calls for f in methods)
+        made = [call for f in methods for call in calls(f.body) if last_name(call[2]) == "Thread"]
+        daemon = any(keyword(call, "daemon") not in (None, (m.CONST, False)) for call in made)
+        open_ended = "__next__" in cls.methods and not producer.end and "__exit__" not in cls.methods
+        if open_ended and made and not told and not daemon and producer.filler.started >= 0:
+            yield producer
+
+
 def _left_producers(program: Program, producers: dict[str, Producer]) -> Iterator[Blocked]:
     for place in program.places if producers else ():
         if producers.keys().isdisjoint(place.facts.calls):
@@ -180,11 +199,21 @@ def _fills(program: Program, function: FunctionFacts, queues: set[str]) -> Expr 
             if _waits(call, function.body, queues):
                 return call
             helper = _meant(program, function, call[2]) if call[2][0] == m.ATTR else None
-            if helper is not None and "put" in helper.calls:
-                put = next((put for put in calls(helper.body) if _waits(put, helper.body, queues)), None)
-                if put is not None:
-                    return put
+            put = None if helper is None else _put_in(helper, queues)
+            if put is not None:
+                return put
+    for call in calls(function.body):  # somebody else's loop: `generate(callback=put_it)`
+        for given in (*call[3], *(value for _, value in call[4])):
+            helper = _meant(program, function, given) if given[0] in (m.NAME, m.ATTR) else None
+            put = None if helper is None else _put_in(helper, queues)
+            if put is not None:
+                return put
     return None
+
+
+def _put_in(helper: FunctionFacts, queues: set[str]) -> Expr | None:
+    found = calls(helper.body) if "put" in helper.calls else ()
+    return next((put for put in found if _waits(put, helper.body, queues)), None)
 
 
 def _waits(call: Expr, body: Block, queues: set[str]) -> bool:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ..facts import model as m
 from ..facts.model import Expr, FunctionFacts, Site, Stmt
 from ..facts.program import Program, targets
-from ..facts.walk import calls_of, heads, last_name, nodes, statements
+from ..facts.walk import calls, calls_of, heads, last_name, nodes, statements
 
 _WORDS = ("ckpt", "checkpoint", "state", "model", "weight", "resume", "pretrained", "optim", "snapshot")
 
@@ -19,6 +19,13 @@ _RUN_STARTS = frozenset("setup on_fit_start on_train_start on_train_begin on_pre
 _MODULES = frozenset("module model pl_module layer net network".split())
 
 
+_ON_A_DEVICE = frozenset("load_state_dict to cuda eval train backward forward DataLoader".split())
+
+_RANKS = frozenset(
+    "init_process_group DistributedDataParallel DDP get_rank get_world_size local_rank is_main_process spawn".split()
+)
+
+
 class Load(NamedTuple):
     """`place = torch.load(path)`."""
 
@@ -26,6 +33,13 @@ class Load(NamedTuple):
     call: Expr
     target: Expr | None
     named: bool  # the path or the place is called a checkpoint, a state or a model
+
+
+class Unmapped(NamedTuple):
+    """A checkpoint that goes back to the device it was saved from."""
+
+    site: Site  # of the call
+    why: str  # "ignored", "ranks", "unused", "copied"; "" where nothing but the load is seen
 
 
 def loads(function: FunctionFacts) -> Iterator[Load]:
@@ -43,6 +57,106 @@ def loads(function: FunctionFacts) -> Iterator[Load]:
                 named = any(word in text for text in words for word in _WORDS)
                 named = named and not any(word in text for text in words for word in _SMALL)
                 yield Load(statement[1], call, target, named)
+
+
+def unmapped_loads(program: Program) -> Iterator[Unmapped]:
+    """Loads that do not say where to, with what shows that this costs the memory of a device."""
+    for place in program.places if any("load" in name for name in program.called) else ():
+        function = place.facts
+        if function.name.startswith("test_"):
+            continue  # it loads what it has saved a moment ago
+        ignored = set(_ignoring(program, function))
+        yield from (Unmapped(site, "ignored") for site in sorted(ignored))
+        found = list(loads(function))
+        decided = any(_is_mapped(load.call, 1) for load in found)
+        for load in found:
+            if load.named and not _is_mapped(load.call, 1) and load.call[1] not in ignored:
+                yield Unmapped(load.call[1], _cost(program, function, load, decided))
+        if not _RANKS.isdisjoint(program.called):
+            yield from (Unmapped(site, "ranks") for site in _restored(function))
+
+
+def _cost(program: Program, function: FunctionFacts, load: Load, decided: bool) -> str:
+    if not _RANKS.isdisjoint(program.called):
+        return "ranks"
+    if decided or load.target is None:
+        return ""  # somebody has thought of it: `if torch.cuda.is_available()`, beside a load onto the host
+    tool = "save" in program.called and _ON_A_DEVICE.isdisjoint(program.called) and not program.facts.classes
+    if tool and load.call[3] and load.call[3][0][0] != m.CONST:
+        return "unused"  # it reads checkpoints and writes one, and computes nothing on a device
+    return "copied" if _goes_in_by_part(function, load.target) else ""
+
+
+def _restored(function: FunctionFacts) -> Iterator[Site]:
+    """Models of NeMo that a rank restores, by default onto `cuda:0`, and moves to its own device only then."""
+    given = {param.name for param in function.params}
+    for statement, _ in statements(function.body) if "restore_from" in function.calls else ():
+        if statement[0] == m.ASSIGN and statement[3][0] == m.CALL and last_name(statement[3]) == "restore_from":
+            moved = any(
+                call[2][0] == m.ATTR
+                and call[2][1] in statement[2]
+                and call[2][2] in ("to", "cuda")
+                and call[3]
+                and call[3][0][0] == m.NAME
+                and call[3][0][1] in given
+                for call in calls(function.body)
+            )
+            if moved and not _is_mapped(statement[3], 99):
+                yield statement[3][1]
+
+
+def _goes_in_by_part(function: FunctionFacts, place: Expr) -> bool:
+    """Whether a part of a checkpoint, `place["model"]`, goes into a module: the rest, mostly the optimizer's state,
+    lies on the device for nothing."""
+    if "load_state_dict" not in function.calls:
+        return False
+    for one, _ in statements(function.body):
+        bound = one[3] if one[0] == m.ASSIGN and place in one[2] else (m.CONST, None)
+        if bound[0] != m.CONST and last_name(bound) != "load" and place not in nodes(bound):
+            return False  # the name stands for something else as well
+    found = [node for one, _ in statements(function.body) for head in heads(one) for node in nodes(head)]
+    rounds = {target for one, _ in statements(function.body) if one[0] == m.FOR for target in targets(one)}
+    rounds |= {part[0] for node in found if node[0] == m.COMP for part in node[5]}  # `states[key]` for each: all of it
+    return any(_is_part(node, place) and not (node[0] == m.ITEM and node[2] in rounds) for node in found)
+
+
+def _ignoring(program: Program, function: FunctionFacts) -> Iterator[Site]:
+    """Loads in a function that is told where to load to, and does not pass it on."""
+    wanted = next((param.name for param in function.params if param.name == "map_location"), "")
+    if not wanted or _decides(function, (m.NAME, wanted)):
+        return
+    for call in calls(function.body):
+        name = last_name(call[2])
+        torch_load = call[2] == (m.ATTR, (m.NAME, "torch"), "load")
+        if not torch_load and name not in ("load_url", "load_state_dict_from_url"):
+            callee = program.by_name.get(name, ())
+            index = next((i for one in callee for i, p in enumerate(one.facts.params) if p.name == wanted), -1)
+            if len(callee) != 1 or index < 0 or callee[0].facts is function:
+                continue
+            position = index - (callee[0].facts.owner >= 0)
+        else:
+            position = 1 if torch_load else 2
+        if not _is_mapped(call, position):
+            yield call[1]
+
+
+def _decides(function: FunctionFacts, wanted: Expr) -> bool:
+    """Whether a function does something else with a parameter than to pass it on: it asks whether it is given, or
+    moves what it has loaded."""
+    for statement, tests in statements(function.body):
+        if any(wanted in nodes(test) for test in tests):
+            return True
+        for head in heads(statement):
+            for node in nodes(head):
+                if node[0] == m.COND and wanted in nodes(node[1]):
+                    return True
+                if node[0] == m.CALL and last_name(node[2]) in ("to", "_apply") and wanted in node[3]:
+                    return True
+    return False
+
+
+def _is_mapped(call: Expr, position: int) -> bool:
+    return len(call[3]) > position or any(name in ("map_location", "") for name, _ in call[4])
 
 
 def parts_under_names(function: FunctionFacts, place: Expr) -> Iterator[tuple[Site, Expr]]:

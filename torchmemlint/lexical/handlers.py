@@ -9,7 +9,8 @@ from ..facts import knowledge
 from ..facts import model as m
 from ..facts.model import ClassFacts, Expr, FileFacts, FunctionFacts, Site, Stmt
 from ..facts.program import Program, keyword
-from ..facts.walk import calls, calls_of, last_name, loops, nodes, statements
+from ..facts.walk import blocks, calls, calls_of, last_name, loops, nodes, statements
+from .at_work import reaches_work
 
 _MEMORY = ("OutOfMemory", "MemoryError")
 _BROAD = ("RuntimeError", "Exception", "BaseException", "")
@@ -71,6 +72,37 @@ def retries(function: FunctionFacts, tried_in: Sequence[Stmt]) -> Iterator[Retry
                 if name in tried and len(name) > 2:
                     yield Retry(call[1], name, function.name, certain)
                     break
+
+
+def emptied_in_clauses(program: Program, function: FunctionFacts) -> Iterator[Site]:
+    """Where a clause empties a device cache before the next round of its loop tries again."""
+    for _, inside in loops(function.body):
+        clauses = [(tried, clause) for tried in inside if tried[0] == m.TRY for clause in tried[3]]
+        for tried, (caught, _, body) in clauses:
+            names = {last_name(call[2]) for call in calls(tried[2])} - _LIGHT - _OF_TEXT
+            memory = _about_memory(caught, body)
+            if not names or not (memory or set(_type_names(caught)) & set(_BROAD)) or _lets_go(body):
+                continue
+            own = {id(one) for _, clause in clauses for one, _ in statements(clause[2])}
+            if any(_empties_cache((one,)) for one in inside if id(one) not in own and not any(blocks(one))):
+                continue  # once more in each round, when the exception is gone
+            for at in _before_the_next(body):
+                if memory or not names <= program.by_name.keys() or reaches_work(program, names):
+                    yield at
+
+
+def _before_the_next(body: tuple[Stmt, ...], on: bool = True) -> Iterator[Site]:
+    """The calls that empty a cache on the ways through a clause that lead to the next round; `on`: whether the end of
+    the block does."""
+    last = body[-1] if body else None
+    if last is not None and last[0] in (m.RETURN, m.RAISE, m.JUMP):
+        on = last[0] == m.JUMP and not last[2]
+    for statement in body:
+        if statement[0] in (m.IF, m.WITH):
+            for suite in blocks(statement):
+                yield from _before_the_next(suite, on)
+        elif on:
+            yield from (call[1] for call in calls_of(statement) if last_name(call[2]) == "empty_cache")
 
 
 def kept(program: Program, function: FunctionFacts, tried_in: Sequence[Stmt], keeping: Keeping) -> Iterator[Kept]:

@@ -6,7 +6,9 @@ optimizer made from the model's parameters, a scheduler made around that, or an
 object that the model was given to, is still bound beside it; an `empty_cache()`
 that comes before the `del` of the same clean-up; and one in a function that has
 still bound what a model computed, or an array of CuPy, does not use it again,
-and goes on to do more work. And an attribute that a run sets as it sets others,
+and goes on to do more work. An `empty_cache()` in an `except` clause, where the
+next round of the loop tries again: the traceback still holds the frames of the
+failed attempt. And an attribute that a run sets as it sets others,
 where the teardown at its end lets go of those, empties the cache, and forgets
 this one.
 
@@ -22,6 +24,7 @@ more is alive until the function returns or binds the name again.
 - The optimizer and the scheduler are dropped as well.
 - Another `empty_cache()` follows the `del`.
 - The function returns right after it has emptied the cache.
+- The cache is emptied below the clause, when the exception is gone.
 
 ## How to release it
 Drop everything that refers to the parameters first, `del model, optimizer,
@@ -42,6 +45,7 @@ from ...evidence.emptied import bound_while_emptied, emptied_while_held
 from ...evidence.forgotten import forgotten
 from ...evidence.still_held import still_held
 from ...finding import Confidence, Remedy, Retains
+from ...lexical.handlers import emptied_in_clauses
 from .. import Report
 
 if TYPE_CHECKING:
@@ -103,6 +107,21 @@ def check(evidence: Evidence) -> Iterator[Report]:
             related=((held.bound, "bound here"),),
             remedy=Remedy("drop-also", names, sure=False),
         )
+    for function in evidence.facts.functions if "empty_cache" in evidence.program.called else ():
+        for site in emptied_in_clauses(evidence.program, function):
+            yield Report(
+                site=site,
+                message=(
+                    "the cache is emptied inside `except`, where the traceback still keeps every frame of the failed "
+                    "attempt with its tensors: their memory stays reserved while the next round tries again; note in "
+                    "the clause that it failed, and empty the cache below it"
+                ),
+                confidence=Confidence.MEDIUM,
+                retains=Retains.CACHED,
+                value="the frames of the failed attempt",
+                holder="the exception's traceback",
+                release="note in the clause that it failed, and empty the cache below it",
+            )
     for left in forgotten(evidence.machine, evidence.program):
         freed = ", ".join(f"self.{name}" for name in left.freed[:3])
         yield Report(

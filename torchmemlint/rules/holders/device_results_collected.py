@@ -3,7 +3,8 @@
 ## What it does
 Reports lists, dictionaries and tensors grown by `torch.cat` that collect the
 results of a loop with gradients off, where what was collected goes to the host,
-`.cpu()`, only when the loop is over.
+`.cpu()`, only when the loop is over. The loop goes over a loader, or puts on a
+device what it goes over.
 
 ## Why it retains
 Without a graph each element is one tensor, but all of them lie on the device at
@@ -14,6 +15,7 @@ in each round the old and the new tensor stand there together for a moment.
 - Each result is moved in the loop, `outputs.append(logits.cpu())`.
 - What is kept is small by its nature: a number, `argmax`.
 - The result is needed on the device.
+- The rounds are the steps of one answer, and not batches.
 
 ## How to release it
 Move in the loop: `outputs.append(logits.cpu())`, and concatenate on the host.

@@ -2,19 +2,29 @@
 
 ## What it does
 Reports `torch.load(path)` without `map_location`, for a checkpoint or a state
-dictionary, in a file that works with several ranks (`init_process_group`,
-`DistributedDataParallel`, `get_rank`).
+dictionary:
+
+- in a file that works with several ranks (`init_process_group`,
+  `DistributedDataParallel`, `get_rank`, `spawn`); there also NeMo's
+  `restore_from(path)`, where the model is moved to the rank's device only then;
+- in a function that has a parameter `map_location` and does not pass it on, be
+  it to `torch.load`, to `load_url` or to a loader of the same file;
+- where a part of the checkpoint, `checkpoint["model"]`, goes into a module;
+- in a tool that reads checkpoints and writes one, and computes nothing.
 
 ## Why it retains
 `torch.load` puts each tensor back where it was saved. A checkpoint written by
 rank 0 holds tensors of `cuda:0`, so every rank that reads it allocates a full
 copy there, next to its own model on its own device, and keeps a context on
 `cuda:0` for the rest of its life. With eight ranks that is eight copies on one
-device while loading.
+device while loading. With one rank it is one: all weights, and mostly an
+optimizer's state of twice their size, beside the model that gets the weights.
 
 ## When it is fine
 - `map_location="cpu"`, or the rank's own device.
 - The file holds no device tensors: a data set, statistics, labels.
+- The function asks whether it was given a `map_location`, or loads onto the
+  host as well: somebody has thought of it.
 
 ## How to release it
 `torch.load(path, map_location="cpu")`; `load_state_dict` copies to where the
@@ -35,7 +45,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...finding import Confidence, Remedy, Retains
-from ...lexical.checkpoints import loads
+from ...lexical.checkpoints import unmapped_loads
 from .. import Report
 
 if TYPE_CHECKING:
@@ -45,32 +55,37 @@ code = "TML312"
 name = "load-without-map-location"
 retains: Retains | None = Retains.PEAK
 
-_RANKS = frozenset(
-    "init_process_group DistributedDataParallel DDP get_rank get_world_size local_rank is_main_process".split()
+_RANKS = (
+    "every rank loads this onto the device that it was saved from, mostly `cuda:0`, next to its own model; pass "
+    '`map_location="cpu"` or the rank\'s device'
 )
+_COSTS = {
+    "": _RANKS,
+    "ranks": _RANKS,
+    "ignored": (
+        "`map_location` is not passed on: whatever the caller asks for, this goes to the device that it was saved "
+        "from; pass `map_location=map_location`"
+    ),
+    "unused": (
+        "this is loaded onto the device that it was saved from, though nothing here computes on one: all tensors of "
+        'the checkpoint lie there for nothing; pass `map_location="cpu"`'
+    ),
+    "copied": (
+        "the whole checkpoint is loaded onto the device that it was saved from, next to the model that a part of it is "
+        'copied into; pass `map_location="cpu"`'
+    ),
+}
 
 
 def check(evidence: Evidence) -> Iterator[Report]:
-    functions = evidence.facts.functions
-    if not any("load" in function.calls for function in functions):
-        return
-    ranks = any(_RANKS.intersection(function.calls) for function in functions)
-    for function in functions:
-        if function.name.startswith("test_"):
-            continue  # it loads what it has saved a moment ago
-        for load in loads(function):
-            given = len(load.call[3]) > 1 or any(name in ("map_location", "") for name, _ in load.call[4])
-            if given or not load.named:
-                continue
-            yield Report(
-                site=load.call[1],
-                message=(
-                    "every rank loads this onto the device that it was saved from, mostly `cuda:0`, next to its own "
-                    'model; pass `map_location="cpu"` or the rank\'s device'
-                ),
-                confidence=Confidence.MEDIUM if ranks else Confidence.LOW,
-                value="a copy of the checkpoint for each rank",
-                holder="the device it was saved from",
-                release='pass `map_location="cpu"`',
-                remedy=Remedy("add-argument", 'map_location="cpu"', sure=False),
-            )
+    for load in unmapped_loads(evidence.program):
+        given = "map_location" if load.why == "ignored" else '"cpu"'
+        yield Report(
+            site=load.site,
+            message=_COSTS[load.why],
+            confidence=Confidence.MEDIUM if load.why else Confidence.LOW,
+            value="a copy of the checkpoint for each rank" if load.why == "ranks" else "a copy of the checkpoint",
+            holder="the device it was saved from",
+            release=f"pass `map_location={given}`",
+            remedy=Remedy("add-argument", f"map_location={given}", sure=False),
+        )

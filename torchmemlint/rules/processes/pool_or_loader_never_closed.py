@@ -6,8 +6,9 @@ Reports pools of processes, processes, thread pools and loaders with
 or epoch after epoch, where nothing takes them out or closes them. And an object
 that starts processes, itself or in its parts, which serve a queue until they
 are told to stop, made again and again and dropped without its `close()`. And a
-process group of the same ranks, `dist.new_group(...)`, that is made again and
-again and never destroyed, or whose name is merely set to None.
+`subprocess.Popen(...)` for each rank or device, in a loop, whose handle is
+dropped. And a process group of the same ranks, `dist.new_group(...)`, that is
+made again and again and never destroyed, or whose name is merely set to None.
 
 ## Why it retains
 Each of them keeps its worker processes alive, and each worker keeps its copy of
@@ -23,6 +24,7 @@ own that waits at a queue has nobody to end it.
 - The container is emptied, or its elements are closed (`close`, `terminate`,
   `shutdown`).
 - One pool or loader is made for the whole run, one group for each set of ranks.
+- What is started is kept in a list that somebody watches.
 
 ## How to release it
 Make one and reuse it; or close the old one before you make the next, and take
@@ -44,6 +46,7 @@ from ...evidence.kept import kept_in_containers
 from ...finding import Confidence, Retains
 from ...lexical.draining import ended
 from ...lexical.groups import groups_each_time, groups_let_go
+from ...lexical.launched import launched_and_dropped
 from ...lexical.left_running import left_running
 from .. import Report
 
@@ -88,6 +91,18 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder="the processes",
             release=f"call `{left.end}()` when it is done, or make one and reuse it",
             related=((left.started, "the processes start here"),),
+        )
+    for site in launched_and_dropped(evidence.program):
+        yield Report(
+            site=site,
+            message=(
+                "a process for each rank, and nobody keeps its handle: when one of them dies, or this one does, the "
+                "others stay with their memory, and nothing waits for them; keep the handles, and end them all"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="processes with all that they hold",
+            holder="the running processes",
+            release="keep the handles in a list, watch them, and `terminate()` or `kill()` them all when one ends",
         )
     each_time = list(groups_each_time(evidence.program))
     for group in each_time:

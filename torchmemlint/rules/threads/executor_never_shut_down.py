@@ -13,7 +13,9 @@ its function's arguments and, if the target is a bound method, `self` with all
 that is on it: a model, a cache, a device handle. Nothing ends it, so each start
 adds one more, for the rest of the process. A thread that waits in `put` for
 room in a queue that nobody reads any more does the same, with all that is in
-the queue; so does a process, with its copy of everything.
+the queue; so does a process, with its copy of everything. And an object is
+never collected while its own thread refers to it, so a thread that `__del__` is
+to end does not end.
 
 An executor that is merely dropped is not reported: its idle threads end when
 the executor is collected (measured on CPython 3.11: after three executors, and
@@ -24,6 +26,7 @@ process was left).
 - The loop has an end: a sentinel, an event (`while not stop.is_set()`), `break`
   or `return`.
 - The worker is started once for the whole process.
+- The thread is given what it needs, `args=(self.queue,)`, or a weak reference.
 - A prefetcher is closed, used by `with`, or read to its end; a generator ends
   its thread in a `finally`.
 
@@ -45,7 +48,9 @@ from typing import TYPE_CHECKING
 
 from ...evidence.kept import endless_workers
 from ...finding import Confidence, Retains
-from ...lexical.blocked import blocked_producers
+from ...lexical.blocked import blocked_producers, unended_iterators
+from ...lexical.undying import kept_by_own_thread
+from ...lexical.writers import unclosed_writers
 from .. import Report
 
 if TYPE_CHECKING:
@@ -70,8 +75,36 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder="the running thread",
             release="end the loop on a sentinel or an event, and set it when the work is done",
         )
+    for undying in kept_by_own_thread(evidence.program):
+        yield Report(
+            site=undying.site,
+            message=(
+                f"`{undying.target}` refers to `self`, so the running thread keeps the {undying.cls}, and the "
+                "`__del__` that would end it never runs, whoever drops the object; hand the thread what it needs, or "
+                "a `weakref.ref(self)`"
+            ),
+            confidence=Confidence.MEDIUM,
+            value=f"the {undying.cls} with all that is on it",
+            holder="the running thread",
+            release="let the target use what it is given, `args=(self.queue,)`, or a weak reference to `self`",
+            related=((undying.end, "never reached while the thread runs"),),
+        )
+    for writer in unclosed_writers(evidence.program):
+        yield Report(
+            site=writer.site,
+            message=(
+                f"`self.{writer.attribute}` keeps a thread, its queue and an open file until it is closed, and "
+                f"`{writer.end}()` leaves it open, as everything does; call `close()` there"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="the thread of a writer, with its queue and file",
+            holder="the running thread",
+            release=f"`self.{writer.attribute}.close()` in `{writer.end}()`",
+        )
+    seen: set[str] = set()
     for blocked in blocked_producers(evidence.program):
         producer = blocked.producer
+        seen.add(producer.name)
         what = producer.filler.what
         how = "end it in a `finally`" if producer.alone else "give it an end, and call it in a `finally`"
         how = f"call `{producer.end}()` in a `finally`" if producer.end else how
@@ -87,4 +120,19 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release=f"end the {what} when the loop is left, whatever the reason",
             related=((producer.filler.put, "it waits here"),)
             + (((blocked.left, "read here"),) if blocked.left != blocked.site else ()),
+        )
+    for producer in unended_iterators(evidence.program):
+        if producer.name in seen:
+            continue
+        yield Report(
+            site=producer.filler.started,
+            message=(
+                "the thread waits in `put` for ever, with all that it works on, if somebody takes less than all from "
+                f"a {producer.name}: nothing can end it; give it an event to look at, and set it in `close()`"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="a thread, with the items in its queue",
+            holder="the running thread",
+            release="put with a timeout, look at an event in between, and set the event in `close()`",
+            related=((producer.filler.put, "it waits here"),),
         )

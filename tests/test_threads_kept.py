@@ -1,0 +1,259 @@
+"""Threads that nothing can end: those that keep the object whose end would be theirs, and those that wait for room."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from torchmemlint.config import load
+from torchmemlint.linter.engine import lint_source, plan
+from torchmemlint.source import decode
+
+PLAN = plan(load(Path(__file__).parent, {"no-cache": True}, isolated=True))
+PRELUDE = "import queue\nimport subprocess\nimport threading\nimport weakref\n\nimport torch\n"
+
+
+def check(snippet: str) -> None:
+    text = PRELUDE + textwrap.dedent(snippet)
+    wanted = [
+        (row, code) for row, line in enumerate(text.splitlines(), 1) for code in re.findall(r"# (TML\d{3})", line)
+    ]
+    assert [(f.start.row, f.code) for f in lint_source(decode("snippet.py", text.encode()), PLAN)] == wanted
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # what the thread runs comes to an end by itself
+        """
+        class Warm:
+            def __init__(self, paths):
+                self.paths = paths
+                threading.Thread(target=self.read, daemon=True).start()
+
+            def read(self):
+                for path in self.paths:
+                    torch.load(path)
+
+            def __del__(self):
+                self.close()
+        """,
+        # a weak reference
+        """
+        def poll(owner, stopped):
+            while not stopped.wait(1.0):
+                one = owner()
+                if one is None:
+                    return
+                one.table.mul_(0.5)
+                del one
+
+        class Polled:
+            def __init__(self):
+                self.table = torch.zeros(8)
+                self.stopped = threading.Event()
+                threading.Thread(target=poll, args=(weakref.ref(self), self.stopped), daemon=True).start()
+
+            def __del__(self):
+                self.stopped.set()
+        """,
+        # nobody relies on `__del__`
+        """
+        class Polled:
+            def __init__(self):
+                self.stopped = threading.Event()
+                self.thread = threading.Thread(target=self.poll, daemon=True)
+                self.thread.start()
+
+            def poll(self):
+                while not self.stopped.wait(1.0):
+                    print("still here")
+
+            def close(self):
+                self.stopped.set()
+                self.thread.join()
+        """,
+        # the thread of a static method
+        """
+        class Server:
+            def __init__(self, command):
+                self.process = subprocess.Popen(command, stdout=subprocess.PIPE)
+                threading.Thread(target=self.copy, args=(self.process.stdout,), daemon=True).start()
+
+            @staticmethod
+            def copy(pipe):
+                for line in iter(pipe.readline, b""):
+                    print(line)
+
+            def __del__(self):
+                self.process.kill()
+        """,
+        # an iterator that can be closed
+        """
+        class Fed:
+            def __init__(self, source):
+                self.queue = queue.Queue(4)
+                self.closed = False
+                threading.Thread(target=self.feed, args=(source,)).start()
+
+            def feed(self, source):
+                for item in source:
+                    self.queue.put(item)
+                    if self.closed:
+                        break
+
+            def close(self):
+                self.closed = True
+                self.queue.get_nowait()
+
+            def __next__(self):
+                return self.queue.get()
+        """,
+        # a daemon, as most prefetchers have: read to the end by their loops
+        """
+        class Fed(threading.Thread):
+            def __init__(self, source):
+                super().__init__(daemon=True)
+                self.queue = queue.Queue(4)
+                self.source = source
+                self.start()
+
+            def run(self):
+                for item in self.source:
+                    self.queue.put(item)
+                self.queue.put(None)
+
+            def __next__(self):
+                item = self.queue.get()
+                if item is None:
+                    raise StopIteration
+                return item
+        """,
+    ],
+)
+def test_threads_that_end(text: str) -> None:
+    check(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        """
+        class Feed:
+            def __init__(self):
+                self.running = True
+                self.rows = torch.zeros(64, 64)
+                self.thread = threading.Thread(name="feed", target=self._fill)  # TML505
+                self.thread.start()
+
+            def _fill(self):
+                while self.running:
+                    self.rows.normal_()
+
+            def close(self):
+                self.running = False
+
+            def __del__(self):
+                self.close()
+        """,
+        """
+        class Fed:
+            def __init__(self, source):
+                self.ready = queue.Queue(maxsize=2)
+
+                def feed():
+                    for item in source:
+                        self.ready.put(item)
+                    self.ready.put(None)
+
+                self.feeder = threading.Thread(target=feed)
+                self.feeder.start()  # TML505
+
+            def __iter__(self):
+                return self
+
+            def __next__(self):
+                item = self.ready.get()
+                if item is None:
+                    raise StopIteration
+                return item
+        """,
+    ],
+)
+def test_threads_that_nothing_ends(text: str) -> None:
+    check(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # somebody waits for it
+        """
+        def launch(ranks, command, env):
+            for rank in range(ranks):
+                env["LOCAL_RANK"] = str(rank)
+                process = subprocess.Popen(command, env=env)
+                process.wait()
+        """,
+        # one of them, for the whole run
+        """
+        def show(logs, env):
+            env["CUDA_VISIBLE_DEVICES"] = ""
+            subprocess.Popen(["tensorboard", "--logdir", logs], env=env)
+        """,
+        # no ranks
+        """
+        def show(pictures):
+            for picture in pictures:
+                subprocess.Popen(["xdg-open", picture])
+        """,
+    ],
+)
+def test_processes_that_somebody_sees_to(text: str) -> None:
+    check(text)
+
+
+def test_processes_of_ranks_without_a_handle() -> None:
+    check("""
+    def launch(devices, command, env):
+        for device in devices:
+            env["CUDA_VISIBLE_DEVICES"] = str(device)
+            process = subprocess.Popen(command, env=env)  # TML408
+    """)
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        "self.log.flush()\n        self.writer.close()",  # by the name of a property
+        "log = self.writer\n        log.flush()\n        log.close()",
+        "print('done')",  # nobody knows who ends it
+    ],
+)
+def test_writers_that_somebody_closes(last: str) -> None:
+    check(f"""
+class Log:
+    def __init__(self, folder):
+        self.log = SummaryWriter(folder)
+
+    @property
+    def writer(self):
+        return self.log
+
+    def finalize(self):
+        {last}
+""")
+
+
+def test_writer_that_is_only_used_at_the_end() -> None:
+    check("""
+    class Log:
+        def start(self, folder):
+            self.events = SummaryWriter(folder)  # TML505
+
+        def on_train_end(self, best):
+            self.events.add_scalar("best", best, 0)
+    """)

@@ -1,0 +1,89 @@
+"""Objects that a thread of their own keeps alive, so that the `__del__` which would end the thread never runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ..facts import model as m
+from ..facts.model import Expr, FunctionFacts, Site
+from ..facts.program import Program, expressions, keyword, statements
+from ..facts.walk import calls, last_name
+
+_SELF: Expr = (m.NAME, "self")
+_PIPES = ("stdout", "stderr")
+
+
+class Undying(NamedTuple):
+    """A thread that refers to its owner, and whose end is the business of the owner's `__del__`."""
+
+    site: Site  # where the thread is made
+    cls: str
+    target: str
+    end: Site  # what `__del__` would do
+
+
+def kept_by_own_thread(program: Program) -> Iterator[Undying]:
+    """Threads over a method of their owner, or a function that uses it, which run until the owner is deleted."""
+    if "Thread" not in program.called:
+        return
+    for cls in program.facts.classes:
+        end = _ending(program, cls.methods)
+        found = _threads(program, cls.methods) if end is not None else iter(())
+        for site, target in found:
+            yield Undying(site, cls.name, target, end or -1)
+            break  # one is enough to keep the object
+
+
+def _threads(program: Program, methods: dict[str, int]) -> Iterator[tuple[Site, str]]:
+    for index in methods.values():
+        function = program.facts.functions[index]
+        for call in calls(function.body) if "Thread" in function.calls else ():
+            target = keyword(call, "target", 1) if last_name(call[2]) == "Thread" else None
+            worker = None if target is None else _over_owner(program, function, methods, target)
+            if worker is not None and _stays(worker):
+                yield call[1], last_name(target)
+
+
+def _ending(program: Program, methods: dict[str, int]) -> Site | None:
+    """The first thing that `__del__` does, itself or by a method of the object."""
+    if "__del__" not in methods:
+        return None
+    function = program.facts.functions[methods["__del__"]]
+    own = (call for call in calls(function.body) if call[2][0] == m.ATTR)
+    return next((int(call[1]) for call in own), None)
+
+
+def _over_owner(
+    program: Program, function: FunctionFacts, methods: dict[str, int], target: Expr
+) -> FunctionFacts | None:
+    """The function that a thread runs, if it keeps the object: a bound method, or one that uses `self` inside."""
+    functions = program.facts.functions
+    if target[0] == m.ATTR and target[1] == _SELF and target[2] in methods:
+        worker = functions[methods[target[2]]]
+        return worker if worker.params and worker.params[0].name == "self" else None
+    inner = (functions[index] for index in function.inner)
+    used = (one for one in inner if target == (m.NAME, one.name) and _SELF in expressions(one.body))
+    return next((one for one in used if all(param.name != "self" for param in one.params)), None)
+
+
+def _stays(worker: FunctionFacts) -> bool:
+    """Whether a thread goes on until it is told to stop, or until the other end of a pipe is closed."""
+    for statement in statements(worker.body):
+        if statement[0] == m.WHILE and _until_told(statement[2]):
+            return True
+        if statement[0] == m.FOR:
+            over = statement[3]
+            piped = over[0] == m.CALL and over[2] == (m.NAME, "iter") and len(over[3]) == 2
+            if piped or last_name(over) in _PIPES:
+                return True
+    return False
+
+
+def _until_told(test: Expr) -> bool:
+    """`True`, `self.running`, `not self._stop.is_set()`."""
+    while test[0] == m.NOT:
+        test = test[1]
+    if test[0] == m.CALL and test[2][0] == m.ATTR and test[2][2] in ("is_set", "wait"):
+        test = test[2][1]
+    return test in ((m.CONST, True), (m.CONST, 1)) or (test[0] == m.ATTR and test[1] == _SELF)
