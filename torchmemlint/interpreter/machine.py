@@ -646,9 +646,14 @@ class Machine:
         self.plain.append(Plain(kind, site, frame, detail, frame.trail(), self.loops))
 
     def escape(self, value: Value, marks: set[int] | None = None) -> None:
-        """A value is handed to code that is not seen."""
+        """A value is handed to code that is not seen. What is in a container and was made by unknown code says nothing
+        of what it was made from."""
+        marks = self.derivation.escaped if marks is None else marks
+        inside = set(self.veiled(value)).difference(atom.node for atom in value if type(atom) is Opaque)
         for node in self.nodes(value):
-            self.derivation.spread(self.derivation.escaped if marks is None else marks, node)
+            if node not in inside:
+                self.derivation.spread(marks, node)
+        marks |= inside
 
     def unknown_node(self, parents: tuple[int, ...]) -> int:
         """The node of what code that is not seen made of these."""
