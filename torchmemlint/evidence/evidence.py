@@ -22,8 +22,10 @@ from ..interpreter.holders import FRESH, IDENTITY, KNOWN, called_back, heavy_obj
 from ..interpreter.machine import Frame, Loop, Machine
 from ..interpreter.values import ATTACHED, DEPENDS, FEW, FREE, SCALAR, Class, Obj, Tensor
 from .places import Holder, describe, in_test, last_part
+from .rates import is_let_go_late
 from .recordings import Recording, in_evaluation, recordings
 from .unreleased import methods_of
+from .veiled import unveiled
 from .ways_out import LeftBehind, left_behind
 
 _REPEATS = ("loop", "call")  # kinds of loops whose rounds are steps
@@ -49,7 +51,9 @@ class Retention(NamedTuple):
     escaped: bool
     handed_on: bool  # another function reads the place
     consumed: bool  # a function that empties it has read it
+    summed_up: bool  # what a framework calls at the end of an epoch reads it
     released: bool  # something empties the place, though not in time
+    late: bool  # it does so once for many of the rounds that fill it
     closed: bool  # the owner's close empties it
     wide: bool  # a scalar with an input-sized storage
     threaded: bool  # recorded in a thread that was started under no_grad
@@ -96,13 +100,17 @@ class Evidence:
     def retentions(self) -> list[Retention]:
         """One a place and store, those with the most evidence."""
         best: dict[tuple[Site, str, bool], Retention] = {}
-        for store in (*self.machine.stores, *self._filled_later()):
+        for store in (*self._stores, *self._filled_later()):
             for retention in self._judge(store):
                 key = (retention.site, retention.holder.text, retention.graph)
                 known = best.get(key)
                 if known is None or _rank(retention) > _rank(known):
                     best[key] = retention
         return sorted(best.values(), key=lambda retention: (retention.site, retention.holder.text))
+
+    @functools.cached_property
+    def _stores(self) -> list[Store]:
+        return [*self.machine.stores, *unveiled(self.machine)]
 
     def _filled_later(self) -> Iterator[Store]:
         """Stores of objects that got their tensors or models when they were in the container already."""
@@ -139,7 +147,7 @@ class Evidence:
         derivation = self.machine.derivation
         demanded: set[tuple[int, str]] = set()
         escaped: set[tuple[int, str]] = set()
-        for store in self.machine.stores:
+        for store in self._stores:
             place = (id(store.owner), store.key)
             if not derivation.demanded.isdisjoint(store.with_graph):
                 demanded.add(place)
@@ -158,7 +166,7 @@ class Evidence:
         demanded = self.machine.derivation.demanded
         return {
             (store.owner, store.key, store.frame, store.site)
-            for store in self.machine.stores
+            for store in self._stores
             if not demanded.isdisjoint(store.with_graph)
         }
 
@@ -273,7 +281,9 @@ class Evidence:
             escaped=(id(store.owner), store.key) in self._marks[1],
             handed_on=self._handed_on(store),
             consumed=not self._readers(store).isdisjoint(self.released_in(store)),
+            summed_up=any(name.endswith("epoch_end") for name in self._readers(store)),
             released=self._released(store) or self._may_be_let_go(holder, store.frame.name, growing),
+            late=is_let_go_late(store.frame, self._letting_go(store, holder)),
             closed=any(name in knowledge.CLOSERS for name in self.released_in(store)),
             wide=any(self._is_wide(tensor) for tensor in kept),
             threaded=store.thread or any(label[2] in self._threaded for label in calls),
@@ -391,6 +401,10 @@ class Evidence:
     def _released(self, store: Store) -> bool:
         return bool(self.released_in(store))
 
+    def _letting_go(self, store: Store, holder: Holder) -> set[str]:
+        """The functions that let the place go, in the run or by their text."""
+        return (self.released_in(store) | self.releases.of(last_part(holder.text))) - {"__init__"}
+
     def _may_be_let_go(self, holder: Holder, storing: str, growing: list[Loop]) -> bool:
         """Whether another method lets the attribute go, perhaps of another instance, and something calls it, or those
         who call what fills it are not seen either."""
@@ -473,7 +487,7 @@ class Evidence:
                 continue
             if other.site < backward.site and other.frame is backward.frame:
                 continue
-            if not other.nodes or own & self._graph_of(other):
+            if self._is_foreign(other) or own & self._graph_of(other):
                 return True
             if self._unseen(backward) and self._unseen(other):
                 return True  # nothing says that they do not share a graph
@@ -482,6 +496,12 @@ class Evidence:
     def _unseen(self, backward: Backward) -> bool:
         labels = self.machine.derivation.labels
         return all(labels[node][0] == "differentiated" for node in self._graph_of(backward))
+
+    def _is_foreign(self, backward: Backward) -> bool:
+        """Whether a backward pass goes through what unknown code made: then not all of its graph is seen."""
+        derivation = self.machine.derivation
+        ancestors = {node for start in backward.nodes for node in derivation.ancestors(start)}
+        return not backward.nodes or not derivation.foreign.isdisjoint(ancestors)
 
     def _graph_of(self, backward: Backward) -> set[int]:
         derivation = self.machine.derivation

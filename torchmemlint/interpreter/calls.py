@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..facts import model as m
-from ..facts.knowledge import IN_PLACE_LIGHT, LIGHT_RESULTS
+from ..facts.knowledge import IN_PLACE_LIGHT, LIGHT_RESULTS, REDUCTIONS, VIEWS
 from ..facts.model import Expr, Site
 from ..facts.relevance import says_inference
 from . import contexts
@@ -205,7 +205,10 @@ def call_method(
             return LIGHT
         if name == "requires_grad_" and all(constant(arg) is True for arg in args):
             return (Tensor(LEAF, 2, machine.derivation.node((atom.node,)), ""),)
-        return (Opaque(machine.derivation.node((atom.node, *_argument_nodes(machine, args, kwargs)))),)
+        node = machine.unknown_node((atom.node, *_argument_nodes(machine, args, kwargs)))
+        if name in REDUCTIONS or name in VIEWS:
+            machine.derivation.computed.add(node)
+        return (Opaque(node),)
     if kind is Light or kind is Const:
         if name in ("join", "format") and args:
             return _text_of(machine, frame, args)

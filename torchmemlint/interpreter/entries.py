@@ -14,9 +14,10 @@ from .functions import call_unseen
 from .linking import Project
 from .machine import Frame, Machine
 from .unknown import modules_by_use
-from .values import ASSUMED, ATTACHED, OFF, ON, Class, Function, Light, Mode, Obj
+from .values import ASSUMED, ATTACHED, OFF, ON, Class, Function, Light, Mode, Obj, Value
 
 _ROUNDS = 2
+_HAVE_TORCHMETRICS = ("torchmetrics.", "lightning.", "pytorch_lightning.")
 _FEW = 7  # entries of a table that is not worth putting off
 
 
@@ -148,6 +149,8 @@ def enter(machine: Machine, function: Function, receiver: object) -> bool:
 
     def body() -> None:
         _, value = call_unseen(machine, function, receiver)
+        if _is_differentiated(function, receiver):
+            machine.losses.update(machine.nodes(_loss_of(value), 1))
         if not _starts_the_program(function):
             machine.escape(tuple(atom for atom in value if atom is not receiver))  # whoever called has that anyway
         machine.entered.update(atom.site for atom in value if type(atom) is Mode)
@@ -156,6 +159,25 @@ def enter(machine: Machine, function: Function, receiver: object) -> bool:
     machine.loops, machine.grad = outer
     machine.context = None
     return changed
+
+
+def _is_differentiated(function: Function, receiver: object) -> bool:
+    """Whether a framework back-propagates what a method returns [docs of Lightning; of transformers.Trainer]."""
+    if not isinstance(receiver, Obj) or not isinstance(receiver.cls, Class):
+        return False
+    bases = (*receiver.cls.external, *(entry.facts.name for entry in receiver.cls.mro[1:]))
+    if function.facts.name == "training_step" and _is_driven_by_lightning(receiver.cls, bases):
+        return True
+    return function.facts.name == "compute_loss" and any(dotted.endswith("Trainer") for dotted in bases)
+
+
+def _loss_of(value: Value) -> Value:
+    """The loss of what a step returns: alone, first of a tuple, or in a dictionary."""
+    found: list[object] = []
+    for atom in value:
+        table = atom.kind in ("tuple", "dict") if isinstance(atom, Obj) else False
+        found += [*atom.fields.get("[0]", ()), *atom.fields.get("[loss]", ())] if table else [atom]
+    return tuple(found)
 
 
 def _starts_the_program(function: Function) -> bool:
@@ -170,16 +192,34 @@ def _grad_of_entry(function: Function, receiver: object) -> int:
     if not isinstance(receiver, Obj) or not isinstance(receiver.cls, Class):
         return ASSUMED
     bases = (*receiver.cls.external, *(entry.facts.name for entry in receiver.cls.mro[1:]))
-    if function.facts.name in knowledge.LIGHTNING_GRAD_OFF and any("ightning" in dotted for dotted in bases):
+    if function.facts.name in knowledge.LIGHTNING_GRAD_OFF and _is_driven_by_lightning(receiver.cls, bases):
         return OFF
-    if function.facts.name in ("update", "compute") and any(dotted.endswith("Metric") for dotted in bases):
-        return OFF  # torchmetrics wraps both in set_grad_enabled(self._enable_grad), which is off
+    if function.facts.name in ("update", "compute") and _is_of_torchmetrics(receiver.cls):
+        return OFF  # both are wrapped in set_grad_enabled(self._enable_grad), which is off
     return ASSUMED
 
 
 def _is_loss_of_trainer(cls: Class, function: Function) -> bool:
     """`compute_loss` of a class that derives from a Trainer, which is not seen [docs of transformers: Trainer]."""
     return function.facts.name == "compute_loss" and any(dotted.endswith("Trainer") for dotted in cls.external)
+
+
+def _is_driven_by_lightning(cls: Class, bases: tuple[str, ...]) -> bool:
+    """Whether a class derives from Lightning's, by name, or has the steps of one and a base that is not seen."""
+    if any("ightning" in dotted for dotted in bases):
+        return True
+    steps = {name for entry in cls.mro for name in entry.facts.methods} & {"training_step", "validation_step"}
+    return len(steps) == 2 and any(not dotted.startswith(("torch.", "builtins.")) for dotted in cls.external)
+
+
+def _is_of_torchmetrics(cls: Class) -> bool:
+    """Whether a class derives from torchmetrics' `Metric`; those of other packages leave the grad mode alone."""
+    if not any(dotted.endswith("Metric") for dotted in (*cls.external, *(entry.facts.name for entry in cls.mro[1:]))):
+        return False
+    if any(dotted.startswith(_HAVE_TORCHMETRICS) for dotted in cls.external):
+        return True
+    methods = [entry.frame.unit.facts.functions[i] for entry in cls.mro for i in entry.facts.methods.values()]
+    return any("add_state" in method.calls for method in methods)
 
 
 def _methods(machine: Machine, cls: Class, worth: set[int]) -> None:

@@ -15,7 +15,7 @@ from .narrowing import truth
 from .objects import a_key_of, get_attribute, keys_of
 from .parts import ROW, kind_of, take
 from .python import get_by_name, set_by_name
-from .tensors import arithmetic, comparison
+from .tensors import arithmetic, comparison, note_terms
 from .unknown import imagine_element, imagine_name
 from .values import (
     AN_ARRAY,
@@ -40,6 +40,8 @@ from .values import (
     constant,
     is_light,
 )
+
+_OF_OBJECTS = ("Is", "IsNot", "In", "NotIn")  # comparisons that give True or False, whatever is compared
 
 
 @evaluates(m.CONST)
@@ -97,7 +99,7 @@ def _item_of(machine: Machine, frame: Frame, atom: Any, index_expr: Expr, index:
             return (atom,)
         return (atom._replace(bundle=False, size=FEW if _few(index_expr) else atom.size),)
     if type(atom) is Opaque:
-        return (atom,)
+        return (atom._replace(node=machine.derivation.node((atom.node,))),)
     if type(atom) is Class:
         return (atom,)  # Generic[T]
     if type(atom) is External:
@@ -180,7 +182,7 @@ def iterate(machine: Machine, frame: Frame, value: Value) -> Value:
         if kind is Tensor:
             each: Value = (take(machine, frame, atom, None, ROW),)
         elif kind is Opaque:
-            each = (atom,)
+            each = (atom._replace(node=machine.derivation.node((atom.node,))),)
         elif kind is Obj:
             each = _iterate_object(machine, frame, atom)
         else:
@@ -295,7 +297,9 @@ def _arith(machine: Machine, frame: Frame, expr: Expr) -> Value:
         for side in (left, right):
             if any(type(atom) is Obj and atom.kind == "list" for atom in side):
                 return side
-    return arithmetic(machine, (left, right))
+    result = arithmetic(machine, (left, right))
+    note_terms(machine, expr[1], left, right, result)
+    return result
 
 
 def _number_or_text(operator: str, left: Value, right: Value) -> Value:
@@ -325,7 +329,7 @@ def _concatenate(machine: Machine, frame: Frame, left: Value, right: Value) -> V
 def _compare(machine: Machine, frame: Frame, expr: Expr) -> Value:
     values = [machine.eval(frame, expr[2]), machine.eval(frame, expr[3])]
     values += [machine.eval(frame, rest) for rest in expr[4]]
-    return comparison(machine, values)
+    return LIGHT if expr[1] in _OF_OBJECTS else comparison(machine, values)
 
 
 @evaluates(m.NOT)

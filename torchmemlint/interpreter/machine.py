@@ -20,17 +20,21 @@ from .linking import Project, Unit, link, module_name
 from .values import (
     ASSUMED,
     ATTACHED,
+    CONTAINERS,
     FREE,
     LIGHT,
+    MAYBE,
     OFF,
     ON,
     UNKNOWN,
+    VEILED,
     Bound,
     Class,
     Derivation,
     Function,
     Imported,
     Obj,
+    Opaque,
     Partial,
     Tensor,
     Value,
@@ -190,9 +194,11 @@ class Machine:
         self.shown: dict[Site, Value] = {}  # what expressions that stand alone in the module's body give
         self.context: Any = None  # contexts.Context: in which worker or thread this runs
         self.stores: list[Store] = []
+        self.veiled_stores: list[tuple[Store, tuple[int, ...]]] = []  # of what unknown code made: its nodes
         self.later: list[Store] = []  # of objects that may come to hold something heavy
         self.resets: list[Reset] = []
         self.backwards: list[Backward] = []
+        self.losses: set[int] = set()  # nodes of what steps return to a framework that differentiates it
         self.module_calls: list[ModuleCall] = []
         self.plain: list[Plain] = []
         self.innocent: set[Site] = set()
@@ -458,6 +464,18 @@ class Machine:
         self._reach(value, depth, found, set())
         return found
 
+    def veiled(self, value: Value, depth: int = 3) -> list[int]:
+        """The nodes of what unknown code made, in a value or in containers that it is."""
+        found: list[int] = []
+        for atom in value:
+            if type(atom) is Opaque:
+                found.append(atom.node)
+            elif type(atom) is Obj and depth and atom.kind in CONTAINERS and not atom.is_put_off:
+                for key, part in atom.fields.items():
+                    if part and key[:1] != "$":
+                        found += self.veiled(part, depth - 1)
+        return found
+
     def _reach(self, value: Value, depth: int, found: list[Tensor], seen: set[int]) -> None:
         for atom in value:
             kind = type(atom)
@@ -485,55 +503,65 @@ class Machine:
         reached = self._news(new)
         objects = () if reached else heavy_objects(value)
         instances = self._new_instances(new, how) if not reached and not objects else ()
-        if not reached and not objects and not instances:
+        attached = [tensor.node for tensor in reached if tensor.graph == ATTACHED]
+        veiled = self._veiled_in(new, reached) if self.grad != OFF and not attached else []
+        seen = reached or objects or instances
+        if not seen and not veiled:
             return value
-        attached = [tensor for tensor in reached if tensor.graph == ATTACHED]
         if reached and all(tensor.graph == FREE for tensor in reached):
             self.innocent.add(site)
             self.innocent.update(frame.trail())
         self.clock += 1
         # without a graph only what a loop adds to by concatenation is of interest
-        traced = attached or (how == "set" and self.grad == OFF and self.loops and type(owner) is Frame)
+        traced = attached or veiled or (how == "set" and self.grad == OFF and self.loops and type(owner) is Frame)
         label = ("write", owner, key, self.clock) if traced else None
-        node = self.derivation.node(tuple({tensor.node for tensor in reached}), label)
+        node = self.derivation.node(tuple({*veiled, *(tensor.node for tensor in reached)}), label)
         if reached:
             self.derivation.write(node, *(tensor.node for tensor in reached))
         summed = carried = NEVER
         if how != "grow" and self.loops:
-            for tensor in attached:
-                summed = min(summed, self._written_before(tensor.node, owner, key, through_modules=False))
-                carried = min(carried, self._written_before(tensor.node, owner, key, through_modules=True))
+            for start in attached or veiled:
+                summed = min(summed, self._written_before(start, owner, key, through_modules=False))
+                carried = min(carried, self._written_before(start, owner, key, through_modules=True))
         parts: list[tuple[int, int]] = []
         place = (owner, key) if how == "set" else None
-        own = None if len(reached) == 1 else label
-        written = tuple(self._as_written(atom, node, own, place, parts) for atom in value) if reached else value
-        (self.later if instances else self.stores).append(
-            Store(
-                site=site,
-                trail=frame.trail(),
-                owner=owner,
-                key=key,
-                how=how,
-                tensors=tuple(reached),
-                node=node,
-                summed=summed,
-                carried=carried,
-                loops=self.loops,
-                starts=tuple(loop.started for loop in self.loops),
-                conditions=self.conditions,
-                frame=frame,
-                grad=self.grad,
-                hook=bool(self.in_hook),
-                thread=bool(self.threads),
-                inside=bool(self.module_depth),
-                objects=objects,
-                fresh=any(made_in(obj, self.loops) for obj in objects),
-                key_kind=self.key_kind if how == "keyed" else "",
-                instances=instances,
-                parts=tuple(parts),
-            )
+        own = None if len(reached) == 1 and not veiled else label
+        changed = reached or veiled
+        written = tuple(self._as_written(atom, node, own, place, parts) for atom in value) if changed else value
+        store = Store(
+            site=site,
+            trail=frame.trail(),
+            owner=owner,
+            key=key,
+            how=how,
+            tensors=tuple(reached),
+            node=node,
+            summed=summed,
+            carried=carried,
+            loops=self.loops,
+            starts=tuple(loop.started for loop in self.loops),
+            conditions=self.conditions,
+            frame=frame,
+            grad=self.grad,
+            hook=bool(self.in_hook),
+            thread=bool(self.threads),
+            inside=bool(self.module_depth),
+            objects=objects,
+            fresh=any(made_in(obj, self.loops) for obj in objects),
+            key_kind=self.key_kind if how == "keyed" else "",
+            instances=instances,
+            parts=tuple(parts),
         )
+        if seen:
+            (self.later if instances else self.stores).append(store)
+        if veiled:
+            self.veiled_stores.append((store, tuple(veiled)))
         return written
+
+    def _veiled_in(self, value: Value, reached: list[Tensor]) -> list[int]:
+        """The nodes of what may have a graph, and was computed: a backward pass may say so later."""
+        maybe = (tensor.node for tensor in reached if tensor.graph == MAYBE)
+        return [node for node in (*self.veiled(value), *maybe) if self.derivation.parents[node]]
 
     def made_again(self, obj: Obj) -> None:
         """An expression makes another object, which is empty yet; `obj` stands for it and for those made before."""
@@ -566,6 +594,11 @@ class Machine:
                 node = self.derivation.node((atom.node,), label)
                 self.derivation.write(node, atom.node)
                 parts.append((atom.graph, node))
+            return atom._replace(node=node)
+        if type(atom) is Opaque and label is not None:
+            node = self.derivation.node((atom.node,), label)
+            self.derivation.write(node, atom.node)
+            parts.append((VEILED, node))
             return atom._replace(node=node)
         if type(atom) is Obj and depth and _is_tuple(atom):  # immutable: a copy with the write noted will do
             view = Obj(atom.kind, atom.cls, atom.birth, atom.site, atom.weight)
@@ -614,13 +647,26 @@ class Machine:
         self.plain.append(Plain(kind, site, frame, detail, frame.trail(), self.loops))
 
     def escape(self, value: Value, marks: set[int] | None = None) -> None:
-        """A value is handed to code that is not seen."""
+        """A value is handed to code that is not seen. What is in a container and was made by unknown code says nothing
+        of what it was made from."""
+        marks = self.derivation.escaped if marks is None else marks
+        inside = set(self.veiled(value)).difference(atom.node for atom in value if type(atom) is Opaque)
         for node in self.nodes(value):
-            self.derivation.spread(self.derivation.escaped if marks is None else marks, node)
+            if node not in inside:
+                self.derivation.spread(marks, node)
+        marks |= inside
+
+    def unknown_node(self, parents: tuple[int, ...]) -> int:
+        """The node of what code that is not seen made of these."""
+        node = self.derivation.node(parents)
+        self.derivation.foreign.add(node)
+        if self.grad == OFF:
+            self.derivation.unrecorded.add(node)
+        return node
 
     def nodes(self, value: Value, depth: int = 3) -> list[int]:
         """The nodes of everything in a value that a backward pass could start from."""
-        found = [atom.node for atom in value if type(atom).__name__ == "Opaque"]
+        found = self.veiled(value, depth)
         found += [tensor.node for tensor in self.reach(value, depth)]
         for atom in value:
             if type(atom) is Obj:

@@ -74,7 +74,7 @@ def get_attribute(machine: Machine, frame: Frame, atom: Any, name: str) -> Value
     if kind is Module:
         return module_member(machine, atom.unit, name) or UNKNOWN
     if kind is Opaque:
-        return (atom,)
+        return (atom._replace(node=machine.derivation.node((atom.node,))),)
     if kind is Function:
         if name in ("__name__", "__qualname__", "__module__", "__doc__"):
             return LIGHT

@@ -20,7 +20,7 @@ from .linking import import_name
 from .machine import EVALUATE, JUMPED, RETURNED, Frame, Loop, Machine, executes
 from .narrowing import holds_as_long_as_it_lives, truth
 from .objects import set_attribute
-from .tensors import arithmetic
+from .tensors import arithmetic, note_terms
 from .values import (
     ATTACHED,
     CONTAINERS,
@@ -182,6 +182,7 @@ def _augment(machine: Machine, frame: Frame, statement: Stmt) -> None:
         return
     machine.site = machine.statement = site
     merged = arithmetic(machine, (old, value))
+    note_terms(machine, operator, old, value, merged)
     if is_light(value) and not old:
         machine.innocent.add(site)
     if operator == "Add" and target[0] == m.ATTR and is_light(merged):

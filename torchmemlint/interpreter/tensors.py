@@ -70,6 +70,7 @@ def arithmetic(machine: Machine, values: Sequence[Value], label: Any = None, siz
                     weight = max(weight, atom.weight)
             elif kind is Obj and atom.kind in ("list", "tuple", "dict", "generator", "deque", "set", "view"):
                 parents += machine.nodes((atom,), 2)
+                opaque = opaque or bool(machine.veiled((atom,), 2))
                 inner = machine.reach((atom,), 2)
                 sizes += [tensor.size for tensor in inner]
                 trained = [t.weight for t in inner if t.graph in (ATTACHED, LEAF) or t.node in leaves]
@@ -81,7 +82,9 @@ def arithmetic(machine: Machine, values: Sequence[Value], label: Any = None, siz
                     weight = max(weight, *(t.weight for t in inner))
     if graph == -1:
         if opaque:
-            return (Opaque(machine.derivation.node(tuple(parents))),)
+            node = machine.unknown_node(tuple(parents))
+            machine.derivation.computed.add(node)
+            return (Opaque(node),)
         if any(AN_ARRAY in value for value in values):
             return ARRAY
         return LIGHT if all(is_light(value) for value in values) else UNKNOWN
@@ -95,7 +98,22 @@ def arithmetic(machine: Machine, values: Sequence[Value], label: Any = None, siz
     node = machine.derivation.node(tuple(parents), label)
     if graph != FREE:
         machine.derivation.live.add(node)
+        machine.derivation.computed.add(node)
     return (Tensor(graph, max(weight, 1), node, size),)
+
+
+def note_terms(machine: Machine, operator: str, left: Value, right: Value, result: Value) -> None:
+    """What is added up, or scaled by something without a graph: to differentiate the result is to differentiate it."""
+    ours, others = machine.nodes(left, 1), machine.nodes(right, 1)
+    if operator in ("Add", "Subtract"):
+        parts = (*ours, *others)
+    elif operator in ("Multiply", "Divide") and not (ours and others):
+        parts = (*ours, *(others if operator == "Multiply" else ()))
+    else:
+        return
+    for atom in result:
+        if type(atom) in (Tensor, Opaque) and parts:
+            machine.derivation.terms[atom.node] = parts
 
 
 def _size(sizes: list[str]) -> str:

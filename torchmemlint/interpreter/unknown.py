@@ -10,8 +10,23 @@ from ..facts import model as m
 from ..facts.model import Expr, FileFacts, Site
 from . import contexts
 from .machine import Frame, Machine
-from .tensors import arithmetic, backward, loss
-from .values import ATTACHED, LEAF, LIGHT, MAYBE, OFF, UNKNOWN, Class, Mode, Obj, Opaque, Tensor, Value, constant
+from .tensors import arithmetic, backward, free, loss
+from .values import (
+    ATTACHED,
+    LEAF,
+    LIGHT,
+    MAYBE,
+    OFF,
+    SCALAR,
+    UNKNOWN,
+    Class,
+    Mode,
+    Obj,
+    Opaque,
+    Tensor,
+    Value,
+    constant,
+)
 
 Kwargs = dict[str, Value]
 
@@ -143,7 +158,7 @@ def _opaque(machine: Machine, values: Collection[Value], more: tuple[int, ...] =
     model = next((atom for value in values for atom in value if type(atom) is Obj and _runs(atom)), None)
     if not nodes and not more and model is None:
         return UNKNOWN
-    return (Opaque(machine.derivation.node((*nodes, *more)), model),)
+    return (Opaque(machine.unknown_node((*nodes, *more)), model),)
 
 
 def _runs(obj: Obj) -> bool:
@@ -216,7 +231,8 @@ def _by_name(
         if attached:
             return loss(machine, values, kwargs, ("loss", name), 2)
         if machine.grad == OFF:
-            return UNKNOWN
+            known = [tensor.weight for value in values for tensor in machine.reach(value, 1)]
+            return free(machine, min(2, max(known)), SCALAR) if known else UNKNOWN
         if len(values) >= 2 and any(machine.reach(value, 1) for value in values):
             return loss(machine, values, kwargs, ("loss", name), 1)
         return None
@@ -235,9 +251,18 @@ def _by_name(
         return (given,)
     if name in ("unwrap_model", "tqdm", "track", "to_device", "move_to_device", "unwrap") and args:
         return args[0]
+    if args and any(word in lowered for word in _REARRANGING) and _is_table(args[0]):
+        return args[0]
     if attached and ("allreduce" in lowered or "all_reduce" in lowered or lowered.startswith("reduce_")):
         return arithmetic(machine, values)  # means over ranks keep the graph of what they average
     return None
+
+
+_REARRANGING = ("flatten", "prefix", "rename")  # words of what gives the entries of a dictionary other keys
+
+
+def _is_table(value: Value) -> bool:
+    return any(type(atom) is Obj and atom.kind == "dict" for atom in value)
 
 
 def unknown_method(

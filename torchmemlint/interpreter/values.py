@@ -20,6 +20,7 @@ FREE: Final = 0  # no grad_fn
 LEAF: Final = 1  # requires grad, has no grad_fn: what is computed from it has
 ATTACHED: Final = 2  # has a grad_fn: keeps the graph that made it
 MAYBE: Final = 3  # a tensor of which nothing more is known
+VEILED: Final = 4  # made by unknown code: of a part of a store only
 
 # What a grad mode is.
 OFF: Final = 0
@@ -277,6 +278,10 @@ class Derivation:
         self.parts: dict[int, Part] = {}  # views of a part of something
         self.shared: dict[int, tuple[int, ...]] = {}  # what has another's storage, as `detach()` does: and that
         self.leaves: set[int] = set()  # of which `requires_grad_()` has made leaves, wherever they are kept
+        self.terms: dict[int, tuple[int, ...]] = {}  # sums and multiples, and what was added up or scaled
+        self.computed: set[int] = set()  # what has a graph if one of those has that it was made from
+        self.foreign: set[int] = set()  # what unknown code made
+        self.unrecorded: set[int] = set()  # that, while gradients were off
         self.written: dict[int, tuple[int, ...]] = {}  # nodes of what is put somewhere, or may be one of several: these
 
     def is_whole(self, node: int) -> bool:

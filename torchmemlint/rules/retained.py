@@ -52,8 +52,8 @@ def _code(retention: Retention) -> str | None:
     if retention.threaded:
         return None  # TML203 speaks of the thread
     if not retention.graph:
-        kept = retention.growing and holder.kind == "attribute" and not retention.released and not retention.small
-        if kept and _in_step_hook(retention):
+        kept = retention.growing and holder.kind == "attribute" and not retention.released
+        if kept and _in_step_hook(retention) and (retention.summed_up or not retention.small):
             return "TML107"
         if retention.growing and retention.wide:
             return "TML111"
@@ -155,7 +155,7 @@ def _weight(retention: Retention) -> int:
         return 1  # collected between two calls, and let go by its owner
     if retention.how == "fill" and local:
         return 0  # filling a tensor that was made for it
-    let_go = retention.consumed or (retention.released and not retention.hook)
+    let_go = not retention.late and (retention.consumed or (retention.released and not retention.hook))
     if let_go and all(loop.kind == "call" for loop in retention.loops):
         weight = 1  # whoever calls it, and is not seen, can have it let go
     if assumed and not retention.training:
@@ -163,7 +163,7 @@ def _weight(retention: Retention) -> int:
         passing = local and not _decodes(retention)
         if not retention.evaluating and (passing or (retention.how == "keyed" and not retention.hook)):
             weight = 1  # a place for each key is not for each call
-        driven = all(loop.kind == "call" for loop in retention.loops)
+        driven = not retention.late and all(loop.kind == "call" for loop in retention.loops)
         if retention.chain and retention.released and driven and not retention.evaluating:
             weight = 1  # whoever drives it may reset it in time
     if not retention.growing:

@@ -16,8 +16,8 @@ tensor memory.
 - The container is made, filled, combined (`stack`, `cat`, `sum`) and
   back-propagated or returned within the same call, as in a `forward` that
   collects its layers' outputs.
-- It is emptied in every step. Emptying it once an epoch is too late: a whole
-  epoch of graphs stands in memory at the end.
+- It is emptied in every step. Emptying it once an epoch, or when statistics are
+  logged, is too late: until then the graphs of all steps stand in memory.
 - The values are detached, or are computed with gradients off. A view or an
   unchanged `.to()` of a value that has a graph keeps it, also with gradients
   off.

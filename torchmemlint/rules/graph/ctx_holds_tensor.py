@@ -3,7 +3,8 @@
 ## What it does
 Reports `ctx.name = tensor` in the `forward` or `setup_context` of a
 `torch.autograd.Function`, where the tensor is an input or an output of the
-function, alone or inside a tuple, list or dict.
+function, alone or inside a tuple, list or dict, or was computed in there for
+the backward pass.
 
 ## Why it retains
 Tensors given to `save_for_backward` are unpacked without an owner cycle and
@@ -16,15 +17,15 @@ property. Measured with torch 2.13 on the CPU:
   collections. When two outputs are stored, or an output and a view of it, the
   collector does not see the whole cycle: the outputs are never freed and every
   call adds one set;
-- an *input* on `ctx` makes no cycle by itself, but is not dropped by
-  `backward()`: it stays as long as anything keeps the graph, for example a
-  loss that is collected for a plot.
+- an *input* on `ctx`, or a temporary, makes no cycle by itself, but is not
+  dropped by `backward()`: it stays as long as anything keeps the graph, for
+  example the variable `loss` during the next forward pass, or a loss that is
+  collected for a plot.
 
 ## When it is fine
 - The attribute is no tensor: a shape, a flag, a number, a dtype.
-- It is a temporary that is neither input nor output and the function is
-  declared once differentiable. It is then kept until the node goes, which is
-  later than a saved tensor but is no cycle.
+- It is neither input nor output, and `backward` takes it off `ctx` when it has
+  used it: `del ctx.grads`.
 
 ## How to release it
 Call `ctx.save_for_backward(x, y)` once and read `ctx.saved_tensors` in
@@ -44,7 +45,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ...facts import model as m
+from ...facts.model import Expr, Site
+from ...facts.walk import statements
 from ...finding import Confidence, Remedy, Retains
+from ...interpreter.values import ANY, tensors
 from .. import Report
 
 if TYPE_CHECKING:
@@ -54,35 +59,77 @@ if TYPE_CHECKING:
 code = "TML106"
 name = "ctx-holds-tensor"
 retains: Retains | None = Retains.GROWING
+_TEMPORARY = "what the function computed for its backward pass"
 
 
 def check(evidence: Evidence) -> Iterator[Report]:
     found = list(_kept(evidence))
     together: dict[int, list[str]] = {}
-    for note, _ in found:
+    for note, _, _ in found:
         together.setdefault(note.frame.facts.site, []).append(note.detail[0])
-    for note, weight in found:
+    for note, weight, value in found:
         attribute = note.detail[0]
+        worse = "" if value == _TEMPORARY else ", and an output kept there is never freed"
         yield Report(
             site=note.site,
             message=(
-                f"`ctx.{attribute}` keeps a tensor as long as the graph lives, also after backward, and an output "
-                "kept there is never freed; use `ctx.save_for_backward`"
+                f"`ctx.{attribute}` keeps a tensor as long as the graph lives, also after backward{worse}; "
+                "use `ctx.save_for_backward`"
             ),
             confidence=Confidence(weight),
-            value="input or output of the function",
+            value=value,
             holder=f"ctx.{attribute}",
             release="pass it to `ctx.save_for_backward(...)` and read `ctx.saved_tensors`",
             remedy=Remedy("save-for-backward", " ".join(together[note.frame.facts.site]), sure=False),
         )
 
 
-def _kept(evidence: Evidence) -> Iterator[tuple[Plain, int]]:
-    """Inputs and outputs that a function keeps on its `ctx`, with the weight of the evidence."""
+def _kept(evidence: Evidence) -> Iterator[tuple[Plain, int, str]]:
+    """Tensors that a function keeps on its `ctx`, with the weight of the evidence."""
     for note in evidence.plain("context-store"):
-        _, value, given = note.detail
+        name, value, given = note.detail
         returned = {tensor.node for tensor in evidence.machine.reach(note.frame.returns)}
         kept = evidence.machine.reach(value, 2)
         weights = [tensor.weight for tensor in kept if tensor.node in given or tensor.node in returned]
+        if _is_returned(note):
+            weights.append(2)  # what a function gives is a tensor, however it was made
+        made = [tensor.weight for tensor in tensors(value) if tensor.size == ANY]
         if weights and max(weights) >= 2:
-            yield note, min(max(weights), 3)
+            yield note, min(max(weights), 3), "input or output of the function"
+        elif made and max(made) >= 2 and not _taken_off(note, name):
+            yield note, 2, _TEMPORARY
+
+
+def _is_returned(note: Plain) -> bool:
+    """Whether what is kept is what the function returns, by its name, alone or with others."""
+    bound: dict[Expr, Site] = {}
+    kept: set[Expr] = set()
+    for statement, _ in statements(note.frame.facts.body):
+        if statement[0] == m.ASSIGN and statement[1] == note.site:
+            kept.update(_names(statement[3]))
+        elif statement[0] == m.ASSIGN:
+            bound.update((name, statement[1]) for target in statement[2] for name in _names(target))
+        elif statement[0] == m.RETURN and statement[2] is not None:
+            given = kept.intersection(_names(statement[2]))
+            if any(bound.get(name, note.site) < note.site for name in given):
+                return True
+    return False
+
+
+def _names(value: Expr) -> tuple[Expr, ...]:
+    parts = value[3] if value[0] == m.NEW else (value,)
+    return tuple(part for part in parts if part[0] == m.NAME)
+
+
+def _taken_off(note: Plain, name: str) -> bool:
+    """Whether another method of the class lets the attribute go: `ctx.grads = None`, `del ctx.grads`."""
+    function = note.frame.function
+    if function is None or function.owner is None:
+        return False
+    facts = note.frame.unit.facts
+    for index in function.owner.facts.methods.values():
+        for statement, _ in statements(facts.functions[index].body):
+            emptied = statement[0] == m.DELETE or (statement[0] == m.ASSIGN and statement[3] == (m.CONST, None))
+            if emptied and any(target[0] == m.ATTR and target[2] == name for target in statement[2]):
+                return True
+    return False
