@@ -1,0 +1,117 @@
+"""What holds something for longer than it is of use, each beside what looks like it: hooks that an error leaves."""
+
+from __future__ import annotations
+
+import pytest
+from test_noop import check
+
+SNIPPETS = {
+    "a context manager without a try": """
+        from contextlib import contextmanager
+
+        @contextmanager
+        def recording(net, store):
+            def note(module, args, out):
+                store[module] = out[0].cpu()
+
+            handles = [part.register_forward_hook(note) for part in net.children()]  # TML304
+            yield store
+            for handle in handles:
+                handle.remove()
+
+        @contextmanager
+        def watched(net, store):
+            def note(module, args, out):
+                store[module] = out[0].cpu()
+
+            handles = [part.register_forward_hook(note) for part in net.children()]
+            try:
+                yield store
+            finally:
+                for handle in handles:
+                    handle.remove()
+        """,
+    "methods of the object put hooks in and take them out": """
+        class Relevance:
+            def __init__(self, net):
+                self.net, self.handles = net, []
+
+            def _watch(self, layer):
+                self.handles.append(layer.register_forward_hook(self._keep))
+
+            def _keep(self, layer, args, out):
+                layer.relevance = out.detach()
+
+            def _stop(self):
+                for handle in self.handles:
+                    handle.remove()
+
+            def explain(self, x):
+                self.net.apply(self._watch)  # TML304
+                scores = self.net(x).softmax(-1)
+                self._stop()
+                return scores
+
+            def explain_safely(self, x):
+                try:
+                    self.net.apply(self._watch)
+                    return self.net(x).softmax(-1)
+                finally:
+                    self._stop()
+        """,
+    "hooks that keep numbers, or nothing": """
+        def count(model, x):
+            totals = {}
+
+            def hook(module, args, out):
+                flops = cost(module, out)
+                totals[module] = flops
+                totals["shape"] = tuple(out.shape)
+
+            def double(module, args, out):
+                return out * 2
+
+            handles = [part.register_forward_hook(hook) for part in model.modules()]
+            handles.append(model.register_forward_hook(double))
+            model(x)
+            for handle in handles:
+                handle.remove()
+            return totals
+        """,
+    "a model of one's own, and a pass that is caught": """
+        def shapes(x):
+            seen, net = [], nn.Linear(4, 4)
+            handle = net.register_forward_hook(lambda module, args, out: seen.append(out))
+            net(x)
+            handle.remove()
+            return len(seen)
+
+        def first(model, x):
+            seen = []
+            handle = model.register_forward_hook(lambda module, args, out: seen.append(out.detach()))
+            try:
+                model(x)
+            except RuntimeError:
+                handle.remove()
+                raise
+            handle.remove()
+            return seen[0]
+        """,
+    "a layer that makes its own weights later": """
+        class Lazy(nn.Module):
+            def restore(self, state):
+                if state is None:
+                    self.handle = self.register_forward_pre_hook(self.build)
+                else:
+                    self.load(state)
+                    self.handle.remove()
+
+            def build(self, module, args):
+                self.weight = nn.Parameter(args[0])
+        """,
+}
+
+
+@pytest.mark.parametrize("name", SNIPPETS)
+def test_what_stays(name: str) -> None:
+    check(SNIPPETS[name])
