@@ -1,4 +1,5 @@
-"""What holds something for longer than it is of use, each beside what looks like it: hooks that an error leaves."""
+"""What holds something for longer than it is of use, each beside what looks like it: hooks that an error leaves,
+models on a class, tables of layers, parts of weights."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ SNIPPETS = {
                 self.handles.append(layer.register_forward_hook(self._keep))
 
             def _keep(self, layer, args, out):
-                layer.relevance = out.detach()
+                layer.relevance = out.detach()  # TML108
 
             def _stop(self):
                 for handle in self.handles:
@@ -108,6 +109,84 @@ SNIPPETS = {
 
             def build(self, module, args):
                 self.weight = nn.Parameter(args[0])
+        """,
+    "a model on the class": """
+        class Session:
+            _instance = None
+
+            @classmethod
+            def load(klass, path):
+                session, net = klass(), Net()
+                klass.latest_path = path
+                klass.net = net
+                return session
+
+            @classmethod
+            def from_path(klass, path):
+                session = klass()
+                encoder = build_encoder(path)
+                klass.encoder = encoder  # TML302
+                return session, path
+
+            @classmethod
+            def get(klass):
+                if klass._instance is None:
+                    klass._instance = klass()
+                return klass._instance
+
+        class Lent:
+            @classmethod
+            def make(cls, path):
+                lent = cls()
+                cls.model = build_model(path)
+                return lent
+
+            def close(self):
+                del Lent.model
+
+        class Tool:
+            @classmethod
+            def setup(cls, path):
+                cls.model = build_model(path)
+        """,
+    "a table of a model's parts": """
+        OWNERS, SIZES, LAYERS, KNOWN = {}, {}, {}, {}
+
+        def note(model):
+            for name, layer in model.named_modules():
+                OWNERS[layer] = name  # TML301
+                SIZES[name] = len(list(layer.parameters()))
+
+        def find(model):
+            global LAYERS
+            LAYERS = {name: layer for name, layer in model.named_modules()}
+
+        def forget():
+            global LAYERS
+            LAYERS = {}
+
+        def own():
+            net = Net()
+            for name, layer in net.named_children():
+                KNOWN[layer] = name
+        """,
+    "a weight that is cut": """
+        class Model(nn.Module):
+            def crop(self, size):
+                self.table.weight = nn.Parameter(self.table.weight[:size])  # TML309
+                self.other.weight = nn.Parameter(self.other.weight[:size].clone())
+                self.rows.weight = nn.Parameter(self.rows.weight[[0, 2]])
+
+            def halves(self, fused, half):
+                self.up.weight.data = fused.weight[:half]
+                self.down.weight.data = fused.weight[half:]
+
+            def sharded(self, linear, rank):
+                piece = torch.tensor_split(linear.weight, 4, dim=0)[rank].to(self.device)
+                linear.weight.data = piece  # TML309
+
+            def tied(self, decoder):
+                self.head.weight = nn.Parameter(decoder.weight[:100])
         """,
 }
 

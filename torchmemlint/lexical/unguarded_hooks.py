@@ -114,7 +114,7 @@ class _File:
 
 def _is_own(callee: Expr) -> bool:
     """Whether an expression names a function of the file: `hook`, `self.hook`."""
-    return callee[0] == m.NAME or (callee[0] == m.ATTR and callee[1] == (m.NAME, "self"))
+    return bool(callee[0] == m.NAME or (callee[0] == m.ATTR and callee[1] == (m.NAME, "self")))
 
 
 def _removes_one(call: Expr) -> bool:
@@ -179,7 +179,7 @@ def _was_there(function: FunctionFacts, module: Expr) -> bool:
             else:
                 return False
         if module[0] != m.NAME or module[1] in given:
-            return module[0] == m.NAME
+            return bool(module[0] == m.NAME)
         bound = next(_bound_to(function, module), None)
         if bound is None:
             return False
@@ -222,7 +222,7 @@ def _records(hook: FunctionFacts) -> bool:
 def _is_of(value: Expr, names: set[str]) -> bool:
     """Whether a value is made of one of these, other than its shape or the like."""
     if value[0] == m.NAME:
-        return value[1] in names
+        return bool(value[1] in names)
     named = value[2] if value[0] == m.ATTR else last_name(value) if value[0] == m.CALL else ""
     if named in _SMALL or _is_count(named):
         return False
