@@ -1,5 +1,6 @@
 """What holds something for longer than it is of use, each beside what looks like it: hooks that an error leaves,
-models on a class, tables of layers, parts of weights."""
+models on a class, tables of layers, parts of weights,
+entries of tables that a failure leaves, objects in their own registries."""
 
 from __future__ import annotations
 
@@ -187,6 +188,77 @@ SNIPPETS = {
 
             def tied(self, decoder):
                 self.head.weight = nn.Parameter(decoder.weight[:100])
+        """,
+    "entries of a table that a failed wait leaves": """
+        class Mailbox:
+            def __init__(self):
+                self.waiting, self.names, self.lists = {}, {}, {}
+
+            def post(self, key, tensor, name):
+                self.waiting[key] = tensor
+                self.names[key] = name
+
+            def collect(self, key):
+                try:
+                    self.channel.receive(key)
+                    del self.waiting[key]  # TML311
+                except TimeoutError:
+                    raise LookupError(key)
+
+            def rename(self, key):
+                try:
+                    self.channel.receive(key)
+                    self.names.pop(key)
+                except TimeoutError:
+                    raise LookupError(key)
+
+        class Guarded:
+            def __init__(self):
+                self.waiting = {}
+
+            def post(self, key, tensor):
+                self.waiting[key] = tensor
+
+            def collect(self, key):
+                try:
+                    self.channel.receive(key)
+                    del self.waiting[key]
+                except TimeoutError:
+                    self.waiting.pop(key, None)
+                    raise
+        """,
+    "an object in its own registry": """
+        import weakref
+
+        class Loop:
+            def __init__(self, model):
+                self.model, self.hooks, self.steps = model, [], {}
+
+            def add(self, name, call):
+                guarded = self._guard(call)  # TML315
+                self.hooks.append((name, guarded))
+
+            def _guard(self, call):
+                def inner(*args):
+                    if self.model.training:
+                        return call(*args)
+                return inner
+
+            def bare(self, name, call):
+                self.hooks.append((name, self._plain(call)))
+                self.steps[name] = (call, weakref.ref(self))
+
+            def _plain(self, call):
+                def inner(loop, *args):
+                    return call(*args)
+                return inner
+
+        class Light:
+            def __init__(self):
+                self.hooks = []
+
+            def add(self, call):
+                self.hooks.append((call, self))
         """,
 }
 

@@ -7,7 +7,8 @@ where nothing in the file ever empties it. The container may be reached through
 `global`, through a helper, or through an object that the module made. What is
 put there may get its tensors later: a job that is filed first, and done then.
 So are tables of the layers or parameters of a model that a function is given,
-`NAMES = {module: name for name, module in model.named_modules()}`.
+`NAMES = {module: name for name, module in model.named_modules()}`; and tables
+of what is under way, whose entry is taken out only if the wait for it ends well.
 
 ## Why it retains
 A module lives in `sys.modules` until the interpreter exits, and its globals
@@ -41,7 +42,7 @@ from typing import TYPE_CHECKING
 from ...finding import Confidence, Retains
 from ...lexical.model_tables import model_tables
 from .. import Report
-from ..kept import each, limit, of_code, report, what
+from ..kept import each, left_pending, limit, of_code, report, what
 
 if TYPE_CHECKING:
     from ...evidence.evidence import Evidence
@@ -75,3 +76,4 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release="keep names on the modules, or refer to these weakly",
             retains=Retains.HELD,
         )
+    yield from left_pending(evidence, everywhere=True)
