@@ -1,6 +1,7 @@
 """What holds something for longer than it is of use, each beside what looks like it: hooks that an error leaves,
 models on a class, tables of layers, parts of weights,
-entries of tables that a failure leaves, objects in their own registries."""
+entries of tables that a failure leaves, objects in their own registries,
+buffers that are emptied after a `yield`."""
 
 from __future__ import annotations
 
@@ -259,6 +260,38 @@ SNIPPETS = {
 
             def add(self, call):
                 self.hooks.append((call, self))
+        """,
+    "a buffer that is emptied after it was handed out": """
+        class Stream:
+            def __init__(self, source):
+                self.source, self.window, self.rest = source, [], []
+
+            def __iter__(self):
+                for item in self.source:
+                    self.window.append(torch.as_tensor(item))
+                    if len(self.window) >= 4:
+                        yield torch.stack(self.window)  # TML303
+                        self.window = []
+
+        class Anew:
+            def __init__(self, source):
+                self.source, self.window = source, []
+
+            def __iter__(self):
+                self.window = []
+                for item in self.source:
+                    self.window.append(torch.as_tensor(item))
+                    if len(self.window) >= 4:
+                        yield torch.stack(self.window)
+                        self.window = []
+
+        def batches(source):
+            window = []
+            for item in source:
+                window.append(torch.as_tensor(item))
+                if len(window) >= 4:
+                    yield torch.stack(window)
+                    window.clear()
         """,
 }
 
