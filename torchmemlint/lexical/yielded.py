@@ -1,7 +1,7 @@
 """Buffers of an object that a generator empties only when it is asked for the next item.
 
-`yield self.bucket[:]; self.bucket.clear()`: whoever stops the iteration at this item leaves the bucket full, and the next
-pass goes on filling it.
+`yield self.bucket[:]; self.bucket.clear()`: whoever stops the iteration at this item leaves the bucket full, and the
+next pass goes on filling it.
 """
 
 from __future__ import annotations

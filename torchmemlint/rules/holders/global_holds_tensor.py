@@ -8,13 +8,13 @@ where nothing in the file ever empties it. The container may be reached through
 put there may get its tensors later: a job that is filed first, and done then.
 So are tables of the layers or parameters of a model that a function is given,
 `NAMES = {module: name for name, module in model.named_modules()}`; and tables
-of what is under way, whose entry is taken out only if the wait for it ends well.
+of what is under way, whose entry goes only if the wait for it ends well.
 
 ## Why it retains
 A module lives in `sys.modules` until the interpreter exits, and its globals
 live with it. What they collect is never freed, in any thread or request, also
-when all that worked with it is long gone. A table whose keys are parameters keeps the
-last model, with its gradients and all that is attached to them.
+when all that worked with it is long gone. A table whose keys are parameters
+keeps the last model, with its gradients and all that is attached to them.
 
 ## When it is fine
 - It is filled once, while the module is imported or something is set up.
