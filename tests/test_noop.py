@@ -2054,10 +2054,12 @@ INNOCENT = {
             def extract(self, batches, name):
                 handle = dict(self.model.named_modules())[name].register_forward_hook(self.keep(name))
                 found = []
-                for batch in batches:
-                    self.model(batch)
-                    found.append(self.outputs[name].mean(1).tolist())
-                handle.remove()
+                try:
+                    for batch in batches:
+                        self.model(batch)
+                        found.append(self.outputs[name].mean(1).tolist())
+                finally:
+                    handle.remove()
                 return found
 
         def main(batches):
@@ -2420,9 +2422,11 @@ INNOCENT = {
 
         def features(model: Net, x):
             handle = model.layer.register_forward_hook(keep)
-            with torch.no_grad():
-                model(x)
-            handle.remove()
+            try:
+                with torch.no_grad():
+                    model(x)
+            finally:
+                handle.remove()
             return model.layer.seen
         """,
     "handler of a signal that is put back": """
@@ -3597,9 +3601,11 @@ class Problem:
         def features(model: Net, loader):
             kept = []
             handle = model.layer.register_forward_hook(lambda module, inputs, output: kept.append(output.detach()))
-            for x, y in loader:
-                F.cross_entropy(model(x), y).backward()
-            handle.remove()
+            try:
+                for x, y in loader:
+                    F.cross_entropy(model(x), y).backward()
+            finally:
+                handle.remove()
             return kept
         """,
     "saved for backward": """

@@ -18,7 +18,8 @@ from .notebook import Cell
 # on lower-cased bytes, so that `PyTorch` in a comment counts: a needless parse costs time only.
 TRACES = (
     b"torch", b"lightning", b"cupy", b"pycuda", b"numba", b"transformers", b"accelerate",
-    b"no_grad", b".backward(", b"register_forward", b"_backward_hook",
+    b"no_grad", b".backward(", b"from_pretrained", b"named_modules(",
+    b"named_parameters(", b"register_forward", b"_backward_hook",
     b"cudart", b"cudamalloc", b"cudahost", b"cumem", b"hipmalloc",
 )  # fmt: skip
 

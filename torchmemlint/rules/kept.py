@@ -16,6 +16,7 @@ from ..facts.walk import nodes, statements
 from ..finding import Confidence, Remedy, Retains
 from ..interpreter.holders import FIXED, FRESH, IDENTITY, KNOWN, THREAD, UNSURE
 from ..interpreter.values import Class, Obj
+from ..lexical.pending import pending
 from . import Report, retained
 
 if TYPE_CHECKING:
@@ -270,3 +271,21 @@ def _report_left(retention: Retention, left: LeftBehind, confidence: Confidence,
     release = "take the entry out in a `finally`, or on each way out"
     found = retained.report(retention, confidence, message, value, release, Retains.GROWING)
     return replace(found, related=((left.site, "it stays on this way"), *found.related))
+
+
+def left_pending(evidence: Evidence, *, everywhere: bool) -> Iterator[Report]:
+    """Of tables, the file's or an object's, whose entries are taken out only if a wait ends well."""
+    for one in pending(evidence.facts):
+        if one.everywhere == everywhere:
+            yield Report(
+                site=one.site,
+                message=(
+                    f"`{one.table}` keeps the tensors of this entry when what stands before in the `try` fails: no "
+                    "`except` clause takes it out; take it out there as well, or in a `finally`"
+                ),
+                confidence=Confidence.MEDIUM,
+                value="the tensors of what has failed",
+                holder=one.table,
+                release="take the entry out in a `finally`",
+                related=((one.put, "put there"),),
+            )

@@ -5,12 +5,15 @@ Reports `self.tracks[key] = tensor`, `cls.seen.append(tensor)` and the like
 where the container was made in the class body (or as the default of an attrs or
 dataclass field), no `__init__` gives each object its own, and nothing empties
 it. Of the default of an attrs field also everything else that methods put in:
-nobody shares such a container on purpose.
+nobody shares such a container on purpose. So is a model that a `classmethod`
+which makes an object and returns it binds to the class instead of the object:
+`result = self(); self.model = load(path); return result`.
 
 ## Why it retains
 The class body runs once. Its list or dict belongs to the class, so every object
 writes into the same one, and what is written stays when the object goes: for
-the rest of the process. Objects also see one another's values.
+the rest of the process. Objects also see one another's values. In a class
+method `self` is the class, too: its model stays when the object was dropped.
 
 ## When it is fine
 - `__init__` assigns a container of its own to the same name.
@@ -19,7 +22,8 @@ the rest of the process. Objects also see one another's values.
 
 ## How to release it
 Make the container in `__init__`: `self.tracks = {}`; in a dataclass
-`field(default_factory=dict)`, with attrs `field(factory=dict)`.
+`field(default_factory=dict)`, with attrs `field(factory=dict)`. In a class
+method bind the attribute of the new object: `result.model = load(path)`.
 
 ## References
 - Python tutorial, "Class and Instance Variables": a mutable class variable is
@@ -34,6 +38,7 @@ from typing import TYPE_CHECKING
 
 from ...evidence.shared_defaults import shared_defaults
 from ...finding import Confidence, Remedy, Retains
+from ...lexical.alternate_constructors import left_on_the_class
 from .. import Report
 from ..kept import of_code, report, what
 
@@ -72,4 +77,17 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder=f"{shared.cls}.{shared.name}",
             release="`field(factory=dict)`: a container for each object",
             related=tuple((site, "put there") for site in shared.stores[:3]),
+        )
+    for left in left_on_the_class(evidence.program):
+        yield Report(
+            site=left.site,
+            message=(
+                f"a class method's first parameter is the class: `{left.attribute}` goes to {left.cls} and not to the "
+                "object that is returned, and stays when that is dropped; bind it to the new object"
+            ),
+            confidence=Confidence.MEDIUM,
+            value=f"`{left.attribute}`",
+            holder=f"the class {left.cls}",
+            release="bind the attribute of the object that the method makes",
+            retains=Retains.HELD,
         )

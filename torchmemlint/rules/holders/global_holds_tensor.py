@@ -6,11 +6,15 @@ dict that the module made, or store one there under a key that keeps changing,
 where nothing in the file ever empties it. The container may be reached through
 `global`, through a helper, or through an object that the module made. What is
 put there may get its tensors later: a job that is filed first, and done then.
+So are tables of the layers or parameters of a model that a function is given,
+`NAMES = {module: name for name, module in model.named_modules()}`; and tables
+of what is under way, whose entry goes only if the wait for it ends well.
 
 ## Why it retains
 A module lives in `sys.modules` until the interpreter exits, and its globals
 live with it. What they collect is never freed, in any thread or request, also
-when all that worked with it is long gone.
+when all that worked with it is long gone. A table whose keys are parameters
+keeps the last model, with its gradients and all that is attached to them.
 
 ## When it is fine
 - It is filled once, while the module is imported or something is set up.
@@ -22,7 +26,8 @@ when all that worked with it is long gone.
 
 ## How to release it
 Give the container to the object or the call that needs it, so that it goes with
-it; or bound it and evict.
+it; or bound it and evict. Key a table by `id(module)`, keep the name on the
+module, or take a `weakref.WeakKeyDictionary`.
 
 ## References
 - Python documentation, "The import system": `sys.modules` keeps every module.
@@ -34,9 +39,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...finding import Retains
+from ...finding import Confidence, Retains
+from ...lexical.model_tables import model_tables
 from .. import Report
-from ..kept import each, limit, of_code, report, what
+from ..kept import each, left_pending, limit, of_code, report, what
 
 if TYPE_CHECKING:
     from ...evidence.evidence import Evidence
@@ -57,3 +63,17 @@ def check(evidence: Evidence) -> Iterator[Report]:
         )
         release = "let the object or call that needs the values own the container, or bound it and evict"
         yield report(retention, confidence, message, release, limit(retention))
+    for table in model_tables(evidence.program):
+        yield Report(
+            site=table.site,
+            message=(
+                f"the module's `{table.table}` keeps every part of `{table.model}`, and nothing empties it: the model "
+                "stays for the rest of the process; refer to its parts weakly, or clear the table with the model"
+            ),
+            confidence=Confidence.MEDIUM,
+            value=f"`{table.model}` with all of its parameters",
+            holder=f"the global {table.table}",
+            release="keep names on the modules, or refer to these weakly",
+            retains=Retains.HELD,
+        )
+    yield from left_pending(evidence, everywhere=True)

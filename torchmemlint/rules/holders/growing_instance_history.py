@@ -6,7 +6,8 @@ queue was made with the object, the method is called again and again, and no
 method of the class, of its bases in the file or of the file's other code
 empties, trims or replaces it. Closures count as objects: a list of an outer
 function that an inner function keeps filling. So do models and optimizers that
-are made for each round and only collected.
+are made for each round and only collected. So is a buffer of the object that a
+generator hands out, and empties only after the `yield`.
 
 ## Why it retains
 The object owns the list and the list owns every tensor, until the object goes.
@@ -21,8 +22,8 @@ is the end of the process. Each detached output costs its whole storage.
 - It is filled while the object is made.
 
 ## How to release it
-Keep a number or a running sum; clear the list where its values are used up; or
-use `collections.deque(maxlen=...)`.
+Keep a number or a running sum; clear the list where its values are used up, in
+a generator before the `yield`; or use `collections.deque(maxlen=...)`.
 
 ## References
 - PyTorch documentation, "Frequently Asked Questions": "My model reports 'cuda
@@ -35,7 +36,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...finding import Retains
+from ...finding import Confidence, Retains
+from ...lexical.yielded import yielded
 from .. import Report
 from ..kept import each, lifetime, limit, of_code, report, what
 from ..retained import place
@@ -57,3 +59,16 @@ def check(evidence: Evidence) -> Iterator[Report]:
         )
         release = "clear it when its values are used up, bound it (`deque(maxlen=...)`), or keep numbers"
         yield report(retention, confidence, message, release, limit(retention))
+    for one in yielded(evidence.facts):
+        yield Report(
+            site=one.site,
+            message=(
+                f"`self.{one.buffer}` is emptied only when the next item is asked for: who stops at this one leaves it "
+                "full, with its items, for as long as the object lives; empty it before the `yield`"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="the items of an iteration that was given up",
+            holder=f"self.{one.buffer}",
+            release="hand out a copy, and empty the buffer before the `yield`",
+            related=((one.emptied, "not come to when the iteration is given up"),),
+        )

@@ -10,13 +10,18 @@ object. So are hooks that a function leaves behind at each call, with what they
 collect, and objects that could take their hooks out, made in a loop by code
 that never tells them to: there the line that uses the object is reported. And
 so is a handle that a loop over layers binds to the same name each time, where
-`remove()` later takes out the last hook only.
+`remove()` later takes out the last hook only. So is a function that puts a
+hook with a record on a module that it was given, runs the model, and takes the
+hook out afterwards, but not in a `finally`; likewise a context manager whose
+`yield` stands in no `try`.
 
 ## Why it retains
 The module's hook table refers to the bound method, which refers to the object
 and all that it has recorded. Without the handle nobody can take the hook out
 again, so the object lives as long as the module. If one is made for each call,
 each one stays, keeps its activations, and runs at every later forward pass.
+The same happens where a `remove()` is not come to: when the pass raises, of
+all times because the device is out of memory.
 
 ## When it is fine
 - The handle is kept and `handle.remove()` is called, by a `close` that somebody
@@ -47,6 +52,7 @@ from ...evidence.unreleased import is_asked, methods_that, used_at
 from ...finding import Confidence, Remedy, Retains
 from ...interpreter.values import Class, Obj
 from ...lexical.lost_handles import lost_handles
+from ...lexical.unguarded_hooks import unguarded_hooks
 from .. import Report
 
 if TYPE_CHECKING:
@@ -95,6 +101,19 @@ def check(evidence: Evidence) -> Iterator[Report]:
             value="the hooks of all layers but the last",
             holder="the layers' hook tables",
             release="append the handles to a list, and remove every one of them",
+        )
+    for left in unguarded_hooks(evidence.facts):
+        yield Report(
+            site=left.site,
+            message=(
+                f"an error between here and its `remove()` leaves {left.hook} on the module, with what it records, as "
+                "long as the module lives; take the hook out in a `finally`"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="the hook and what it records",
+            holder="the module's hook table",
+            release="take the hook out in a `finally`",
+            related=((left.removed, "not come to when something raises"),),
         )
 
 

@@ -7,7 +7,9 @@ a scheduler, loader or `defaultdict` on the object that keeps such a function;
 and inner functions that call themselves and refer to a tensor of the function
 around them. So are hooks on tensors, `x.register_hook(self.on_grad)` or
 `x.grad_fn.register_hook(partial(clear, self))`, of an object that has `x` or
-what was computed from it.
+what was computed from it. So are objects that put themselves, or a function
+that they make and that refers to them, into a registry of their own, where
+their class keeps models, batches or results: `self.handlers.append((f, self))`.
 
 ## Why it retains
 A bound method, or a lambda that mentions `self`, refers to the object. Kept on
@@ -46,6 +48,7 @@ from typing import TYPE_CHECKING
 from ...facts.walk import calls
 from ...finding import Confidence, Retains
 from ...interpreter.cycles import cycles
+from ...lexical.own_registry import own_entries
 from .. import Report
 
 if TYPE_CHECKING:
@@ -89,6 +92,29 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder=cycle.through,
             release="refer to it weakly (`weakref.WeakMethod`), or pass what is needed as an argument",
             retains=Retains.GROWING if off else None,
+        )
+    if not collects:
+        yield from _in_their_own_registries(evidence)
+
+
+def _in_their_own_registries(evidence: Evidence) -> Iterator[Report]:
+    said: set[int] = set()
+    for entry in own_entries(evidence.facts):
+        if entry.site in said:
+            continue
+        said.add(entry.site)
+        what = "a function that refers to it" if entry.function else "the object itself"
+        yield Report(
+            site=entry.site,
+            message=(
+                f"`self.{entry.registry}` gets {what}: each {entry.cls}, with all that it holds, stays until the "
+                "cyclic collector runs, which counts objects and not bytes; refer to it weakly, `weakref.ref(self)`, "
+                "or pass it when the entry is used"
+            ),
+            confidence=Confidence.MEDIUM,
+            value=f"each {entry.cls}",
+            holder=f"its own `{entry.registry}`",
+            release="keep `weakref.ref(self)`, or pass the object when the entry is used",
         )
 
 

@@ -4,7 +4,9 @@
 Reports `self.cache[key] = tensor` in a method that runs again and again, where
 the key is one that keeps changing (a step, a request, a path, an `id()`, a
 tensor, the name of a thread where each request has one of its own) and nothing
-in the file deletes, pops, trims or replaces it.
+in the file deletes, pops, trims or replaces it. So is a table of what is under
+way, whose entry is popped in a `try` after the wait for it, and by no `except`
+clause.
 
 ## Why it retains
 Each key keeps its value. With keys that come back, the dictionary is as large
@@ -37,7 +39,7 @@ from typing import TYPE_CHECKING
 from ...finding import Retains
 from ...interpreter.holders import THREAD
 from .. import Report
-from ..kept import each, lifetime, of_code, report, what
+from ..kept import each, left_pending, lifetime, of_code, report, what
 from ..retained import place
 
 if TYPE_CHECKING:
@@ -62,3 +64,4 @@ def check(evidence: Evidence) -> Iterator[Report]:
         else:
             message += "`pop` what is used up, or evict when it is full"
         yield report(retention, confidence, message, release)
+    yield from left_pending(evidence, everywhere=False)

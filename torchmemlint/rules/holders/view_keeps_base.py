@@ -6,7 +6,8 @@ Reports a loop that collects a part of a tensor, `states[:, 0]`, `states[...,
 where a function of the program takes the part and returns it, or a hook was
 given the whole. So are rows of a batch that an object keeps where only some
 of them get there, and an attribute that is left with the first heads, or the
-last step, of what the same call has computed.
+last step, of what the same call has computed. So is a weight that is cut down
+to its first rows, or to the part of one rank, and becomes a parameter as it is.
 
 ## Why it retains
 A basic index gives a view: a tensor of its own shape over the same storage.
@@ -18,10 +19,11 @@ share it too.
 - The whole tensor is kept besides, or all of its rows are.
 - The part is copied: `clone()`, `contiguous()` where that copies, `.cpu()` of
   a tensor on a device, an index by a list or a mask.
-- The base is no larger than its part.
+- The base is no larger than its part, or all of its parts are in use.
 
 ## How to release it
-Keep a copy: `tokens.append(states[:, 0].clone())`.
+Keep a copy: `tokens.append(states[:, 0].clone())`,
+`nn.Parameter(layer.weight[:rows].clone())`.
 
 ## References
 - PyTorch documentation, "Tensor Views": a view "shares the same underlying
@@ -36,6 +38,7 @@ from typing import TYPE_CHECKING
 
 from ...evidence.views import kept
 from ...finding import Confidence, Remedy, Retains
+from ...lexical.cut_weights import cut_weights
 from .. import Report
 from ..kept import is_sure
 from ..retained import holds_several, speaks_of, until
@@ -73,4 +76,17 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release="keep a copy, `.clone()`",
             retains=Retains.GROWING if view.growing else Retains.HELD,
             remedy=None if holds_several(view.store) else Remedy("call-on-stored", "clone()", sure=False),
+        )
+    for cut in cut_weights(evidence.facts):
+        yield Report(
+            site=cut.site,
+            message=(
+                f"the new parameter is a part of `{cut.whole}`, which is a view: the storage of the whole weight stays "
+                "with it, unless it is copied to another device; keep a copy, `.clone()`"
+            ),
+            confidence=Confidence.MEDIUM,
+            value=f"the whole storage of `{cut.whole}`",
+            holder="the new parameter",
+            release="keep a copy, `.clone()`",
+            retains=Retains.HELD,
         )

@@ -1,0 +1,116 @@
+"""Weights that are cut to a part of what they were: the part is a view, and keeps the storage of the whole.
+
+`layer.weight = nn.Parameter(layer.weight[:rows])` and `nn.Parameter(layer.weight.data.split(n)[rank])` are to make a
+layer smaller, and free nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ..facts import model as m
+from ..facts.model import Expr, FileFacts, FunctionFacts, Site, Stmt
+from ..facts.program import targets, text
+from ..facts.walk import calls_of, last_name, nodes, statements
+
+_SPLITS = ("split", "chunk", "tensor_split", "narrow")
+_SAME = ("to", "detach", "view", "t", "transpose", "permute", "cuda", "requires_grad_", "squeeze", "unsqueeze")
+_STEPS = 10
+
+
+class CutWeight(NamedTuple):
+    """A parameter that is a part of a weight which nobody needs any more."""
+
+    site: Site
+    whole: str  # `layer.weight`
+
+
+class _Cut(NamedTuple):
+    whole: Expr  # the attribute that is cut
+    part: Expr  # which one
+
+
+def cut_weights(facts: FileFacts) -> Iterator[CutWeight]:
+    for function in facts.functions:
+        if "Parameter" not in function.calls and not any(_data(s) for s, _ in statements(function.body)):
+            continue
+        made = [(site, place, cut) for site, place, value in _made(function) if (cut := _cut(function, value, site))]
+        parts: dict[Expr, set[Expr]] = {}
+        for _, _, cut in made:
+            parts.setdefault(cut.whole, set()).add(cut.part)
+        for site, place, cut in made:
+            replaced = place == cut.whole
+            if replaced or (len(parts[cut.whole]) == 1 and _is_given_up(function, cut)):
+                yield CutWeight(site, text(cut.whole))
+
+
+def _made(function: FunctionFacts) -> Iterator[tuple[Site, Expr, Expr]]:
+    """What becomes a parameter: where, the place that it goes to, and the value."""
+    for statement, _ in statements(function.body):
+        place = next(iter(targets(statement)), ())
+        if _data(statement):
+            yield statement[1], place[1], statement[3]
+        for call in calls_of(statement):
+            if last_name(call[2]) == "Parameter" and call[3]:
+                yield statement[1], place, call[3][0]
+
+
+def _data(statement: Stmt) -> bool:
+    """`weight.data = ...`"""
+    place = next(iter(targets(statement)), ()) if statement[0] == m.ASSIGN else ()
+    return bool(place) and place[0] == m.ATTR and place[2] == "data"
+
+
+def _cut(function: FunctionFacts, value: Expr, site: Site) -> _Cut | None:
+    """Which part of which attribute a value is, if it is a view of it; names stand for what they were last bound to."""
+    index: Expr = ()
+    for _ in range(_STEPS):
+        if value[0] == m.CALL and last_name(value[2]) in _SPLITS:
+            index = index or value[3]
+            method = value[2][0] == m.ATTR and value[2][1] != (m.NAME, "torch")
+            value = value[2][1] if method else next(iter(value[3]), ())
+        elif value[0] == m.CALL and value[2][0] == m.ATTR and value[2][2] in _SAME:
+            value = value[2][1]
+        elif value[0] == m.ATTR and value[2] == "data":
+            value = value[1]
+        elif value[0] == m.ITEM:
+            index, value = index or value[2], value[1]
+        elif value[0] == m.NAME:
+            value, site = _last_bound(function, value, site)
+        else:
+            break
+        if not value:
+            return None
+    heavy = value[0] == m.ATTR and (value[2] == "weight" or value[2].endswith("_weight"))
+    return _Cut(value, index) if heavy and _selects(index) else None
+
+
+def _last_bound(function: FunctionFacts, name: Expr, site: Site) -> tuple[Expr, Site]:
+    found: tuple[Expr, Site] = (), site
+    for statement, _ in statements(function.body):
+        if statement[1] < site and statement[0] == m.ASSIGN and name in statement[2]:
+            found = statement[3], statement[1]
+    return found
+
+
+def _selects(index: Expr) -> bool:
+    """Whether an index takes a part: no mask or list of rows, which copies."""
+    if not index:
+        return False
+    if type(index[0]) is not int:
+        return True  # what `split` is given
+    slices = [index, *(index[3] if index[0] == m.NEW else ())]
+    bounded = any(one[0] == m.SLICE and (one[1] or one[2]) for one in slices)
+    return bounded or index[0] in (m.NAME, m.ATTR)
+
+
+def _is_given_up(function: FunctionFacts, cut: _Cut) -> bool:
+    """Whether the whole belongs to a layer that the function was given, to be taken apart: this rank's part of it."""
+    root = cut.whole
+    while root[0] == m.ATTR:
+        root = root[1]
+    given = {param.name for param in function.params} - {"self", "cls"}
+    said = {str(node[-1]) for node in nodes(cut.part) if node[0] in (m.NAME, m.ATTR)}
+    ranked = any(word in name for name in said for word in ("rank", "index", "idx", "shard"))
+    return root[0] == m.NAME and root[1] in given and ranked

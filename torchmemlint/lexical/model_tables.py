@@ -1,0 +1,88 @@
+"""Tables of the whole file that a function fills with the layers or parameters of a model which it is given.
+
+`NAMES = {module: name for name, module in model.named_modules()}` under `global NAMES`: a table for looking things up
+keeps the model, with whatever hangs from its parameters, until the table is filled for the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ..facts import model as m
+from ..facts.model import Expr, FunctionFacts, Site
+from ..facts.program import Program, statements, targets
+from ..facts.walk import last_name, nodes
+
+_PARTS = ("named_modules", "named_parameters", "modules", "parameters", "named_children", "children")
+_WITH_NAMES = ("named_modules", "named_parameters", "named_children")
+
+
+class ModelTable(NamedTuple):
+    """`TABLE = {module: ...}` or `TABLE[module] = ...` for every part of a model."""
+
+    site: Site
+    table: str
+    model: str
+
+
+def model_tables(program: Program) -> Iterator[ModelTable]:
+    """Tables of the whole file that keep a model which a function was given, and that nothing empties."""
+    made = {
+        target[1]
+        for statement in statements(program.facts.functions[0].body)
+        if statement[0] in (m.ASSIGN, m.ANNOTATE)
+        for target in targets(statement)
+        if target[0] == m.NAME
+    }
+    for function in program.facts.functions[1:]:
+        if not made or set(_PARTS).isdisjoint(function.calls):
+            continue
+        found = list(_filled_by(function, made))
+        yield from (one for one in found if not _is_emptied(program, function, one.table))
+
+
+def _filled_by(function: FunctionFacts, tables: set[str]) -> Iterator[ModelTable]:
+    given = {param.name for param in function.params}
+    said = tables & {name for one in statements(function.body) if one[0] == m.GLOBAL for name in one[2]}
+    for statement in statements(function.body):
+        if statement[0] == m.ASSIGN and statement[3][0] == m.COMP:
+            for target, over, _ in statement[3][5]:
+                model, part = _part_of(target, over)
+                if model in given and part in statement[3][3:5]:  # as a key or as a value
+                    bound = [table[1] for table in statement[2] if table[0] == m.NAME and table[1] in said]
+                    yield from (ModelTable(statement[1], table, model) for table in bound)
+        elif statement[0] == m.FOR:
+            model, part = _part_of(statement[2], statement[3])
+            inside = statements(statement[4]) if model in given else ()
+            stored = ((one, target) for one in inside if one[0] == m.ASSIGN for target in targets(one))
+            for one, target in stored:
+                table = target[1][1] if target[0] == m.ITEM and target[1][0] == m.NAME else ""
+                if table in tables and part in (target[2], one[3]):
+                    yield ModelTable(one[1], table, model)
+
+
+def _part_of(target: Expr, over: Expr) -> tuple[str, Expr]:
+    """The name of a model and what a loop over its parts calls one: `name, module` in `model.named_modules()`."""
+    parts = over[0] == m.CALL and over[2][0] == m.ATTR and over[2][2] in _PARTS and over[2][1][0] == m.NAME
+    if not parts:
+        return "", ()
+    if over[2][2] in _WITH_NAMES:
+        target = target[3][1] if target[0] == m.NEW and len(target[3]) == 2 else ()
+    return str(over[2][1][1]), target
+
+
+def _is_emptied(program: Program, filling: FunctionFacts, table: str) -> bool:
+    """Whether another function binds the table anew or takes something out, or this one has it for a while."""
+    for place in program.places:
+        if place.facts.name == "<module>":
+            continue
+        said = any(one[0] == m.GLOBAL and table in one[2] for one in statements(place.facts.body))
+        for one in statements(place.facts.body):
+            bound = said and place.facts is not filling and (m.NAME, table) in targets(one)
+            if bound or (one[0] == m.DELETE and any(last_name(target) == table for target in one[2])):
+                return True
+            for node in (node for part in one[2:] if type(part) is tuple for node in nodes(part)):
+                if node[0] == m.ATTR and node[1] == (m.NAME, table) and node[2] in ("clear", "pop", "popitem"):
+                    return True
+    return False

@@ -1,0 +1,248 @@
+"""Hooks that a function takes out again only if nothing raises in between.
+
+`handle = model.register_forward_hook(keep); model(x); handle.remove()`: an error in the pass, say of a device that is
+out of memory, leaves the hook on the caller's model, with all that it has recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ..facts import knowledge
+from ..facts import model as m
+from ..facts.model import Expr, FileFacts, FunctionFacts, Site, Stmt
+from ..facts.program import targets
+from ..facts.walk import blocks, calls, calls_of, heads, last_name, nodes, statements
+
+_ON_MODULES = frozenset(
+    f"register_{kind}_hook" for kind in ("forward", "forward_pre", "backward", "full_backward", "full_backward_pre")
+)
+_ADDS = ("append", "add", "extend", "setdefault", "update", "insert", "__setitem__")
+_ELSEWHERE = frozenset(("__exit__", "__del__", "__init__", "__post_init__", "<module>", "main"))
+_SAFE = knowledge.REPORTERS | frozenset(
+    """append extend range zip enumerate list dict tuple set items keys values named_modules named_children modules
+    named_parameters children parameters eval train getattr setattr get copy deepcopy remove clear partial zeros ones
+    rand randn empty tensor to cpu cuda device sorted next iter cast any all min max sum""".split()
+)
+_SMALL = frozenset("shape dtype device ndim size dim numel len item type stride".split())
+_COUNTS = ("flop", "mac", "count", "num", "shape", "size", "param", "time")
+_STEPS = 6
+
+
+class Unguarded(NamedTuple):
+    """A statement that puts a hook on a module which outlives the function."""
+
+    site: Site
+    hook: str
+    removed: Site  # where it is taken out if all goes well
+
+
+def unguarded_hooks(facts: FileFacts) -> Iterator[Unguarded]:
+    """Hooks that keep tensors, and that an error leaves on a module which the function was given."""
+    if not any(function.flags & m.HOOKS for function in facts.functions):
+        return
+    file = _File(facts)
+    for function in facts.functions:
+        fixture = any(last_name(one) == "fixture" for one in function.decorators)  # its end runs in any case
+        if _is_by_itself(function) and not fixture and not function.name.startswith("test_"):
+            found = file.left_by(function)
+            if found is not None:
+                yield found
+
+
+def _is_by_itself(function: FunctionFacts) -> bool:
+    return function.name not in _ELSEWHERE
+
+
+class _File:
+    """A file's functions that put in hooks which keep something, and those that take hooks out."""
+
+    def __init__(self, facts: FileFacts) -> None:
+        self._facts = facts
+        own = [function for function in facts.functions if _is_by_itself(function)]
+        self._removing = {one.name for one in own if any(_removes_one(call) for call in calls(one.body))}
+        self._installing: dict[str, str] = {}
+        for one in own:
+            hooks = [self._registered(one, call) for call in calls(one.body)] if one.flags & m.HOOKS else []
+            if any(hooks) and one.name not in self._removing:
+                self._installing[one.name] = next(filter(None, hooks))
+
+    def left_by(self, function: FunctionFacts) -> Unguarded | None:
+        """The first hook that a function puts in, and takes out again unless something raises."""
+        body = [statement for statement, _ in statements(function.body)]
+        removals = [one for one in body if any(self._removes(call) for call in calls_of(one))]
+        if not removals or any(_is_in_case_of_error(body, one) for one in removals):
+            return None
+        for one in body:
+            if one[1] > removals[0][1]:
+                break
+            hook = next((said for call in calls_of(one) if (said := self._installs(function, call))), "")
+            between = [other for other in body if one[1] < other[1] < removals[0][1]]
+            if hook and not _is_apart(body, one, removals[0]) and any(_may_raise(other) for other in between):
+                return Unguarded(one[1], hook, removals[0][1])
+        return None
+
+    def _installs(self, function: FunctionFacts, call: Expr) -> str:
+        """The hook that a call puts on a module which was there before, itself or through a function of the file:
+        `self._hook()`, `model.apply(self._hook)`."""
+        for part in (call[2], *call[3]):
+            if _is_own(part) and part[-1] in self._installing and part[-1] != function.name:
+                return self._installing[part[-1]]
+        return self._registered(function, call)
+
+    def _registered(self, function: FunctionFacts, call: Expr) -> str:
+        registers = call[2][0] == m.ATTR and call[2][2] in _ON_MODULES and call[3]
+        if registers and _was_there(function, call[2][1]) and self._keeps(function, call[3][0]):
+            name = last_name(call[3][0])
+            return f"`{name}`" if name else "the hook"
+        return ""
+
+    def _keeps(self, function: FunctionFacts, hook: Expr) -> bool:
+        """Whether a hook, or one that a function makes, puts some of what it is given where that stays."""
+        if hook[0] == m.LAMBDA:
+            return _records(self._facts.functions[hook[1]])
+        if hook[0] == m.CALL and last_name(hook) == "partial" and hook[3]:
+            return self._keeps(function, hook[3][0])
+        named = [one for one in self._facts.functions if one.name == last_name(hook)]
+        made = [self._facts.functions[index] for one in named for index in one.inner]
+        return any(_records(one) for one in (*named, *made))
+
+    def _removes(self, call: Expr) -> bool:
+        return _removes_one(call) or (_is_own(call[2]) and last_name(call[2]) in self._removing)
+
+
+def _is_own(callee: Expr) -> bool:
+    """Whether an expression names a function of the file: `hook`, `self.hook`."""
+    return bool(callee[0] == m.NAME or (callee[0] == m.ATTR and callee[1] == (m.NAME, "self")))
+
+
+def _removes_one(call: Expr) -> bool:
+    """`handle.remove()`: without an argument, unlike that of a list."""
+    return bool(call[2][0] == m.ATTR and call[2][2] == "remove" and not call[3])
+
+
+# -- the ways from one to the other ---------------------------------------------------------------
+
+
+def _is_in_case_of_error(body: list[Stmt], statement: Stmt) -> bool:
+    """Whether a statement stands in a `finally`, or where an error is caught."""
+    return any(
+        inner is statement
+        for one in body
+        if one[0] == m.TRY
+        for suite in (one[5], *(clause for _, _, clause in one[3]))
+        for inner, _ in statements(suite)
+    )
+
+
+def _is_apart(body: list[Stmt], one: Stmt, other: Stmt) -> bool:
+    """Whether two statements stand in different arms of an `if`."""
+    for branch in body:
+        if branch[0] == m.IF:
+            arms = [[inner for inner, _ in statements(suite)] for suite in blocks(branch)]
+            if any(one in arm and other not in arm for arm in arms) and any(other in arm for arm in arms):
+                return True
+    return False
+
+
+def _may_raise(statement: Stmt) -> bool:
+    """Whether a statement runs what is not known, or hands over to the caller of a context manager."""
+    return any(
+        node[0] == m.YIELD or (node[0] == m.CALL and not _is_safe(last_name(node[2])))
+        for head in heads(statement)
+        for node in nodes(head)
+    )
+
+
+def _is_safe(name: str) -> bool:
+    return name in _SAFE or name.startswith(("register_", "is_", "_is_")) or name[:1].isupper()
+
+
+# -- what was there, and what is kept -------------------------------------------------------------
+
+
+def _was_there(function: FunctionFacts, module: Expr) -> bool:
+    """Whether a module was there before the function was called, and is not the object itself: a parameter, an
+    attribute, or a part of one."""
+    given = {param.name for param in function.params}
+    if module == (m.NAME, "self"):
+        return False
+    for _ in range(_STEPS):
+        while module[0] in (m.ATTR, m.ITEM, m.CALL):
+            if module[0] != m.CALL:
+                module = module[1]
+            elif module[2][0] == m.ATTR:
+                module = module[2]
+            elif module[3]:
+                module = module[3][0]
+            else:
+                return False
+        if module[0] != m.NAME or module[1] in given:
+            return bool(module[0] == m.NAME)
+        bound = next(_bound_to(function, module), None)
+        if bound is None:
+            return False
+        module = bound
+    return False
+
+
+def _bound_to(function: FunctionFacts, name: Expr) -> Iterator[Expr]:
+    """What a name is bound to, or goes through."""
+    for statement, _ in statements(function.body):
+        if statement[0] in (m.FOR, m.ASSIGN) and name in targets(statement):
+            yield statement[3]
+        for node in (node for head in heads(statement) for node in nodes(head) if node[0] == m.COMP):
+            yield from (over for target, over, _ in node[5] if name in nodes(target))
+
+
+def _records(hook: FunctionFacts) -> bool:
+    """Whether a hook puts what it is given, or what it makes of that, into what is not its own."""
+    given = {param.name for param in hook.params if param.name != "self"}
+    module = next((param.name for param in hook.params if param.name != "self"), "")
+    tensors = given - {module}
+    own = set(tensors)
+    for statement, _ in statements(hook.body):
+        values = [statement[3]] if statement[0] in (m.ASSIGN, m.FOR) else []
+        values += [statement[4]] if statement[0] == m.AUGMENT else []
+        tells = any(_is_of(value, tensors) for value in values)
+        for target in targets(statement):
+            if target[0] == m.NAME:
+                own.add(target[1])
+                tensors |= {target[1]} if tells and not _is_count(target[1]) else set()
+            elif tells and statement[0] != m.FOR and _root(target) not in own:
+                return True
+        for call in calls_of(statement):
+            adds = call[2][0] == m.ATTR and call[2][2] in _ADDS and _root(call[2][1]) not in own
+            if adds and any(_is_of(part, tensors) for part in call[3]):
+                return True
+    return False
+
+
+def _is_of(value: Expr, names: set[str]) -> bool:
+    """Whether a value is made of one of these, other than its shape or the like."""
+    if value[0] == m.NAME:
+        return bool(value[1] in names)
+    named = value[2] if value[0] == m.ATTR else last_name(value) if value[0] == m.CALL else ""
+    if named in _SMALL or _is_count(named):
+        return False
+    return any(_is_of(part, names) for part in _parts(value))
+
+
+def _is_count(name: str) -> bool:
+    return any(word in name.lower() for word in _COUNTS)
+
+
+def _parts(value: tuple[object, ...]) -> Iterator[Expr]:
+    for part in value:
+        if type(part) is tuple and part:
+            if type(part[0]) is int:
+                yield part
+            else:
+                yield from _parts(part)
+
+
+def _root(place: Expr) -> str:
+    while place[0] in (m.ATTR, m.ITEM):
+        place = place[1]
+    return str(place[1]) if place[0] == m.NAME else ""
