@@ -12,6 +12,32 @@ from torchmemlint.linter.engine import lint_source
 from torchmemlint.source import decode
 
 LOOKALIKES = {
+    "a pipeline that its framework runs without gradients": """
+        from transformers import Pipeline
+
+        class Answers(Pipeline):
+            def answer_one_by_one(self, questions):
+                found = []
+                for question in questions:
+                    found.append(self.model(question.unsqueeze(0)).logits)
+                return torch.cat(found)
+
+            def _forward(self, questions):
+                self.model.eval()
+                return self.answer_one_by_one(questions)
+        """,
+    "a copied transform that other code is given the results of": """
+        from copy import deepcopy
+
+        def imagined(model, xs, ys, build):
+            other = build(model)
+            transform = getattr(model, "outcome_transform", None)
+            if transform is not None:
+                transform = deepcopy(transform).eval()
+                ys, _ = transform(ys.unsqueeze(-1), X=xs)
+            other.set_train_data(inputs=xs, targets=ys, strict=False)
+            return other
+        """,
     "a decorator that hands out no_grad()(function)": """
         def smart(new=True):
             def decorate(fn):

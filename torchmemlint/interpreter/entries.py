@@ -196,6 +196,8 @@ def _grad_of_entry(function: Function, receiver: object) -> int:
         return OFF
     if function.facts.name in ("update", "compute") and _is_of_torchmetrics(receiver.cls):
         return OFF  # both are wrapped in set_grad_enabled(self._enable_grad), which is off
+    if function.facts.name == "_forward" and any(dotted.endswith("Pipeline") for dotted in bases):
+        return OFF  # [docs of transformers: `Pipeline.forward` runs `_forward` under `no_grad`]
     return ASSUMED
 
 
@@ -248,7 +250,8 @@ def _methods(machine: Machine, cls: Class, worth: set[int]) -> None:
     receiver = machine.instance_of(machine.module_frame, cls, "entry")[0]
     machine.reached = reached  # what the constructor alone reaches is called again by others
     called = {name for function in own for name in function.facts.calls}
-    wanted.sort(key=lambda f: (f.facts.name.startswith("_"), f.facts.name in called))
+    off = {f for f in wanted if _grad_of_entry(f, receiver) == OFF}  # first: what they call, nobody else may call
+    wanted.sort(key=lambda f: (f.facts.name.startswith("_") and f not in off, f.facts.name in called))
     entered: dict[Function, int] = {}  # with the number of changes when each began
     changes = 0
     for _ in range(_ROUNDS):

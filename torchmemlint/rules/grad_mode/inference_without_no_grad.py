@@ -123,7 +123,7 @@ def _weight(recording: Recording) -> int:
         return 1  # whoever calls the module's method may have turned gradients off
     if not call.loops:
         return 1  # run once in the whole program, with one graph that goes when that ends
-    used = recording.consumed or recording.escaped or recording.kept
+    used = recording.consumed or recording.escaped or (recording.kept and recording.named)
     if not used and not any(loop.kind == "loop" for loop in call.loops):
         return 1  # run once, and what it gives is dropped at once: a trial, or hooks are what it is run for
     if recording.evaluating and not recording.escaped:
