@@ -175,6 +175,19 @@ def test_cache_emptied_while_the_frames_are_alive() -> None:
                 said.append(token)
             return torch.cat(said).cpu()
         """,
+        # moved in the loop, where the caller wants them there
+        """
+        @torch.no_grad()
+        def encoded(model, loader, device, as_array):
+            rows = []
+            for x in loader:
+                out = model(x.to(device))
+                if as_array:
+                    out = out.cpu()
+                for row in out:
+                    rows.append(row.detach())
+            return [row.cpu().numpy() for row in rows] if as_array else torch.stack(rows)
+        """,
         # moved in the loop
         """
         @torch.no_grad()

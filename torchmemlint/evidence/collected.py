@@ -16,7 +16,7 @@ from .places import describe
 
 _TO_DEVICE = frozenset("to cuda to_device send_to_device move_to_device move_data_to_device".split())
 
-_NEAR = 8  # nodes of the derivation between a place and the concatenation that fills it
+_NEAR = 8  # nodes of the derivation between a place and what fills it
 
 
 class Collected(NamedTuple):
@@ -38,14 +38,15 @@ def collected_on_device(machine: Machine) -> Iterator[Collected]:
         loop = growing(machine, store)
         if loop is None or not any(tensor.size == ANY for tensor in store.tensors):
             continue
-        given = {tensor.node for tensor in store.tensors}
-        given |= {parent for node in given for parent in machine.derivation.parents[node]}
-        early = any(node in given for _, node, loops in moved if loop in loops)
+        given = {near for tensor in store.tensors for near in ancestors(tensor.node, _NEAR)}
+        shared = {source for node in given for source in machine.derivation.shared.get(node, ())}  # what was detached
+        given |= {near for node in shared for near in ancestors(node, _NEAR)}
+        inside = [loop for loop in store.loops if loop not in store.birth]
+        early = any(node in given for _, node, loops in moved if any(loop in loops for loop in inside))
         late = any(not made.isdisjoint(store.nodes) for made, _, loops in moved if loop not in loops)
         holder = describe(store.owner, store.key, machine)
         if late and not early and _moves_inputs(store) and holder.kind == "local" and holder.owner:
             # What `.cpu()` is called on is a tensor, whatever else is known of it.
-            inside = [loop for loop in store.loops if loop not in store.birth]
             batches = any(loop.name == "loader" or _moves_items(store, loop) for loop in inside)
             yield Collected(store, holder.text, holder.owner, 2 if batches else 1)
 
