@@ -80,6 +80,15 @@ def check(snippet: str) -> None:
                 model.load_state_dict(self._weights)
                 self._weights = None
         """,
+        # a whole model, that a student starts from
+        """
+        class Teacher:
+            def __init__(self, path):
+                self.model = torch.load(path)
+
+            def start(self, student):
+                student.load_state_dict(self.model.state_dict())
+        """,
         # no checkpoint, beside loads that say where to
         """
         class Folder:

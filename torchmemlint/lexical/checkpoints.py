@@ -25,7 +25,7 @@ _RANKS = frozenset(
     "init_process_group DistributedDataParallel DDP get_rank get_world_size local_rank is_main_process spawn".split()
 )
 _RANK = frozenset(("rank", "local_rank", "global_rank", "process_index"))  # parameters
-_OF_DICTS = frozenset("items keys values get pop".split())
+_OF_DICTS = frozenset("items keys values get pop popitem update setdefault copy clear".split())
 
 
 class Load(NamedTuple):
@@ -113,12 +113,12 @@ def _is_for_all_ranks(function: FunctionFacts, load: Load) -> bool:
 
 def _are_copied_from(methods: list[FunctionFacts], weights: Expr) -> bool:
     """Whether an object copies into parameters what it has loaded, `parameter.copy_(self.weights[name])`, and never
-    lets go of it. What has methods of its own, `self.model.state_dict()`, is a model and no second set."""
+    lets go of it."""
+    if is_model(methods, weights):
+        return False
     copied = False
     for method in methods:
         found = [node for one, _ in statements(method.body) for head in heads(one) for node in nodes(head)]
-        if any(node[0] == m.ATTR and node[1] == weights and node[2] not in _OF_DICTS for node in found):
-            return False
         for one, _ in statements(method.body):
             bound = one[-1] if one[0] in (m.ASSIGN, m.ANNOTATE) and weights in targets(one) else None
             if bound is not None and last_name(bound) != "load":
@@ -128,6 +128,17 @@ def _are_copied_from(methods: list[FunctionFacts], weights: Expr) -> bool:
         reads = any(node[0] in (m.ITEM, m.CALL) and weights in nodes(node) for node in found)
         copied |= reads and any(name == "copy_" or name.startswith("load_state_dict") for name in method.calls)
     return copied
+
+
+def is_model(functions: Iterable[FunctionFacts], place: Expr) -> bool:
+    """Whether what was loaded has more than a dictionary has, `self.model.state_dict()`: it is no second set."""
+    return any(
+        node[0] == m.ATTR and node[1] == place and node[2] not in _OF_DICTS
+        for function in functions
+        for one, _ in statements(function.body)
+        for head in heads(one)
+        for node in nodes(head)
+    )
 
 
 def _restored(function: FunctionFacts) -> Iterator[Site]:
