@@ -60,6 +60,44 @@ def check(snippet: str) -> None:
             weights = torch.load("released/old_names_model.pth")
             torch.save({name.replace("conv", "body"): weight for name, weight in weights.items()}, "new.pth")
         """,
+        # each rank has a file of its own
+        """
+        def restore(model, path, rank):
+            model.load_state_dict(torch.load(f"{path}/model_{rank}.pt"))
+
+
+        def restore_named(model, path, rank):
+            file = path + "/weights-%d.pt" % rank
+            model.load_state_dict(torch.load(file))
+        """,
+        # goes as soon as it has been copied
+        """
+        class Pretrained:
+            def __init__(self, path):
+                self._weights = torch.load(path)
+
+            def fill(self, model):
+                model.load_state_dict(self._weights)
+                self._weights = None
+        """,
+        # a whole model, that a student starts from
+        """
+        class Teacher:
+            def __init__(self, path):
+                self.model = torch.load(path)
+
+            def start(self, student):
+                student.load_state_dict(self.model.state_dict())
+        """,
+        # no checkpoint, beside loads that say where to
+        """
+        class Folder:
+            def model(self, path):
+                return torch.load(path, map_location="cpu")
+
+            def scores(self, path):
+                return torch.load(path)
+        """,
     ],
 )
 def test_loads_that_cost_no_device_memory(text: str) -> None:

@@ -206,6 +206,17 @@ GUILTY = {
                 view = View(8)
                 F.mse_loss(net(view.table), torch.zeros(8, 2)).backward()
         """,
+    "a cached method with tensors for results": """
+        from .tables import Table
+
+        class Lexicon(Table):
+            def __init__(self, words):
+                self.words = words
+
+            @functools.lru_cache(maxsize=4096)  # TML305
+            def row(self, word: str) -> torch.Tensor:
+                return torch.tensor(self.words[word])
+        """,
     "hooks in a graph that refer to who has it": """
         def clear(owner, *gradients):
             owner.cache = {}
@@ -231,6 +242,32 @@ GUILTY = {
         """,
 }
 INNOCENT = {
+    "cached methods that keep no tensors, and a cache without an object": """
+        class Lexicon:
+            def __init__(self, words):
+                self.words = words
+
+            @functools.lru_cache(maxsize=4096)
+            def length(self, word: str):
+                return torch.tensor(self.words[word]).sum().item()
+
+            @functools.lru_cache(maxsize=4096)
+            def shape(self, word: str):
+                return torch.tensor(self.words[word]).shape
+
+            @functools.lru_cache(maxsize=4)
+            def grid(self, height: int, width: int):
+                return torch.zeros(height, width)
+
+            @staticmethod
+            @functools.lru_cache(maxsize=128)
+            def mask(size: int) -> torch.Tensor:
+                return torch.ones(size, size).triu()
+
+            @functools.cached_property
+            def table(self) -> torch.Tensor:
+                return torch.tensor(list(self.words.values()))
+        """,
     "hooks in a graph that are weak, taken off, or of what has nothing of it": """
         import weakref
 

@@ -21,6 +21,7 @@ _CACHES = ("functools.lru_cache", "functools.cache", "cachetools.cached", "jobli
 _WEAK = frozenset(("ref", "proxy", "WeakMethod"))
 _ARRAYS = ("ndarray", "NDArray", "DataFrame", "Image")
 _DEPTH = 3
+_MANY = 100  # entries
 
 
 class Cached(NamedTuple):
@@ -46,7 +47,7 @@ def cached_functions(machine: Machine) -> Iterator[Cached]:
             bound = _bound(machine, decorator, memoizes)
             if bound is None:
                 continue
-            key = _heavy_key(machine, function)
+            key = _heavy_key(machine, function) or _owner_with_results(machine, function, bound)
             if key is not None:
                 name, kept, weight = key
                 owner = machine.facts.classes[function.owner].name if function.owner >= 0 else ""
@@ -74,6 +75,21 @@ def _kept_results(machine: Machine, function: FunctionFacts) -> Iterator[Cached]
     owner = machine.facts.classes[function.owner].name if function.owner >= 0 else ""
     site = function.site + m.DECORATORS
     yield Cached(site, function.name, owner, (asked or fresh)[0], "", -1, 2, kept)
+
+
+def _owner_with_results(machine: Machine, function: FunctionFacts, bound: int) -> tuple[str, str, int] | None:
+    """The object of a method whose results are tensors: each entry keeps the object, whatever that is, and a tensor.
+    A handful of them may be small."""
+    kinds = {last_name(decorator) for decorator in function.decorators}
+    if function.owner < 0 or not function.params or not kinds.isdisjoint(("staticmethod", "classmethod")):
+        return None
+    if not any(tensor.weight > 1 for tensor in machine.reach(_result(machine, function))):
+        return None
+    return (
+        "self",
+        f"the {machine.facts.classes[function.owner].name}, and the tensors that it returned",
+        1 if 0 <= bound < _MANY else 2,
+    )
 
 
 def _is_static(function: FunctionFacts) -> bool:

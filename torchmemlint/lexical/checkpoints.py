@@ -24,6 +24,8 @@ _ON_A_DEVICE = frozenset("load_state_dict to cuda eval train backward forward Da
 _RANKS = frozenset(
     "init_process_group DistributedDataParallel DDP get_rank get_world_size local_rank is_main_process spawn".split()
 )
+_RANK = frozenset(("rank", "local_rank", "global_rank", "process_index"))  # parameters
+_OF_DICTS = frozenset("items keys values get pop popitem update setdefault copy clear".split())
 
 
 class Load(NamedTuple):
@@ -39,7 +41,7 @@ class Unmapped(NamedTuple):
     """A checkpoint that goes back to the device it was saved from."""
 
     site: Site  # of the call
-    why: str  # "ignored", "ranks", "unused", "copied"; "" where nothing but the load is seen
+    why: str  # "ignored", "ranks", "unused", "copied", "kept", "others"; "" where nothing but the load is seen
 
 
 def loads(function: FunctionFacts) -> Iterator[Load]:
@@ -52,6 +54,8 @@ def loads(function: FunctionFacts) -> Iterator[Load]:
                 target = None
                 if statement[0] == m.ASSIGN and statement[3] == call and len(statement[2]) == 1:
                     target = statement[2][0]
+                elif statement[0] == m.ANNOTATE and statement[4] == call:
+                    target = statement[2]
                 words = [str(node[-1]).lower() for part in (call[3], target or ()) for node in _names(part)]
                 words += [last_name(other[2]).lower() for other in calls_of(statement) if other is not call]
                 named = any(word in text for text in words for word in _WORDS)
@@ -79,12 +83,62 @@ def unmapped_loads(program: Program) -> Iterator[Unmapped]:
 def _cost(program: Program, function: FunctionFacts, load: Load, decided: bool) -> str:
     if not _RANKS.isdisjoint(program.called):
         return "ranks"
-    if decided or load.target is None:
+    if decided:
         return ""  # somebody has thought of it: `if torch.cuda.is_available()`, beside a load onto the host
+    if _is_for_all_ranks(function, load):
+        return "ranks"
+    methods = [other for other in program.facts.functions if other.owner == function.owner >= 0]
+    if any(_is_mapped(other.call, 1) for method in methods for other in loads(method)):
+        return "others"
+    if load.target is None:
+        return ""
+    if load.target[:2] == (m.ATTR, (m.NAME, "self")):
+        return "kept" if _are_copied_from(methods, load.target) else ""
     tool = "save" in program.called and _ON_A_DEVICE.isdisjoint(program.called) and not program.facts.classes
     if tool and load.call[3] and load.call[3][0][0] != m.CONST:
         return "unused"  # it reads checkpoints and writes one, and computes nothing on a device
     return "copied" if _goes_in_by_part(function, load.target) else ""
+
+
+def _is_for_all_ranks(function: FunctionFacts, load: Load) -> bool:
+    """Whether a function that is told its rank loads what the others load too: the rank is not in the file's name,
+    nor is anything that is filled into a text."""
+    ranks = {(m.NAME, param.name) for param in function.params if param.name in _RANK}
+    if not ranks or not load.call[3]:
+        return False
+    path = load.call[3][0]
+    bound = [one[3] for one, _ in statements(function.body) if one[0] == m.ASSIGN and path in one[2]]
+    return not any(node in ranks or node[0] == m.TEXT for part in (path, *bound) for node in nodes(part))
+
+
+def _are_copied_from(methods: list[FunctionFacts], weights: Expr) -> bool:
+    """Whether an object copies into parameters what it has loaded, `parameter.copy_(self.weights[name])`, and never
+    lets go of it."""
+    if is_model(methods, weights):
+        return False
+    copied = False
+    for method in methods:
+        found = [node for one, _ in statements(method.body) for head in heads(one) for node in nodes(head)]
+        for one, _ in statements(method.body):
+            bound = one[-1] if one[0] in (m.ASSIGN, m.ANNOTATE) and weights in targets(one) else None
+            if bound is not None and last_name(bound) != "load":
+                return False
+            if one[0] == m.DELETE and weights in one[2]:
+                return False
+        reads = any(node[0] in (m.ITEM, m.CALL) and weights in nodes(node) for node in found)
+        copied |= reads and any(name == "copy_" or name.startswith("load_state_dict") for name in method.calls)
+    return copied
+
+
+def is_model(functions: Iterable[FunctionFacts], place: Expr) -> bool:
+    """Whether what was loaded has more than a dictionary has, `self.model.state_dict()`: it is no second set."""
+    return any(
+        node[0] == m.ATTR and node[1] == place and node[2] not in _OF_DICTS
+        for function in functions
+        for one, _ in statements(function.body)
+        for head in heads(one)
+        for node in nodes(head)
+    )
 
 
 def _restored(function: FunctionFacts) -> Iterator[Site]:

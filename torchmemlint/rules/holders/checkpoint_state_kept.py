@@ -46,6 +46,7 @@ from ...lexical.checkpoints import (
     Load,
     consumed,
     copies_of_callbacks,
+    is_model,
     loaded_parts,
     loads,
     parts_under_names,
@@ -151,7 +152,7 @@ def _trains_after(evidence: Evidence, function: FunctionFacts, used: Site) -> bo
 def _stays(evidence: Evidence, load: Load) -> bool:
     assert load.target is not None
     name = load.target[2]
-    if len(evidence.releases.of(name) - {"__init__"}) > 1:
+    if len(evidence.releases.of(name) - {"__init__"}) > 1 or is_model(evidence.facts.functions, load.target):
         return False
     users = [function for function in evidence.facts.functions if consumed(function, load.target) >= 0]
     if not users:

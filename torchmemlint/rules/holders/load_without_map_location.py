@@ -5,11 +5,14 @@ Reports `torch.load(path)` without `map_location`, for a checkpoint or a state
 dictionary:
 
 - in a file that works with several ranks (`init_process_group`,
-  `DistributedDataParallel`, `get_rank`, `spawn`); there also NeMo's
+  `DistributedDataParallel`, `get_rank`, `spawn`), or in a function that is
+  told its `rank` or `process_index`; in such a file also NeMo's
   `restore_from(path)`, where the model is moved to the rank's device only then;
 - in a function that has a parameter `map_location` and does not pass it on, be
   it to `torch.load`, to `load_url` or to a loader of the same file;
 - where a part of the checkpoint, `checkpoint["model"]`, goes into a module;
+- in a class whose other methods load with a `map_location`, or that keeps the
+  weights on the object and copies them into parameters;
 - in a tool that reads checkpoints and writes one, and computes nothing.
 
 ## Why it retains
@@ -65,6 +68,14 @@ _COSTS = {
     "ignored": (
         "`map_location` is not passed on: whatever the caller asks for, this goes to the device that it was saved "
         "from; pass `map_location=map_location`"
+    ),
+    "kept": (
+        "the object keeps what it copies into the model on the device that it was saved from, a second set of weights "
+        'for as long as it lives; pass `map_location="cpu"`'
+    ),
+    "others": (
+        "this goes to the device that it was saved from, next to the model, while other methods of the class say where "
+        'they load to; pass `map_location="cpu"` as well'
     ),
     "unused": (
         "this is loaded onto the device that it was saved from, though nothing here computes on one: all tensors of "
