@@ -200,7 +200,7 @@ def tensor_method(
     if name in _OF_TEXT:
         machine.derivation.refuted.add(tensor.node)  # it was text all along
         return LIGHT
-    if name == "cpu" or (name == "to" and args and constant(args[0]) == "cpu"):
+    if (name == "cpu" or (name == "to" and args and constant(args[0]) == "cpu")) and not machine.statement_call(site):
         machine.moves.append((tensor.node, machine.loops))
     if name in knowledge.LIGHT_RESULTS:
         machine.derivation.consumed.add(tensor.node)
