@@ -1430,6 +1430,22 @@ GUILTY = {
                 nlls.append(outputs.loss)  # TML102
             return torch.exp(torch.stack(nlls).mean())
         """,
+    "parts of a loss, whose sum is back-propagated, kept together": """
+        def train(agent, loader, optimizer):
+            history, parts = [], []
+            for batch in loader:
+                losses = agent.compute(batch)
+                loss = sum(losses) if isinstance(losses, tuple) else losses
+                terms = agent.regularizers(batch)
+                total = sum(terms.values())
+                optimizer.zero_grad()
+                loss.backward()
+                total.backward()
+                optimizer.step()
+                history.append(losses)  # TML102
+                parts.append(terms)  # TML102
+            return history, parts
+        """,
     "model mapped over a loader": """
         def evaluate(model: Net, loader):
             model.eval()
@@ -1815,6 +1831,33 @@ GUILTY = {
         """,
 }
 INNOCENT = {
+    "numbers of the parts of a loss whose sum is back-propagated": """
+        def train(agent, loader, optimizer):
+            history = []
+            for batch in loader:
+                losses = agent.compute(batch)
+                loss = sum(losses) if isinstance(losses, tuple) else losses
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                if isinstance(losses, tuple):
+                    history.append([part.item() for part in losses])
+                else:
+                    history.append(losses.item())
+            return history
+        """,
+    "weights whose sum is one term of what is back-propagated": """
+        def train(agent, loader, optimizer):
+            seen = []
+            for batch in loader:
+                weights = agent.weights(batch)
+                loss = sum(weights) * agent.compute(batch)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                seen.append(weights)
+            return seen
+        """,
     "running level that another method wipes, without its graph": """
         class Level(nn.Module):
             def __init__(self, size):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import libcst as cst
@@ -31,7 +31,7 @@ class _Scope:
         self.uses: dict[str, set[str]] = {}
         self.assigned: dict[str, list[Site]] = {}
         self.backward: dict[Site, str] = {}
-        self.operands: dict[Site, list[str]] = {}  # names that an assigned value is computed from
+        self.operands: dict[Site, dict[str, str]] = {}  # what an assigned value is computed from -> the part of it
         self.inner: list[int] = []
         self.loops = 0
         self.made: set[str] = set()  # names bound to something new
@@ -64,11 +64,11 @@ class _Scope:
             return
         last = before[-1]
         self.backward[last] = part
-        operands = self.operands.pop(last, [])
-        for operand in operands:
+        operands = self.operands.pop(last, {})
+        for operand, of_it in operands.items():
             # the only operand must be attached; of several, those that are called a loss
             if len(operands) == 1 or "loss" in operand:
-                self.differentiate(operand, "", last // m.CALLS_PER_STATEMENT)
+                self.differentiate(operand, of_it, last // m.CALLS_PER_STATEMENT)
 
 
 class Lowering:
@@ -339,18 +339,31 @@ def _is_new(value: Expr) -> bool:
     return bool(callee[1][0] != m.CALL and callee[1] != (m.NAME, "self"))
 
 
-def _operands(value: Expr) -> list[str]:
-    """The names in a sum, product or negation; empty if anything else is in it."""
+def _operands(value: Expr) -> dict[str, str]:
+    """The names in a sum, product or negation, and which part of each; "?" for anything else that is in it."""
+    found: dict[str, str] = {}
+    for name, part in _terms(value):
+        # `sum(x) if isinstance(x, tuple) else x` is made of all that `x` is, which may be several
+        found[name] = part if found.get(name) != m.ALL else m.ALL
+    return found
+
+
+def _terms(value: Expr) -> Iterator[tuple[str, str]]:
     op = value[0]
     if op == m.NAME:
-        return [value[1]]
-    if op in (m.CONST, m.TEXT):
-        return []
-    if op == m.UNARY:
-        return _operands(value[1])
-    if op == m.ARITH:
-        return [*_operands(value[2]), *_operands(value[3])]
-    return ["?"]
+        yield value[1], ""
+    elif op == m.UNARY:
+        yield from _terms(value[1])
+    elif op in (m.ARITH, m.COND):
+        yield from _terms(value[2])
+        yield from _terms(value[3])
+    elif op == m.CALL and value[2] == (m.NAME, "sum") and len(value[3]) == 1:
+        added = value[3][0]
+        if added[0] == m.CALL and added[2][0] == m.ATTR and added[2][2] == "values":
+            added = added[2][1]
+        yield (added[1], m.ALL) if added[0] == m.NAME else ("?", "")
+    elif op not in (m.CONST, m.TEXT):
+        yield "?", ""
 
 
 def _augment(low: Lowering, node: cst.AugAssign, site: Site) -> Stmt:

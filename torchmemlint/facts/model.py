@@ -18,6 +18,7 @@ Expr = tuple[Any, ...]
 Stmt = tuple[Any, ...]
 Site = int
 CALLS_PER_STATEMENT: Final = 256
+ALL: Final = "all"  # every part of a value together: what `sum(parts)` is made of
 DECORATORS: Final = 255  # added to the site of a definition: from its first decorator on
 STATEMENTS_PER_FILE: Final = 1 << 20
 _SITES_PER_FILE: Final = CALLS_PER_STATEMENT * STATEMENTS_PER_FILE
@@ -101,7 +102,7 @@ class FunctionFacts(NamedTuple):
     flags: int  # the sinks below
     calls: tuple[str, ...]  # last names of what it calls, for deciding what is worth evaluating
     uses: dict[str, tuple[str, ...]]  # name -> methods called on it: the evidence of use
-    backward: dict[Site, str]  # assignment whose value is back-propagated later -> the part that is ("" for all)
+    backward: dict[Site, str]  # assignment whose value is back-propagated later -> the part that is ("": itself)
     inner: tuple[int, ...]  # functions defined inside
 
 

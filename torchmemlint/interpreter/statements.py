@@ -147,6 +147,8 @@ def _differentiated_later(machine: Machine, frame: Frame, site: Site, value: Val
     node = machine.derivation.node(parents, ("differentiated", site, part))
     if part == "":
         return (Tensor(ATTACHED, 3, node, "scalar"),)
+    if part == m.ALL:
+        return (Tensor(ATTACHED, 2, node, "", True),)
     holder = machine.allocate(frame, ("parts", site), "dict")
     holder.unknown = True
     machine.put(holder.fields, part, (Tensor(ATTACHED, 3, node, "scalar"),))

@@ -247,6 +247,8 @@ def detach(evidence: Evidence, retention: Retention) -> Remedy | None:
         return None
     labels = evidence.machine.derivation.labels
     made = [labels.get(tensor.node) for tensor in retention.store_event.tensors]
+    if any(label is not None and label[0] == "differentiated" and label[2] == m.ALL for label in made):
+        return None  # a tuple or a dictionary of losses, which has no `detach`
     wide = any(label is not None and label[0] == "wide-loss" for label in made)
     return Remedy("detach", "detach().clone()" if wide and retention.how in ("grow", "keyed", "set") else "detach()")
 
