@@ -17,7 +17,7 @@ from torchmemlint.runtime import fixtures
 from torchmemlint.runtime.client import Server
 
 EXPECTATION = re.compile(r"# (TML\d{3})(?::\d+)?(?=$|[ ,])", re.MULTILINE)
-THREADS = re.compile(r"\b(Thread|Process|Timer|concurrent|multiprocessing|QThread)\b")
+THREADS = re.compile(r"\b(Thread|Process|Timer|concurrent|multiprocessing|QThread|num_workers)\b")
 PAIRS = fixtures.pairs({code: rule.retains.value if rule.retains else None for code, rule in registry().items()})
 MEASURED_RULES = (
     [f"TML1{n:02}" for n in range(1, 12)]
@@ -41,7 +41,7 @@ def test_pair_shows_what_its_rule_says(pair: fixtures.Pair, server: Server) -> N
     if outcome.skipped:
         pytest.skip(outcome.skipped)
     if outcome.problems and THREADS.search(pair.bad.read_text("utf-8")):
-        outcome = fixtures.measure(pair, server)  # a busy machine may have starved one of its threads
+        outcome = fixtures.measure(pair, server)  # a busy machine may have starved one of its threads or workers
     assert not outcome.problems, "\n".join(outcome.problems)
     receipts = json.loads(pair.bad.with_name(fixtures.RECEIPTS).read_text("utf-8"))
     if "PySide6" in pair.bad.read_text("utf-8") and pair.bad.stem not in receipts["cpu"]:

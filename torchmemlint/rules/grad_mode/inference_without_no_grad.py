@@ -4,8 +4,8 @@
 Reports the first module call of a path that evaluates, predicts, generates or
 extracts features, when no `backward()` is reachable from it and gradients are
 on: a function with an evaluation name, code after `.eval()`, a request
-handler, a sampling loop, a runner's `val()` that calls `model.val_step`. What an
-evaluation returns counts as its results if it puts the model in eval mode
+handler, a sampling loop, a runner's `val()` that calls `model.val_step`. What
+an evaluation returns counts as its results if it puts the model in eval mode
 itself, and so does what a module's public `inference` or `transcribe` returns
 that takes its inputs to the module's device, or whose siblings are under
 `no_grad`. Also a loop that collects what a module computes,
