@@ -51,8 +51,8 @@ def train(loader):
 """
 
 
-def check(snippet: str) -> None:
-    text = PRELUDE + textwrap.dedent(snippet)
+def check(snippet: str, prelude: str = PRELUDE) -> None:
+    text = prelude + textwrap.dedent(snippet)
     wanted = [
         (row, code)
         for row, line in enumerate(text.splitlines(), 1)

@@ -2,26 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
-from pathlib import Path
 
 import pytest
+from test_noop import check
 
-from torchmemlint.config import load
-from torchmemlint.linter.engine import lint_source, plan
-from torchmemlint.source import decode
-
-PLAN = plan(load(Path(__file__).parent, {"no-cache": True}, isolated=True))
-PRELUDE = "import queue\nimport subprocess\nimport threading\nimport weakref\n\nimport torch\n"
-
-
-def check(snippet: str) -> None:
-    text = PRELUDE + textwrap.dedent(snippet)
-    wanted = [
-        (row, code) for row, line in enumerate(text.splitlines(), 1) for code in re.findall(r"# (TML\d{3})", line)
-    ]
-    assert [(f.start.row, f.code) for f in lint_source(decode("snippet.py", text.encode()), PLAN)] == wanted
+IMPORTS = "import queue\nimport subprocess\nimport threading\nimport weakref\n"
 
 
 @pytest.mark.parametrize(
@@ -135,7 +121,7 @@ def check(snippet: str) -> None:
     ],
 )
 def test_threads_that_end(text: str) -> None:
-    check(text)
+    check(IMPORTS + textwrap.dedent(text))
 
 
 @pytest.mark.parametrize(
@@ -184,7 +170,7 @@ def test_threads_that_end(text: str) -> None:
     ],
 )
 def test_threads_that_nothing_ends(text: str) -> None:
-    check(text)
+    check(IMPORTS + textwrap.dedent(text))
 
 
 @pytest.mark.parametrize(
@@ -213,7 +199,7 @@ def test_threads_that_nothing_ends(text: str) -> None:
     ],
 )
 def test_processes_that_somebody_sees_to(text: str) -> None:
-    check(text)
+    check(IMPORTS + textwrap.dedent(text))
 
 
 def test_processes_of_ranks_without_a_handle() -> None:

@@ -144,6 +144,15 @@ LIGHTNING_GRAD_OFF: Final = frozenset(
     validation_step_end test_step_end""".split()
 )
 
+# A base class, by the end of its name: what it calls for each batch, and what it calls once for many of them
+# [docs: transformers.Trainer, `logging_steps` and `eval_steps`; ignite.metrics.Metric, `started` and `completed`].
+CONTRACTS: Final = (
+    ("Trainer", ("compute_loss", "training_step"), ("log", "evaluate", "evaluation_loop")),
+    ("Metric", ("update",), ("reset", "compute")),
+)
+EPOCH_HOOKS: Final = ("epoch_end", "epoch_start", "train_end", "validation_end", "test_end")
+STEP_HOOKS: Final = ("training_step", "validation_step", "test_step", "predict_step", "batch_end")
+
 # Methods whose result a trainer differentiates, and who has them [docs of Lightning: `training_step` returns the
 # loss, or a dict that holds it].
 ATTACHED_STEPS: Final = frozenset(("training_step",))

@@ -101,3 +101,10 @@ def last_name(expr: Expr | None) -> str:
     while expr is not None and expr[0] in (m.ITEM, m.CALL):
         expr = expr[1] if expr[0] == m.ITEM else expr[2]
     return str(expr[-1]) if expr is not None and expr[0] in (m.ATTR, m.NAME) else ""
+
+
+def root_of(place: Expr) -> Expr:
+    """`self` of `self.rows[0].values`."""
+    while place[0] in (m.ATTR, m.ITEM):
+        place = place[1]
+    return place

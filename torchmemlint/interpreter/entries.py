@@ -165,7 +165,7 @@ def _is_differentiated(function: Function, receiver: object) -> bool:
     """Whether a framework back-propagates what a method returns [docs of Lightning; of transformers.Trainer]."""
     if not isinstance(receiver, Obj) or not isinstance(receiver.cls, Class):
         return False
-    bases = (*receiver.cls.external, *(entry.facts.name for entry in receiver.cls.mro[1:]))
+    bases = receiver.cls.base_names
     if function.facts.name == "training_step" and _is_driven_by_lightning(receiver.cls, bases):
         return True
     return function.facts.name == "compute_loss" and any(dotted.endswith("Trainer") for dotted in bases)
@@ -191,7 +191,7 @@ def _grad_of_entry(function: Function, receiver: object) -> int:
         return ON
     if not isinstance(receiver, Obj) or not isinstance(receiver.cls, Class):
         return ASSUMED
-    bases = (*receiver.cls.external, *(entry.facts.name for entry in receiver.cls.mro[1:]))
+    bases = receiver.cls.base_names
     if function.facts.name in knowledge.LIGHTNING_GRAD_OFF and _is_driven_by_lightning(receiver.cls, bases):
         return OFF
     if function.facts.name in ("update", "compute") and _is_of_torchmetrics(receiver.cls):
@@ -216,7 +216,7 @@ def _is_driven_by_lightning(cls: Class, bases: tuple[str, ...]) -> bool:
 
 def _is_of_torchmetrics(cls: Class) -> bool:
     """Whether a class derives from torchmetrics' `Metric`; those of other packages leave the grad mode alone."""
-    if not any(dotted.endswith("Metric") for dotted in (*cls.external, *(entry.facts.name for entry in cls.mro[1:]))):
+    if not any(dotted.endswith("Metric") for dotted in cls.base_names):
         return False
     if any(dotted.startswith(_HAVE_TORCHMETRICS) for dotted in cls.external):
         return True

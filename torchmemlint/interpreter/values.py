@@ -149,6 +149,11 @@ class Class:
             self.mro += [entry for entry in base.mro if entry not in self.mro]
 
     @property
+    def base_names(self) -> tuple[str, ...]:
+        """What it derives from: dotted names outside the project, plain ones within."""
+        return (*self.external, *(entry.facts.name for entry in self.mro[1:]))
+
+    @property
     def is_named_tuple(self) -> bool:
         return any(base.endswith("NamedTuple") for base in self.external)
 

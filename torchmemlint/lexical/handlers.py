@@ -9,7 +9,7 @@ from ..facts import knowledge
 from ..facts import model as m
 from ..facts.model import ClassFacts, Expr, FileFacts, FunctionFacts, Site, Stmt
 from ..facts.program import Program, keyword
-from ..facts.walk import blocks, calls, calls_of, last_name, loops, nodes, statements
+from ..facts.walk import blocks, calls, calls_of, last_name, loops, nodes, root_of, statements
 from .at_work import reaches_work
 
 _MEMORY = ("OutOfMemory", "MemoryError")
@@ -187,11 +187,11 @@ def _put_away(
         if place is None:
             continue
         holder, grows = place
-        if _root(holder)[0] == m.NAME and _root(holder)[1] not in ("self", "cls"):
-            filed = _filed_in(function, _root(holder))  # `row["error"] = error`, and the row goes into a table
+        if root_of(holder)[0] == m.NAME and root_of(holder)[1] not in ("self", "cls"):
+            filed = _filed_in(function, root_of(holder))  # `row["error"] = error`, and the row goes into a table
             holder, grows = (holder, grows) if filed is None else (filed, True)
-        rounds = grows and _in_rounds(function, _root(holder), inner)
-        root = last_name(_root(holder))
+        rounds = grows and _in_rounds(function, root_of(holder), inner)
+        root = last_name(root_of(holder))
         yield Kept(inner[1], _text(holder), root, grows, function, called, rounds=rounds, by_parts=by_parts)
 
 
@@ -273,7 +273,7 @@ def _returned(
         for statement, _ in statements(place.facts.body):
             added = _place_of(_with_names(statement, results), bound | {_RESULT[1]}, {})
             if added is not None and added[1]:
-                holder, root = added[0], _root(added[0])
+                holder, root = added[0], root_of(added[0])
                 rounds = _in_rounds(place.facts, root, statement)
                 yield Kept(
                     back[0][1],
@@ -306,17 +306,11 @@ def _own_names(function: FunctionFacts) -> set[str]:
     return (bound | {param.name for param in function.params}) - {"cls"}
 
 
-def _root(place: Expr) -> Expr:
-    while place[0] in (m.ATTR, m.ITEM):
-        place = place[1]
-    return place
-
-
 def _filed_in(function: FunctionFacts, local: Expr) -> Expr | None:
     """The attribute or global that a function adds a local container to."""
     for statement, _ in statements(function.body):
         place = _place_of(statement, {local[1]}, {})
-        if place is not None and place[1] and _root(place[0]) != local:
+        if place is not None and place[1] and root_of(place[0]) != local:
             return place[0]
     return None
 

@@ -13,7 +13,7 @@ from ..facts import knowledge
 from ..facts import model as m
 from ..facts.model import Expr, FileFacts, FunctionFacts, Site, Stmt
 from ..facts.program import targets
-from ..facts.walk import blocks, calls, calls_of, heads, last_name, nodes, statements
+from ..facts.walk import blocks, calls, calls_of, heads, last_name, nodes, root_of, statements
 
 _ON_MODULES = frozenset(
     f"register_{kind}_hook" for kind in ("forward", "forward_pre", "backward", "full_backward", "full_backward_pre")
@@ -210,10 +210,10 @@ def _records(hook: FunctionFacts) -> bool:
             if target[0] == m.NAME:
                 own.add(target[1])
                 tensors |= {target[1]} if tells and not _is_count(target[1]) else set()
-            elif tells and statement[0] != m.FOR and _root(target) not in own:
+            elif tells and statement[0] != m.FOR and root_of(target)[-1] not in own:
                 return True
         for call in calls_of(statement):
-            adds = call[2][0] == m.ATTR and call[2][2] in _ADDS and _root(call[2][1]) not in own
+            adds = call[2][0] == m.ATTR and call[2][2] in _ADDS and root_of(call[2][1])[-1] not in own
             if adds and any(_is_of(part, tensors) for part in call[3]):
                 return True
     return False
@@ -240,9 +240,3 @@ def _parts(value: tuple[object, ...]) -> Iterator[Expr]:
                 yield part
             else:
                 yield from _parts(part)
-
-
-def _root(place: Expr) -> str:
-    while place[0] in (m.ATTR, m.ITEM):
-        place = place[1]
-    return str(place[1]) if place[0] == m.NAME else ""
