@@ -62,6 +62,8 @@ open(out, "w").write("\\n".join(seen))
 COLD, ALL_CORES, WARM = "cold, 1 process", "cold, all cores", "warm"
 FLOOR, RUFF = "libcst, files it parses", "ruff, cold"
 SLOW = ("TorchFix", "torch-preflight")
+# pip compiles what it installs: a checkout is to be measured as its users have it
+COMPILED = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,8 @@ Contenders = dict[str, Contender]
 def cost(command: Sequence[str], folder: pathlib.Path | None = None) -> Cost:
     """Runs a command. An exit status above 1 ends the benchmark."""
     start = time.perf_counter()
-    child = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    quiet = subprocess.DEVNULL
+    child = subprocess.Popen(command, cwd=folder, stdout=quiet, stderr=quiet, env=COMPILED)
     _, status, used = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode not in (0, 1):
@@ -121,7 +124,8 @@ def trim(files: list[pathlib.Path], limit: int) -> list[pathlib.Path]:
 
 def parsed_by_linter(python: str, check: Sequence[str], files: Sequence[pathlib.Path], out: str) -> list[pathlib.Path]:
     """The files that a run of the linter hands to libcst (all of them, if nothing could be recorded)."""
-    probe = subprocess.run([python, "-c", PROBE, out, *check, *map(str, files)], stdout=subprocess.DEVNULL)
+    command = [python, "-c", PROBE, out, *check, *map(str, files)]
+    probe = subprocess.run(command, stdout=subprocess.DEVNULL, env=COMPILED)
     seen = set(pathlib.Path(out).read_text().split()) if probe.returncode == 0 else set()
     if not seen:
         click.echo("the probe saw no parse: taking all files as parsed", err=True)

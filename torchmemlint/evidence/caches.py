@@ -40,11 +40,12 @@ class Cached(NamedTuple):
 def cached_functions(machine: Machine) -> Iterator[Cached]:
     """The cached functions of the file that have a tensor, a module or a heavy object in their key."""
     memoizes = functools.cache(_memoizes)  # a registry's decorator stands before many functions of a file
+    inside = functools.cache(functools.partial(_cache_inside, machine))
     for function in machine.facts.functions:
         if not function.decorators:
             continue
         for decorator in function.decorators:
-            bound = _bound(machine, decorator, memoizes)
+            bound = _bound(machine, decorator, memoizes, inside)
             if bound is None:
                 continue
             key = _heavy_key(machine, function) or _owner_with_results(machine, function, bound)
@@ -148,7 +149,12 @@ def _result(machine: Machine, function: FunctionFacts) -> Value:
     return ()
 
 
-def _bound(machine: Machine, decorator: Expr, memoizes: Callable[[Any], bool]) -> int | None:
+def _bound(
+    machine: Machine,
+    decorator: Expr,
+    memoizes: Callable[[Any], bool],
+    inside_of: Callable[[Function], Expr | None],
+) -> int | None:
     """How many entries a caching decorator keeps, -1 if there is no bound; None if it does not cache."""
     bound = _entries(machine, machine.module_frame, decorator)
     if bound is not None:
@@ -158,7 +164,7 @@ def _bound(machine: Machine, decorator: Expr, memoizes: Callable[[Any], bool]) -
         for atom in machine.eval(machine.module_frame, callee):
             if type(atom) in (Function, Class) and memoizes(atom):
                 return -1
-            inside = _cache_inside(machine, atom) if type(atom) is Function else None
+            inside = inside_of(atom) if type(atom) is Function else None
             if inside is not None:
                 return _given_bound(decorator) if _hands_on(inside) else _entries(machine, atom.frame, inside)
     return None

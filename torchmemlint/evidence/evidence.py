@@ -283,7 +283,7 @@ class Evidence:
             consumed=not self._readers(store).isdisjoint(self.released_in(store)),
             summed_up=any(name.endswith("epoch_end") for name in self._readers(store)),
             released=self._released(store) or self._may_be_let_go(holder, store.frame.name, growing),
-            late=is_let_go_late(store.frame, self._letting_go(store, holder)),
+            late=is_let_go_late(store.frame, lambda: self._letting_go(store, holder)),
             closed=any(name in knowledge.CLOSERS for name in self.released_in(store)),
             wide=any(self._is_wide(tensor) for tensor in kept),
             threaded=store.thread or any(label[2] in self._threaded for label in calls),

@@ -12,7 +12,7 @@ from ..facts.walk import calls, calls_of
 from ..interpreter.holders import has_parameters
 from ..interpreter.machine import Machine
 from ..interpreter.values import Bound, Class, Obj, Value
-from ..lexical.cleanup import collects, empties, given_up
+from ..lexical.cleanup import collects, empties, given_up, may_clean_up
 
 _DEPTH = 5
 _FIRST = ("__init__", "__post_init__", "__del__")
@@ -55,7 +55,9 @@ def forgotten(machine: Machine, program: Program) -> Iterator[Forgotten]:
 def _teardowns(program: Program, methods: dict[str, FunctionFacts]) -> Iterator[_Teardown]:
     """The methods that set attributes to None and then collect garbage, or empty the device's cache."""
     for name, function in methods.items():
-        if name in _FIRST or not any(collects(program, one) or empties(program, one) for one in calls(function.body)):
+        if name in _FIRST or not may_clean_up(program, function):
+            continue
+        if not any(collects(program, one) or empties(program, one) for one in calls(function.body)):
             continue
         freed = {
             place.removeprefix("self."): one[1]

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ..facts import knowledge
 from ..interpreter.machine import Frame
 from ..interpreter.values import Class, Obj
 
 
-def is_let_go_late(frame: Frame, releasing: set[str]) -> bool:
-    """Whether all that empties a place is called less often than what leads to the store in this frame."""
+def is_let_go_late(frame: Frame, releasing: Callable[[], set[str]]) -> bool:
+    """Whether all that empties a place is called less often than what leads to the store in this frame. What does is
+    only asked where it matters: the answer takes a look at all of the text."""
     while frame.caller is not None:
         frame = frame.caller
     receiver = frame.receiver
-    if not releasing or not isinstance(receiver, Obj) or not isinstance(receiver.cls, Class):
+    if not isinstance(receiver, Obj) or not isinstance(receiver.cls, Class):
         return False
-    late = (
-        [name for name in releasing if name.endswith(knowledge.EPOCH_HOOKS)]
-        if frame.name.endswith(knowledge.STEP_HOOKS)
-        else []
-    )
-    for base, steps, seldom in knowledge.CONTRACTS:
-        if frame.name in steps and any(dotted.endswith(base) for dotted in receiver.cls.base_names):
-            late += seldom
-    return releasing.issubset(late)
+    bases = receiver.cls.base_names
+    contracts = [
+        seldom
+        for base, steps, seldom in knowledge.CONTRACTS
+        if frame.name in steps and any(dotted.endswith(base) for dotted in bases)
+    ]
+    each_step = frame.name.endswith(knowledge.STEP_HOOKS)
+    if not each_step and not contracts:
+        return False
+    late = {name for seldom in contracts for name in seldom}
+    found = releasing()
+    return bool(found) and all(name in late or (each_step and name.endswith(knowledge.EPOCH_HOOKS)) for name in found)

@@ -203,10 +203,11 @@ class Lowering:
     def _block(self, nodes: Sequence[Any]) -> tuple[Stmt, ...]:
         statements: list[Stmt] = []
         for node in nodes:
-            if isinstance(node, cst.SimpleStatementLine):
+            kind = type(node)
+            if kind in _LINES:
                 statements += self._small(node.body)
             else:
-                handler = _COMPOUND.get(type(node))
+                handler = _COMPOUND.get(kind)
                 site = self._statement_site()
                 if handler is not None:
                     statements.append(handler(self, node, site))
@@ -542,6 +543,7 @@ def _match(low: Lowering, node: cst.Match, site: Site) -> Stmt:
     return orelse[0] if orelse else (m.EXPR, site, subject)
 
 
+_LINES = by_type({cst.SimpleStatementLine: True})
 _COMPOUND: dict[type, Callable[[Lowering, Any, Site], Stmt]] = by_type(
     {
         cst.FunctionDef: _def,

@@ -154,10 +154,9 @@ def _subscript(low: Lowering, node: cst.Subscript) -> Expr:
     return (m.ITEM, value, (m.NEW, low.new_id(), "tuple", tuple(parts)))
 
 
-def _slice(low: Lowering, node: cst.BaseSlice) -> Expr:
-    if isinstance(node, cst.Index):
-        return _key(low, node.value) if isinstance(node.value, cst.FormattedString) else lower(low, node.value)
-    assert isinstance(node, cst.Slice)
+def _slice(low: Lowering, node: Any) -> Expr:
+    if type(node) in _INDEX:
+        return _key(low, node.value) if type(node.value) in _FORMATTED else lower(low, node.value)
     bounds = (node.lower, node.upper, node.step)
     return (m.SLICE, *(None if bound is None else lower(low, bound) for bound in bounds))
 
@@ -253,7 +252,7 @@ def _sequence(kind: str) -> Callable[[Lowering, Any], Expr]:
 
 def _element(low: Lowering, element: Any) -> Expr:
     value = lower(low, element.value)
-    return (m.STAR, value) if isinstance(element, cst.StarredElement) else value
+    return (m.STAR, value) if type(element) in _STARRED else value
 
 
 def _dict(low: Lowering, node: cst.Dict) -> Expr:
@@ -306,6 +305,8 @@ def _walrus(low: Lowering, node: cst.NamedExpr) -> Expr:
 
 
 SELF: Expr = (m.NAME, "self")
+# libcst's classes are abstract ones, for which `isinstance` is slow: these are asked for at every element
+_STARRED, _INDEX, _FORMATTED = (by_type({kind: True}) for kind in (cst.StarredElement, cst.Index, cst.FormattedString))
 _NAMED: dict[str, Expr] = {"None": (m.CONST, None), "True": (m.CONST, True), "False": (m.CONST, False)}
 _HANDLERS: dict[type, Callable[[Lowering, Any], Expr]] = by_type(
     {

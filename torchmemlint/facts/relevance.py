@@ -114,15 +114,13 @@ def _makers_of_cycles(facts: FileFacts) -> set[int]:
         if function.flags & m.BINDS and function.owner >= 0 and _binds(function, facts.classes[function.owner].methods)
     }
     found = {i for i, function in enumerate(facts.functions) if names and not names.isdisjoint(function.calls)}
-    return (
-        found
-        | {
-            inner  # refers to itself, through the function around it
-            for function in facts.functions[1:]
-            for inner in function.inner
-            if facts.functions[inner].name in facts.functions[inner].calls
-        }
-    )
+    bodies = {klass.body for klass in facts.classes}  # a method's name alone does not mean the method
+    return found | {
+        inner  # refers to itself, through the function around it
+        for index, function in enumerate(facts.functions)
+        for inner in function.inner
+        if index and index not in bodies and facts.functions[inner].name in facts.functions[inner].calls
+    }
 
 
 def _binds(function: FunctionFacts, methods: Collection[str]) -> bool:

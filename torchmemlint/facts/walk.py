@@ -74,13 +74,14 @@ def loops(block: tuple[Stmt, ...]) -> Iterator[tuple[Stmt, list[Stmt]]]:
 
 def nodes(expr: Expr) -> Iterator[Expr]:
     """An expression and all that it is made of."""
-    stack: list[Any] = [expr]
+    stack: list[Any] = [expr] if expr and type(expr) is tuple else []
     while stack:
         node = stack.pop()
-        if type(node) is tuple and node:
-            if type(node[0]) is int:
-                yield node
-            stack.extend(part for part in node if type(part) is tuple)
+        if type(node[0]) is int:
+            yield node
+        for part in node:
+            if part and type(part) is tuple:
+                stack.append(part)
 
 
 def calls_of(statement: Stmt) -> Iterator[Expr]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
-from ..facts.model import Expr, Site, Stmt
+from ..facts.model import Expr, FunctionFacts, Site, Stmt
 from ..facts.program import EMPTIES, Block, Place, Program, statements, targets, text
 from ..facts.walk import blocks, calls_of, last_name
 
@@ -36,6 +36,11 @@ def empties(program: Program, call: Expr) -> bool:
 
 def collects(program: Program, call: Expr) -> bool:
     return program.dotted(call[2]) == "gc.collect"
+
+
+def may_clean_up(program: Program, function: FunctionFacts) -> bool:
+    """Whether a function calls something of a name that collects garbage or empties a cache: quickly told."""
+    return "collect" in function.calls or not program.emptying.union(EMPTIES).isdisjoint(function.calls)
 
 
 def runs(body: Block) -> Iterator[tuple[Stmt, ...]]:

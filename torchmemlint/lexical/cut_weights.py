@@ -33,7 +33,9 @@ class _Cut(NamedTuple):
 
 def cut_weights(facts: FileFacts) -> Iterator[CutWeight]:
     for function in facts.functions:
-        if "Parameter" not in function.calls and not any(_data(s) for s, _ in statements(function.body)):
+        if "Parameter" not in function.calls and not (
+            function.flags & m.KEEPS and any(_data(s) for s, _ in statements(function.body))
+        ):
             continue
         made = [(site, place, cut) for site, place, value in _made(function) if (cut := _cut(function, value, site))]
         parts: dict[Expr, set[Expr]] = {}
