@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 from ..facts import model as m
 from ..facts.model import Expr, FunctionFacts, Site
 from ..facts.walk import calls, calls_of, heads, last_name, nodes, statements
-from ..interpreter.contexts import heavy
 from ..interpreter.functions import call_unseen
 from ..interpreter.hints import value_of_hint
 from ..interpreter.holders import FRESH, heavy_objects, kind_of_key
 from ..interpreter.machine import Frame, Machine
 from ..interpreter.unknown import is_module_by_use
 from ..interpreter.values import Class, External, Function, Obj, Value
+from ..interpreter.weights import heavy
 
 _CACHES = ("functools.lru_cache", "functools.cache", "cachetools.cached", "joblib.Memory.cache")
 _WEAK = frozenset(("ref", "proxy", "WeakMethod"))

@@ -9,9 +9,9 @@ from ..facts import model as m
 from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Place, Program, keyword, statements
 from ..facts.walk import calls_of, heads, last_name, nodes
-from ..interpreter.contexts import heavy
 from ..interpreter.machine import Machine
 from ..interpreter.values import Obj, Value
+from ..interpreter.weights import heavy
 
 _SUBMITS = ("submit", "apply_async", "schedule")
 _RESULTS = ("result", "get")

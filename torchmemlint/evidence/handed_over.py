@@ -10,9 +10,9 @@ from ..facts import model as m
 from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Program, names_in, statements, targets, text
 from ..facts.walk import calls_of, loops, nodes
-from ..interpreter.contexts import heavy
 from ..interpreter.machine import Frame, Machine
 from ..interpreter.values import UNKNOWN, Obj, Value
+from ..interpreter.weights import heavy
 from .collected import growing
 from .places import in_test
 

@@ -11,9 +11,9 @@ from ..facts import model as m
 from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Block, Program, keyword, statements, targets, text
 from ..facts.walk import calls_of, heads, in_loops, last_name, nodes
-from ..interpreter.contexts import heavy
 from ..interpreter.machine import Machine
 from ..interpreter.values import Bound, Class, Function, Obj, Partial, Value, constant
+from ..interpreter.weights import heavy
 
 _ARRAYS = ("tensor", "array", "imread", "load_image", "from_numpy", "numpy")
 

@@ -10,10 +10,10 @@ from ..facts.model import FunctionFacts, Site
 from ..facts.program import Program, keyword, statements, targets, text
 from ..facts.walk import calls, calls_of, last_name, nodes
 from ..interpreter.callbacks import objects_in
-from ..interpreter.contexts import heavy
 from ..interpreter.events import Plain
 from ..interpreter.machine import Machine
 from ..interpreter.values import Bound, Class, Function, Obj, Partial, Value
+from ..interpreter.weights import heavy
 
 _TAKES_OUT = frozenset("pop remove discard popitem clear".split())
 _LONG = ("ttl", "timeout", "expir", "idle", "lifetime", "linger", "grace", "keep", "max_age", "inactiv")

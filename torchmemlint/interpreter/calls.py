@@ -9,7 +9,7 @@ from ..facts import model as m
 from ..facts.knowledge import IN_PLACE_LIGHT, LIGHT_RESULTS, REDUCTIONS, VIEWS
 from ..facts.model import Expr, Site
 from ..facts.relevance import says_inference
-from . import contexts
+from . import contexts, weights
 from .functions import call_function
 from .holders import kind_of_key
 from .instances import call_instance, construct, is_module, ran
@@ -212,7 +212,7 @@ def call_method(
     if kind is Light or kind is Const:
         if name in ("join", "format") and args:
             return _text_of(machine, frame, args)
-        return contexts.light_method(atom, name)
+        return weights.light_method(atom, name)
     if kind is Method and atom.name == "grad_fn":
         if name in ("register_hook", "register_prehook") and args:
             note_tensor_hook(machine, frame, atom.receiver, args[0], site)

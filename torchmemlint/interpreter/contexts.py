@@ -10,16 +10,13 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from ..facts import model as m
-from ..facts.model import Expr, FunctionFacts, Site, Stmt
-from ..facts.program import statements, targets
-from ..facts.walk import calls_of
+from ..facts.model import Expr, FunctionFacts, Site
 from .events import Loops
 from .machine import Frame, Machine
 from .values import (
     COUNT,
     LIGHT,
     ON,
-    SCALAR,
     UNKNOWN,
     Bound,
     Class,
@@ -27,12 +24,11 @@ from .values import (
     Function,
     Light,
     Obj,
-    Opaque,
     Partial,
-    Tensor,
     Value,
     constant,
 )
+from .weights import HANDLES, NEW_EACH_TIME, STACKS, heavy
 
 Kwargs = dict[str, Value]
 
@@ -86,41 +82,6 @@ class Kept(NamedTuple):
     context: Context
     conditions: int
     loops: Loops
-
-
-# -- what is heavy --------------------------------------------------------------------------------
-
-_ORDER = ("tensor", "array", "module", "handle", "bytes")
-
-
-def heavy(machine: Machine, value: Value, depth: int = 3) -> tuple[str, int]:
-    """What kind of heavy thing a value keeps alive, and how strong the evidence is; ("", 0) if none."""
-    found: dict[str, int] = {}
-    _weigh(value, depth, found, set())
-    for word in _ORDER:
-        if word in found:
-            return word, found[word]
-    return "", 0
-
-
-def _weigh(value: Value, depth: int, found: dict[str, int], seen: set[int]) -> None:
-    for atom in value:
-        kind = type(atom)
-        if kind is Tensor:
-            if atom.size != SCALAR:
-                found["tensor"] = max(found.get("tensor", 0), atom.weight)
-        elif kind is Light and atom.what in _ORDER:
-            found[atom.what] = 3
-        elif kind is Opaque:
-            found["tensor"] = max(found.get("tensor", 0), 1)
-        elif kind is Obj and id(atom) not in seen and depth:
-            seen.add(id(atom))
-            if atom.kind == "module":
-                found["module"] = max(found.get("module", 0), atom.weight)
-                continue
-            for key, part in atom.fields.items():
-                if part and key[0] != "$":
-                    _weigh(part, depth - 1, found, seen)
 
 
 def _keep(machine: Machine, frame: Frame, owner: Obj | Frame, key: str, value: Value, how: str, site: Site) -> None:
@@ -334,11 +295,11 @@ _CALLS: dict[str, Callable[..., Value]] = {
 
 def call(machine: Machine, frame: Frame, dotted: str, args: list[Value], kwargs: Kwargs, site: Site) -> Value | None:
     """What a call of the standard library, torch or joblib starts; None if it starts nothing."""
-    if dotted in _HANDLES:
+    if dotted in HANDLES:
         return (Light("handle"),)
-    if dotted in _NEW_EACH_TIME:
+    if dotted in NEW_EACH_TIME:
         return (COUNT,)
-    if dotted in _STACKS:
+    if dotted in STACKS:
         stack = machine.allocate(frame, ("stack", site), "list")
         machine.put(stack.fields, "$stack", LIGHT)
         return (stack,)
@@ -482,78 +443,6 @@ def _is_worker(obj: Obj) -> bool:
     )
 
 
-def end_of_round(machine: Machine, frame: Frame, loop: Stmt) -> None:
-    """Note what a thread's loop still has bound when it goes back to wait for the next item."""
-    if machine.context.kind != "thread" or frame.dead:
-        return
-    body = loop[4] if loop[0] == m.FOR else loop[3]
-    waits = next((call for statement in body for call in calls_of(statement) if _blocks(call)), None)
-    names: dict[str, None] = {}
-    if loop[0] == m.FOR and _is_iter_of_get(loop[3]):
-        waits = loop[3]
-        names = {target[1]: None for target in targets(loop) if target[0] == m.NAME}
-    if waits is None:
-        return
-    for statement in statements(body):
-        names.update({target[1]: None for target in targets(statement) if target[0] == m.NAME})
-    kept = {}
-    for name in names:
-        what, weight = heavy(machine, frame.vars.get(name, UNKNOWN))
-        if what in ("tensor", "array") and weight > 1 and not _dropped_before(body, waits, name):
-            kept[name] = (what, weight)
-    awaited = _awaited(machine, frame, loop, body) if not kept else {}
-    if kept or awaited:
-        machine.note("kept-while-waiting", waits[1], frame, (kept, awaited, machine.context))
-
-
-def _awaited(machine: Machine, frame: Frame, loop: Stmt, body: tuple[Stmt, ...]) -> dict[str, Obj]:
-    """The names that the last item of a queue has at the end of a round, where nothing is in the queue yet: threads
-    are started before they are given something."""
-    got = [(loop[2], loop[3][3][0][1])] if loop[0] == m.FOR and _is_iter_of_get(loop[3]) else []
-    let_go: list[Expr] = []
-    for statement in statements(body):
-        if statement[0] == m.ASSIGN and statement[3][0] == m.CALL and _blocks(statement[3]):
-            got += [(target, statement[3][2][1]) for target in statement[2]]
-        else:
-            let_go += statement[2] if statement[0] == m.DELETE else targets(statement)
-    return {
-        name[1]: queue
-        for name, expr in got
-        if name[0] == m.NAME and name not in let_go
-        for queue in machine.eval(frame, expr)
-        if type(queue) is Obj and queue.kind == "queue"
-    }
-
-
-def _blocks(call: Expr) -> bool:
-    """`queue.get()`, `event.wait()`, `connection.recv()`: returns when somebody else does something."""
-    callee = call[2]
-    return callee[0] == m.ATTR and callee[2] in ("get", "recv", "wait", "accept", "recv_multipart") and not call[3]
-
-
-def _is_iter_of_get(expr: Expr) -> bool:
-    """`iter(queue.get, None)`"""
-    return bool(
-        expr[0] == m.CALL
-        and expr[2] == (m.NAME, "iter")
-        and expr[3]
-        and expr[3][0][0] == m.ATTR
-        and expr[3][0][2] == "get"
-    )
-
-
-def _dropped_before(body: tuple[Stmt, ...], waits: Expr, name: str) -> bool:
-    """Whether the round begins by letting go of a name, before it waits."""
-    for statement in body:
-        if any(call is waits for call in calls_of(statement)):
-            return False
-        if statement[0] in (m.ASSIGN, m.DELETE):
-            bound = statement[2] if statement[0] == m.DELETE else targets(statement)
-            if (m.NAME, name) in bound:
-                return True
-    return False
-
-
 def receiver_of(target: Value) -> Any:
     """The object whose method this is."""
     for atom in target:
@@ -592,58 +481,6 @@ def _to_device(machine: Machine, frame: Frame, call: Expr) -> bool:
         if expr[0] in (m.NAME, m.ATTR) and "device" in str(expr[-1]).lower():
             return True
     return False
-
-
-# -- light results that are not so light ----------------------------------------------------------
-
-_ARRAYS = frozenset(
-    """zeros ones empty full arange linspace array asarray ascontiguousarray load loadtxt genfromtxt fromfile
-    frombuffer rand randn random random_sample normal uniform standard_normal randint integers stack concatenate
-    vstack hstack copy fromiter tile repeat imread resize cvtColor imdecode zeros_like ones_like empty_like
-    full_like read_csv read_parquet read_json read_excel read_feather read_hdf read_pickle DataFrame eye outer
-    meshgrid permutation default_rng roll flip flipud fliplr rot90 pad where maximum minimum transpose moveaxis
-    expand_dims broadcast_to cumsum einsum matmul rint fft rfft ifft irfft""".split()
-)
-_ARRAY_ROOTS = ("numpy", "cv2", "pandas", "imageio", "skimage", "scipy", "soundfile")
-_HANDLES = frozenset(
-    """open builtins.open io.open h5py.File zipfile.ZipFile tarfile.open lmdb.open numpy.memmap np.memmap
-    rasterio.open netCDF4.Dataset gzip.open lzma.open bz2.open sqlite3.connect subprocess.Popen tables.open_file
-    cv2.VideoCapture decord.VideoReader av.open pyarrow.memory_map pyarrow.OSFile safetensors.safe_open mmap.mmap
-    tifffile.TiffFile openslide.OpenSlide fitz.open nibabel.load xarray.open_dataset""".split()
-)
-_STACKS = ("contextlib.ExitStack", "contextlib.AsyncExitStack")  # lists of what is to be closed
-_NEW_EACH_TIME = frozenset(
-    """uuid.uuid1 uuid.uuid4 uuid.uuid7 time.time time.time_ns time.perf_counter time.perf_counter_ns time.monotonic
-    secrets.token_hex secrets.token_urlsafe""".split()
-)
-_ARRAY_METHODS = frozenset(
-    """copy astype reshape transpose ravel flatten convert crop resize view squeeze swapaxes repeat clip to_numpy
-    random normal standard_normal uniform integers rotate""".split()
-)
-
-
-def light(dotted: str) -> Value:
-    """The result of a call that autograd knows nothing of: an array, a file, or next to nothing."""
-    if dotted in _HANDLES:
-        return (Light("handle"),)
-    head, _, tail = dotted.rpartition(".")
-    if tail in _ARRAYS and head.split(".", 1)[0] in _ARRAY_ROOTS:
-        return (Light("generator" if tail == "default_rng" else "array"),)
-    if dotted == "PIL.Image.open":
-        return (Light("array"),)
-    return LIGHT
-
-
-def light_method(atom: Any, name: str) -> Value:
-    """A method of such a thing."""
-    what = getattr(atom, "what", "")
-    if what in ("array", "generator") and name in _ARRAY_METHODS:
-        return (Light("array"),)
-    if what == "handle" and name in ("reshape", "view", "ravel", "transpose"):
-        return (atom,)  # of a memory map
-    if what == "handle" and name == "read":
-        return (Light("bytes"),)
-    return (atom,) if atom == COUNT else LIGHT
 
 
 Machine.keep = _keep

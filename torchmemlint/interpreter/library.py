@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..facts import knowledge
 from ..facts.model import Site
-from . import contexts
+from . import contexts, weights
 from .cycles import note_callbacks
 from .machine import Frame, Machine
 from .python import SPECIAL, SPECIAL_ROOTS, call_builtin
@@ -63,7 +63,7 @@ def call_external(machine: Machine, frame: Frame, dotted: str, args: list[Value]
     if special is not None:
         return special(machine, frame, args, kwargs, site)
     if root in knowledge.LIGHT_ROOTS:
-        return contexts.light(dotted)
+        return weights.light(dotted)
     if tail in ("tqdm", "trange", "track", "auto") and args:
         return args[0]
     if tail == "from_pretrained" or tail in ("create_model", "timm.create_model"):

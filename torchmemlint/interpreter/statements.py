@@ -13,7 +13,7 @@ from ..facts.releases import JOINS, joins
 from ..facts.relevance import says_no_grad
 from ..facts.walk import last_name
 from .calls import enter_context
-from .contexts import end_of_round, workers_in
+from .contexts import workers_in
 from .definitions import define_class, define_function
 from .expressions import bind_item, elements, iterate
 from .linking import import_name
@@ -38,6 +38,7 @@ from .values import (
     Value,
     is_light,
 )
+from .waiting import end_of_round
 
 _COPIES = ("detach", "cpu", "cuda", "to", "float", "half", "double", "numpy", "clone", "contiguous")
 _GRAD_FUNCTIONS = ("no_grad", "inference_mode", "enable_grad")

@@ -39,7 +39,7 @@ from ...facts.model import Expr, Site
 from ...facts.program import statements, targets
 from ...facts.walk import calls
 from ...finding import Confidence, Retains
-from ...interpreter.contexts import heavy
+from ...interpreter.weights import heavy
 from .. import Report
 
 if TYPE_CHECKING:

@@ -31,8 +31,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...finding import Confidence, Remedy, Retains
-from ...interpreter.contexts import heavy
 from ...interpreter.values import ATTACHED, Tensor
+from ...interpreter.weights import heavy
 from .. import Report
 
 if TYPE_CHECKING:

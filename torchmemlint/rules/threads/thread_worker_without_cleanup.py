@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING
 
 from ...evidence.thread_locals import grown_by_threads
 from ...finding import Confidence, Remedy, Retains
-from ...interpreter.contexts import heavy
+from ...interpreter.weights import heavy
 from .. import Report
 
 if TYPE_CHECKING:

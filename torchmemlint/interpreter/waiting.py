@@ -1,0 +1,83 @@
+"""Threads that go round and wait for the next item: what they still have bound while they do."""
+
+from __future__ import annotations
+
+from ..facts import model as m
+from ..facts.model import Expr, Stmt
+from ..facts.program import statements, targets
+from ..facts.walk import calls_of
+from .machine import Frame, Machine
+from .values import UNKNOWN, Obj
+from .weights import heavy
+
+
+def end_of_round(machine: Machine, frame: Frame, loop: Stmt) -> None:
+    """Note what a thread's loop still has bound when it goes back to wait for the next item."""
+    if machine.context.kind != "thread" or frame.dead:
+        return
+    body = loop[4] if loop[0] == m.FOR else loop[3]
+    waits = next((call for statement in body for call in calls_of(statement) if _blocks(call)), None)
+    names: dict[str, None] = {}
+    if loop[0] == m.FOR and _is_iter_of_get(loop[3]):
+        waits = loop[3]
+        names = {target[1]: None for target in targets(loop) if target[0] == m.NAME}
+    if waits is None:
+        return
+    for statement in statements(body):
+        names.update({target[1]: None for target in targets(statement) if target[0] == m.NAME})
+    kept = {}
+    for name in names:
+        what, weight = heavy(machine, frame.vars.get(name, UNKNOWN))
+        if what in ("tensor", "array") and weight > 1 and not _dropped_before(body, waits, name):
+            kept[name] = (what, weight)
+    awaited = _awaited(machine, frame, loop, body) if not kept else {}
+    if kept or awaited:
+        machine.note("kept-while-waiting", waits[1], frame, (kept, awaited, machine.context))
+
+
+def _awaited(machine: Machine, frame: Frame, loop: Stmt, body: tuple[Stmt, ...]) -> dict[str, Obj]:
+    """The names that the last item of a queue has at the end of a round, where nothing is in the queue yet: threads
+    are started before they are given something."""
+    got = [(loop[2], loop[3][3][0][1])] if loop[0] == m.FOR and _is_iter_of_get(loop[3]) else []
+    let_go: list[Expr] = []
+    for statement in statements(body):
+        if statement[0] == m.ASSIGN and statement[3][0] == m.CALL and _blocks(statement[3]):
+            got += [(target, statement[3][2][1]) for target in statement[2]]
+        else:
+            let_go += statement[2] if statement[0] == m.DELETE else targets(statement)
+    return {
+        name[1]: queue
+        for name, expr in got
+        if name[0] == m.NAME and name not in let_go
+        for queue in machine.eval(frame, expr)
+        if type(queue) is Obj and queue.kind == "queue"
+    }
+
+
+def _blocks(call: Expr) -> bool:
+    """`queue.get()`, `event.wait()`, `connection.recv()`: returns when somebody else does something."""
+    callee = call[2]
+    return callee[0] == m.ATTR and callee[2] in ("get", "recv", "wait", "accept", "recv_multipart") and not call[3]
+
+
+def _is_iter_of_get(expr: Expr) -> bool:
+    """`iter(queue.get, None)`"""
+    return bool(
+        expr[0] == m.CALL
+        and expr[2] == (m.NAME, "iter")
+        and expr[3]
+        and expr[3][0][0] == m.ATTR
+        and expr[3][0][2] == "get"
+    )
+
+
+def _dropped_before(body: tuple[Stmt, ...], waits: Expr, name: str) -> bool:
+    """Whether the round begins by letting go of a name, before it waits."""
+    for statement in body:
+        if any(call is waits for call in calls_of(statement)):
+            return False
+        if statement[0] in (m.ASSIGN, m.DELETE):
+            bound = statement[2] if statement[0] == m.DELETE else targets(statement)
+            if (m.NAME, name) in bound:
+                return True
+    return False
