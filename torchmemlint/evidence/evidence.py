@@ -16,12 +16,12 @@ from ..facts.model import BACKWARD, Expr, FileFacts, FunctionFacts, Site
 from ..facts.program import Program
 from ..facts.releases import Releases, fills_up
 from ..facts.relevance import says_evaluation
-from ..facts.walk import heads, nodes, statements
+from ..facts.walk import blocks, calls, heads, last_name, nodes, statements
 from ..interpreter.events import NEVER, Backward, Loops, Plain, Reset, Store
 from ..interpreter.holders import FRESH, IDENTITY, KNOWN, called_back, heavy_objects, made_in
 from ..interpreter.machine import Frame, Loop, Machine
 from ..interpreter.values import ATTACHED, DEPENDS, FEW, FREE, SCALAR, Class, Obj, Tensor
-from .places import Holder, describe, in_test, last_part
+from .places import Holder, describe, in_test, is_test_file, last_part
 from .rates import is_let_go_late
 from .recordings import Recording, in_evaluation, recordings
 from .unreleased import methods_of
@@ -81,6 +81,11 @@ class Evidence:
     def program(self) -> Program:
         """The file as it stands, for rules about the order and form of statements."""
         return Program(self.facts)
+
+    @functools.cached_property
+    def in_tests(self) -> bool:
+        """Whether the file holds tests: what is made in one goes with it."""
+        return is_test_file(self.machine.home)
 
     @property
     def backwards(self) -> list[Backward]:
@@ -369,7 +374,7 @@ class Evidence:
                     return True
                 if reset.conditions <= loop.conditions or (reset.conditions <= store.conditions and depth == 0):
                     return True
-                if not graph:
+                if not graph or _is_at_an_optimizer_step(reset):
                     return True
         return False
 
@@ -576,6 +581,15 @@ def _kept_since(owner: Obj | Frame, born: Loops) -> Loops:
 def _older(store: Store, since: int) -> list[Loop]:
     """The loops whose current round began after the place was first written."""
     return [loop for loop, start in zip(store.loops, store.starts, strict=True) if start > since]
+
+
+def _is_at_an_optimizer_step(reset: Reset) -> bool:
+    """`if (i + 1) % accumulate == 0: optimizer.step(); running = 0`: what a few batches of one step add up."""
+    for statement, _ in statements(reset.frame.facts.body):
+        for suite in blocks(statement) if statement[0] == m.IF else ():
+            if any(one[1] == reset.site for one in suite):
+                return any(last_name(call[2]) == "step" for call in calls(suite))
+    return False
 
 
 def _beyond_a_step(store: Store, growing: list[Loop], repeats: list[Loop]) -> list[Loop]:

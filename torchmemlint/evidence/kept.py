@@ -11,6 +11,7 @@ from ..facts.program import Program, statements, targets
 from ..facts.walk import calls, heads, last_name, loops, nodes
 from ..interpreter.contexts import Context, Kept, is_module_level, root
 from ..interpreter.events import Plain
+from ..interpreter.holders import KNOWN
 from ..interpreter.machine import Frame, Machine
 from ..interpreter.values import Bound, Class, Const, Function, Obj, constant
 from ..lexical.draining import BUILDERS, drained
@@ -145,6 +146,8 @@ def _grows(kept: Kept) -> bool:
     """Whether each task or item adds to the place."""
     if kept.how not in ("grow", "keyed") or kept.key != "*" or kept.context.recycled:
         return False
+    if kept.key_kind == KNOWN:
+        return False  # one for each device or data type
     birth = kept.owner.birth if isinstance(kept.owner, Obj) else ()
     return any(loop.kind in ("loop", "call") and loop not in birth for loop in kept.loops)
 

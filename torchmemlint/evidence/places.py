@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ..facts import model as m
+from ..interpreter.linking import Unit
 from ..interpreter.machine import Frame, Machine
 from ..interpreter.values import ANY_NAME, CONTAINERS, Class, Obj
 
@@ -17,6 +19,7 @@ class Holder(NamedTuple):
     container: bool
 
 
+_TEST_LIBRARIES = ("pytest", "unittest")
 _DEEPEST = 20  # an object may be put into what it holds
 
 
@@ -63,8 +66,22 @@ def describe(owner: Obj | Frame, key: str, machine: Machine, depth: int = 0) -> 
     return Holder(outer.kind, outer.text + part, outer.owner, True)
 
 
+def is_test_file(unit: Unit) -> bool:
+    """Whether a file holds tests of unittest or pytest, and their helpers: an evaluation script, `test_net.py`, may be
+    called like one, but imports neither."""
+    if not (unit.name.startswith("test_") or unit.name.endswith("_test")):
+        return False
+    return any(
+        (one[0] == m.IMPORT and any(dotted.partition(".")[0] in _TEST_LIBRARIES for _, dotted in one[2]))
+        or (one[0] == m.FROM and one[3].partition(".")[0] in _TEST_LIBRARIES)
+        for one in unit.outline.whole.functions[0].body
+    )
+
+
 def in_test(frame: Frame) -> bool:
     """Whether this is a test of unittest or pytest [docs of pytest: conventions for test discovery]."""
+    if is_test_file(frame.unit):
+        return True
     receiver, file = frame.receiver, frame.unit.name
     if frame.name.startswith(("test_", "_test")) and (file.startswith("test_") or file.endswith("_test")):
         return True

@@ -82,6 +82,7 @@ class Kept(NamedTuple):
     context: Context
     conditions: int
     loops: Loops
+    key_kind: str = ""  # of `container[key] = value`, see holders.py
 
 
 def _keep(machine: Machine, frame: Frame, owner: Obj | Frame, key: str, value: Value, how: str, site: Site) -> None:
@@ -97,7 +98,8 @@ def _keep(machine: Machine, frame: Frame, owner: Obj | Frame, key: str, value: V
         kind = "queue-put"
     if all(type(atom) is Obj and atom.kind in _FILLED and atom.home == (owner, key) for atom in value) and value:
         return  # a container that is there already: what went into it is noted where it did
-    detail = Kept(owner, key, how, what, weight, context, machine.conditions, machine.loops)
+    key_kind = machine.key_kind if how == "keyed" else ""
+    detail = Kept(owner, key, how, what, weight, context, machine.conditions, machine.loops, key_kind)
     machine.note(kind, site, frame, detail)
 
 

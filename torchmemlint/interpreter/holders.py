@@ -116,9 +116,9 @@ _ITEMS = frozenset(
     """batch batches inputs texts prompts queries requests samples sentences documents docs images frames utterances
     urls paths files filenames questions captions records examples sequences""".split()
 )
-_LAYER_WORDS = frozenset("layer layers module block head stage level param".split())
+_LAYER_WORDS = frozenset("layer layers module block head stage level param dtype device".split())
 _FIXED_WORDS = frozenset(
-    """name names dtype device shape size sizes dim dims kind mode scale key metric
+    """name names shape size sizes dim dims kind mode scale key metric
     label split phase tag type cls class rank world h w width height length len field attr prefix group
     branch task_name resolution degree order n num rate sr expert adapter gpu classes lang
     language""".split()
@@ -156,6 +156,8 @@ def kind_of_key(value: Value, expr: Expr, frame: Frame | None = None) -> str:
         name = expr[2][-1] if expr[2][0] in (m.NAME, m.ATTR) else ""
         if name in ("id", "uuid4", "uuid1", "token_hex", "perf_counter", "time", "data_ptr"):
             return IDENTITY
+    if expr[0] == m.ATTR and expr[2] == "index" and expr[1][-1] == "device":
+        return KNOWN
     if expr[0] == m.ATTR and expr[2] in ("id", "uid", "uuid"):
         return FRESH  # of an object: `request.id`
     words = set(_words(expr))

@@ -26,6 +26,8 @@ def borrowed(program: Program) -> Iterator[Slip]:
         if not frees:
             continue
         params = {param.name for param in facts.params if not param.kind} - {"self", "cls"}
+        if place.bases and _is_called_on_events(facts.name):
+            params = set()  # `del state, logger` says that a callback has no use for them
         yielded = _yielded(place)
         alias = _first_alias(place)
         if alias is not None and _freed_after(program, facts.body, alias[0]):
@@ -44,6 +46,11 @@ def borrowed(program: Program) -> Iterator[Slip]:
                     slip = _of_the_caller(program, place, name, statement[1])
                     if slip is not None:
                         yield slip
+
+
+def _is_called_on_events(name: str) -> bool:
+    """`fit_end`, `on_batch_start`, `before_step`: what a framework calls, with arguments of its own choice."""
+    return name.startswith(("on_", "before_", "after_")) or name.endswith(("_start", "_end", "_begin"))
 
 
 def _first_alias(place: Place) -> tuple[Site, str, str] | None:

@@ -29,6 +29,7 @@ class Retry(NamedTuple):
 
     site: Site
     callee: str
+    called: Expr
     function: str
     certain: bool  # the clause is about memory, in so many words
 
@@ -70,7 +71,7 @@ def retries(function: FunctionFacts, tried_in: Sequence[Stmt]) -> Iterator[Retry
             for call in calls(body):
                 name = last_name(call[2])
                 if name in tried and len(name) > 2:
-                    yield Retry(call[1], name, function.name, certain)
+                    yield Retry(call[1], name, call[2], function.name, certain)
                     break
 
 

@@ -12,6 +12,11 @@ from ..facts.program import Block, Place, Program, targets
 from ..facts.walk import blocks, heads, nodes
 
 _GATHERS = ("all_gather_object", "all_gather")
+_FIGURES = frozenset(
+    """stat stats count counts num time times len length lengths size sizes rank ranks rid rids summary info host
+    hostname hostnames name names loss losses value val state status flag error errors duration memory bytes port ip
+    pid""".split()
+)
 _ROLE = re.compile(r"(?:^|_)(?:rank|main_process|main|master|chief|global_zero|rank_zero|primary)(?:$|_)")
 
 
@@ -52,8 +57,27 @@ def _gathers(program: Program, place: Place) -> Iterator[tuple[Site, str, str]]:
                 if call[0] != m.CALL or call[2][-1] not in _GATHERS or not call[3] or call[3][0][0] != m.NAME:
                     continue
                 dotted = program.dotted(call[2])
-                if len(call[3]) > 1 and ("dist" in dotted or dotted.startswith("torch.")):
+                given = call[3][1] if len(call[3]) > 1 else None
+                ours = "dist" in dotted or dotted.startswith("torch.")
+                if given is not None and ours and not _is_small(place.facts.body, given):
                     yield call[1], call[2][-1], call[3][0][1]
+
+
+def _is_small(body: Block, given: Expr) -> bool:
+    """Whether what each rank sends is a handful of numbers or names: by what it is called, or by what it is."""
+    if not _FIGURES.isdisjoint(str(given[-1]).lower().split("_") if given[0] in (m.NAME, m.ATTR) else ()):
+        return True
+    bound = [one[3] for one, _ in _walk(body) if one[0] == m.ASSIGN and given in one[2]]
+    return any(_is_of_numbers(value) for value in (given, *bound))
+
+
+def _is_of_numbers(value: Expr) -> bool:
+    """`torch.tensor([loss, count])`, `(name, rank)`, `value.item()`, `len(rows)`"""
+    if value[0] == m.CALL:
+        if value[2][-1] in ("tensor", "as_tensor") and value[3]:
+            return bool(value[3][0][0] == m.NEW or value[3][0][0] == m.CONST)
+        return value[2][-1] in ("item", "len", "float", "int", "gethostname", "time", "get_rank")
+    return value[0] in (m.CONST, m.TEXT)
 
 
 def _attributes(body: Block, name: str, after: Site) -> dict[Site, str]:

@@ -85,7 +85,7 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
         return 0  # who made them keeps them anyway
     if retention.holder.kind == "attribute" and retention.remade:
         return 0  # its object is made anew in each round, and goes with the round
-    if _replaces(store):
+    if _replaces(store) or _is_of_attention(store.frame):
         return 0
     weight = retention.weight
     entered = _entered(retention)
@@ -115,6 +115,13 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
         often = not once and (_periodic(retention.function) or _periodic(entered.name))
         weight = min(weight, 2 if each_thread or often else 1)
     return weight
+
+
+def _is_of_attention(frame: Frame) -> bool:
+    """`cache.update(key_states, value_states, layer_idx)`: made for one sequence, to grow with it [docs of
+    transformers: Cache]."""
+    params = {param.name for param in frame.facts.params}
+    return frame.facts.name == "update" and ("layer_idx" in params or {"key_states", "value_states"} <= params)
 
 
 def _replaces(store: Store) -> bool:
@@ -192,7 +199,17 @@ def _while_made(retention: Retention) -> bool:
         if frame.name in _ONCE and not any(loop in frame.loops for loop in retention.loops):
             return True
         frame = frame.caller
-    return False
+    owner = _entered(retention)
+    receiver = owner.receiver
+    return isinstance(receiver, Obj) and isinstance(receiver.cls, Class) and _only_while_made(receiver.cls, owner.name)
+
+
+def _only_while_made(cls: Class, name: str, depth: int = 3) -> bool:
+    """Whether a method is the class's own affair, and only what sets its objects up calls it: `_pack` in a data set."""
+    if name[:1] != "_" or name.startswith("__") or not depth:
+        return False
+    callers = {other for other, function in methods_of(cls).items() if name in function.calls} - {name}
+    return bool(callers) and all(other in _ONCE or _only_while_made(cls, other, depth - 1) for other in callers)
 
 
 def _entered(retention: Retention) -> Frame:

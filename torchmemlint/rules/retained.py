@@ -12,6 +12,7 @@ from ..facts.model import file_of
 from ..facts.relevance import says_evaluation
 from ..facts.walk import calls_of, nodes, statements
 from ..finding import Confidence, Remedy, Retains
+from ..interpreter.machine import Frame
 from ..interpreter.values import ANY_NAME, ASSUMED, ATTACHED, ON, Obj
 from . import Report
 
@@ -127,8 +128,9 @@ def _weight(retention: Retention) -> int:
     if not retention.graph:
         return 1 if retention.wide else min(weight, 2)
     local = holder.kind == "local" or (holder.kind == "global" and retention.function == "<module>")
-    if local and retention.store_event.inside and not (retention.training or _samples(retention)):
-        return 0  # it goes when `forward` returns
+    inside = retention.store_event.inside or _in_a_pass(retention.store_event.frame)
+    if local and inside and not (retention.training or _samples(retention)):
+        return 0  # it goes when `forward` returns; parts in eval mode, as batch norms of one image, say nothing of it
     if local and not holder.owner:
         return 0  # a container without a name: it goes where the expression goes
     assumed = retention.store_event.grad == ASSUMED  # whoever calls may have turned gradients off
@@ -174,6 +176,14 @@ def _weight(retention: Retention) -> int:
         if assumed and (handed or any(word in last for word in ("loss", "aux", "penalty"))):
             weight = 1  # for another function, or for whoever sums the losses
     return weight
+
+
+def _in_a_pass(frame: Frame) -> bool:
+    """Whether a frame is in the pass of a module whose caller is not seen."""
+    while frame.caller is not None and frame.caller.function is not None:
+        frame = frame.caller
+    receiver = frame.receiver
+    return frame.name == "forward" and isinstance(receiver, Obj) and receiver.kind == "module"
 
 
 def _samples(retention: Retention) -> bool:

@@ -32,21 +32,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ...facts import model as m
+from ...facts.program import statements
+from ...facts.walk import last_name
 from ...finding import Confidence, Remedy
 from .. import Report
 
 if TYPE_CHECKING:
     from ...evidence.evidence import Evidence
     from ...finding import Retains
+    from ...interpreter.events import Plain
 
 code = "TML605"
 name = "result-of-detach-discarded"
 retains: Retains | None = None
+_FAILS = ("raises", "assertRaises", "assertRaisesRegex", "suppress")
 
 
 def check(evidence: Evidence) -> Iterator[Report]:
     for note in evidence.plain("discarded"):
         method, name = note.detail
+        if _is_to_fail(note):
+            continue
         yield Report(
             site=note.site,
             message=(
@@ -57,3 +64,13 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release=f"`{name} = {name}.{method}(...)`",
             remedy=Remedy("assign-result", sure=False),
         )
+
+
+def _is_to_fail(note: Plain) -> bool:
+    """`with pytest.raises(RuntimeError): x.numpy()`"""
+    return any(
+        one[0] == m.WITH
+        and any(context[0] == m.CALL and last_name(context[2]) in _FAILS for context, _ in one[2])
+        and any(inner[1] == note.site for inner in statements(one[3]))
+        for one in statements(note.frame.facts.body)
+    )

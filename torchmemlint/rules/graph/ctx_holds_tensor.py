@@ -59,6 +59,8 @@ if TYPE_CHECKING:
 code = "TML106"
 name = "ctx-holds-tensor"
 retains: Retains | None = Retains.GROWING
+# no tensors, or parameters, which live as long as the module
+_LIVES_ANYWAY = frozenset("group groups pg comm handle event stream weight weights bias biases quant quants".split())
 _TEMPORARY = "what the function computed for its backward pass"
 
 
@@ -88,6 +90,8 @@ def _kept(evidence: Evidence) -> Iterator[tuple[Plain, int, str]]:
     """Tensors that a function keeps on its `ctx`, with the weight of the evidence."""
     for note in evidence.plain("context-store"):
         name, value, given = note.detail
+        if not _LIVES_ANYWAY.isdisjoint(name.lower().split("_")):
+            continue
         returned = {tensor.node for tensor in evidence.machine.reach(note.frame.returns)}
         kept = evidence.machine.reach(value, 2)
         weights = [tensor.weight for tensor in kept if tensor.node in given or tensor.node in returned]

@@ -39,6 +39,7 @@ Set a flag in the clause and retry below it. Store
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -138,8 +139,12 @@ def _while_tried_again(kept: handlers.Kept) -> Report:
 def _may_work(evidence: Evidence, retry: handlers.Retry) -> bool:
     """Whether what is tried again does what needs memory: it is not seen, it starts itself over, or it runs a model.
 
-    A helper of this file that only computes a new size is called in both places, too.
+    A helper of this file that only computes a new size is called in both places, too; and what is native, as
+    `torch.cat`, or of the standard library, has no frames that tensors stay in.
     """
+    root = evidence.program.dotted(retry.called).partition(".")[0]
+    if root == "torch" or root in sys.stdlib_module_names:
+        return False
     callee = retry.callee.rsplit(".", 1)[-1]
     seen = any(function.name == callee for function in evidence.facts.functions)
     return not seen or callee == retry.function or reaches_work(evidence.program, {callee})

@@ -44,7 +44,7 @@ retains: Retains | None = Retains.HELD
 
 
 def check(evidence: Evidence) -> Iterator[Report]:
-    for found in needed_by_one(evidence.program):
+    for found in () if evidence.in_tests else needed_by_one(evidence.program):
         one = "gather_object" if found.call.endswith("object") else "gather"
         yield Report(
             site=found.site,
