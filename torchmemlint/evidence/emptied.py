@@ -8,10 +8,11 @@ from ..facts import model as m
 from ..facts.model import Expr, FunctionFacts, Site, Stmt
 from ..facts.program import EMPTIES, Block, Place, Program, statements, targets, text
 from ..facts.walk import blocks, calls, calls_of, heads, in_loops, last_name, nodes
+from ..facts.walk import statements as in_tests
 from ..interpreter.holders import has_parameters
 from ..interpreter.machine import Frame, Machine
 from ..interpreter.values import UNKNOWN, Obj, Value
-from ..lexical.cleanup import Slip, collects, empties, given_up, let_go, own_calls, runs
+from ..lexical.cleanup import MODELS, Slip, collects, empties, given_up, let_go, own_calls, runs
 
 Vars = dict[str, Value]
 _OPTIMIZERS = ("Adam", "AdamW", "SGD", "RMSprop", "Adagrad", "Adamax", "NAdam", "RAdam", "Adadelta", "LBFGS", "Lion")
@@ -35,6 +36,55 @@ def emptied_while_held(program: Program) -> Iterator[Slip]:
             continue
         yield from _deleted_after(program, place)
         yield from _optimizer_left(program, place)
+        yield from _parts_left(place, program)
+
+
+def _parts_left(place: Place, program: Program) -> Iterator[Slip]:
+    """`encoders = [one, two]`, and later `del encoders; empty_cache()` while the names `one` and `two` stay bound, for
+    work that is done in other cases only."""
+    body = list(in_tests(place.facts.body))
+    made: dict[str, Stmt] = {}
+    for run in runs(place.facts.body):
+        for index, statement in enumerate(run):
+            if statement[0] != m.DELETE or not any(
+                empties(program, call) for c in run[index:] for call in own_calls(c)
+            ):
+                continue
+            made = made or _literals(place)
+            dropped = {name for one in run[: index + 6] for name in let_go(one)}
+            for name in (name for name in let_go(statement) if name in made and made[name][1] < statement[1]):
+                parts = [part for part in _parts_of(made[name]) if part not in dropped]
+                models = [part for part in parts if any(word in MODELS for word in part.lower().split("_"))]
+                if models and not any(_is_needed(body, part, statement) for part in models):
+                    yield Slip(statement[1], name, made[name][1], 2, "parts:" + ", ".join(models[:3]))
+
+
+def _literals(place: Place) -> dict[str, Stmt]:
+    """The names of a function that are bound once, to a list, tuple or dictionary of other names."""
+    found: dict[str, Stmt] = {}
+    twice = set[str]()
+    for statement in statements(place.facts.body):
+        for target in targets(statement):
+            if target[0] == m.NAME:
+                twice |= {target[1]} & found.keys()
+                if statement[0] == m.ASSIGN and statement[3][0] in (m.NEW, m.DICT):
+                    found[target[1]] = statement
+    return {name: statement for name, statement in found.items() if name not in twice}
+
+
+def _parts_of(statement: Stmt) -> list[str]:
+    value = statement[3]
+    parts = value[3] if value[0] == m.NEW else [part for _, part in value[2]]
+    return [part[1] for part in parts if part[0] == m.NAME]
+
+
+def _is_needed(body: list[tuple[Stmt, tuple[Expr, ...]]], name: str, deleted: Stmt) -> bool:
+    """Whether a name is read after a statement, wherever that is come to, or bound for nobody but itself."""
+    here = next((tests for one, tests in body if one is deleted), ())
+    return any(
+        one[1] > deleted[1] and set(tests) <= set(here) and any((m.NAME, name) in nodes(head) for head in heads(one))
+        for one, tests in body
+    )
 
 
 def _deleted_after(program: Program, place: Place) -> Iterator[Slip]:

@@ -106,14 +106,19 @@ def _names_reference(name: str) -> bool:
 
 
 def _makers_of_cycles(facts: FileFacts) -> set[int]:
-    """What constructs a class that keeps its own methods, or lambdas of itself, on its objects; and inner
-    functions that call themselves."""
-    names = {
-        facts.classes[function.owner].name
-        for function in facts.functions
+    """What constructs a class that keeps its own methods, or lambdas of itself, on its objects; the methods that put
+    them there, if another one makes more of these objects; and inner functions that call themselves."""
+    binding = {
+        i: facts.classes[function.owner].name
+        for i, function in enumerate(facts.functions)
         if function.flags & m.BINDS and function.owner >= 0 and _binds(function, facts.classes[function.owner].methods)
     }
+    names = set(binding.values())
     found = {i for i, function in enumerate(facts.functions) if names and not names.isdisjoint(function.calls)}
+    for i, name in binding.items():
+        methods = (facts.functions[other] for other in facts.classes[facts.functions[i].owner].methods.values())
+        if any(not {name, "__class__", "type", "_get_checked_instance"}.isdisjoint(one.calls) for one in methods):
+            found.add(i)
     bodies = {klass.body for klass in facts.classes}  # a method's name alone does not mean the method
     return found | {
         inner  # refers to itself, through the function around it

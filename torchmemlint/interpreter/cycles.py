@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..facts.model import Site
+from ..facts import model as m
+from ..facts.model import Expr, Site
+from ..facts.walk import calls, last_name
 from .callbacks import objects_in
 from .events import Plain
 from .holders import captured, heavy_objects
@@ -16,6 +18,8 @@ from .machine import Frame, Machine
 from .values import ATTACHED, MAYBE, Bound, Class, Function, Light, Obj, Partial, Tensor, Value
 
 _DEPTH = 8
+_SELF = (m.NAME, "self")
+_NOT_FOR_VALUES = ("__init__", "__reduce__", "__getstate__", "run", "main", "train", "fit")
 
 
 class Cycle(NamedTuple):
@@ -29,9 +33,14 @@ class Cycle(NamedTuple):
 
 
 def note_cycle(machine: Machine, frame: Frame, owner: Obj, name: str, value: Value, site: Site) -> None:
-    """`self.name = self.method`, `self.name = lambda: self.x`."""
+    """`self.name = self.method`, `self.name = lambda: self.x`; not `self.name = self.method` of a `@weakmethod`."""
+    value = tuple(atom for atom in value if type(atom) is not Bound or not _is_weak(atom))
     if owner in objects_in(machine, [value]):
         machine.note("cycle", site, frame, (owner, name))
+
+
+def _is_weak(method: Bound) -> bool:
+    return any("weak" in last_name(one).lower() for one in method.function.facts.decorators)
 
 
 def note_callbacks(machine: Machine, keeper: Obj, given: list[Value]) -> None:
@@ -78,22 +87,52 @@ def cycles(machine: Machine) -> Iterator[Cycle]:
     seen: set[Site] = set()
     yield from _hooked(machine)
     for note in machine.plain:
-        if note.kind not in ("cycle", "recursion") or note.site in seen or not machine.is_home(note.site):
+        if note.kind not in ("cycle", "recursion"):
+            continue
+        site = next((site for site in (note.site, *reversed(note.trail)) if machine.is_home(site)), -1)
+        if site < 0 or site in seen:
             continue
         if note.kind == "recursion":
             name, names = note.detail
-            if any(loop.kind == "loop" for loop in note.loops):
-                seen.add(note.site)
-                yield Cycle(note.site, f"`{names[0]}`", f"`{name}` refers to itself", 2)
+            if site == note.site and any(loop.kind == "loop" for loop in note.loops):
+                seen.add(site)
+                yield Cycle(site, f"`{names[0]}`", f"`{name}` refers to itself", 2)
             continue
         owner, name = note.detail
         assert isinstance(owner.cls, Class)
         whole = _whole(note.frame, owner)  # it goes with what it is a part of, a layer with its model
         dropped = whole.home is None or isinstance(whole.home[0], Frame)
-        made = any(loop.kind == "loop" for loop in whole.birth) and not owner.unknown and dropped
-        if made and (heavy_objects((owner,)) or machine.reach((owner,), 2)):
-            seen.add(note.site)
-            yield Cycle(note.site, f"each {owner.cls.facts.name}", f"`self.{name}` refers to the object", 2)
+        looped = any(loop.kind == "loop" for loop in whole.birth) and not owner.unknown
+        tensors = machine.reach((owner,), 2)
+        made = looped and site == note.site and (heavy_objects((owner,)) or tensors)
+        if dropped and (made or (whole is owner and _is_value(owner, tensors))):
+            seen.add(site)
+            yield Cycle(site, f"each {owner.cls.facts.name}", f"`self.{name}` refers to the object", 2)
+
+
+def _is_value(owner: Obj, tensors: list[Tensor]) -> bool:
+    """Whether an object with tensors is one of many that come and go, as numbers do: a method of one makes another,
+    `self.__class__(...)`, `Gaussian(...)`. A distribution has tensors, whatever is seen of them."""
+    if owner.kind != "instance" or not isinstance(owner.cls, Class):
+        return False
+    sure = any(tensor.weight > 1 for tensor in tensors)
+    for cls in owner.cls.mro:
+        wanted = {"_get_checked_instance"} | ({cls.facts.name, "__class__", "type"} if sure else set())
+        functions = cls.frame.unit.facts.functions
+        for method in (functions[index] for index in cls.facts.methods.values()):
+            if wanted.isdisjoint(method.calls) or method.name in _NOT_FOR_VALUES:
+                continue
+            bound = {"classmethod", "staticmethod"}.isdisjoint(map(last_name, method.decorators))
+            if bound and any(_makes_another(cls.facts.name, call) for call in calls(method.body)):
+                return True
+    return False
+
+
+def _makes_another(name: str, call: Expr) -> bool:
+    callee = call[2]
+    if callee[0] == m.CALL:
+        return bool(callee[2] == (m.NAME, "type") and callee[3] == (_SELF,))
+    return callee in ((m.NAME, name), (m.ATTR, _SELF, "__class__"), (m.ATTR, _SELF, "_get_checked_instance"))
 
 
 def _whole(frame: Frame | None, part: Obj) -> Obj:

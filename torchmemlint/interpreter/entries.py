@@ -233,6 +233,8 @@ def _methods(machine: Machine, cls: Class, worth: set[int]) -> None:
     ]
     indices = {id(machine.facts.functions[index]) for index in worth}
     again = {"__getitem__", "__iter__"} if is_dataset(cls) else set()  # a loader's worker calls them as well
+    if "torch.autograd.Function" in cls.external:
+        again = {"forward", "setup_context"}  # what a caller of the file applies it to may be unknown
     # a trainer calls it with gradients on, whatever those do who call it here
     again |= {f.facts.name for f in own if _is_loss_of_trainer(cls, f) and id(f.facts) not in machine.recorded}
     wanted = [

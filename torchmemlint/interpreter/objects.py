@@ -75,6 +75,8 @@ def get_attribute(machine: Machine, frame: Frame, atom: Any, name: str) -> Value
         return module_member(machine, atom.unit, name) or UNKNOWN
     if kind is Opaque:
         return (atom._replace(node=machine.derivation.node((atom.node,))),)
+    if kind is Light and atom.what == "ctx":
+        return frame.vars.get(f"ctx.{name}", UNKNOWN)
     if kind is Function:
         if name in ("__name__", "__qualname__", "__module__", "__doc__"):
             return LIGHT
@@ -169,6 +171,7 @@ def set_attribute(machine: Machine, frame: Frame, owner: Any, name: str, value: 
                 for tensor in machine.reach(frame.vars.get(param.name, UNKNOWN), 1)
             }
             machine.note("context-store", site, frame, (name, value, given))
+            machine.put(frame.vars, f"ctx.{name}", value)
         return
     if name in machine.settable and isinstance(owner.cls, Class):
         setters = [atom.setter for atom in owner.cls.find(name) or () if type(atom) is Function and atom.setter]

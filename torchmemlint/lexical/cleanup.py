@@ -12,7 +12,7 @@ from ..facts.program import EMPTIES, Block, Place, Program, statements, targets,
 from ..facts.walk import blocks, calls_of, last_name
 
 FREES = (*EMPTIES, "collect", "malloc_trim", "ipc_collect")
-_MODELS = ("model", "net", "network", "module", "trainer", "pipe", "pipeline", "teacher", "student", "agent", "engine",
+MODELS = ("model", "net", "network", "module", "trainer", "pipe", "pipeline", "teacher", "student", "agent", "engine",
            "generator", "discriminator", "encoder", "decoder", "backbone", "policy", "llm", "unet", "vae")  # fmt: skip
 
 
@@ -85,7 +85,7 @@ def _dropped(program: Program, place: Place) -> str:
     for statement in statements(place.facts.body):
         for name in given_up(statement):
             words = name.rsplit(".", 1)[-1].lower().split("_")
-            if any(word in _MODELS for word in words) or _is_built(program, place, name):
+            if any(word in MODELS for word in words) or _is_built(program, place, name):
                 return name
     return ""
 

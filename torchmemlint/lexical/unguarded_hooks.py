@@ -27,6 +27,7 @@ _SAFE = knowledge.REPORTERS | frozenset(
 )
 _SMALL = frozenset("shape dtype device ndim size dim numel len item type stride".split())
 _COUNTS = ("flop", "mac", "count", "num", "shape", "size", "param", "time")
+_PLAIN = ("int", "float", "bool", "str")
 _STEPS = 6
 
 
@@ -78,6 +79,10 @@ class _File:
             if one[1] > removals[0][1]:
                 break
             hook = next((said for call in calls_of(one) if (said := self._installs(function, call))), "")
+            if not hook and _is_manager(function):
+                hook = next((said for call in calls_of(one) if (said := self._lent(function, call))), "")
+            if hook and not _is_taken_out(body, one, removals):
+                continue
             between = [other for other in body if one[1] < other[1] < removals[0][1]]
             if hook and not _is_apart(body, one, removals[0]) and any(_may_raise(other) for other in between):
                 return Unguarded(one[1], hook, removals[0][1])
@@ -96,6 +101,24 @@ class _File:
         if registers and _was_there(function, call[2][1]) and self._keeps(function, call[3][0]):
             name = last_name(call[3][0])
             return f"`{name}`" if name else "the hook"
+        return ""
+
+    def _lent(self, function: FunctionFacts, call: Expr) -> str:
+        """The hook that a context manager puts on a module for the block, with something that it was given."""
+        registers = call[2][0] == m.ATTR and call[2][2] in _ON_MODULES and call[3]
+        if not registers or not _was_there(function, call[2][1]):
+            return ""
+        hook = call[3][0]
+        for one in (hook, *(_bound_to(function, hook) if hook[0] == m.NAME else ())):
+            if one[0] == m.CALL and last_name(one) == "partial" and any(map(_is_big, _given(one)[1:])):
+                return f"`{last_name(one[3][0]) or 'the hook'}`" if one[3] else "the hook"
+        made = [self._facts.functions[hook[1]]] if hook[0] == m.LAMBDA else []
+        made += [one for index in function.inner if (one := self._facts.functions[index]).name == last_name(hook)]
+        given = {
+            param.name for param in function.params[1:] if param.hint is None or last_name(param.hint) not in _PLAIN
+        }
+        if any(given & (_names_of(one) - {param.name for param in one.params}) for one in made):
+            return f"`{last_name(hook)}`" if last_name(hook) else "the hook"
         return ""
 
     def _keeps(self, function: FunctionFacts, hook: Expr) -> bool:
@@ -120,6 +143,50 @@ def _is_own(callee: Expr) -> bool:
 def _removes_one(call: Expr) -> bool:
     """`handle.remove()`: without an argument, unlike that of a list."""
     return bool(call[2][0] == m.ATTR and call[2][2] == "remove" and not call[3])
+
+
+def _is_manager(function: FunctionFacts) -> bool:
+    return function.generator and any("contextmanager" in last_name(one) for one in function.decorators)
+
+
+def _given(call: Expr) -> list[Expr]:
+    return [*call[3], *(value for _, value in call[4])]
+
+
+def _is_big(value: Expr) -> bool:
+    """Whether a value may be more than a constant or a loop's number."""
+    return value[0] != m.CONST and not (value[0] == m.NAME and len(value[1]) < 3) and not _is_count(last_name(value))
+
+
+def _names_of(function: FunctionFacts) -> set[str]:
+    return {
+        node[1]
+        for statement, _ in statements(function.body)
+        for head in heads(statement)
+        for node in nodes(head)
+        if node[0] == m.NAME
+    }
+
+
+def _is_taken_out(body: list[Stmt], one: Stmt, removals: list[Stmt]) -> bool:
+    """Whether the handle that a statement gets may be one of those that are removed in the end."""
+    removing = [call for other in removals for call in calls_of(other) if _removes_one(call)]
+    if len(removing) < len(removals):
+        return True  # another function sees to it
+    handles = {target for target in targets(one) if one[0] == m.ASSIGN}
+    bound = set(handles)
+    for other in body[body.index(one) :]:
+        bound -= set(targets(other)) if other is not one else set()  # the name is another handle's from here on
+        for call in calls_of(other):
+            if call[2][0] == m.ATTR and call[2][2] in _ADDS and (other is one or not bound.isdisjoint(call[3])):
+                handles.add(call[2][1])
+    if not handles:
+        return True
+    removed = {node for call in removing for node in nodes(call[2][1]) if node[0] in (m.NAME, m.ATTR)}
+    for loop in (other for other in body if other[0] == m.FOR):
+        if not removed.isdisjoint(targets(loop)):
+            removed = removed - set(targets(loop)) | {node for node in nodes(loop[3]) if node[0] in (m.NAME, m.ATTR)}
+    return not handles.isdisjoint(removed)
 
 
 # -- the ways from one to the other ---------------------------------------------------------------

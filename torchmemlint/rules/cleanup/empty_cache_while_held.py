@@ -77,6 +77,21 @@ def check(evidence: Evidence) -> Iterator[Report]:
                 remedy=Remedy("move-last", slip.name),
             )
             continue
+        if slip.kind.startswith("parts:"):
+            parts = slip.kind.removeprefix("parts:")
+            yield Report(
+                site=slip.site,
+                message=(
+                    f"this removes the container `{slip.name}` and frees nothing: `{parts}` still bind what was in it; "
+                    f"`del {parts}` as well, before the cache is emptied"
+                ),
+                confidence=Confidence(slip.weight),
+                value=f"what was in `{slip.name}`",
+                holder=parts.split(", ")[0],
+                release=f"`del {parts}` as well, before the cache is emptied",
+                related=((slip.other, "put in here"),),
+            )
+            continue
         yield Report(
             site=slip.site,
             message=(

@@ -87,8 +87,19 @@ def check(evidence: Evidence) -> Iterator[Report]:
 
 
 def _kept(evidence: Evidence) -> Iterator[tuple[Plain, int, str]]:
-    """Tensors that a function keeps on its `ctx`, with the weight of the evidence."""
-    for note in evidence.plain("context-store"):
+    """Tensors that a function keeps on its `ctx`, with the weight of the evidence: each place once, as the caller
+    shows it of whom most is known."""
+    found: dict[Site, tuple[Plain, int, str]] = {}
+    for one in _stores(evidence):
+        if one[0].site not in found or one[1] > found[one[0].site][1]:
+            found[one[0].site] = one
+    yield from found.values()
+
+
+def _stores(evidence: Evidence) -> Iterator[tuple[Plain, int, str]]:
+    for note in evidence.machine.plain:
+        if note.kind != "context-store" or not evidence.machine.is_home(note.site):
+            continue
         name, value, given = note.detail
         if not _LIVES_ANYWAY.isdisjoint(name.lower().split("_")):
             continue

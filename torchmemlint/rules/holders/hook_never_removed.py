@@ -13,7 +13,7 @@ so is a handle that a loop over layers binds to the same name each time, where
 `remove()` later takes out the last hook only. So is a function that puts a
 hook with a record on a module that it was given, runs the model, and takes the
 hook out afterwards, but not in a `finally`; likewise a context manager whose
-`yield` stands in no `try`.
+`yield` stands in no `try`, also where its hooks only use what it was given.
 
 ## Why it retains
 The module's hook table refers to the bound method, which refers to the object
@@ -108,11 +108,11 @@ def check(evidence: Evidence) -> Iterator[Report]:
         yield Report(
             site=left.site,
             message=(
-                f"an error between here and its `remove()` leaves {left.hook} on the module, with what it records, as "
+                f"an error between here and its `remove()` leaves {left.hook} on the module, with what it keeps, as "
                 "long as the module lives; take the hook out in a `finally`"
             ),
             confidence=Confidence.MEDIUM,
-            value="the hook and what it records",
+            value="the hook and what it keeps",
             holder="the module's hook table",
             release="take the hook out in a `finally`",
             related=((left.removed, "not come to when something raises"),),

@@ -1,0 +1,193 @@
+"""Objects that hold themselves, what graphs and modules keep for others, and names beside a list.
+
+A trailing `# TML315` in a snippet says what must be reported on that line; nothing else may be.
+"""
+
+from __future__ import annotations
+
+import pytest
+from test_noop import check
+
+SNIPPETS = {
+    "a method of itself on something that is made in numbers": """
+        class Curve:
+            def __init__(self, points):
+                self.points = torch.zeros(64, 3) + torch.as_tensor(points)
+                self.at = self._linear  # TML315
+
+            def _linear(self, t):
+                return self.points[0] * t
+
+            def shifted(self, by):
+                return type(self)(self.points + by)
+        """,
+    "a method of itself on something that there is one of": """
+        class Study:
+            def __init__(self, points):
+                self.points = torch.zeros(64, 3) + torch.as_tensor(points)
+                self.at = self._linear
+
+            def _linear(self, t):
+                return self.points[0] * t
+
+            @classmethod
+            def load(cls, path):
+                return cls(torch.load(path, map_location="cpu"))
+        """,
+    "a distribution that hands its own methods to its base": """
+        class Proposal(torch.distributions.Distribution):
+            def __init__(self, draw, score):
+                self.draw, self.score = draw, score  # TML315
+
+        class Peaked(Proposal):
+            def __init__(self, peak):
+                self.peak = peak
+                super().__init__(self._draw, self._score)
+
+            def expand(self, shape, _instance=None):
+                new = self._get_checked_instance(Peaked, _instance)
+                new.peak = self.peak.expand(shape)
+                return new
+
+            def _draw(self, shape):
+                return self.peak.new_ones(shape)
+
+            def _score(self, value):
+                return value - self.peak
+        """,
+    "a distribution whose methods are weak": """
+        from util import weakmethod
+
+        class Peaked(torch.distributions.Distribution):
+            def __init__(self, peak):
+                self.peak = torch.as_tensor(peak)
+                self.draw = self._draw
+
+            def expand(self, shape, _instance=None):
+                new = self._get_checked_instance(Peaked, _instance)
+                new.peak = self.peak.expand(shape)
+                return new
+
+            @weakmethod
+            def _draw(self, shape):
+                return self.peak.new_ones(shape)
+        """,
+    "what a function computes, applied to what nobody has seen": """
+        class Noise(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, location, scale, shape):
+                ctx.shape = shape
+                ctx.white = location.new_empty(shape).normal_()  # TML106
+                ctx.spread = torch.matmul(ctx.white, scale.t())  # TML106
+                ctx.save_for_backward(scale)
+                return location + ctx.spread
+
+            @staticmethod
+            def backward(ctx, gradient):
+                (scale,) = ctx.saved_tensors
+                return gradient, ctx.white.t() @ gradient @ scale, None
+
+        class Normal:
+            def __init__(self, location, scale):
+                self.location, self.scale = location, scale
+
+            def draw(self, shape):
+                return Noise.apply(self.location, self.scale, shape)
+        """,
+    "a context manager's hooks with what it was given": """
+        import contextlib
+        from functools import partial
+
+        def scaled(module, inputs, by):
+            return (inputs[0] * by,)
+
+        @contextlib.contextmanager
+        def scaling(model, factors):
+            handles = []
+            for layer in model.children():
+                handle = layer.register_forward_pre_hook(partial(scaled, by=factors))  # TML304
+                handles.append(handle)
+            yield
+            for handle in handles:
+                handle.remove()
+
+        @contextlib.contextmanager
+        def adding(model, offsets):
+            handle = model.register_forward_hook(lambda module, inputs, output: output + offsets)  # TML304
+            yield model
+            handle.remove()
+        """,
+    "a context manager's hooks that are taken out, or have nothing": """
+        import contextlib
+        from functools import partial
+
+        def scaled(module, inputs, by):
+            return (inputs[0] * by,)
+
+        def twice(module, inputs):
+            return (inputs[0] * 2,)
+
+        @contextlib.contextmanager
+        def scaling(model, factors):
+            handles = [layer.register_forward_pre_hook(partial(scaled, by=factors)) for layer in model.children()]
+            try:
+                yield
+            finally:
+                for handle in handles:
+                    handle.remove()
+
+        @contextlib.contextmanager
+        def doubling(model, factor: float):
+            first = model.register_forward_pre_hook(twice)
+            second = model.register_forward_pre_hook(partial(scaled, by=2))
+            third = model.register_forward_hook(lambda module, inputs, output: output * factor)
+            yield
+            first.remove()
+            second.remove()
+            third.remove()
+        """,
+    "a list of models, and their names": """
+        import gc
+
+        def main(args, load, train):
+            image_encoder, text_encoder = load("image"), load("text")
+            encoders = [image_encoder, text_encoder]
+            rows = encode(args.prompts, encoders)
+            if not args.tune:
+                del encoders  # TML604
+                gc.collect()
+                torch.cuda.empty_cache()
+            for step in range(args.steps):
+                if args.tune:
+                    text_encoder.train()
+                train(rows, step)
+        """,
+    "a list of models that work on, or go by name": """
+        import gc
+
+        def main(args, load, train):
+            image_encoder, text_encoder = load("image"), load("text")
+            encoders = [image_encoder, text_encoder]
+            rows = encode(args.prompts, encoders)
+            del encoders
+            gc.collect()
+            torch.cuda.empty_cache()
+            train(rows, image_encoder, text_encoder)
+
+        def other(args, load, train):
+            image_encoder, text_encoder = load("image"), load("text")
+            encoders = [image_encoder, text_encoder]
+            rows = encode(args.prompts, encoders)
+            if not args.tune:
+                del encoders
+                del image_encoder, text_encoder
+                gc.collect()
+                torch.cuda.empty_cache()
+            train(rows)
+        """,
+}
+
+
+@pytest.mark.parametrize("snippet", SNIPPETS.values(), ids=SNIPPETS)
+def test_snippets(snippet: str) -> None:
+    check(snippet)
