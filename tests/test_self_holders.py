@@ -185,6 +185,64 @@ SNIPPETS = {
                 torch.cuda.empty_cache()
             train(rows)
         """,
+    "lists of the class and of the module that objects put themselves into": """
+        import weakref
+
+        _OPEN = []
+
+        class Span:
+            every = defaultdict(list)
+            last = defaultdict(list)
+            weak = weakref.WeakSet()
+            few = deque(maxlen=8)
+
+            def __init__(self, name):
+                self.began = torch.cuda.Event(enable_timing=True)
+                Span.every[name].append(self)  # TML314
+                Span.last[name].append(self)
+                Span.weak.add(self)
+                self.few.append(self)
+                _OPEN.append(self)
+
+            def end(self):
+                _OPEN.remove(self)
+
+            @classmethod
+            def begin(cls):
+                cls.last = defaultdict(list)
+        """,
+    "what refers to the object, in a list of its class or in one of its own": """
+        from hooks import Saver
+
+        class Shared:
+            parts = []
+            own = []
+
+            def __init__(self, build):
+                self.own = []
+                self.network = build()
+                self.saver = Saver(self)
+                self.parts.append(self.saver)  # TML314
+                self.own.append(self.saver)
+        """,
+    "a cached method of what has agents": """
+        class Arena:
+            def __init__(self, agents, rows):
+                self.agents = agents
+                self.rows = rows
+
+            @functools.lru_cache(maxsize=1)  # TML305
+            def count(self):
+                return sum(agent.count() for agent in self.agents)
+
+        class Table:
+            def __init__(self, rows):
+                self.rows = rows
+
+            @functools.lru_cache(maxsize=1)
+            def count(self):
+                return len(self.rows)
+        """,
 }
 
 

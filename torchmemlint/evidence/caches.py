@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from ..facts import model as m
+from ..facts.knowledge import MODEL_NAMES
 from ..facts.model import Expr, FunctionFacts, Site
 from ..facts.walk import calls, calls_of, heads, last_name, nodes, statements
 from ..interpreter.functions import call_unseen
@@ -20,6 +21,7 @@ from ..interpreter.weights import heavy
 _CACHES = ("functools.lru_cache", "functools.cache", "cachetools.cached", "joblib.Memory.cache")
 _WEAK = frozenset(("ref", "proxy", "WeakMethod"))
 _ARRAYS = ("ndarray", "NDArray", "DataFrame", "Image")
+_OWNERS = MODEL_NAMES | {"trainer", "engine", "pipeline", "agent", "learner", "world"}
 _DEPTH = 3
 _MANY = 100  # entries
 
@@ -312,6 +314,8 @@ def _heavy_key(machine: Machine, function: FunctionFacts) -> tuple[str, str, int
             what = "" if not isinstance(cls, Class) else _weight_of_class(machine, cls)
             if what:
                 return "self", what, 3
+            if isinstance(cls, Class) and (named := _named_part(machine, cls)):
+                return "self", f"the {cls.facts.name} with its `{named}`", 2
         params = params[1:]
     for param in params:
         value = value_of_hint(machine, machine.module_frame, param.hint, 1, ("key", param.name))
@@ -321,6 +325,15 @@ def _heavy_key(machine: Machine, function: FunctionFacts) -> tuple[str, str, int
         if not value and is_module_by_use(function.uses.get(param.name, ())):
             return param.name, "a module", 2
     return None
+
+
+def _named_part(machine: Machine, cls: Class) -> str:
+    """An attribute that is called a model or what has one, `self.agents`, whatever it is bound to."""
+    for atom in machine.instance_of(machine.module_frame, cls, "cached"):
+        for name in atom.fields if type(atom) is Obj else ():
+            if name.strip("_").removesuffix("s") in _OWNERS:
+                return str(name)
+    return ""
 
 
 def _in_words(machine: Machine, value: Value) -> str:

@@ -41,7 +41,7 @@ def own_entries(facts: FileFacts) -> Iterator[OwnEntry]:
         for site, registry, value in _entries(function):
             if not heavy.setdefault(function.owner, _keeps_heavy(facts, cls)):
                 break
-            if _has_self(value):
+            if has_self(value):
                 yield OwnEntry(site, registry, cls.name, False)
                 continue
             made = _makes_a_function(facts, cls, function, value, site)
@@ -68,16 +68,16 @@ def _attribute(place: Expr) -> str:
     return str(place[2]) if place[0] == m.ATTR and place[1] == _SELF else ""
 
 
-def _has_self(value: Expr) -> bool:
+def has_self(value: Expr) -> bool:
     """Whether a value is the object, or has it in a tuple, a dict or a partial."""
     if value[0] == m.NEW:
-        return any(_has_self(part) for part in value[3])
+        return any(has_self(part) for part in value[3])
     if value[0] == m.DICT:
-        return any(_has_self(part) for _, part in value[2])
+        return any(has_self(part) for _, part in value[2])
     if value[0] == m.ARITH:
-        return _has_self(value[2]) or _has_self(value[3])
+        return has_self(value[2]) or has_self(value[3])
     if value[0] == m.CALL and last_name(value[2]) == "partial":
-        return any(_has_self(part) for part in value[3])
+        return any(has_self(part) for part in value[3])
     return value == _SELF
 
 

@@ -87,8 +87,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
 
 
 def _kept(evidence: Evidence) -> Iterator[tuple[Plain, int, str]]:
-    """Tensors that a function keeps on its `ctx`, with the weight of the evidence: each place once, as the caller
-    shows it of whom most is known."""
+    """Tensors that a function keeps on its `ctx`, with the weight of the evidence: each place once."""
     found: dict[Site, tuple[Plain, int, str]] = {}
     for one in _stores(evidence):
         if one[0].site not in found or one[1] > found[one[0].site][1]:
@@ -97,9 +96,14 @@ def _kept(evidence: Evidence) -> Iterator[tuple[Plain, int, str]]:
 
 
 def _stores(evidence: Evidence) -> Iterator[tuple[Plain, int, str]]:
+    """As the first caller shows them, and as the function by itself does."""
+    seen: set[Site] = set()
     for note in evidence.machine.plain:
         if note.kind != "context-store" or not evidence.machine.is_home(note.site):
             continue
+        if note.site in seen and note.trail:
+            continue
+        seen.add(note.site)
         name, value, given = note.detail
         if not _LIVES_ANYWAY.isdisjoint(name.lower().split("_")):
             continue

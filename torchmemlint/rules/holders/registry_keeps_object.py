@@ -10,7 +10,9 @@ So are objects with tensors that a `threading.Timer` is given, to expire in a
 long time, where they are dropped earlier and nobody cancels the timer.
 So are objects with tensors or a model of their own that subscribe one of their
 methods to a list of the process, an event bus for example, are done with in the
-same round of a loop, and are not taken out of it.
+same round of a loop, and are not taken out of it. And objects that put
+themselves, or something that refers to them, into a list of their class or of
+the module, `Recorder.all.append(self)`, that nothing is ever taken out of.
 
 ## Why it retains
 `atexit` keeps each callback and its arguments until the interpreter exits. A
@@ -43,10 +45,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...evidence.listeners import kept_as_listeners
+from ...evidence.own_instances import own_instances
 from ...evidence.timers import left_timers
+from ...facts.model import CALLS_PER_STATEMENT
 from ...finding import Confidence, Remedy, Retains
 from ...interpreter.callbacks import held_by, is_removed, is_restored
 from .. import Report
+from ..kept import of_code
 
 if TYPE_CHECKING:
     from ...evidence.evidence import Evidence
@@ -54,6 +59,7 @@ if TYPE_CHECKING:
 code = "TML314"
 name = "registry-keeps-object"
 retains: Retains | None = Retains.GROWING
+_OF_TENSORS = "TML302"  # which says as much of a list of the class that gets tensors
 
 
 def check(evidence: Evidence) -> Iterator[Report]:
@@ -103,6 +109,22 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder=kept.registry,
             release="unsubscribe where the object is closed, or keep `weakref.WeakMethod(...)`",
             related=((kept.store, "put there"),) if kept.store != kept.site else (),
+        )
+    for own in own_instances(evidence.machine, evidence.program):
+        said = (retention.store for retention, _ in of_code(evidence, _OF_TENSORS))
+        if any(own.site // CALLS_PER_STATEMENT == site // CALLS_PER_STATEMENT for site in said):
+            continue
+        by = f"`self.{own.by}`, which refers to the object," if own.by else "the object itself"
+        yield Report(
+            site=own.site,
+            message=(
+                f"`{own.registry}` is one for all and gets {by} each time: every {own.cls} stays with all that it "
+                "has, since nothing takes it out; make the list in `__init__`, bound it, or keep weak references"
+            ),
+            confidence=Confidence.MEDIUM,
+            value=f"every {own.cls}, and all that it refers to",
+            holder=own.registry,
+            release="make the container in `__init__`, bound it, or keep `weakref.ref(self)`",
         )
     for left in left_timers(evidence.machine, evidence.program):
         yield Report(

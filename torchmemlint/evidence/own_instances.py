@@ -1,0 +1,130 @@
+"""Objects that put themselves into a list of their class, or of the module, and that nothing takes out again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ..facts import model as m
+from ..facts.model import Expr, FileFacts, FunctionFacts, Site, Stmt
+from ..facts.program import Program, targets
+from ..facts.walk import calls_of, last_name, statements
+from ..interpreter.machine import Machine
+from ..interpreter.values import Class
+from ..lexical.own_registry import has_self
+
+_SELF = (m.NAME, "self")
+_ADDS = ("append", "add", "insert", "appendleft")
+_TAKES = ("remove", "pop", "popleft", "popitem", "discard", "clear")
+_CONTAINERS = ("list", "set", "dict", "OrderedDict", "deque")
+
+
+class OwnInstance(NamedTuple):
+    site: Site
+    registry: str  # in the words of the source
+    cls: str
+    by: str  # what is put in, "" for the object itself
+
+
+def own_instances(machine: Machine, program: Program) -> Iterator[OwnInstance]:
+    """Of classes that have to do with PyTorch: others may well keep a list of their few small objects."""
+    if not any(dotted.partition(".")[0] == "torch" for dotted in program.imports.values()):
+        return
+    for cls in machine.home.classes.values():
+        if isinstance(cls, Class):
+            yield from _of_class(machine, cls)
+
+
+def _of_class(machine: Machine, cls: Class) -> Iterator[OwnInstance]:
+    facts = machine.facts
+    methods = [facts.functions[index] for index in cls.facts.methods.values()]
+    said: set[Expr] = set()
+    for method in methods:
+        if not method.params or method.params[0].name != "self" or set(_ADDS).isdisjoint(method.calls):
+            continue
+        for statement, _ in statements(method.body):
+            for call in calls_of(statement):
+                if call[2][0] != m.ATTR or call[2][2] not in _ADDS or not call[3]:
+                    continue
+                place, value = _whole(call[2][1]), call[3][-1]
+                refers = has_self(value) or _has_it(value, methods, cls)
+                if place in said or not refers or not _is_shared(machine, cls, method, place):
+                    continue
+                said.add(place)
+                by = "" if value == _SELF else last_name(value)
+                yield OwnInstance(statement[1], _in_words(place, cls), cls.facts.name, by)
+
+
+def _whole(place: Expr) -> Expr:
+    """`Recorder.all` of `Recorder.all[name]`."""
+    while place[0] == m.ITEM:
+        place = place[1]
+    return place
+
+
+def _in_words(place: Expr, cls: Class) -> str:
+    return f"{cls.facts.name}.{place[2]}" if place[0] == m.ATTR else str(place[1])
+
+
+def _has_it(value: Expr, methods: list[FunctionFacts], cls: Class) -> bool:
+    """Whether an attribute is a method of the object, or something that was made with the object: `Callback(self)`."""
+    if value[0] != m.ATTR or value[1] != _SELF:
+        return value[0] == m.CALL and last_name(value)[:1].isupper() and _SELF in value[3]
+    made = (one[3] for method in methods for one, _ in statements(method.body) if value in targets(one))
+    return value[2] in cls.facts.methods or any(
+        one is not None and one[0] == m.CALL and last_name(one)[:1].isupper() and _SELF in one[3] for one in made
+    )
+
+
+def _is_shared(machine: Machine, cls: Class, method: FunctionFacts, place: Expr) -> bool:
+    """Whether a container belongs to the class or the module, and nobody takes anything out of it."""
+    if place[0] == m.NAME:
+        own = {param.name for param in method.params}
+        own |= {target[1] for one, _ in statements(method.body) for target in targets(one) if target[0] == m.NAME}
+        body = machine.facts.functions[0].body
+        return place[1] not in own and _makes(body, place[1]) and not _is_emptied(machine.facts, place[1])
+    if place[0] != m.ATTR or place[1] not in (_SELF, (m.NAME, cls.facts.name), (m.ATTR, _SELF, "__class__")):
+        return False
+    owner = next((one for one in cls.mro if _makes(_body(one), place[2])), None)
+    files = {id(one.frame.unit.facts): one.frame.unit.facts for one in cls.mro}
+    return owner is not None and not any(_is_emptied(facts, place[2]) for facts in files.values())
+
+
+def _body(cls: Class) -> tuple[Stmt, ...]:
+    return cls.frame.unit.facts.functions[cls.facts.body].body
+
+
+def _makes(body: tuple[Stmt, ...], name: str) -> bool:
+    """Whether a body makes a container of this name, without a limit."""
+    for statement in body:
+        value = statement[3] if statement[0] == m.ASSIGN else statement[4] if statement[0] == m.ANNOTATE else None
+        if value is None or (m.NAME, name) not in targets(statement):
+            continue
+        if value[0] == m.CALL and last_name(value) == "defaultdict":
+            return bool(value[3]) and value[3][0] in ((m.NAME, "list"), (m.NAME, "set"))
+        if value[0] == m.CALL:
+            return last_name(value) in _CONTAINERS and not any(key == "maxlen" for key, _ in value[4])
+        return bool(value[0] == m.DICT or (value[0] == m.NEW and value[2] != "tuple"))
+    return False
+
+
+def _is_empty(statement: Stmt) -> bool:
+    """`rows[name] = []`"""
+    return bool(statement[0] == m.ASSIGN and statement[3][0] == m.NEW and not statement[3][3])
+
+
+def _is_emptied(facts: FileFacts, name: str) -> bool:
+    """Whether a function of the file takes something out of a container, makes another one in its place, or gives
+    the object one of its own."""
+    bodies = {klass.body for klass in facts.classes}
+    for index, function in enumerate(facts.functions):
+        for statement, _ in statements(function.body):
+            bound = targets(statement) if index and index not in bodies else ()
+            if any(last_name(one) == name and (one[0] != m.ITEM or _is_empty(statement)) for one in bound):
+                return True
+            if statement[0] == m.DELETE and any(last_name(target) == name for target in statement[2]):
+                return True
+            for call in calls_of(statement):
+                if call[2][0] == m.ATTR and call[2][2] in _TAKES and last_name(call[2][1]) == name:
+                    return True
+    return False
