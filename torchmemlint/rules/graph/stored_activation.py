@@ -8,6 +8,8 @@ loss. So is a tensor, detached or not, that a hook puts on the module which it
 is given, where the file removes its hooks, no other code uses the attribute,
 and nothing deletes it. So is a record, `if error < self.best: self.best =
 error`, of values that are never back-propagated: an evaluation with gradients.
+And so is a table that the pack hook of `saved_tensors_hooks` fills and only the
+unpack hook empties: some graphs never run backward.
 
 ## Why it retains
 The module lives as long as the program. The stored tensor owns the graph of
@@ -47,6 +49,7 @@ from typing import TYPE_CHECKING
 from ...evidence.leftovers import left_by_hooks
 from ...facts.model import file_of
 from ...finding import Confidence, Retains
+from ...lexical.packed import never_unpacked
 from .. import Report
 from ..retained import cost, detach, is_record, of_code, place, report, until
 
@@ -96,4 +99,17 @@ def check(evidence: Evidence) -> Iterator[Report]:
             value="the activation of the last pass",
             holder="the modules that the hook ran on",
             release=f"`del {left.module}.{left.attribute}` where the hooks are removed",
+        )
+    for packed in never_unpacked(evidence.facts):
+        yield Report(
+            site=packed.site,
+            message=(
+                f"`{packed.table}` gives an activation back when its node runs backward: those of graphs that never do "
+                "stay for all steps that follow; clear the table where the context is entered or left"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="the activations of graphs that never run backward",
+            holder=packed.table,
+            release=f"`{packed.table}.clear()` where the context is entered or left",
+            retains=Retains.GROWING,
         )

@@ -1,0 +1,92 @@
+"""Tables into which a pack hook puts activations, and that only the backward pass empties.
+
+`saved_tensors_hooks(pack, unpack)`: what is packed is unpacked when its node runs backward. Of a graph that never does,
+an evaluation or an expert that no row was sent to, the entries stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ..facts import model as m
+from ..facts.model import Expr, FileFacts, FunctionFacts, Site
+from ..facts.program import targets, text
+from ..facts.walk import calls, calls_of, last_name, nodes, statements
+
+_HOOKS = "saved_tensors_hooks"
+
+
+class Packed(NamedTuple):
+    site: Site
+    table: str
+
+
+def never_unpacked(facts: FileFacts) -> Iterator[Packed]:
+    """The tables of objects that keep what was packed, where nothing empties them for the next step."""
+    own = {i for i, cls in enumerate(facts.classes) if any(last_name(base) == _HOOKS for base in cls.bases)}
+    if not own and not any(_HOOKS in function.calls for function in facts.functions):
+        return
+    for function in facts.functions:
+        said: set[str] = set()
+        for pack in _packs(facts, function, function.owner in own):
+            for site, table in _filled(pack):
+                if table not in said and not _is_emptied(facts, function, pack, table):
+                    said.add(table)
+                    yield Packed(site, table)
+
+
+def _packs(facts: FileFacts, function: FunctionFacts, derives: bool) -> Iterator[FunctionFacts]:
+    """The pack hooks that a function sets: its own inner ones, or methods of its object."""
+    for call in calls(function.body):
+        base = derives and call[2][0] == m.ATTR and call[2][2] == "__init__"
+        if not (base or last_name(call[2]) == _HOOKS) or len(call[3]) < 2:
+            continue
+        name = last_name(call[3][0])
+        inner = function.inner if call[3][0][0] == m.NAME else ()
+        methods = facts.classes[function.owner].methods if function.owner >= 0 and not inner else {}
+        yield from (facts.functions[index] for index in inner if facts.functions[index].name == name)
+        if name in methods:
+            yield facts.functions[methods[name]]
+
+
+def _filled(pack: FunctionFacts) -> Iterator[tuple[Site, str]]:
+    """Where a pack hook puts the tensor, or what it makes of it, into a table of an object."""
+    tensors = {param.name for param in pack.params[-1:]}
+    for statement, _ in statements(pack.body):
+        if statement[0] != m.ASSIGN or not any(_is(tensors, node) for node in nodes(statement[3])):
+            continue
+        for target in targets(statement):
+            if target[0] == m.NAME and statement[3][0] == m.CALL and statement[3][2][0] == m.ATTR:
+                tensors.add(target[1])  # `tensor.to("cpu")`
+            if target[0] == m.ITEM and text(target[1]).startswith("self.") and _keeps(tensors, statement[3]):
+                yield statement[1], text(target[1])
+
+
+def _is(names: set[str], node: Expr) -> bool:
+    return bool(node[0] == m.NAME and node[1] in names)
+
+
+def _keeps(tensors: set[str], value: Expr) -> bool:
+    """`tensor`, `(tensor, True)`, `tensor.cpu()`; not `tensor.shape`."""
+    if value[0] == m.NEW:
+        return any(_keeps(tensors, part) for part in value[3])
+    if value[0] == m.CALL and value[2][0] == m.ATTR:
+        return value[2][2] in ("to", "cpu", "detach", "clone", "pin_memory") and _keeps(tensors, value[2][1])
+    return _is(tensors, value)
+
+
+def _is_emptied(facts: FileFacts, made_by: FunctionFacts, pack: FunctionFacts, table: str) -> bool:
+    """Whether something empties a table or makes a new one, or the hook itself makes room in it."""
+    name = table.rpartition(".")[2]
+    for function in facts.functions:
+        for statement, _ in statements(function.body):
+            if function is not made_by and any(t[0] == m.ATTR and t[2] == name for t in targets(statement)):
+                return True
+            if function is pack and statement[0] == m.DELETE and any(last_name(t) == name for t in statement[2]):
+                return True
+            for call in calls_of(statement):
+                taken = call[2][0] == m.ATTR and last_name(call[2][1]) == name
+                if taken and (call[2][2] == "clear" or (function is pack and call[2][2] in ("pop", "popitem"))):
+                    return True
+    return False
