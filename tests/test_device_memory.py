@@ -218,6 +218,19 @@ def test_cache_emptied_while_the_frames_are_alive() -> None:
                 rows.append(model(x.to(device)).cpu())
             return torch.cat(rows).numpy()
         """,
+        # moved by a helper or in the loop, needed on the device, and steps of one answer
+        """
+        class Codes:
+            @torch.inference_mode()
+            def latent(self, data, steps):
+                codes, kept, said = [], [], []
+                for batch in self._dataloader(data):
+                    codes.append(to_cpu(self.module.encode(batch)))
+                    kept.append(self.module.encode(batch))
+                for step in range(steps):
+                    said.append(self.module.step(step))
+                return torch.cat(codes).cpu(), torch.cat(kept), torch.cat(said).cpu()
+        """,
     ],
 )
 def test_results_that_are_not_a_data_set(text: str) -> None:
@@ -246,6 +259,17 @@ def test_results_that_are_not_a_data_set(text: str) -> None:
 
         def written(network, source, path):
             torch.save(torch.cat(collected(network, source)).cpu(), path)
+        """,
+        """
+        class Codes:
+            @torch.inference_mode()
+            def latent(self, data):
+                codes, sizes = [], []
+                for number, batch in enumerate(self._dataloader(data)):
+                    x, label = split(batch)
+                    codes.append(self.module.encode(x, label))  # TML310
+                    sizes.append(self.module.encode(x, label).argmax(-1))
+                return torch.cat(codes, dim=0).detach().cpu().numpy(), torch.cat(sizes).cpu()
         """,
     ],
 )

@@ -34,7 +34,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...evidence.collected import collected_on_device
+from ...facts.model import CALLS_PER_STATEMENT, Site
 from ...finding import Confidence, Remedy, Retains
+from ...lexical.moved_late import moved_late
 from .. import Report
 
 if TYPE_CHECKING:
@@ -51,15 +53,23 @@ def check(evidence: Evidence) -> Iterator[Report]:
         if (found.store.site, found.holder) in seen or found.weight <= 0:
             continue
         seen.add((found.store.site, found.holder))
-        yield Report(
-            site=found.store.site,
-            message=(
-                f"`{found.holder}` collects results of every iteration where they were computed and is moved to the "
-                "host only after the loop: all of them lie on the device at once; move each one in the loop, `.cpu()`"
-            ),
-            confidence=Confidence(found.weight),
-            value="the results of every iteration, on the device",
-            holder=found.holder,
-            release="move each result in the loop, `.cpu()`, and concatenate on the host",
-            remedy=Remedy("call-on-stored", "cpu()", sure=False),
-        )
+        yield _report(found.store.site, found.holder, found.weight)
+    rows = {site // CALLS_PER_STATEMENT for site, _ in seen}
+    for late in moved_late(evidence.program):
+        if late.site // CALLS_PER_STATEMENT not in rows:
+            yield _report(late.site, late.holder, 2)
+
+
+def _report(site: Site, holder: str, weight: int) -> Report:
+    return Report(
+        site=site,
+        message=(
+            f"`{holder}` collects results of every iteration where they were computed and is moved to the "
+            "host only after the loop: all of them lie on the device at once; move each one in the loop, `.cpu()`"
+        ),
+        confidence=Confidence(weight),
+        value="the results of every iteration, on the device",
+        holder=holder,
+        release="move each result in the loop, `.cpu()`, and concatenate on the host",
+        remedy=Remedy("call-on-stored", "cpu()", sure=False),
+    )
