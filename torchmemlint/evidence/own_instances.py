@@ -28,11 +28,14 @@ class OwnInstance(NamedTuple):
 
 def own_instances(machine: Machine, program: Program) -> Iterator[OwnInstance]:
     """Of classes that have to do with PyTorch: others may well keep a list of their few small objects."""
-    if not any(dotted.partition(".")[0] == "torch" for dotted in program.imports.values()):
+    if program.called.isdisjoint(_ADDS):
         return
+    of_module = any(_made(one) for one in machine.facts.functions[0].body)
     for cls in machine.home.classes.values():
-        if isinstance(cls, Class):
-            yield from _of_class(machine, cls)
+        if isinstance(cls, Class) and (of_module or any(_made(one) for each in cls.mro for one in _body(each))):
+            for found in _of_class(machine, cls):
+                if any(dotted.partition(".")[0] == "torch" for dotted in program.imports.values()):
+                    yield found
 
 
 def _of_class(machine: Machine, cls: Class) -> Iterator[OwnInstance]:
@@ -96,16 +99,18 @@ def _body(cls: Class) -> tuple[Stmt, ...]:
 
 def _makes(body: tuple[Stmt, ...], name: str) -> bool:
     """Whether a body makes a container of this name, without a limit."""
-    for statement in body:
-        value = statement[3] if statement[0] == m.ASSIGN else statement[4] if statement[0] == m.ANNOTATE else None
-        if value is None or (m.NAME, name) not in targets(statement):
-            continue
-        if value[0] == m.CALL and last_name(value) == "defaultdict":
-            return bool(value[3]) and value[3][0] in ((m.NAME, "list"), (m.NAME, "set"))
-        if value[0] == m.CALL:
-            return last_name(value) in _CONTAINERS and not any(key == "maxlen" for key, _ in value[4])
+    return any(_made(one) and (m.NAME, name) in targets(one) for one in body)
+
+
+def _made(statement: Stmt) -> bool:
+    value = statement[3] if statement[0] == m.ASSIGN else statement[4] if statement[0] == m.ANNOTATE else None
+    if value is None:
+        return False
+    if value[0] != m.CALL:
         return bool(value[0] == m.DICT or (value[0] == m.NEW and value[2] != "tuple"))
-    return False
+    if last_name(value) == "defaultdict":
+        return bool(value[3]) and value[3][0] in ((m.NAME, "list"), (m.NAME, "set"))
+    return last_name(value) in _CONTAINERS and not any(key == "maxlen" for key, _ in value[4])
 
 
 def _is_empty(statement: Stmt) -> bool:
