@@ -6,11 +6,12 @@ optimizer made from the model's parameters, a scheduler made around that, or an
 object that the model was given to, is still bound beside it; an `empty_cache()`
 that comes before the `del` of the same clean-up; and one in a function that has
 still bound what a model computed, or an array of CuPy, does not use it again,
-and goes on to do more work. An `empty_cache()` in an `except` clause, where the
-next round of the loop tries again: the traceback still holds the frames of the
-failed attempt. And an attribute that a run sets as it sets others,
-where the teardown at its end lets go of those, empties the cache, and forgets
-this one.
+and goes on to do more work. And `del encoders` of a list whose models still
+have names of their own, which nothing needs in this case. An `empty_cache()` in
+an `except` clause, where the next round of the loop tries again: the traceback
+still holds the frames of the failed attempt. And an attribute that a run sets
+as it sets others, where the teardown at its end lets go of those, empties the
+cache, and forgets this one.
 
 ## Why it retains
 An optimizer refers to every parameter and, after its first step, to moments of
