@@ -468,6 +468,8 @@ def _module_method(
         return (_part(machine, obj, name.removeprefix("get_")),)
     if machine.grad != OFF and _is_evaluation_step(name):
         return run_module(machine, frame, obj, args, kwargs, site)
+    if machine.grad != OFF and args and _is_pass(obj, name):
+        return _run_pass(machine, frame, obj, args, site)
     if name in ("generate", "encode", "predict", "get_image_features", "get_text_features", "sample"):
         return UNKNOWN
     if name in ("log", "log_dict", "print", "toggle_optimizer", "untoggle_optimizer", "optimizers", "lr_schedulers"):
@@ -493,6 +495,25 @@ def _state_of(machine: Machine, frame: Frame, obj: Obj, site: Site) -> Value:
 def _is_evaluation_step(name: str) -> bool:
     """`model.val_step(batch)`: one batch through the model and its losses, for a runner who has set the mode."""
     return name.endswith("_step") and says_evaluation(name)
+
+
+def _is_pass(obj: Obj, name: str) -> bool:
+    """`model.full_sort_predict(x)`, `model.encode_image(x)`: a pass under a name of its own, of a model that was put
+    in eval mode for it. What needs no mode set, as it sees to that itself, is `generate`, `encode`, `inference`."""
+    from .instances import in_eval_mode
+
+    words = name.split("_")
+    named = words[-1] == "predict" or (len(words) > 1 and words[0] in ("encode", "extract", "forward"))
+    return named and in_eval_mode(obj)
+
+
+def _run_pass(machine: Machine, frame: Frame, obj: Obj, args: list[Value], site: Site) -> Value:
+    """Whether its result has a graph is not seen."""
+    from .instances import record_module_call
+
+    node = machine.derivation.node(tuple(node for value in args for node in machine.nodes(value)))
+    record_module_call(machine, frame, obj, node, site, args, 2)
+    return (Tensor(MAYBE, 1, node, "", True),)
 
 
 def _part(machine: Machine, obj: Obj, name: str) -> Obj:
