@@ -89,11 +89,12 @@ def recordings(machine: Machine, refuted: set[int]) -> list[Recording]:
 
 def in_evaluation(machine: Machine, every: list[Recording], recording: Recording) -> Recording:
     """The same, said of the evaluation that leads to it, where training goes through the same line as well."""
-    others = (other for other in every if other.call.site == recording.call.site)
+    others = [other for other in every if other.call.site == recording.call.site]
     if not any(other.demanded or other.escaped for other in others):
         return recording
+    training = {id(frame.facts) for other in others if other.demanded for frame in other.call.frames}
     frame, site = recording.call.frame, recording.site
-    while not _evaluates(frame):
+    while not _evaluates(frame, training):
         if frame.caller is None:
             return recording
         frame, site = frame.caller, frame.call_site
@@ -157,8 +158,11 @@ def _collecting_loop(machine: Machine, detached_in: dict[Loops, set[int]], call:
     return None
 
 
-def _evaluates(frame: Frame) -> bool:
-    return says_evaluation(frame.name) or bool(frame.facts.flags & EVALUATES)
+def _evaluates(frame: Frame, training: set[int]) -> bool:
+    """Whether a function evaluates: its name says so, and training does not lead through it (like skorch's `infer`)."""
+    if frame.facts.flags & EVALUATES:
+        return True
+    return says_evaluation(frame.name) and id(frame.facts) not in training
 
 
 def _where(call: ModuleCall, loop: Loop | None) -> tuple[Frame, Site]:

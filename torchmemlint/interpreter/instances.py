@@ -48,9 +48,10 @@ def is_module(cls: Class) -> bool:
             return False
         if dotted.startswith("torch.nn.") or dotted.endswith(("Module", "PreTrainedModel")):
             return True
-    return bool(cls.external) and cls.find("forward") is not None
+    return not _PLAIN_BASES.issuperset(cls.external) and cls.find("forward") is not None
 
 
+_PLAIN_BASES = frozenset(("builtins.object", "abc.ABC", "typing.Generic", "typing.Protocol"))
 _CONTAINERS = {
     "builtins.list": "list", "builtins.dict": "dict", "builtins.set": "set", "collections.deque": "deque",
     "collections.OrderedDict": "dict", "collections.UserList": "list", "collections.UserDict": "dict",
