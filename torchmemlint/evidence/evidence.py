@@ -28,6 +28,7 @@ from .unreleased import methods_of
 from .veiled import unveiled
 from .ways_out import LeftBehind, left_behind
 
+_NEAR = 30  # steps of a derivation that are gone back
 _REPEATS = ("loop", "call")  # kinds of loops whose rounds are steps
 
 
@@ -48,6 +49,7 @@ class Retention(NamedTuple):
     training: bool  # a backward pass runs in a loop that it outlives
     evaluating: bool  # it comes from a module in eval mode
     named: bool  # a function on the way says that it evaluates
+    inward: bool  # a local state, and nothing that is computed with it is handed out
     escaped: bool
     handed_on: bool  # another function reads the place
     consumed: bool  # a function that empties it has read it
@@ -262,6 +264,8 @@ class Evidence:
         chain = "sum" if store.summed < NEVER else "carry" if store.carried < NEVER else ""
         calls = [label for label in origins if label[0] == "module"]
         weight = max([tensor.weight for tensor in kept] + [obj.weight for obj in store.objects])
+        if graph and weight == 1 and any(self._is_differentiated(tensor) for tensor in kept):
+            weight = 2  # whatever computed it, it has a graph
         if store.grad == DEPENDS:
             weight = min(weight, 2)
         training = any(loop.backward for loop in growing or repeats)
@@ -283,6 +287,7 @@ class Evidence:
             training=training,
             evaluating=self._in_eval_mode(calls),
             named=self._says_evaluation(store),
+            inward=bool(chain) and holder.kind == "local" and self._stays_inside(store),
             escaped=(id(store.owner), store.key) in self._marks[1],
             handed_on=self._handed_on(store),
             consumed=not self._readers(store).isdisjoint(self.released_in(store)),
@@ -300,6 +305,12 @@ class Evidence:
             store_event=store,
             left=left,
         )
+
+    def _stays_inside(self, store: Store) -> bool:
+        """Whether nothing that a state was computed with is returned or passed on with its graph."""
+        derivation = self.machine.derivation
+        made = derivation.ancestors(store.node)
+        return derivation.escaped.isdisjoint(made) and derivation.passed.isdisjoint(made)
 
     def _with_new_graphs(self, loops: list[Loop], origins: list[Any]) -> list[Loop]:
         """The loops that run a module: `[loss * w for w in weights]` collects parts of one graph, which is there
@@ -434,6 +445,21 @@ class Evidence:
     @functools.cached_property
     def _threaded(self) -> set[Site]:
         return {call.site for call in self.machine.module_calls if call.thread}
+
+    def _is_differentiated(self, tensor: Tensor) -> bool:
+        """Whether a backward pass goes through a tensor, or what it was computed from since a module ran. Of the parts
+        of a module's output another one may be meant."""
+        derivation = self.machine.derivation
+        pending, seen = [tensor.node], set[int]()
+        while pending and len(seen) < _NEAR:
+            node = pending.pop()
+            if node in seen or derivation.labels.get(node, ("",))[0] == "module":
+                continue
+            if node in derivation.demanded:
+                return True
+            seen.add(node)
+            pending.extend(derivation.parents[node])
+        return False
 
     def _is_wide(self, tensor: Tensor) -> bool:
         label = self.machine.derivation.labels.get(tensor.node)
