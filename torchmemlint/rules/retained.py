@@ -144,7 +144,7 @@ def _weight(retention: Retention) -> int:
             weight = min(weight, 2)
         else:
             return 0
-    elif local and not (retention.training or retention.evaluating or retention.named):
+    elif local and not (retention.training or retention.evaluating or retention.named or _generates(retention)):
         computed = any(origin[0] not in _HANDLED for origin in retention.origins)
         if assumed or not computed:
             return weight if _code(retention) == "TML110" else 0
@@ -162,7 +162,7 @@ def _weight(retention: Retention) -> int:
         weight = 1  # whoever calls it, and is not seen, can have it let go
     if assumed and not retention.training:
         weight = min(weight, 2)
-        passing = local and not _decodes(retention)
+        passing = local and not (_decodes(retention) or _generates(retention))
         if not retention.evaluating and (passing or (retention.how == "keyed" and not retention.hook)):
             weight = 1  # a place for each key is not for each call
         driven = not retention.late and all(loop.kind == "call" for loop in retention.loops)
@@ -198,6 +198,12 @@ def _decodes(retention: Retention) -> bool:
     receiver = retention.store_event.frame.receiver
     inside = isinstance(receiver, Obj) and receiver.kind == "module"
     return retention.named and retention.chain == "carry" and not inside
+
+
+def _generates(retention: Retention) -> bool:
+    """Whether a generator of text or numbers carries a state from step to step. Nothing that it gives has a graph, so
+    to turn gradients off is its own affair."""
+    return retention.inward and not _SAMPLING.isdisjoint(retention.function.split("_"))
 
 
 # -- words ----------------------------------------------------------------------------------------
