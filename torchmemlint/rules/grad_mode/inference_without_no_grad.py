@@ -9,7 +9,10 @@ an evaluation returns counts as its results if it puts the model in eval mode
 itself, and so does what a module's public `inference` or `transcribe` returns
 that takes its inputs to the module's device, or whose siblings are under
 `no_grad`. Also a loop that collects what a module computes,
-where the results are detached only when the loop has ended.
+where the results are detached only when the loop has ended, and a loop in
+which nothing is trained and all results are detached at once. A method such as
+`full_sort_predict` or `encode_image` of a model that was put in eval mode counts
+as a run of it; `generate`, which mostly sees to the mode itself, does not.
 
 ## Why it retains
 `.eval()` changes dropout and normalisation layers; it does not turn recording
@@ -46,9 +49,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ...facts import knowledge
 from ...facts.model import BACKWARD, EVALUATES
 from ...finding import Confidence, Remedy, Retains
-from ...interpreter.values import ASSUMED
+from ...interpreter.values import ASSUMED, Obj
 from .. import Report
 from ..retained import speaks_of
 from .grad_mode_not_in_thread import recorded
@@ -60,6 +64,7 @@ if TYPE_CHECKING:
 code = "TML201"
 name = "inference-without-no-grad"
 retains: Retains | None = Retains.PEAK
+_SMALL = frozenset("policy actor critic agent q qnet".split())  # networks that control something: they save little
 
 
 def check(evidence: Evidence) -> Iterator[Report]:
@@ -109,7 +114,8 @@ def _weight(recording: Recording) -> int:
     if recording.collected and not (recording.in_test or recording.in_module):
         return min(recording.weight, 2)
     if recording.detached and not recording.consumed and (not flags & EVALUATES or flags & BACKWARD):
-        return 1  # its graph lives no longer than the call
+        # its graph lives no longer than the call: it shows where no training needs more
+        return 2 if _only_infers(recording) else 1
     if recording.pipeline:
         return 2
     if recording.entry:
@@ -119,7 +125,7 @@ def _weight(recording: Recording) -> int:
     over_loader = call.grad != ASSUMED and _goes_over_loader(recording)
     if not recording.evaluating and not (recording.named and (recording.consumed or over_loader)):
         return 0
-    if call.grad == ASSUMED and recording.in_module and not _goes_over_loader(recording):
+    if call.grad == ASSUMED and recording.in_module and not (_goes_over_loader(recording) or _sees_to_modes(recording)):
         return 1  # whoever calls the module's method may have turned gradients off
     if not call.loops:
         return 1  # run once in the whole program, with one graph that goes when that ends
@@ -129,6 +135,32 @@ def _weight(recording: Recording) -> int:
     if recording.evaluating and not recording.escaped:
         return recording.weight
     return min(recording.weight, 2)
+
+
+def _only_infers(recording: Recording) -> bool:
+    """Whether a model runs again and again where nothing is trained, and all that it gives is detached."""
+    call = recording.call
+    if recording.weight < 2 or recording.in_test or recording.in_module or call.yielding:
+        return False
+    if _is_layer(call.module) or not _SMALL.isdisjoint(recording.module.lower().replace(".", "_").split("_")):
+        return False
+    if any(loop.backward or loop.steps for loop in call.loops):
+        return False
+    trains = any(frame.facts.flags & BACKWARD for frame in call.frames)
+    return any(loop.kind == "loop" for loop in call.loops) and not trains
+
+
+def _is_layer(module: Obj) -> bool:
+    """Whether a module is a single layer of torch, which saves little but its input."""
+    dotted = module.cls if isinstance(module.cls, str) else ""
+    return dotted.startswith("torch.nn.") and dotted.rsplit(".", 1)[-1] not in knowledge.MODULE_CONTAINERS
+
+
+def _sees_to_modes(recording: Recording) -> bool:
+    """Whether a module's method for inference sets the mode itself and runs the module again and again."""
+    call = recording.call
+    rounds = any(loop.kind == "loop" for loop in call.loops if loop not in call.frame.loops)
+    return rounds and bool(call.frame.facts.flags & EVALUATES) and recording.concludes
 
 
 def _goes_over_loader(recording: Recording) -> bool:
