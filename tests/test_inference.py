@@ -1,0 +1,208 @@
+"""Paths of inference, and what is computed on the way of training: when nobody wants a graph, and when somebody does.
+
+A trailing `# TML102` in a snippet says what must be reported on that line; nothing else may be.
+"""
+
+from __future__ import annotations
+
+import pytest
+from test_noop import check
+
+SNIPPETS = {
+    "detached at once, again and again": """
+        from transformers import AutoModel
+
+        class Embedder:
+            def __init__(self, name, tokenizer):
+                self.tokenizer, self.model = tokenizer, AutoModel.from_pretrained(name)
+
+            def vectors(self, texts):
+                found = []
+                for text in texts:
+                    words = self.tokenizer(text, return_tensors="pt")
+                    found.append(self.model(**words).last_hidden_state.mean(1).detach().cpu().numpy())  # TML201
+                return found
+    """,
+    "detached at once, in a step of training": """
+        from torch import nn
+
+        def distil(teacher: nn.Module, student: nn.Module, loader, optimizer):
+            for images in loader:
+                wanted = teacher(images).detach()
+                loss = (student(images) - wanted).pow(2).mean()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+    """,
+    "detached at once, in a loop of training around it": """
+        from torch import nn
+
+        def explore(policy: nn.Module, seen):
+            return policy(seen).detach().cpu().numpy()
+
+        def learn(policy: nn.Module, world, optimizer):
+            for _ in range(100):
+                action = explore(policy, world.seen)
+                loss = policy(world.seen).sum() - world.step(action)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+    """,
+    "a pass under a name of its own": """
+        class Trainer:
+            def __init__(self, model, evaluator):
+                self.model, self.evaluator = model, evaluator
+
+            def evaluate(self, batches):
+                self.model.eval()
+                found = []
+                for batch in batches:
+                    scores = self.model.full_sort_predict(batch)  # TML201
+                    found.append(self.evaluator.judge(batch, scores))
+                return self.evaluator.collect(found)
+    """,
+    "methods that see to the mode themselves": """
+        class Trainer:
+            def __init__(self, model, evaluator):
+                self.model, self.evaluator = model, evaluator
+
+            def evaluate(self, batches):
+                self.model.eval()
+                found = []
+                for batch in batches:
+                    words = self.model.generate(batch, max_length=20)
+                    found.append(self.evaluator.judge(batch, words, self.model.encode(batch)))
+                return self.evaluator.collect(found)
+
+            def scores(self, table):
+                return [self.model.full_sort_predict(row) for row in table]
+    """,
+    "a pass that training and validation share": """
+        import torch
+
+        class Net:
+            def __init__(self, module, criterion, optimizer):
+                self.module, self.criterion, self.optimizer = module, criterion, optimizer
+
+            def infer(self, x):
+                return self.module(x)
+
+            def train_step(self, x, y):
+                self.module.train()
+                loss = self.criterion(self.infer(x), y)
+                loss.backward()
+                self.optimizer.step()
+                self.optimizer.zero_grad()
+
+            def validation_step(self, x, y):
+                self.module.eval()
+                predicted = self.infer(x)  # TML201
+                return self.criterion(predicted, y), predicted
+
+            @torch.no_grad()
+            def test_step(self, x, y):
+                self.module.eval()
+                return self.criterion(self.infer(x), y)
+    """,
+    "a plain class that has a forward": """
+        class Net(object):
+            def __init__(self, module):
+                self.module = module
+
+            def forward(self, x):
+                return self.module(x)
+
+            def validation_step(self, x):
+                self.module.eval()
+                return self.forward(x)  # TML201
+    """,
+    "a model that goes over a film": """
+        from torch import nn
+
+        class Matting(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layers = nn.Conv2d(3, 1, 3)
+
+            def forward(self, x):
+                return self.layers(x)
+
+            def predict_film(self, frames):
+                self.eval()
+                return [self.forward(frame) > 0.5 for frame in frames]  # TML201
+
+            def predict_frame(self, frame):
+                return self.forward(frame)
+    """,
+    "text that is generated": """
+        import torch
+        from torch import nn
+
+        class Writer(nn.Module):
+            def __init__(self, size):
+                super().__init__()
+                self.cell, self.score = nn.GRUCell(size, 64), nn.Linear(64, size)
+
+            def forward(self, x, state):
+                state = self.cell(x, state)
+                return self.score(state), state
+
+            def generate_text(self, x, length) -> str:
+                state, letters = torch.zeros(1, 64), []
+                for _ in range(length):
+                    scores, state = self.forward(x, state)  # TML105
+                    letters.append(chr(int(scores.argmax())))
+                return "".join(letters)
+
+            def generate_scores(self, x, length):
+                state = torch.zeros(1, 64)
+                for _ in range(length):
+                    scores, state = self.forward(x, state)
+                return scores
+
+            @torch.no_grad()
+            def sample_text(self, x, length) -> str:
+                state, letters = torch.zeros(1, 64), []
+                for _ in range(length):
+                    scores, state = self.forward(x, state)
+                    letters.append(chr(int(scores.argmax())))
+                return "".join(letters)
+    """,
+    "a term of the loss of a model that is one by its name": """
+        class Meter:
+            def __init__(self):
+                self.total, self.count = 0, 0
+
+            def update(self, value, n=1):
+                self.total += value * n  # TML101
+                self.count += n
+
+        def fit(model, loader, optimizer, history):
+            penalties = Meter()
+            for x, y in loader:
+                out, extra = model(x)
+                penalty = extra.norm()
+                loss = (out - y).pow(2).mean() + 0.1 * penalty
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                penalties.update(penalty)
+            return penalties.total / penalties.count
+    """,
+    "another part of what such a model gives": """
+        def fit(model, loader, optimizer, history):
+            for x, y in loader:
+                out, picked = model(x)
+                loss = (out - y).pow(2).mean()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                history.append(picked)
+            return history
+    """,
+}
+
+
+@pytest.mark.parametrize("name", SNIPPETS)
+def test_inference(name: str) -> None:
+    check(SNIPPETS[name])
