@@ -64,6 +64,7 @@ if TYPE_CHECKING:
 code = "TML201"
 name = "inference-without-no-grad"
 retains: Retains | None = Retains.PEAK
+_OF_MODELS = ("torch.nn.", "torchvision.models.", "transformers.", "timm.")
 _SMALL = frozenset("policy actor critic agent q qnet".split())  # networks that control something: they save little
 
 
@@ -142,12 +143,21 @@ def _only_infers(recording: Recording) -> bool:
     call = recording.call
     if recording.weight < 2 or recording.in_test or recording.in_module or call.yielding:
         return False
+    if call.frame.name == "<lambda>":
+        return False  # for a helper that detaches whatever it is given to call
     if _is_layer(call.module) or not _SMALL.isdisjoint(recording.module.lower().replace(".", "_").split("_")):
         return False
+    if not (recording.evaluating or recording.named or call.module.unknown or _is_of_models(call.module)):
+        return False  # it may be a filter or a transform
     if any(loop.backward or loop.steps for loop in call.loops):
         return False
     trains = any(frame.facts.flags & BACKWARD for frame in call.frames)
     return any(loop.kind == "loop" for loop in call.loops) and not trains
+
+
+def _is_of_models(module: Obj) -> bool:
+    """Whether a module is put together of torch's layers, or comes from a package of models."""
+    return isinstance(module.cls, str) and module.cls.startswith(_OF_MODELS)
 
 
 def _is_layer(module: Obj) -> bool:
