@@ -208,6 +208,29 @@ from torchmemlint.source import decode
                 graph = torch.cuda.CUDAGraph()
                 self.graphs[size] = {"graph": graph, "x": torch.zeros(size, device="cuda")}
         """,
+        # entered by hand, for the rest of the function
+        """
+        def main(model: Net, loader):
+            model.eval()
+            torch.no_grad().__enter__()
+            rows = []
+            for x, _ in loader:
+                rows.append(model(x).cpu().numpy())
+            return rows
+        """,
+        # ... and left again
+        """
+        def main(model: Net, loader):
+            model.eval()
+            mode = torch.no_grad()
+            mode.__enter__()
+            print(model(next(iter(loader))[0]))
+            mode.__exit__(None, None, None)
+            rows = []
+            for x, _ in loader:
+                rows.append(model(x))  # TML102
+            return rows
+        """,
         # raises, and is meant to
         """
         import pytest

@@ -237,7 +237,9 @@ class Evidence:
         holder = self._holder(store)
         if isinstance(store.owner, Obj) and store.owner.bounded and not (graph and store.owner.roomy):
             return
-        if holder.kind == "local" and in_test(store.frame):
+        if (holder.kind == "local" and in_test(store.frame)) or (
+            holder.kind in ("local", "attribute") and self.in_tests
+        ):
             return  # it goes with the test
         born = store.birth
         repeats = [loop for loop in store.loops if loop not in born and loop.kind in _REPEATS]

@@ -26,6 +26,7 @@ from .values import (
     LEAF,
     LIGHT,
     OFF,
+    ON,
     UNKNOWN,
     Bound,
     Class,
@@ -219,6 +220,11 @@ def call_method(
         return UNKNOWN
     if kind is Function and name == "__call__":
         return call_function(machine, frame, atom, None, args, kwargs, site)
+    if kind is Mode and name == "__enter__":  # by hand, for the rest of the function
+        machine.grad = atom.grad
+        machine.entered.add(atom.site)
+    elif kind is Mode and name == "__exit__":
+        machine.grad = ON
     return UNKNOWN
 
 
