@@ -231,6 +231,21 @@ from torchmemlint.source import decode
                 rows.append(model(x))  # TML102
             return rows
         """,
+        # what is no tensor has no graph
+        """
+        class Recorder:
+            def __init__(self):
+                self.seen = {}
+
+            def hook(self, module, args, kwargs, output):
+                for key, value in kwargs.items():
+                    self.seen[key] = value.detach().cpu() if isinstance(value, torch.Tensor) else value
+
+
+        def record(model: Net):
+            recorder = Recorder()
+            return recorder, model.layer.register_forward_hook(recorder.hook, with_kwargs=True)
+        """,
         # raises, and is meant to
         """
         import pytest

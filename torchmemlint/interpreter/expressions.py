@@ -11,7 +11,7 @@ from .cycles import refers_to
 from .holders import KNOWN, kind_of_key
 from .library import get_builtin
 from .machine import EVALUATE, Frame, Machine, evaluates
-from .narrowing import truth
+from .narrowing import perhaps, truth
 from .objects import a_key_of, get_attribute, keys_of
 from .parts import ROW, kind_of, take
 from .python import get_by_name, set_by_name
@@ -357,7 +357,10 @@ def _cond(machine: Machine, frame: Frame, expr: Expr) -> Value:
         if any(not value for value in narrowing.values()):
             continue
         frame.vars.update(narrowing)
-        result = machine.join(result, machine.eval(frame, arm))
+        value = machine.eval(frame, arm)
+        if not wanted and arm[0] == m.NAME and arm[1] in narrowing:
+            value = tuple(map(perhaps, value))  # `x.detach() if isinstance(x, Tensor) else x`: what is no tensor
+        result = machine.join(result, value)
         for name, old in saved.items():
             if old is None:
                 frame.vars.pop(name, None)

@@ -105,7 +105,7 @@ def _truth_of_call(machine: Machine, frame: Frame, test: Expr) -> tuple[bool | N
             )
         if words <= _CONTAINER_WORDS:
             known, positive, negative = _split(subject, value, _may_be_container, lambda atom: not _is_list(atom))
-            return known, positive, {subject: tuple(_perhaps(atom) for atom in negative[subject])}
+            return known, positive, {subject: tuple(perhaps(atom) for atom in negative[subject])}
         if words <= {"float", "int", "str", "bool", "complex", "Number", "NoneType", "bytes"}:
             return _split(subject, value, lambda atom: type(atom) in (Const, Light))
         return None, {}, {}
@@ -135,7 +135,7 @@ def _may_be_container(atom: Any) -> bool:
     return (type(atom) is Tensor and atom.bundle) or (type(atom) is Obj and atom.kind in (*SERIES, "instance"))
 
 
-def _perhaps(atom: Any) -> Any:
+def perhaps(atom: Any) -> Any:
     """What a module gave and is no list, or no dictionary: nothing is claimed of it any more."""
     return atom._replace(graph=MAYBE) if type(atom) is Tensor and atom.bundle and atom.graph == ATTACHED else atom
 
