@@ -398,6 +398,7 @@ def _delete(low: Lowering, node: cst.Del, site: Site) -> Stmt:
 
 
 def _import(low: Lowering, node: cst.Import, site: Site) -> Stmt:
+    low.scope.flags |= m.IMPORTS
     names = []
     for alias in node.names:
         dotted = _dotted(alias.name)
@@ -410,6 +411,7 @@ def _import(low: Lowering, node: cst.Import, site: Site) -> Stmt:
 
 
 def _from(low: Lowering, node: cst.ImportFrom, site: Site) -> Stmt:
+    low.scope.flags |= m.IMPORTS
     module = "" if node.module is None else _dotted(node.module)
     names: list[tuple[str, str]] = []
     if isinstance(node.names, cst.ImportStar):
@@ -520,6 +522,7 @@ def _with(low: Lowering, node: cst.With, site: Site) -> Stmt:
 
 
 def _try(low: Lowering, node: cst.Try | cst.TryStar, site: Site) -> Stmt:
+    low.scope.flags |= m.TRIES
     body = low._suite(node.body)
     handlers = []
     for handler in node.handlers:

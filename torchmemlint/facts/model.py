@@ -142,4 +142,6 @@ THREADS: Final = 256
 RELEASES: Final = 1024  # empties something of its object
 HOLDS: Final = 2048  # hands something to a place that keeps it
 BINDS: Final = 4096  # keeps one of its object's methods, or a lambda, on the object
+TRIES: Final = 8192  # has a `try`
+IMPORTS: Final = 16384
 RECORDS: Final = 512  # anomaly mode, profiler, memory history

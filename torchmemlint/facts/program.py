@@ -97,7 +97,7 @@ class Program:
         """Local name -> dotted name, for imports anywhere in the file."""
         found: dict[str, str] = {}
         for function in self.facts.functions:
-            for statement in statements(function.body):
+            for statement in statements(function.body) if function.flags & m.IMPORTS else ():
                 if statement[0] == m.IMPORT:
                     found.update(statement[2])
                 elif statement[0] == m.FROM:

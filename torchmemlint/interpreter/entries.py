@@ -12,7 +12,7 @@ from .contexts import Kept, context_of_entry, is_dataset
 from .events import Store
 from .functions import call_unseen
 from .linking import Project
-from .machine import Frame, Machine
+from .machine import Frame, Machine, skip
 from .unknown import modules_by_use
 from .values import ASSUMED, ATTACHED, OFF, ON, Class, Function, Light, Mode, Obj, Value
 
@@ -155,7 +155,7 @@ def enter(machine: Machine, function: Function, receiver: object) -> bool:
             machine.escape(tuple(atom for atom in value if atom is not receiver))  # whoever called has that anyway
         machine.entered.update(atom.site for atom in value if type(atom) is Mode)
 
-    changed = machine.branch(machine.module_frame, [body, lambda: None], conditional=False)
+    changed = machine.branch(machine.module_frame, [body, skip], conditional=False)
     machine.loops, machine.grad = outer
     machine.context = None
     return changed

@@ -33,6 +33,7 @@ from .values import (
     Const,
     External,
     Function,
+    Imported,
     Obj,
     Opaque,
     Tensor,
@@ -41,6 +42,7 @@ from .values import (
     is_light,
 )
 
+_ASKED = (Imported, Opaque)  # more has to be found out about
 _OF_OBJECTS = ("Is", "IsNot", "In", "NotIn")  # comparisons that give True or False, whatever is compared
 
 
@@ -52,6 +54,9 @@ def _const(machine: Machine, frame: Frame, expr: Expr) -> Value:
 @evaluates(m.NAME)
 def _name(machine: Machine, frame: Frame, expr: Expr) -> Value:
     name = expr[1]
+    value = frame.vars.get(name)
+    if value and name not in frame.outer and len(value) == 1 and type(value[0]) not in _ASKED:
+        return value  # most are plain locals
     value = machine.look_up(frame, name)
     unseen = not value or (
         len(value) == 1 and type(value[0]) is Opaque

@@ -12,7 +12,7 @@ from .events import ModuleCall
 from .functions import call_function, call_unseen
 from .hints import value_of_hint
 from .linking import Unit
-from .machine import Frame, Machine
+from .machine import Frame, Machine, skip
 from .objects import call_object, run_module
 from .values import (
     ASSUMED,
@@ -139,7 +139,7 @@ def construct(machine: Machine, frame: Frame, cls: Class, args: list[Value], kwa
 
     if obj.stays:
         machine.made_again(obj)
-        machine.branch(frame, [again, lambda: None], conditional=False)
+        machine.branch(frame, [again, skip], conditional=False)
     else:
         again()
     return (obj,)

@@ -53,6 +53,10 @@ RETURNED = 1  # how a block ended before its end
 JUMPED = 2
 
 
+def skip() -> None:
+    """The arm of a branch in which nothing is done."""
+
+
 Journal = list[tuple[dict[Any, Value], Any, "Value | None"]]
 
 
@@ -305,6 +309,8 @@ class Machine:
             journal[since:] = [entry for entry in journal[since:] if entry[0] is not local]
 
     def join(self, a: Value, b: Value) -> Value:
+        if not a:  # as at the first of several
+            return b
         return join(a, b, self.derivation)
 
     def branch(
@@ -320,6 +326,9 @@ class Machine:
         before: _Written = {}
         self.conditions += conditional
         for arm in arms:
+            if arm is skip:
+                ends.append(({}, 0))
+                continue
             journal: Journal = []
             self.journal = journal
             frame.dead = 0
@@ -402,12 +411,12 @@ class Machine:
                 frame.dead = 0
 
         layers = loop.kind == "layers"
-        changed = self.branch(frame, [once, lambda: None], conditional=False, modes_hold=layers)
+        changed = self.branch(frame, [once, skip], conditional=False, modes_hold=layers)
         # in a second round of a loop around it, a second one of this loop would show nothing new
         if changed and not self.exhausted and not _is_building(frame) and not (self.again and loop.twice):
             loop.twice = True
             self.again += 1
-            self.branch(frame, [once, lambda: None], conditional=False)
+            self.branch(frame, [once, skip], conditional=False)
             self.again -= 1
         self.loops = outer
 

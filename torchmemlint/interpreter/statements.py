@@ -17,7 +17,7 @@ from .contexts import workers_in
 from .definitions import define_class, define_function
 from .expressions import bind_item, elements, iterate
 from .linking import import_name
-from .machine import EVALUATE, JUMPED, RETURNED, Frame, Loop, Machine, executes
+from .machine import EVALUATE, JUMPED, RETURNED, Frame, Loop, Machine, executes, skip
 from .narrowing import holds_as_long_as_it_lives, truth
 from .objects import set_attribute
 from .tensors import arithmetic, note_terms
@@ -83,11 +83,12 @@ def _assign(machine: Machine, frame: Frame, statement: Stmt) -> None:
 
 def _joins_itself(machine: Machine, frame: Frame, target: Expr, expr: Expr, value: Value) -> bool:
     """`self.seen = torch.cat([self.seen, x])`: the tensor grows. One with a graph is followed through its nodes."""
-    if JOINS.isdisjoint(frame.facts.calls) or not any(type(atom) is Tensor for atom in value):
+    if target[0] == m.NAME and target[1] not in frame.outer:
         return False
-    outside = target[0] in (m.ATTR, m.ITEM) or (target[0] == m.NAME and target[1] in frame.outer)
+    if target[0] not in (m.NAME, m.ATTR, m.ITEM) or not any(type(atom) is Tensor for atom in value):
+        return False
     return (
-        outside
+        not JOINS.isdisjoint(frame.facts.calls)
         and joins(target, expr, frame.facts.body)
         and not any(tensor.graph == ATTACHED for tensor in machine.reach(value))
     )
@@ -381,8 +382,12 @@ def _if(machine: Machine, frame: Frame, statement: Stmt) -> None:
             machine.put(frame.vars, name, value)
         machine.block(frame, statements)
 
-    arms = [functools.partial(arm, positive, body), functools.partial(arm, negative, orelse)]
-    machine.branch(frame, arms, conditional=not holds_as_long_as_it_lives(machine, frame, test))
+    otherwise = functools.partial(arm, negative, orelse) if orelse or negative else skip
+    machine.branch(
+        frame,
+        [functools.partial(arm, positive, body), otherwise],
+        conditional=not holds_as_long_as_it_lives(machine, frame, test),
+    )
 
 
 @executes(m.TRY)

@@ -52,6 +52,8 @@ class Kept(NamedTuple):
 
 def tries(function: FunctionFacts) -> list[Stmt]:
     """The `try` statements of a function."""
+    if not function.flags & m.TRIES:
+        return []
     return [statement for statement, _ in statements(function.body) if statement[0] == m.TRY]
 
 

@@ -31,6 +31,8 @@ class Pending(NamedTuple):
 
 def pending(facts: FileFacts) -> Iterator[Pending]:
     for function in facts.functions[1:]:
+        if not function.flags & m.TRIES:
+            continue
         if "pop" in function.calls or any(one[0] == m.DELETE for one, _ in statements(function.body)):
             for taken, table in _taken_in_a_try(function):
                 put = _tensors_put(facts, function, table)

@@ -43,6 +43,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ...facts.model import TRIES
 from ...finding import Confidence, Remedy, Retains
 from ...interpreter.values import Class
 from ...lexical import handlers
@@ -59,6 +60,9 @@ retains: Retains | None = Retains.HELD
 
 def check(evidence: Evidence) -> Iterator[Report]:
     facts = evidence.facts
+    leaves = any("__exit__" in cls.methods or "__aexit__" in cls.methods for cls in facts.classes)
+    if not leaves and not any(function.flags & TRIES for function in facts.functions):
+        return
     keeping = _keeping_classes(evidence)
     stored: list[handlers.Kept] = []
     for function in facts.functions:
