@@ -246,6 +246,23 @@ from torchmemlint.source import decode
             recorder = Recorder()
             return recorder, model.layer.register_forward_hook(recorder.hook, with_kwargs=True)
         """,
+        # handles by name, taken out in the end, unless the pass raises
+        """
+        def attentions(model: Net, batch, chosen):
+            handles, outputs = {}, {}
+            for name, part in model.named_modules():
+                if part in chosen:
+
+                    def hook(module, given, output, name=name):
+                        outputs.setdefault(name, []).append(output.detach().cpu())
+
+                    handle = part.register_forward_hook(hook)  # TML304
+                    handles[name] = handle
+            model(batch)
+            for _, handle in handles.items():
+                handle.remove()
+            return outputs
+        """,
         # raises, and is meant to
         """
         import pytest

@@ -173,9 +173,11 @@ def _is_taken_out(body: list[Stmt], one: Stmt, removals: list[Stmt]) -> bool:
     removing = [call for other in removals for call in calls_of(other) if _removes_one(call)]
     if len(removing) < len(removals):
         return True  # another function sees to it
-    handles = {target for target in targets(one) if one[0] == m.ASSIGN}
-    bound = set(handles)
+    bound = set(targets(one)) if one[0] == m.ASSIGN else set()
+    handles = bound | {target[1] for target in bound if target[0] == m.ITEM}
     for other in body[body.index(one) :]:
+        if other[0] == m.ASSIGN and other[3] in bound:  # `handles[name] = handle`
+            handles |= {target[1] if target[0] == m.ITEM else target for target in targets(other)}
         bound -= set(targets(other)) if other is not one else set()  # the name is another handle's from here on
         for call in calls_of(other):
             if call[2][0] == m.ATTR and call[2][2] in _ADDS and (other is one or not bound.isdisjoint(call[3])):
