@@ -275,3 +275,161 @@ def test_results_that_are_not_a_data_set(text: str) -> None:
 )
 def test_results_of_a_data_set(text: str) -> None:
     check(text, "import torch\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        """
+        @torch.no_grad()
+        def predict(model, loader, device):
+            preds = []
+            for batch in loader:
+                out = model(batch["image"].to(device))
+                preds.append(out)  # TML310
+            return torch.cat(preds)
+        """,
+        """
+        class Forecaster(torch.nn.Module):
+            def predict(self, data, mode="raw"):
+                loader = DataLoader(data, batch_size=32)
+                output = []
+                with torch.no_grad():
+                    for x, _ in loader:
+                        out = self(x.to(self.device))
+                        if mode == "raw":
+                            out = out["prediction"]
+                        output.append(out)  # TML310
+                if isinstance(output[0], list):
+                    output = [torch.cat([out[i] for out in output]) for i in range(len(output[0]))]
+                else:
+                    output = torch.cat(output, dim=0)
+                return output
+        """,
+        """
+        class Runner:
+            def run_inference(self, dataloader):
+                all_logits, all_ids = [], []
+                with torch.no_grad():
+                    for batch in tqdm(dataloader):
+                        batch = {k: v.to(self.device) for k, v in batch.items()}
+                        outputs = self.model(**batch)
+                        all_logits.append(outputs.logits)  # TML310
+                        all_ids.extend(batch["id"])
+                return {"logits": torch.cat(all_logits, 0), "ids": all_ids}
+        """,
+        """
+        class Regressor:
+            def infer(self, data):
+                kept = []
+                with torch.inference_mode():
+                    for x in DataLoader(data, batch_size=4):
+                        kept += [torch.sigmoid(self.net(x.cuda()))]  # TML310
+                return kept
+        """,
+    ],
+)
+def test_predictions_handed_out_on_the_device(text: str) -> None:
+    check(text, "import torch\nfrom torch.utils.data import DataLoader\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        """
+        @torch.no_grad()
+        def predict(model, loader, device):
+            preds = []
+            for batch in loader:
+                out = model(batch["image"].to(device))
+                out = out.to("cpu")
+                preds.append(out)
+            return torch.cat(preds)
+        """,
+        """
+        @torch.no_grad()
+        def predict_labels(model, loader, device):
+            labels = []
+            for batch in loader:
+                out = model(batch["image"].to(device)).argmax(1)
+                labels.append(out)
+            return torch.cat(labels)
+        """,
+        """
+        @torch.no_grad()
+        def predict_parts(model, loader, device):
+            parts = []
+            for batch in loader:
+                out = model(batch.to(device))
+                for name in list(out):
+                    out[name] = out[name].cpu()
+                parts.append(out)
+            return parts
+        """,
+        """
+        @torch.no_grad()
+        def predict_moved(model, loader, device):
+            parts = []
+            for batch in loader:
+                out = model(batch.to(device))
+                to_cpu_(out)
+                parts.append(out)
+            return parts
+        """,
+        """
+        @torch.no_grad()
+        def predict_frames(model, x, device, count):
+            x = x.to(device)
+            frames = []
+            for _ in range(count):
+                x = model(x)
+                frames.append(x)
+            return torch.stack(frames)
+        """,
+        """
+        @torch.no_grad()
+        def predict_neighbours(model, loader, bank, device):
+            found = []
+            for x in loader:
+                found.append(model(x.to(device)))
+            found = torch.cat(found)
+            return (found @ bank.T).topk(5)
+        """,
+        """
+        @torch.no_grad()
+        def predict_accuracy(model, loader, device):
+            said, wanted = [], []
+            for x, y in loader:
+                said.append(model(x.to(device)))
+                wanted.append(y.to(device))
+            return (torch.cat(said) == torch.cat(wanted)).float().mean()
+        """,
+        """
+        @torch.no_grad()
+        def features_of(model, loader, device):
+            found = []
+            for x in loader:
+                found.append(model(x.to(device)))
+            return torch.cat(found)
+        """,
+        """
+        @torch.no_grad()
+        def predict_on_host(model, loader):
+            found = []
+            for x in loader:
+                found.append(model(x))
+            return torch.cat(found)
+        """,
+        """
+        class Net(torch.nn.Module):
+            def predict_step(self, batches):
+                with torch.no_grad():
+                    found = []
+                    for x in batches:
+                        found.append(self.model(x.to(self.device)))
+                return torch.cat(found)
+        """,
+    ],
+)
+def test_predictions_that_stay_nowhere(text: str) -> None:
+    check(text, "import torch\n")

@@ -15,9 +15,9 @@ from ..facts.program import Program
 from ..facts.walk import calls_of, last_name, loops, nodes, statements
 
 _JOINS = ("cat", "concat", "stack", "vstack", "hstack")
-_TO_HOST = frozenset("cpu numpy item tolist to_numpy detach_to_cpu to_cpu".split())
-_SMALL = frozenset("argmax sum mean max min any all loss accuracy len norm".split())
-_THROUGH = ("enumerate", "tqdm", "track", "iter", "zip", "islice")
+TO_HOST = frozenset("cpu numpy item tolist to_numpy detach_to_cpu to_cpu".split())
+SMALL = frozenset("argmax sum mean max min any all loss accuracy len norm".split())
+THROUGH = ("enumerate", "tqdm", "track", "iter", "zip", "islice")
 
 
 class MovedLate(NamedTuple):
@@ -32,7 +32,7 @@ def moved_late(program: Program) -> Iterator[MovedLate]:
     for place in program.places:
         function = place.facts
         known = {"cpu", "append"} <= set(function.calls) and not set(_JOINS).isdisjoint(function.calls)
-        if known and any(_turns_off(one) for one in function.decorators):
+        if known and any(turns_off(one) for one in function.decorators):
             yield from _of_function(function)
 
 
@@ -40,7 +40,7 @@ def _of_function(function: FunctionFacts) -> Iterator[MovedLate]:
     late = dict(_joined(function))
     said: set[str] = set()
     for loop, inside in loops(function.body):
-        if loop[0] != m.FOR or not _is_loader(loop[3]):
+        if loop[0] != m.FOR or not is_loader(loop[3]):
             continue
         for statement in inside:
             for call in calls_of(statement):
@@ -49,12 +49,12 @@ def _of_function(function: FunctionFacts) -> Iterator[MovedLate]:
                     continue
                 name, value = call[2][1][1], call[3][0]
                 ends = max(one[1] for one in inside)
-                if name not in said and late.get(name, -1) > ends and _is_result(value):
+                if name not in said and late.get(name, -1) > ends and is_result(value):
                     said.add(name)
                     yield MovedLate(statement[1], name)
 
 
-def _turns_off(decorator: Expr) -> bool:
+def turns_off(decorator: Expr) -> bool:
     return last_name(decorator) in ("no_grad", "inference_mode")
 
 
@@ -70,17 +70,17 @@ def _joined(function: FunctionFacts) -> Iterator[tuple[str, Site]]:
                     yield inner[3][0][1], statement[1]
 
 
-def _is_loader(over: Expr) -> bool:
-    while over[0] == m.CALL and last_name(over[2]) in _THROUGH and over[3]:
+def is_loader(over: Expr) -> bool:
+    while over[0] == m.CALL and last_name(over[2]) in THROUGH and over[3]:
         over = over[3][0]
     name = last_name(over).lower()
     return "loader" in name or name.endswith("dl") or name in ("batches", "minibatches")
 
 
-def _is_result(value: Expr) -> bool:
+def is_result(value: Expr) -> bool:
     """What a model gives, itself or by a method: `self.module.sample(x)`, and not a number or two of it."""
     called = [node for node in nodes(value) if node[0] == m.CALL and len(node) == 5]
     names = {last_name(call[2]) for call in called}
-    if not called or value[0] != m.CALL or names & (_TO_HOST | _SMALL) or any("loss" in name for name in names):
+    if not called or value[0] != m.CALL or names & (TO_HOST | SMALL) or any("loss" in name for name in names):
         return False
     return any(part[0] in (m.NAME, m.ATTR) and part[-1] in MODEL_NAMES for call in called for part in nodes(call[2]))

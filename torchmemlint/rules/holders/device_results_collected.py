@@ -4,7 +4,9 @@
 Reports lists, dictionaries and tensors grown by `torch.cat` that collect the
 results of a loop with gradients off, where what was collected goes to the host,
 `.cpu()`, only when the loop is over. The loop goes over a loader, or puts on a
-device what it goes over.
+device what it goes over. Also the list of a function named for prediction, such
+as `predict` or `run_inference`, that goes over a loader and hands all
+predictions out as they are.
 
 ## Why it retains
 Without a graph each element is one tensor, but all of them lie on the device at
@@ -14,7 +16,7 @@ in each round the old and the new tensor stand there together for a moment.
 ## When it is fine
 - Each result is moved in the loop, `outputs.append(logits.cpu())`.
 - What is kept is small by its nature: a number, `argmax`.
-- The result is needed on the device.
+- The result is needed on the device: the function itself computes something of it.
 - The rounds are the steps of one answer, and not batches.
 
 ## How to release it
@@ -36,6 +38,7 @@ from typing import TYPE_CHECKING
 from ...evidence.collected import collected_on_device
 from ...facts.model import CALLS_PER_STATEMENT, Site
 from ...finding import Confidence, Remedy, Retains
+from ...lexical.handed_out import handed_out
 from ...lexical.moved_late import moved_late
 from .. import Report
 
@@ -57,15 +60,20 @@ def check(evidence: Evidence) -> Iterator[Report]:
     rows = {site // CALLS_PER_STATEMENT for site, _ in seen}
     for late in moved_late(evidence.program):
         if late.site // CALLS_PER_STATEMENT not in rows:
+            rows.add(late.site // CALLS_PER_STATEMENT)
             yield _report(late.site, late.holder, 2)
+    for returned in handed_out(evidence.program):
+        if returned.site // CALLS_PER_STATEMENT not in rows:
+            rows.add(returned.site // CALLS_PER_STATEMENT)
+            yield _report(returned.site, returned.holder, 2, "is handed out without a move to the host")
 
 
-def _report(site: Site, holder: str, weight: int) -> Report:
+def _report(site: Site, holder: str, weight: int, then: str = "is moved to the host only after the loop") -> Report:
     return Report(
         site=site,
         message=(
-            f"`{holder}` collects results of every iteration where they were computed and is moved to the "
-            "host only after the loop: all of them lie on the device at once; move each one in the loop, `.cpu()`"
+            f"`{holder}` collects results of every iteration where they were computed and {then}: "
+            "all of them lie on the device at once; move each one in the loop, `.cpu()`"
         ),
         confidence=Confidence(weight),
         value="the results of every iteration, on the device",
