@@ -17,12 +17,20 @@ _CACHES = ("functools.lru_cache", "functools.cache")
 def define_function(machine: Machine, frame: Frame, facts: FunctionFacts) -> Value:
     """The function that a `def` or lambda makes, with what its decorators do to it."""
     function = Function(facts, frame, None)
-    if len(facts.body) == 1 and facts.body[0][0] == m.RAISE and _is_not_implemented(facts.body[0][2]):
+    if _is_abstract(facts):
         function.kind = "abstract"
     value: Value = (function,)
     for decorator in reversed(facts.decorators):
         value = _decorate(machine, frame, function, decorator, value)
     return value
+
+
+def _is_abstract(facts: FunctionFacts) -> bool:
+    """Nothing but `raise NotImplementedError`, with or without `msg = "..."` before."""
+    *before, last = facts.body or ((m.JUMP,),)
+    if last[0] != m.RAISE or not _is_not_implemented(last[2]):
+        return False
+    return all(one[0] == m.ASSIGN and one[3][0] in (m.CONST, m.TEXT) for one in before)
 
 
 def _is_not_implemented(raised: Expr | None) -> bool:
