@@ -23,6 +23,81 @@ SNIPPETS = {
                     found.append(self.model(**words).last_hidden_state.mean(1).detach().cpu().numpy())  # TML201
                 return found
     """,
+    "a module's own windows over a file": """
+        import numpy as np
+        import torch
+        from torch.nn import Module
+
+        class Model(Module):
+            def forward(self, x: torch.Tensor, **options) -> torch.Tensor:
+                msg = "left to subclasses"
+                raise NotImplementedError(msg)
+
+            def slide(self, batches, device):
+                rows = []
+                for batch in batches:
+                    out = self(torch.tensor(batch["X"], device=device), raw=True)  # TML201
+                    rows.append(out.detach().to("cpu").numpy())
+                return np.vstack(rows)
+    """,
+    "a module's own windows, as a list of numbers": """
+        import torch
+        from torch import nn
+
+        class Tagger(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.body = nn.Sequential(nn.Linear(8, 64), nn.ReLU(), nn.Linear(64, 4))
+
+            def forward(self, x):
+                return self.body(x)
+
+            def tags(self, frames):
+                found = []
+                for frame in frames:
+                    scores = self(frame)  # TML201
+                    found.append(scores.detach().cpu().tolist())
+                return found
+    """,
+    "a module's own windows, under no_grad or by a caller's leave": """
+        import torch
+        from torch import nn
+
+        class Tagger(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.body = nn.Sequential(nn.Linear(8, 64), nn.ReLU(), nn.Linear(64, 4))
+
+            def forward(self, x):
+                return self.body(x)
+
+            def tags(self, frames):
+                found = []
+                for frame in frames:
+                    with torch.no_grad():
+                        scores = self(frame)
+                    found.append(scores.detach().cpu().numpy())
+                return found
+
+            def rows(self, frames):
+                return [self(frame).cpu().numpy() for frame in frames]
+
+            def forward_in_parts(self, frames):
+                parts, shown = [], []
+                for frame in frames:
+                    parts.append(self(frame))
+                    shown.append(parts[-1].detach().cpu().numpy())
+                self.shown = shown[-1]
+                return torch.cat(parts)
+
+            def score(self, frames):
+                parts, shown = [], []
+                for frame in frames:
+                    scores = self(frame)
+                    parts.append(scores.mean())
+                    shown.append(scores.detach().cpu().numpy())
+                return torch.stack(parts).sum(), shown
+    """,
     "detached at once, in a step of training": """
         from torch import nn
 

@@ -60,6 +60,7 @@ from .grad_mode_not_in_thread import recorded
 if TYPE_CHECKING:
     from ...evidence.evidence import Evidence
     from ...evidence.recordings import Recording
+    from ...interpreter.events import ModuleCall
 
 code = "TML201"
 name = "inference-without-no-grad"
@@ -141,8 +142,10 @@ def _weight(recording: Recording) -> int:
 def _only_infers(recording: Recording) -> bool:
     """Whether a model runs again and again where nothing is trained, and all that it gives is detached."""
     call = recording.call
-    if recording.weight < 2 or recording.in_test or recording.in_module or call.yielding:
+    if recording.weight < 2 or recording.in_test or call.yielding:
         return False
+    if recording.in_module and not (_runs_itself(call) and _speaks_of_graphs(call)):
+        return False  # whoever calls the module's method may have turned gradients off
     if call.frame.name == "<lambda>":
         return False  # for a helper that detaches whatever it is given to call
     if _is_layer(call.module) or not _SMALL.isdisjoint(recording.module.lower().replace(".", "_").split("_")):
@@ -153,6 +156,17 @@ def _only_infers(recording: Recording) -> bool:
         return False
     trains = any(frame.facts.flags & BACKWARD for frame in call.frames)
     return any(loop.kind == "loop" for loop in call.loops) and not trains
+
+
+def _runs_itself(call: ModuleCall) -> bool:
+    """Whether a module's method runs the whole module on batches: that is for its users, and not a part of a pass."""
+    frame = call.frame
+    return call.module is frame.receiver and frame.name[:1] != "_" and "forward" not in frame.name
+
+
+def _speaks_of_graphs(call: ModuleCall) -> bool:
+    """Whether the function detaches what it gets: it would not if it counted on gradients being off."""
+    return "detach" in call.frame.facts.calls and {"numpy", "tolist"} & set(call.frame.facts.calls) != set()
 
 
 def _is_of_models(module: Obj) -> bool:
