@@ -98,6 +98,98 @@ SNIPPETS = {
                     shown.append(scores.detach().cpu().numpy())
                 return torch.stack(parts).sum(), shown
     """,
+    "a learning target, by the function's name": """
+        import torch
+        import torch.nn.functional as F
+        from torch import nn
+
+        class Learner:
+            def __init__(self):
+                self.q_net = nn.Sequential(nn.Linear(4, 64), nn.ReLU(), nn.Linear(64, 2))
+                self.opt = torch.optim.Adam(self.q_net.parameters())
+
+            def compute_target(self, r, s2, d):
+                return r + 0.99 * (1 - d) * self.q_net(s2).max(1)[0]  # TML204
+
+            def update(self, s, a, r, s2, d):
+                target = self.compute_target(r, s2, d)
+                loss = F.mse_loss(self.q_net(s).gather(1, a), target)
+                self.opt.zero_grad()
+                loss.backward()
+                self.opt.step()
+    """,
+    "learning targets, by what they are assigned to": """
+        import torch
+        import torch.nn.functional as F
+        from torch import nn
+
+        class Learner:
+            def __init__(self):
+                self.q_net = nn.Sequential(nn.Linear(4, 64), nn.ReLU(), nn.Linear(64, 2))
+                self.opt = torch.optim.Adam(self.q_net.parameters())
+
+            def step(self, s, r, s2, d):
+                td_target = r + 0.99 * self.q_net(s2) * (1 - d)  # TML204
+                loss = F.smooth_l1_loss(self.q_net(s), td_target)
+                self.opt.zero_grad()
+                loss.backward()
+                self.opt.step()
+
+            def learn(self, s, r, s2):
+                next_q = self.q_net(s2).max(1)[0]  # TML204
+                loss = (self.q_net(s) - r - 0.99 * next_q).pow(2).mean()
+                self.opt.zero_grad()
+                loss.backward()
+                self.opt.step()
+    """,
+    "learning targets that are constants": """
+        import torch
+        import torch.nn.functional as F
+        from torch import nn
+
+        class Learner:
+            def __init__(self):
+                self.q_net = nn.Sequential(nn.Linear(4, 64), nn.ReLU(), nn.Linear(64, 2))
+                self.opt = torch.optim.Adam(self.q_net.parameters())
+
+            def step(self, s, r, s2, d):
+                td_target = r + 0.99 * self.q_net(s2).detach() * (1 - d)
+                loss = F.smooth_l1_loss(self.q_net(s), td_target)
+                self.opt.zero_grad()
+                loss.backward()
+                self.opt.step()
+
+            @torch.no_grad()
+            def get_target_q(self, r, s2):
+                return r + self.q_net(s2).max(1)[0]
+
+            def learn(self, s, r, s2):
+                with torch.no_grad():
+                    next_q = self.q_net(s2).max(1)[0]
+                loss = (self.q_net(s) - self.get_target_q(r, s2) - next_q).pow(2).mean()
+                self.opt.zero_grad()
+                loss.backward()
+                self.opt.step()
+    """,
+    "a value that a model of the world is trained through": """
+        import torch
+        import torch.nn.functional as F
+        from torch import nn
+
+        class Dream:
+            def __init__(self):
+                self.q_net = nn.Sequential(nn.Linear(4, 64), nn.ReLU(), nn.Linear(64, 2))
+                self.opt = torch.optim.Adam(self.q_net.parameters())
+
+                self.dynamics = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 4))
+
+            def improve(self, s):
+                next_value = self.q_net(self.dynamics(s))
+                loss = -next_value.mean()
+                self.opt.zero_grad()
+                loss.backward()
+                self.opt.step()
+    """,
     "detached at once, in a step of training": """
         from torch import nn
 

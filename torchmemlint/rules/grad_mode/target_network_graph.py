@@ -6,7 +6,8 @@ moving-average copy, the critic in the other player's step) that runs with
 gradients on while its result is used as a constant, in a loss that is
 differentiated here or handed out, as `compute_loss` does for a trainer. Of a
 class that keeps a moving average: also the call that hands the averaged copy's
-output out, if nothing ever freezes the copy.
+output out, if nothing ever freezes the copy. And the call of a network of values
+for a learning target, `td_target`, `next_q`, through which the loss is differentiated.
 
 ## Why it retains
 The loss takes the target as a value to compare with. If the target carries a
@@ -44,7 +45,10 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from ...facts import model as m
 from ...facts.knowledge import FROZEN_ROLES
+from ...facts.program import targets
+from ...facts.walk import statements
 from ...finding import Confidence, Remedy, Retains
 from ...interpreter.values import Class, Obj
 from .. import Report
@@ -52,7 +56,10 @@ from .. import Report
 if TYPE_CHECKING:
     from ...evidence.evidence import Evidence
     from ...evidence.recordings import Recording
+    from ...interpreter.events import ModuleCall
 
+_VALUES = frozenset("q qs q1 q2 qf qnet dqn qfunc v vf value values critic critics qvalue qvalues".split())
+_MAKES = frozenset("compute calc calculate get td q value bellman estimate".split())
 _AVERAGE = re.compile(r"(^|[._])ema([._\d]|$)|Ema|EMA")
 
 code = "TML204"
@@ -66,7 +73,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
     for recording in evidence.recordings:
         if recording.site in seen:
             continue
-        if _is_target(evidence, recording):
+        if _is_target(evidence, recording) or _gives_learning_target(recording):
             message = (
                 f"`{recording.module}` only gives a target, but its graph goes into the loss: its activations stay "
                 "until the backward; call it under `torch.no_grad()`"
@@ -101,6 +108,37 @@ def _is_target(evidence: Evidence, recording: Recording) -> bool:
         return evidence.meets_others(recording)
     own = recording.call.module is recording.call.frame.receiver  # a model that computes its loss
     return recording.escaped and recording.weight > 1 and not own and evidence.meets_others_in_loss(recording)
+
+
+def _gives_learning_target(recording: Recording) -> bool:
+    """What a network of values says of the next step, for the target that it, or another one, learns to meet:
+    by the function's name, `compute_target`, or that of what it is assigned to, `next_q`."""
+    call = recording.call
+    if call.attached_inputs or not recording.demanded or recording.weight < 2:
+        return False
+    if _VALUES.isdisjoint(_words(recording.module)):
+        return False
+    return _says_target(call.frame.name) or any(map(_says_target, _assigned_at(call)))
+
+
+def _assigned_at(call: ModuleCall) -> Iterator[str]:
+    for statement, _ in statements(call.frame.facts.body):
+        if statement[0] == m.ASSIGN and statement[1] // m.CALLS_PER_STATEMENT == call.site // m.CALLS_PER_STATEMENT:
+            yield from (target[1] for target in targets(statement) if target[0] == m.NAME)
+
+
+def _says_target(name: str) -> bool:
+    """`td_target`, `get_target_q`, `compute_target`, `next_values`; not `target_loss`."""
+    words = _words(name)
+    if not words or "loss" in words:
+        return False
+    if words[-1] in ("target", "targets"):
+        return words[0] in _MAKES
+    return words[-1] in _VALUES and not {"target", "next"}.isdisjoint(words)
+
+
+def _words(name: str) -> list[str]:
+    return name.lower().replace(".", "_").strip("_").split("_")
 
 
 def _names(recording: Recording) -> Iterator[str]:
