@@ -43,6 +43,7 @@ DIFFERENT = {
 ON_DEVICE = {
     "TML310/bad_logits_on_device",
     "TML310/bad_answers_on_device",
+    "TML310/bad_predictions_handed_out",
 }  # on the CPU `.cpu()` gives the tensor itself
 RUN = """
 import contextlib, importlib.util, io, json, random, sys, warnings

@@ -11,8 +11,9 @@ that takes its inputs to the module's device, or whose siblings are under
 `no_grad`. Also a loop that collects what a module computes,
 where the results are detached only when the loop has ended, and a loop in
 which nothing is trained and all results are detached at once. A method such as
-`full_sort_predict` or `encode_image` of a model that was put in eval mode counts
-as a run of it; `generate`, which mostly sees to the mode itself, does not.
+`full_sort_predict` or `encode_image` of a model that was put in eval mode
+counts as a run of it; `generate`, which mostly sees to the mode itself, does
+not.
 
 ## Why it retains
 `.eval()` changes dropout and normalisation layers; it does not turn recording

@@ -6,8 +6,9 @@ moving-average copy, the critic in the other player's step) that runs with
 gradients on while its result is used as a constant, in a loss that is
 differentiated here or handed out, as `compute_loss` does for a trainer. Of a
 class that keeps a moving average: also the call that hands the averaged copy's
-output out, if nothing ever freezes the copy. And the call of a network of values
-for a learning target, `td_target`, `next_q`, through which the loss is differentiated.
+output out, if nothing ever freezes the copy. And the call of a network of
+values for a learning target, `td_target`, `next_q`, through which the loss is
+differentiated.
 
 ## Why it retains
 The loss takes the target as a value to compare with. If the target carries a

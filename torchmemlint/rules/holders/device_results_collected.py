@@ -16,7 +16,7 @@ in each round the old and the new tensor stand there together for a moment.
 ## When it is fine
 - Each result is moved in the loop, `outputs.append(logits.cpu())`.
 - What is kept is small by its nature: a number, `argmax`.
-- The result is needed on the device: the function itself computes something of it.
+- The result is needed on the device: the function computes something of it.
 - The rounds are the steps of one answer, and not batches.
 
 ## How to release it
