@@ -13,6 +13,8 @@ methods to a list of the process, an event bus for example, are done with in the
 same round of a loop, and are not taken out of it. And objects that put
 themselves, or something that refers to them, into a list of their class or of
 the module, `Recorder.all.append(self)`, that nothing is ever taken out of.
+And pyplot's figures, `plt.figure()` or `plt.subplots()`, that a loop or a hook
+makes again and again, draws into a file or a picture, and never closes.
 
 ## Why it retains
 `atexit` keeps each callback and its arguments until the interpreter exits. A
@@ -26,6 +28,7 @@ it watches keeps that object alive, so it never runs before the exit.
   former handler is put back.
 - The callback refers to the object weakly, or to a path or number only.
 - There is one such object, made by the program's main part.
+- The figure is closed, shown, returned, or asked for by its number.
 - The timer is cancelled where its object is dropped, or it alone drops it.
 
 ## How to release it
@@ -50,6 +53,7 @@ from ...evidence.timers import left_timers
 from ...facts.model import CALLS_PER_STATEMENT
 from ...finding import Confidence, Remedy, Retains
 from ...interpreter.callbacks import held_by, is_removed, is_restored
+from ...lexical.figures import figures_left_open
 from .. import Report
 from ..kept import of_code
 
@@ -141,6 +145,18 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release="`timer.cancel()` where the object is dropped",
             retains=Retains.HELD,
             related=((left.dropped, "dropped here before its time"),),
+        )
+    for figure in figures_left_open(evidence.program):
+        yield Report(
+            site=figure.site,
+            message=(
+                "pyplot keeps every figure that it makes, with all that is drawn in it, until it is closed: nothing "
+                "closes this one, so each time one more stays; `plt.close(fig)` when it is drawn"
+            ),
+            confidence=Confidence.MEDIUM if figure.again else Confidence.LOW,
+            value="the figure with its data and canvas",
+            holder="pyplot's table of figures",
+            release="`plt.close(fig)` when it is drawn, or a `matplotlib.figure.Figure`, which pyplot does not keep",
         )
     for note in evidence.plain("finalize"):
         for held in held_by(evidence.machine, note):
