@@ -14,6 +14,8 @@ so is a handle that a loop over layers binds to the same name each time, where
 hook with a record on a module that it was given, runs the model, and takes the
 hook out afterwards, but not in a `finally`; likewise a context manager whose
 `yield` stands in no `try`, also where its hooks only use what it was given.
+And hooks for all modules of the process, `register_module_forward_hook(...)`,
+whose handles code that runs again and again drops.
 
 ## Why it retains
 The module's hook table refers to the bound method, which refers to the object
@@ -51,6 +53,7 @@ from typing import TYPE_CHECKING
 from ...evidence.unreleased import is_asked, methods_that, used_at
 from ...finding import Confidence, Remedy, Retains
 from ...interpreter.values import Class, Obj
+from ...lexical.global_hooks import global_hooks
 from ...lexical.lost_handles import lost_handles
 from ...lexical.unguarded_hooks import unguarded_hooks
 from .. import Report
@@ -103,6 +106,18 @@ def check(evidence: Evidence) -> Iterator[Report]:
             value="the hooks of all layers but the last",
             holder="the layers' hook tables",
             release="append the handles to a list, and remove every one of them",
+        )
+    for site in global_hooks(evidence.program):
+        yield Report(
+            site=site,
+            message=(
+                "this hook is for the whole process, and its handle is dropped: each one that is registered stays, "
+                "with what it refers to, and runs every time; keep the handle and call `handle.remove()`"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="the hook and what it refers to",
+            holder="torch's table of hooks for all modules",
+            release="keep the handle, and call `handle.remove()` when the work is done",
         )
     for left in unguarded_hooks(evidence.facts):
         yield Report(
