@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 
 import pytest
-from test_noop import check
+from snippets import check
 
 PREFETCH = """
 import itertools, threading

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 
 import pytest
-from test_noop import PLAN, PRELUDE, check
+from snippets import PLAN, PRELUDE, check
 
 from torchmemlint.linter.engine import lint_source
 from torchmemlint.source import decode

@@ -6,7 +6,7 @@ A trailing `# TML102` in a snippet says what must be reported on that line; noth
 from __future__ import annotations
 
 import pytest
-from test_noop import check
+from snippets import check
 
 SNIPPETS = {
     "detached at once, again and again": """

@@ -6,7 +6,7 @@ buffers that are emptied after a `yield`."""
 from __future__ import annotations
 
 import pytest
-from test_noop import check
+from snippets import check
 
 SNIPPETS = {
     "a context manager without a try": """

@@ -6,7 +6,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from test_noop import PLAN, PRELUDE, check
+from snippets import PLAN, PRELUDE, check
 
 from torchmemlint.linter.engine import lint_source
 from torchmemlint.source import decode

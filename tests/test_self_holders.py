@@ -6,7 +6,7 @@ A trailing `# TML315` in a snippet says what must be reported on that line; noth
 from __future__ import annotations
 
 import pytest
-from test_noop import check
+from snippets import check
 
 SNIPPETS = {
     "a method of itself on something that is made in numbers": """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from test_noop import check
+from snippets import check
 
 TABLE = """
 import socketserver, threading

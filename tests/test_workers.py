@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 
 import pytest
-from test_noop import PRELUDE, check
+from snippets import PRELUDE, check
 
 THREADS = """\
 import asyncio, threading, concurrent.futures
