@@ -28,7 +28,7 @@ from unfix_modes import hook_mutants, mode_mutants
 from unfix_tree import Mutant, Tree
 from unfix_values import value_mutants
 
-TESTS = re.compile(r"(^|/)(tests?/|test_\w*\.py|\w*_test\.py)")  # a test records what it likes
+TESTS = re.compile(r"(^|/)(tests?/|test_\w*\.py|\w*_test\.py)")  # what a test keeps goes with it
 FAMILIES = ("TML1", "TML2")
 FOLDER = click.Path(exists=True, file_okay=False, path_type=pathlib.Path)
 
@@ -54,6 +54,8 @@ def pairs_of(package: Package, seen: set[tuple[str, str, int]]) -> Iterator[Pair
         source = path.read_bytes()
         if b"torch" not in source or source.startswith(b"\xef\xbb\xbf"):
             continue
+        if TESTS.search(str(path.relative_to(package.root))):
+            continue
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -63,9 +65,7 @@ def pairs_of(package: Package, seen: set[tuple[str, str, int]]) -> Iterator[Pair
         found: list[Mutant] = []
         if b"backward" in source:
             found += value_mutants(tree)
-        if (b"no_grad" in source or b"inference_mode" in source) and not TESTS.search(
-            str(path.relative_to(package.root))
-        ):
+        if b"no_grad" in source or b"inference_mode" in source:
             found += mode_mutants(tree)
         if b"forward_hook" in source:
             found += hook_mutants(tree)
