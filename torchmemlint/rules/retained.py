@@ -148,6 +148,8 @@ def _weight(retention: Retention) -> int:
         computed = any(origin[0] not in _HANDLED for origin in retention.origins)
         if assumed or not computed:
             return weight if _code(retention) == "TML110" else 0
+    if assumed and not retention.training and holder.kind == "attribute" and holder.owner.endswith("Cache"):
+        return 1  # of keys and values, of a stream: made for inference, where whoever calls turns gradients off
     last = last_part(holder.text)
     if retention.how in ("augment", "inplace") and last in ("weight", "bias"):
         return 0  # on a parameter that needs gradients it would raise [docs: autograd, in-place on leaves]
