@@ -34,6 +34,7 @@ ASSERTING = {
 }
 DIFFERENT = {
     **dict.fromkeys(ASSERTING, "their assertions fail"),
+    "TML204/bad_td_target": "the network is no longer trained through its own target",
     "TML306/bad_default_memory": "what the default collected went into the score",
     "TML314/bad_engine_at_exit": "each engine says when it goes",
     "TML701/bad_push_without_finally": "needs PyCUDA and a device",
