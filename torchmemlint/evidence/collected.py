@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
+from ..facts.knowledge import TO_DEVICE
 from ..facts.model import Expr
 from ..facts.program import expressions, statements, targets
 from ..facts.walk import calls, last_name, nodes
@@ -13,8 +14,6 @@ from ..interpreter.events import Store
 from ..interpreter.machine import Frame, Loop, Machine
 from ..interpreter.values import ANY, ATTACHED
 from .places import describe
-
-_TO_DEVICE = frozenset("to cuda to_device send_to_device move_to_device move_data_to_device".split())
 
 _NEAR = 8  # nodes of the derivation between a place and what fills it
 
@@ -55,7 +54,7 @@ def _moves_inputs(store: Store) -> bool:
     """Whether the function, or the one that called it, puts something on a device."""
     frame: Frame | None = store.frame
     while frame is not None:
-        if not _TO_DEVICE.isdisjoint(frame.facts.calls):
+        if not TO_DEVICE.isdisjoint(frame.facts.calls):
             return True
         frame = frame.caller
     return False
@@ -73,7 +72,7 @@ def _moves_items(store: Store, loop: Loop) -> bool:
                 items |= {name for part in over for name in nodes(part[0]) if name[0] == m.NAME}
         for call in calls(statement[4]):
             moved = (call[2][1],) if call[2][0] == m.ATTR and call[2][2] in ("to", "cuda") else call[3][:1]
-            if last_name(call[2]) in _TO_DEVICE and any(_root(one) in items for one in moved):
+            if last_name(call[2]) in TO_DEVICE and any(_root(one) in items for one in moved):
                 return True
     return False
 

@@ -8,7 +8,7 @@ from ..facts import model as m
 from ..facts.model import Expr, FunctionFacts, Site, Stmt
 from ..facts.program import EMPTIES, Block, Place, Program, statements, targets, text
 from ..facts.walk import blocks, calls, calls_of, heads, in_loops, last_name, nodes
-from ..facts.walk import statements as in_tests
+from ..facts.walk import statements as with_tests
 from ..interpreter.holders import has_parameters
 from ..interpreter.machine import Frame, Machine
 from ..interpreter.values import UNKNOWN, Obj, Value
@@ -42,7 +42,7 @@ def emptied_while_held(program: Program) -> Iterator[Slip]:
 def _parts_left(place: Place, program: Program) -> Iterator[Slip]:
     """`encoders = [one, two]`, and later `del encoders; empty_cache()` while the names `one` and `two` stay bound, for
     work that is done in other cases only."""
-    body = list(in_tests(place.facts.body))
+    body = list(with_tests(place.facts.body))
     made: dict[str, Stmt] = {}
     for run in runs(place.facts.body):
         for index, statement in enumerate(run):

@@ -9,11 +9,11 @@ from ..facts.walk import calls_of, heads, last_name, loops, nodes
 from ..interpreter.events import Plain
 from ..interpreter.machine import Frame, Machine
 from ..interpreter.values import Class, Obj
+from ..lexical.draining import BUILDERS
 from .unreleased import methods_of
 
 _TAKES_OUT = frozenset("clear pop popleft popitem remove discard difference_update intersection_update".split())
 _BY_ITSELF = frozenset("__exit__ __aexit__ __del__ __iter__ __next__ __call__ __len__ __enter__".split())
-_BUILDERS = ("__init__", "__post_init__", "setup", "__setstate__", "<module>")
 
 
 def method_not_called(machine: Machine, program: Program, note: Plain, container: Obj, name: str) -> str:
@@ -23,7 +23,7 @@ def method_not_called(machine: Machine, program: Program, note: Plain, container
     if not isinstance(owner, Obj) or not isinstance(owner.cls, Class):
         return ""
     methods = methods_of(owner.cls)
-    emptying = {method for method, facts in methods.items() if _takes_out(facts, name)} - set(_BUILDERS)
+    emptying = {method for method, facts in methods.items() if _takes_out(facts, name)} - set(BUILDERS)
     own = {id(facts) for facts in methods.values()}
     units = {id(unit): unit for unit in (note.frame.unit.facts, program.facts, machine.facts)}
     others = (one for facts in units.values() for one in facts.functions if id(one) not in own)
@@ -50,7 +50,7 @@ def _hands_on(functions: tuple[FunctionFacts, ...], methods: set[str]) -> bool:
 
 def _takes_out(function: FunctionFacts, name: str) -> bool:
     """Whether a function takes something out of what goes by this name, or binds it anew."""
-    if function.name in _BUILDERS:
+    if function.name in BUILDERS:
         return False
     for statement in statements(function.body):
         for head in heads(statement):

@@ -174,6 +174,7 @@ EVALUATION_WORDS: Final = (
     "synthes",
     "diariz",
 )
+TO_DEVICE: Final = frozenset("to cuda to_device send_to_device move_to_device move_data_to_device".split())
 CLOSERS: Final = frozenset(
     """release close remove remove_hooks remove_handles remove_handle __exit__ __del__ clear reset cleanup clean_up
     teardown detach unregister stop shutdown free clear_hooks""".split()

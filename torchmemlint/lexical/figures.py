@@ -13,7 +13,7 @@ from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Place, Program, expressions, keyword, statements, targets
 from ..facts.walk import calls, heads, in_loops, last_name, nodes
 from ..facts.walk import statements as with_tests
-from .left_running import called_as, is_repeated
+from .left_running import ONCE, called_as, is_repeated
 
 _MAKES = ("figure", "subplots", "subplot_mosaic")
 _PYPLOT = ("matplotlib.pyplot.", "matplotlib.pylab.", "pylab.")
@@ -22,7 +22,6 @@ _LOOKS = frozenset("print isinstance id str type".split())
 _ONLY_DRAWS = frozenset(("Image", "log_figure", "FigureCanvas", "FigureCanvasAgg")) | _LOOKS
 _HOOK_STARTS = ("on_", "log_", "draw_", "visualize", "after_", "before_")
 _HOOK_ENDS = ("_step", "_epoch_end", "_batch_end", "_epoch", "_iter")
-_SETUPS = ("<module>", "__init__", "setup", "__enter__", "__post_init__", "setUp", "main")
 
 
 class LeftOpen(NamedTuple):
@@ -45,7 +44,7 @@ def figures_left_open(program: Program) -> Iterator[LeftOpen]:
             if call is None or _stands_in_a_test(place, made) or (looped and _goes_over_few(place, made)):
                 continue
             again = looped or _is_hook(place) or is_repeated(program, place, driven=True)
-            method = bool(place.cls) and place.facts.name not in _SETUPS
+            method = bool(place.cls) and place.facts.name not in ONCE
             if (again or method) and _is_left(program, place, targets(made)):
                 yield LeftOpen(call[1], again)
 

@@ -8,9 +8,8 @@ from ..facts import model as m
 from ..facts.model import Expr, Site
 from ..facts.program import Place, Program, keyword
 from ..facts.walk import in_loops, last_name
-from .left_running import is_repeated
+from .left_running import ONCE, is_repeated
 
-_SETUPS = ("<module>", "__init__", "setup", "main")
 _OF_THE_PROCESS = ("torch.nn.modules.module.register_module_", "torch.utils.checkpoint._register_checkpoint_")
 
 
@@ -29,7 +28,7 @@ def global_hooks(program: Program) -> Iterator[Site]:
             if hook is None or not last_name(call[2]).endswith("hook") or not _keeps(program, place, hook):
                 continue
             again = looped or is_repeated(program, place, driven=True)
-            if again or (id(place.facts) in nested and place.facts.name not in _SETUPS):
+            if again or (id(place.facts) in nested and place.facts.name not in ONCE):
                 yield call[1]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..facts import model as m
+from ..facts.knowledge import TO_DEVICE
 from ..facts.model import Expr, FunctionFacts, Stmt
 from ..facts.program import Program, targets
 from ..facts.walk import calls_of, heads, last_name, loops, nodes, root_of, statements
@@ -16,7 +17,6 @@ from .moved_late import SMALL, THROUGH, TO_HOST, MovedLate, is_loader, is_result
 
 _PREDICTS = frozenset("predict prediction predictions inference infer transcribe".split())
 _ONE_BATCH = frozenset("step batch one single sample".split())
-_TO_DEVICE = frozenset("to cuda to_device send_to_device move_to_device move_data_to_device".split())
 _TO_CPU = {(m.CONST, "cpu")}
 _SHAPES = frozenset("squeeze unsqueeze view reshape flatten float detach contiguous permute transpose".split())
 _ASKS = frozenset("len range enumerate zip isinstance print append".split())
@@ -26,12 +26,12 @@ _JOINING = ("cat", "stack", "collate")
 
 def handed_out(program: Program) -> Iterator[MovedLate]:
     """The lists of a function for prediction that puts its batches on a device, where gradients are off."""
-    if program.called.isdisjoint(_TO_DEVICE):
+    if program.called.isdisjoint(TO_DEVICE):
         return
     for place in program.places:
         function = place.facts
         words = set(function.name.lower().split("_"))
-        if words & _PREDICTS and not words & _ONE_BATCH and not _TO_DEVICE.isdisjoint(function.calls):
+        if words & _PREDICTS and not words & _ONE_BATCH and not TO_DEVICE.isdisjoint(function.calls):
             yield from _of_function(function)
 
 

@@ -13,6 +13,7 @@ from ..facts.walk import calls, calls_of, heads, in_loops, last_name, loops, nod
 _PROCESSES = ("Process", "SpawnProcess", "ForkProcess")
 _ENDS = frozenset("close stop shutdown terminate join finish end kill cleanup stop_workers __exit__ quit exit".split())
 _SETUPS = ("__init__", "setup", "__enter__", "__post_init__")
+ONCE = (*_SETUPS, "<module>", "setUp", "main")  # what runs once, for all that the file says
 
 
 class LeftRunning(NamedTuple):

@@ -55,7 +55,8 @@ def findings(
     cells = source.cells or percent_cells(source.text)
     if cells:
         evidence.displays = displays(source.text, cells, machine.facts.number)
-    spoken = [(rule, report) for rule in rules for report in rule.check(evidence) if machine.is_home(report.site)]
+    speaking = [rule for rule in rules if rule.of_tests or not evidence.in_tests]
+    spoken = [(rule, report) for rule in speaking for report in rule.check(evidence) if machine.is_home(report.site)]
     if not spoken:
         return []
     places = _places(source, machine, [report for _, report in spoken])

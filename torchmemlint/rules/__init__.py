@@ -52,6 +52,7 @@ class Rule:
     check: Callable[[Evidence], Iterable[Report]]
     preview: bool = False  # opt-in: selected by its full code or with --preview
     general: bool = False  # gives way to any other rule in the same place
+    of_tests: bool = True  # speaks of files of tests as well, where all goes with the test
 
     @property
     def summary(self) -> str:
@@ -81,6 +82,7 @@ def registry() -> Mapping[str, Rule]:
             check=module.check,
             preview=getattr(module, "preview", False),
             general=getattr(module, "general", False),
+            of_tests=getattr(module, "of_tests", True),
         )
         if rule.code in rules:
             raise ValueError(f"two rules have the code {rule.code}")

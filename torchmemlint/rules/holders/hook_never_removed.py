@@ -31,6 +31,7 @@ all times because the device is out of memory.
   the object.
 - The object built the module itself, so both go together.
 - One object for the whole run: its hooks are wanted as long as the model.
+- The file holds tests, `test_*.py` with pytest or unittest.
 
 ## How to release it
 Keep the handles, `self.handles.append(module.register_forward_hook(...))`, and
@@ -65,11 +66,10 @@ if TYPE_CHECKING:
 code = "TML304"
 name = "hook-never-removed"
 retains: Retains | None = Retains.GROWING
+of_tests = False
 
 
 def check(evidence: Evidence) -> Iterator[Report]:
-    if evidence.in_tests:
-        return
     removes = any(any("remove" in called for called in function.calls) for function in evidence.facts.functions)
     for note in evidence.plain("hook"):
         name, repeated, owner, dropped, _ = note.detail

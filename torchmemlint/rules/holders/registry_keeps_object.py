@@ -30,6 +30,7 @@ it watches keeps that object alive, so it never runs before the exit.
 - There is one such object, made by the program's main part.
 - The figure is closed, shown, returned, or asked for by its number.
 - The timer is cancelled where its object is dropped, or it alone drops it.
+- The file holds tests, `test_*.py` with pytest or unittest.
 
 ## How to release it
 Unregister where the object is closed; or register a function that takes a
@@ -63,12 +64,11 @@ if TYPE_CHECKING:
 code = "TML314"
 name = "registry-keeps-object"
 retains: Retains | None = Retains.GROWING
+of_tests = False
 _OF_TENSORS = "TML302"  # which says as much of a list of the class that gets tensors
 
 
 def check(evidence: Evidence) -> Iterator[Report]:
-    if evidence.in_tests:
-        return  # instances are counted there on purpose
     unregisters = any("unregister" in function.calls for function in evidence.facts.functions)
     for note in evidence.plain("registered"):
         for held in held_by(evidence.machine, note):

@@ -14,6 +14,7 @@ never read. They stay until the function returns.
 ## When it is fine
 - Every rank reads the result, or reduces it to a number that it needs.
 - The gathered values are small: a count, a loss.
+- The file holds tests, `test_*.py` with pytest or unittest.
 
 ## How to release it
 Gather to one rank, `gather_object(mine, everything if rank == 0 else None,
@@ -41,10 +42,11 @@ if TYPE_CHECKING:
 code = "TML410"
 name = "gathered-on-every-rank"
 retains: Retains | None = Retains.HELD
+of_tests = False
 
 
 def check(evidence: Evidence) -> Iterator[Report]:
-    for found in () if evidence.in_tests else needed_by_one(evidence.program):
+    for found in needed_by_one(evidence.program):
         one = "gather_object" if found.call.endswith("object") else "gather"
         yield Report(
             site=found.site,
