@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
-from ..facts.model import Expr, FunctionFacts, Site
-from ..facts.program import Program, expressions, keyword, statements
+from ..facts.model import ClassFacts, Expr, FunctionFacts, Site
+from ..facts.program import Place, Program, keyword, statements
 from ..facts.walk import calls, last_name
+from .endless import work_of
 
-_SELF: Expr = (m.NAME, "self")
 _PIPES = ("stdout", "stderr")
 
 
@@ -29,20 +29,20 @@ def kept_by_own_thread(program: Program) -> Iterator[Undying]:
         return
     for cls in program.facts.classes:
         end = _ending(program, cls.methods)
-        found = _threads(program, cls.methods) if end is not None else iter(())
+        found = _threads(program, cls) if end is not None else iter(())
         for site, target in found:
             yield Undying(site, cls.name, target, end or -1)
             break  # one is enough to keep the object
 
 
-def _threads(program: Program, methods: dict[str, int]) -> Iterator[tuple[Site, str]]:
-    for index in methods.values():
+def _threads(program: Program, cls: ClassFacts) -> Iterator[tuple[Site, str]]:
+    for index in cls.methods.values():
         function = program.facts.functions[index]
         for call in calls(function.body) if "Thread" in function.calls else ():
             target = keyword(call, "target", 1) if last_name(call[2]) == "Thread" else None
-            worker = None if target is None else _over_owner(program, function, methods, target)
-            if worker is not None and _stays(worker):
-                yield call[1], last_name(target)
+            work = None if target is None else work_of(program, Place(function, cls.name, ()), call, target)
+            if work is not None and work.cls == cls.name and _stays(work.function):
+                yield call[1], work.function.name
 
 
 def _ending(program: Program, methods: dict[str, int]) -> Site | None:
@@ -52,19 +52,6 @@ def _ending(program: Program, methods: dict[str, int]) -> Site | None:
     function = program.facts.functions[methods["__del__"]]
     own = (call for call in calls(function.body) if call[2][0] == m.ATTR)
     return next((int(call[1]) for call in own), None)
-
-
-def _over_owner(
-    program: Program, function: FunctionFacts, methods: dict[str, int], target: Expr
-) -> FunctionFacts | None:
-    """The function that a thread runs, if it keeps the object: a bound method, or one that uses `self` inside."""
-    functions = program.facts.functions
-    if target[0] == m.ATTR and target[1] == _SELF and target[2] in methods:
-        worker = functions[methods[target[2]]]
-        return worker if worker.params and worker.params[0].name == "self" else None
-    inner = (functions[index] for index in function.inner)
-    used = (one for one in inner if target == (m.NAME, one.name) and _SELF in expressions(one.body))
-    return next((one for one in used if all(param.name != "self" for param in one.params)), None)
 
 
 def _stays(worker: FunctionFacts) -> bool:
@@ -81,9 +68,9 @@ def _stays(worker: FunctionFacts) -> bool:
 
 
 def _until_told(test: Expr) -> bool:
-    """`True`, `self.running`, `not self._stop.is_set()`."""
+    """`True`, `self.running`, `not self._stop.is_set()`; `owner.running`, where the object is given."""
     while test[0] == m.NOT:
         test = test[1]
     if test[0] == m.CALL and test[2][0] == m.ATTR and test[2][2] in ("is_set", "wait"):
         test = test[2][1]
-    return test in ((m.CONST, True), (m.CONST, 1)) or (test[0] == m.ATTR and test[1] == _SELF)
+    return test in ((m.CONST, True), (m.CONST, 1)) or (test[0] == m.ATTR and test[1][0] == m.NAME)

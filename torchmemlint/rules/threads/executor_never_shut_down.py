@@ -6,6 +6,11 @@ True:` without a way out, where it is started in a loop or in a method that is
 called again and again. And a prefetcher, an object or generator whose thread or
 process fills a queue of limited size, where the loop that reads from it leaves
 before the end and nobody ends the thread.
+Also a thread or process, no daemon, whose loop has no way out, or one that
+nothing in the file uses (an event that is never set), and a timer that always
+sets the next one; as daemons, where they keep an object with a `close` that
+cannot end them. And a `SummaryWriter` that a function makes for itself and
+leaves open.
 
 ## Why it retains
 A running thread is alive by itself, whoever has dropped its handle. It keeps
@@ -16,6 +21,8 @@ room in a queue that nobody reads any more does the same, with all that is in
 the queue; so does a process, with its copy of everything. And an object is
 never collected while its own thread refers to it, so a thread that `__del__` is
 to end does not end.
+What is no daemon keeps the whole process: it does not exit. A writer of event
+files has a thread that ends when the writer is closed, not when it is dropped.
 
 An executor that is merely dropped is not reported: its idle threads end when
 the executor is collected (measured on CPython 3.11: after three executors, and
@@ -25,7 +32,9 @@ process was left).
 ## When it is fine
 - The loop has an end: a sentinel, an event (`while not stop.is_set()`), `break`
   or `return`.
-- The worker is started once for the whole process.
+- The worker is started once for the whole process, as a daemon; or who starts
+  it waits for it.
+- The processes are terminated.
 - The thread is given what it needs, `args=(self.queue,)`, or a weak reference.
 - A prefetcher is closed, used by `with`, or read to its end; a generator ends
   its thread in a `finally`.
@@ -47,8 +56,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...evidence.kept import endless_workers
+from ...facts.model import Site
 from ...finding import Confidence, Retains
 from ...lexical.blocked import blocked_producers, unended_iterators
+from ...lexical.endless import endless
 from ...lexical.undying import kept_by_own_thread
 from ...lexical.writers import unclosed_writers
 from .. import Report
@@ -62,7 +73,9 @@ retains: Retains | None = Retains.GROWING
 
 
 def check(evidence: Evidence) -> Iterator[Report]:
+    said: set[Site] = set()
     for worker in endless_workers(evidence.machine):
+        said.add(worker.site)
         kept = f"the {worker.owner} that it belongs to" if worker.owner else "its arguments"
         yield Report(
             site=worker.site,
@@ -75,7 +88,27 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder="the running thread",
             release="end the loop on a sentinel or an event, and set it when the work is done",
         )
+    for one in endless(evidence.program):
+        if one.site in said:
+            continue
+        said.add(one.site)
+        kept = f"the {one.cls} that it refers to" if one.cls else "all that it refers to"
+        if one.end:
+            why = f"`{one.end}()` cannot end it, and it keeps the {one.cls} for the rest of the process"
+        else:
+            why = f"the {one.what} is no daemon, so it keeps {kept}, and the process, when all other work is done"
+        yield Report(
+            site=one.site,
+            message=f"nothing ends `{one.target}`: {why}; give its loop an event, and set it when the work is done",
+            confidence=Confidence.MEDIUM,
+            value=f"a {one.what}, with {kept}",
+            holder=f"the running {one.what}",
+            release="end the loop on an event or a sentinel when the work is done, or make it a daemon",
+            retains=Retains.HELD,
+        )
     for undying in kept_by_own_thread(evidence.program):
+        if undying.site in said:
+            continue
         yield Report(
             site=undying.site,
             message=(
@@ -90,16 +123,18 @@ def check(evidence: Evidence) -> Iterator[Report]:
             related=((undying.end, "never reached while the thread runs"),),
         )
     for writer in unclosed_writers(evidence.program):
+        leaves = f"`{writer.end}()` leaves it open, as everything does"
+        how = f"call `close()` in a `finally`, or one more stays each time `{writer.end}()` runs"
         yield Report(
             site=writer.site,
             message=(
-                f"`self.{writer.attribute}` keeps a thread, its queue and an open file until it is closed, and "
-                f"`{writer.end}()` leaves it open, as everything does; call `close()` there"
+                f"`{writer.name}` keeps a thread, its queue and an open file until it is closed, and "
+                + (f"nothing closes it: {how}" if writer.local else f"{leaves}; call `close()` there")
             ),
             confidence=Confidence.MEDIUM,
             value="the thread of a writer, with its queue and file",
             holder="the running thread",
-            release=f"`self.{writer.attribute}.close()` in `{writer.end}()`",
+            release=f"`{writer.name}.close()` at the end of `{writer.end}()`",
         )
     seen: set[str] = set()
     for blocked in blocked_producers(evidence.program):
