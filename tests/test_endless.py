@@ -630,3 +630,23 @@ def test_what_nothing_ends(text: str) -> None:
 @pytest.mark.parametrize("text", [*ENDED, *CLOSED])
 def test_what_comes_to_its_end(text: str) -> None:
     assert found(text) == set()
+
+
+SAVED = """
+def serve(path):
+    model = Net()
+
+    @atexit.register
+    def save():
+        torch.save({}, path)
+
+    model(torch.zeros(1, 8))
+
+for name in "abc":
+    serve(name)
+"""
+
+
+def test_callbacks_registered_by_a_decorator() -> None:
+    assert found(SAVED.format("model.state_dict()")) == {"TML314"}
+    assert found(SAVED.format("path")) == set()

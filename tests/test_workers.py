@@ -288,7 +288,7 @@ class Reader(threading.Thread):
 class Asking:
     def __init__(self):
         self.tasks, self.answers = queue.Queue(), queue.Queue()
-        threading.Thread(target=self.work).start()
+        threading.Thread(target=self.work, daemon=True).start()
 
     def work(self):
         while True:

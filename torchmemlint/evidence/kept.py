@@ -15,6 +15,7 @@ from ..interpreter.holders import KNOWN
 from ..interpreter.machine import Frame, Machine
 from ..interpreter.values import Bound, Class, Const, Function, Obj, constant
 from ..lexical.draining import BUILDERS, drained
+from ..lexical.endless import leaves
 from .budgets import unasked_limit, within_budget
 from .items import is_item
 from .memo import made_once
@@ -347,10 +348,7 @@ def _bounded_range(frame: Frame) -> bool:
 
 
 def _never_returns(facts: FunctionFacts) -> bool:
-    for statement in statements(facts.body):
-        if statement[0] == m.WHILE and statement[2] in ((m.CONST, True), (m.CONST, 1)):
-            inside = list(statements(statement[3]))
-            leaves = any(one[0] in (m.RETURN, m.RAISE) or (one[0] == m.JUMP and one[2]) for one in inside)
-            if not leaves:
-                return True
-    return False
+    return any(
+        statement[0] == m.WHILE and statement[2] in ((m.CONST, True), (m.CONST, 1)) and not leaves(statement[3])
+        for statement in statements(facts.body)
+    )

@@ -70,6 +70,8 @@ def _decorate(machine: Machine, frame: Frame, function: Function, decorator: Exp
                 function.grad = OFF  # a class used as a decorator without a call acts too
             elif says_no_grad(tail):
                 function.grad = OFF
+            elif name == "atexit.register":
+                machine.note("registered", function.facts.site + m.DECORATORS, frame, [value])
             elif name == "builtins.staticmethod":
                 function.kind = "static"
             elif name == "builtins.classmethod":

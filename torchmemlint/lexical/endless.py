@@ -207,10 +207,10 @@ def _is_endless(program: Program, loop: Stmt) -> bool:
         forever = loop[3][0] == m.CALL and last_name(loop[3]) in ("count", "repeat") and len(loop[3][3]) < 2
     else:
         forever = loop[2] in _ALWAYS or _is_never_told(program, loop[2])
-    return forever and not _leaves(next(blocks(loop)))
+    return forever and not leaves(next(blocks(loop)))
 
 
-def _leaves(block: Block, *, inner: bool = False, caught: bool = False) -> bool:
+def leaves(block: Block, *, inner: bool = False, caught: bool = False) -> bool:
     """Whether anything in a loop leaves it: also an error that is as good as the news that all is over."""
     for statement in block:
         op = statement[0]
@@ -223,7 +223,7 @@ def _leaves(block: Block, *, inner: bool = False, caught: bool = False) -> bool:
         within = inner or op in (m.FOR, m.WHILE)
         for suite in blocks(statement):
             safe = caught or (op == m.TRY and bool(statement[3]) and suite is statement[2])
-            if _leaves(suite, inner=within, caught=safe):
+            if leaves(suite, inner=within, caught=safe):
                 return True
     return False
 

@@ -17,7 +17,8 @@ And pyplot's figures, `plt.figure()` or `plt.subplots()`, that a loop or a hook
 makes again and again, draws into a file or a picture, and never closes.
 
 ## Why it retains
-`atexit` keeps each callback and its arguments until the interpreter exits. A
+`atexit` keeps each callback and its arguments until the interpreter exits, and
+a signal keeps its handler until another takes its place. A
 bound method is a reference to its object, so each trainer, engine or worker
 that registers itself is kept with all that it owns, also when it was closed and
 dropped long ago. `weakref.finalize` with a bound method of the very object that
@@ -52,6 +53,7 @@ from ...evidence.listeners import kept_as_listeners
 from ...evidence.own_instances import own_instances
 from ...evidence.timers import left_timers
 from ...facts.model import CALLS_PER_STATEMENT
+from ...facts.walk import calls, last_name
 from ...finding import Confidence, Remedy, Retains
 from ...interpreter.callbacks import held_by, is_removed, is_restored
 from ...lexical.figures import figures_left_open
@@ -74,12 +76,22 @@ def check(evidence: Evidence) -> Iterator[Report]:
         for held in held_by(evidence.machine, note):
             if unregisters or not held.again or is_restored(evidence.facts, note):
                 continue
+            signal = any(
+                last_name(call[2]) == "signal" for call in calls(note.frame.facts.body) if call[1] == note.site
+            )
+            until = (
+                "another takes its place, also when it is done with"
+                if signal
+                else "it exits, for each one that is made"
+            )
             yield Report(
                 site=note.site,
                 message=(
-                    f"the interpreter keeps this callback, and with it {held.what}, until it exits, for each one that "
-                    "is made; unregister it when the object is closed, or refer to the object weakly"
+                    f"the interpreter keeps this callback, and with it {held.what}, until {until}; "
+                    f"{'put the former handler back' if signal else 'unregister it'} when the object is closed, or "
+                    "refer to the object weakly"
                 ),
+                retains=Retains.HELD if signal else None,
                 confidence=Confidence(held.weight),
                 value=held.what,
                 holder="the interpreter's list of callbacks",
