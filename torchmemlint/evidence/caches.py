@@ -145,9 +145,10 @@ def _result(machine: Machine, function: FunctionFacts) -> Value:
     cls = machine.home.classes.get(function.owner)
     scope = cls.frame if isinstance(cls, Class) else machine.module_frame
     for atom in scope.vars.get(function.name, ()):
-        if type(atom) is Function and atom.facts is function and not machine.exhausted:
+        written = atom.innermost if type(atom) is Function else None
+        if written is not None and written.facts is function and not machine.exhausted:
             receiver = machine.instance_of(machine.module_frame, cls, "cached")[0] if isinstance(cls, Class) else None
-            return call_unseen(machine, atom, receiver)[1]
+            return call_unseen(machine, written, receiver)[1]
     return ()
 
 

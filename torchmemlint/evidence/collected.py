@@ -44,10 +44,11 @@ def collected_on_device(machine: Machine) -> Iterator[Collected]:
         early = any(node in given for _, node, loops in moved if any(loop in loops for loop in inside))
         late = any(not made.isdisjoint(store.nodes) for made, _, loops in moved if loop not in loops)
         holder = describe(store.owner, store.key, machine)
-        if late and not early and _moves_inputs(store) and holder.kind == "local" and holder.owner:
+        if late and not early and _moves_inputs(store) and holder.kind in ("local", "attribute") and holder.owner:
             # What `.cpu()` is called on is a tensor, whatever else is known of it.
             batches = any(loop.name == "loader" or _moves_items(store, loop) for loop in inside)
-            yield Collected(store, holder.text, holder.owner, 2 if batches else 1)
+            if batches or holder.kind == "local":
+                yield Collected(store, holder.text, holder.owner, 2 if batches else 1)
 
 
 def _moves_inputs(store: Store) -> bool:

@@ -455,13 +455,25 @@ class Evidence:
         pending, seen = [tensor.node], set[int]()
         while pending and len(seen) < _NEAR:
             node = pending.pop()
-            if node in seen or derivation.labels.get(node, ("",))[0] == "module":
+            label, above = derivation.labels.get(node, ("",)), derivation.parents[node]
+            if node in seen:
                 continue
-            if node in derivation.demanded:
-                return True
             seen.add(node)
-            pending.extend(derivation.parents[node])
+            if label[0] == "module":
+                returned = derivation.returned.get(above[0], {}) if above else {}
+                if returned and self._is_term(above[1], returned):
+                    return True  # of a pass in sight one knows which part is meant
+            elif node in derivation.demanded:
+                return True
+            else:
+                pending.extend(above)
         return False
+
+    def _is_term(self, part: int, returned: dict[int, int]) -> bool:
+        """Whether a backward pass goes through a tensor that a pass has returned, itself or in what it returned."""
+        derivation = self.machine.derivation
+        wanted = (inner for inner, outer in returned.items() if outer in derivation.demanded)
+        return any(part in derivation.ancestors(inner, _NEAR) for inner in wanted)
 
     def _is_wide(self, tensor: Tensor) -> bool:
         label = self.machine.derivation.labels.get(tensor.node)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..facts import model as m
-from ..facts.model import Expr
+from ..facts.model import Expr, FunctionFacts
 from ..facts.program import statements, targets, text
-from ..facts.walk import heads, nodes
+from ..facts.walk import heads, last_name, nodes
 from ..interpreter.arguments import argument
 from ..interpreter.machine import Frame
 
@@ -30,6 +30,25 @@ def made_once(frame: Frame) -> bool:
             if stays and holder in filled and (key is None or not is_counted(current, key)):
                 return True
         current = current.caller
+    return False
+
+
+def looks_up(facts: FunctionFacts, name: str) -> bool:
+    """Whether a function asks for entries of the table that it fills: it is there to be called for one after another.
+    `name`: the last part of the table's. Where it is told the type or the device, it makes a few constants."""
+    if not facts.params or any(param.name in ("dtype", "device") for param in facts.params):
+        return False
+    for statement in statements(facts.body):
+        returned = statement[2] if statement[0] == m.RETURN else None
+        if returned is not None and returned[0] == m.ITEM and last_name(returned[1]) == name:
+            return True
+        for expr in heads(statement):
+            for part in nodes(expr):
+                if part[0] == m.COMPARE and part[1] in ("In", "NotIn") and last_name(part[3]) == name:
+                    return True
+                called = part[2] if part[0] == m.CALL and len(part) == 5 else ()
+                if called[:1] == (m.ATTR,) and called[2] in ("get", "setdefault") and last_name(called[1]) == name:
+                    return True
     return False
 
 

@@ -360,6 +360,8 @@ def _terms(value: Expr) -> Iterator[tuple[str, str]]:
         yield from _terms(value[3])
     elif op == m.CALL and value[2] == (m.NAME, "sum") and len(value[3]) == 1:
         added = value[3][0]
+        if added[0] == m.COMP and len(added[5]) == 1 and added[5][0][0] == added[3] and not added[5][0][2]:
+            added = added[5][0][1]  # `sum(loss for loss in losses.values())`
         if added[0] == m.CALL and added[2][0] == m.ATTR and added[2][2] == "values":
             added = added[2][1]
         yield (added[1], m.ALL) if added[0] == m.NAME else ("?", "")

@@ -38,8 +38,10 @@ def worth_running(facts: FileFacts) -> set[int]:
 
 def _moves_to_host(function: FunctionFacts) -> bool:
     """Whether a function may move what it has collected, or its object has, from a device to the host."""
-    if "cpu" not in function.calls:  # `.detach().to("cpu").numpy()`
-        return bool(function.flags & m.LOCAL) and {"detach", "numpy"} <= set(function.calls)
+    if "cpu" not in function.calls:  # `.detach().to("cpu").numpy()`, `torch.save(kept, path)`
+        calls = set(function.calls)
+        moves = {"detach", "numpy"} <= calls or ("save" in calls and not calls.isdisjoint(knowledge.TO_DEVICE))
+        return bool(function.flags & m.LOCAL) and moves
     return bool(function.flags & m.LOCAL) or not _JOINS.isdisjoint(function.calls)
 
 

@@ -156,7 +156,7 @@ def kind_of_key(value: Value, expr: Expr, frame: Frame | None = None) -> str:
         name = expr[2][-1] if expr[2][0] in (m.NAME, m.ATTR) else ""
         if name in ("id", "uuid4", "uuid1", "token_hex", "perf_counter", "time", "data_ptr"):
             return IDENTITY
-    if expr[0] == m.ATTR and expr[2] == "index" and expr[1][-1] == "device":
+    if expr[0] == m.ATTR and expr[2] == "index" and str(expr[1][-1]).endswith("device"):
         return KNOWN
     if expr[0] == m.ATTR and expr[2] in ("id", "uid", "uuid"):
         return FRESH  # of an object: `request.id`

@@ -254,19 +254,23 @@ def ran(
     machine.derivation.parents[node] = parents
     machine.derivation.labels[node] = ("module", obj, site)
     record_module_call(machine, frame, obj, node, site, args, 3)
-    return _given_by(machine, result, node)
+    known = machine.derivation.returned[node] = {}
+    return _given_by(machine, result, node, known)
 
 
-def _given_by(machine: Machine, result: Value, node: int, depth: int = 2) -> Value:
-    """What a module returned, also in tuples, lists and dictionaries, with the module's run on the way to it."""
+def _given_by(machine: Machine, result: Value, node: int, known: dict[int, int], depth: int = 2) -> Value:
+    """What a module returned, also in tuples, lists and dictionaries, with the module's run on the way to it.
+    A tensor that it returned twice, as the loss and in a log of it, stays one tensor: `known`, by its node."""
     made: list[Any] = []
     for atom in result:
         if type(atom) is Tensor and atom.graph == ATTACHED:
-            atom = atom._replace(node=machine.derivation.node((node, atom.node), machine.derivation.labels[node]))
+            if atom.node not in known:
+                known[atom.node] = machine.derivation.node((node, atom.node), machine.derivation.labels[node])
+            atom = atom._replace(node=known[atom.node])
         elif type(atom) is Obj and depth and atom.kind in ("tuple", "list", "dict"):
             for key, part in list(atom.fields.items()):
                 if part and key[:1] != "$":
-                    machine.put(atom.fields, key, _given_by(machine, part, node, depth - 1))
+                    machine.put(atom.fields, key, _given_by(machine, part, node, known, depth - 1))
         made.append(atom)
     return tuple(made)
 

@@ -143,8 +143,12 @@ def _differentiated_later(machine: Machine, frame: Frame, site: Site, value: Val
     if machine.grad == OFF or not all(type(atom) in (Opaque, Tensor) for atom in value):
         return value
     known = [atom for atom in value if type(atom) is Tensor]
-    if any(atom.graph == ATTACHED and atom.weight == 3 for atom in known) or (part and any(a.bundle for a in known)):
+    if any(atom.graph == ATTACHED and atom.weight == 3 for atom in known):
         return value
+    if part and any(atom.bundle for atom in known):
+        if part != m.ALL or any(atom.graph != ATTACHED for atom in known):
+            return value
+        return tuple(atom._replace(weight=2) if type(atom) is Tensor else atom for atom in value)  # all are terms
     parents = tuple(machine.nodes(value))
     node = machine.derivation.node(parents, ("differentiated", site, part))
     if part == "":

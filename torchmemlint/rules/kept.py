@@ -8,14 +8,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..evidence.kept import kept_in_containers
+from ..evidence.memo import looks_up
 from ..evidence.places import last_part
 from ..evidence.thread_locals import is_thread_local, one_for_each
 from ..evidence.unreleased import is_asked, may_be_asked, methods_of
 from ..facts import model as m
+from ..facts.model import CALLS_PER_STATEMENT
 from ..facts.walk import nodes, statements
 from ..finding import Confidence, Remedy, Retains
 from ..interpreter.holders import FIXED, FRESH, IDENTITY, KNOWN, THREAD, UNSURE
 from ..interpreter.values import Class, Obj
+from ..lexical.loaded_tables import loaded_tables
 from ..lexical.pending import pending
 from . import Report, retained
 
@@ -112,7 +115,9 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
     if all(loop.kind == "call" for loop in outside):
         each_thread = retention.how == "keyed" and store.key_kind == THREAD
         once = entered.name in _ONCE or retention.function.lstrip("_").startswith(("setup_", "init_"))
-        often = not once and (_periodic(retention.function) or _periodic(entered.name))
+        asked = retention.how == "keyed" and store.key_kind in (FRESH, IDENTITY) and not store.objects
+        asked = asked and looks_up(store.frame.facts, last_part(retention.holder.text))
+        often = not once and (asked or _periodic(retention.function) or _periodic(entered.name))
         weight = min(weight, 2 if each_thread or often else 1)
     return weight
 
@@ -305,4 +310,24 @@ def left_pending(evidence: Evidence, *, everywhere: bool) -> Iterator[Report]:
                 holder=one.table,
                 release="take the entry out in a `finally`",
                 related=((one.put, "put there"),),
+            )
+
+
+def loaded(evidence: Evidence, *, of_class: bool) -> Iterator[Report]:
+    """Of tables of the module, or of a class, that get what was loaded for each path or text that is asked for."""
+    said = {retention.store // CALLS_PER_STATEMENT for retention in evidence.retentions if not retention.graph}
+    for one in loaded_tables(evidence.program, evidence.releases):
+        unsaid = one.site // CALLS_PER_STATEMENT not in said
+        if bool(one.cls) == of_class and unsaid and not evidence.in_tests:
+            yield Report(
+                site=one.site,
+                message=(
+                    f"`{one.table}` keeps what was loaded or computed for every `{one.key}` that was ever asked for, "
+                    "and nothing takes it out: it stays for the rest of the process; bound it and evict, or let the "
+                    "caller keep it"
+                ),
+                confidence=Confidence.MEDIUM,
+                value="what was loaded for each key",
+                holder=one.table,
+                release="bound the table and evict, or let the caller keep what it asked for",
             )

@@ -157,8 +157,8 @@ def _weight(retention: Retention) -> int:
         return 1  # how often something was right has no graph
     if retention.hook and retention.closed:
         return 1  # collected between two calls, and let go by its owner
-    if retention.how == "fill" and local:
-        return 0  # filling a tensor that was made for it
+    if retention.how == "fill" and local and not (retention.training and retention.spent):
+        return 0  # filling a tensor that was made for it; with what was differentiated it is a record
     let_go = not retention.late and (retention.consumed or (retention.released and not retention.hook))
     if let_go and all(loop.kind == "call" for loop in retention.loops):
         weight = 1  # whoever calls it, and is not seen, can have it let go

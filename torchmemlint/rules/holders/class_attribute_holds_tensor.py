@@ -5,7 +5,8 @@ Reports `self.tracks[key] = tensor`, `cls.seen.append(tensor)` and the like
 where the container was made in the class body (or as the default of an attrs or
 dataclass field), no `__init__` gives each object its own, and nothing empties
 it. Of the default of an attrs field also everything else that methods put in:
-nobody shares such a container on purpose. So is a model that a `classmethod`
+nobody shares such a container on purpose. So are tables of the class that get
+what a file held for each path that a method is asked for. So is a model that a `classmethod`
 which makes an object and returns it binds to the class instead of the object:
 `result = self(); self.model = load(path); return result`.
 
@@ -40,7 +41,7 @@ from ...evidence.shared_defaults import shared_defaults
 from ...finding import Confidence, Remedy, Retains
 from ...lexical.alternate_constructors import left_on_the_class
 from .. import Report
-from ..kept import of_code, report, what
+from ..kept import loaded, of_code, report, what
 
 if TYPE_CHECKING:
     from ...evidence.evidence import Evidence
@@ -78,6 +79,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release="`field(factory=dict)`: a container for each object",
             related=tuple((site, "put there") for site in shared.stores[:3]),
         )
+    yield from loaded(evidence, of_class=True)
     for left in left_on_the_class(evidence.program):
         yield Report(
             site=left.site,

@@ -3,7 +3,7 @@
 ## What it does
 Reports lists, dictionaries and tensors grown by `torch.cat` that collect the
 results of a loop with gradients off, where what was collected goes to the host,
-`.cpu()`, only when the loop is over. The loop goes over a loader, or puts on a
+`.cpu()`, or into a file, `torch.save`, only when the loop is over. The loop goes over a loader, or puts on a
 device what it goes over. Also the list of a function named for prediction, such
 as `predict` or `run_inference`, that goes over a loader and hands all
 predictions out as they are.
@@ -68,7 +68,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
             yield _report(returned.site, returned.holder, 2, "is handed out without a move to the host")
 
 
-def _report(site: Site, holder: str, weight: int, then: str = "is moved to the host only after the loop") -> Report:
+def _report(site: Site, holder: str, weight: int, then: str = "leaves the device only after the loop") -> Report:
     return Report(
         site=site,
         message=(

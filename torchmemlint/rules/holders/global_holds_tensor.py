@@ -8,7 +8,9 @@ where nothing in the file ever empties it. The container may be reached through
 put there may get its tensors later: a job that is filed first, and done then.
 So are tables of the layers or parameters of a model that a function is given,
 `NAMES = {module: name for name, module in model.named_modules()}`; and tables
-of what is under way, whose entry goes only if the wait for it ends well.
+of what is under way, whose entry goes only if the wait for it ends well; and
+tables that get an array, or what a file held, for every path, prompt or user
+that a function is asked for: `SOUNDS[path] = librosa.load(path)`.
 
 ## Why it retains
 A module lives in `sys.modules` until the interpreter exits, and its globals
@@ -42,7 +44,7 @@ from typing import TYPE_CHECKING
 from ...finding import Confidence, Retains
 from ...lexical.model_tables import model_tables
 from .. import Report
-from ..kept import each, left_pending, limit, of_code, report, what
+from ..kept import each, left_pending, limit, loaded, of_code, report, what
 
 if TYPE_CHECKING:
     from ...evidence.evidence import Evidence
@@ -76,4 +78,5 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release="keep names on the modules, or refer to these weakly",
             retains=Retains.HELD,
         )
+    yield from loaded(evidence, of_class=False)
     yield from left_pending(evidence, everywhere=True)
