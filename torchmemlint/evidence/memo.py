@@ -46,7 +46,7 @@ def looks_up(facts: FunctionFacts, name: str) -> bool:
             for part in nodes(expr):
                 if part[0] == m.COMPARE and part[1] in ("In", "NotIn") and last_name(part[3]) == name:
                     return True
-                called = part[2] if part[0] == m.CALL and len(part) == 5 else ()
+                called: Expr = part[2] if part[0] == m.CALL and len(part) == 5 else ()
                 if called[:1] == (m.ATTR,) and called[2] in ("get", "setdefault") and last_name(called[1]) == name:
                     return True
     return False
