@@ -42,6 +42,7 @@ DIFFERENT = {
     "TML801/bad_shown_logits": "it prints how much is shown",
 }
 ON_DEVICE = {
+    "TML310/bad_features_to_file",
     "TML310/bad_logits_on_device",
     "TML310/bad_answers_on_device",
     "TML310/bad_predictions_handed_out",

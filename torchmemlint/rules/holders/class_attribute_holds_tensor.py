@@ -6,8 +6,8 @@ where the container was made in the class body (or as the default of an attrs or
 dataclass field), no `__init__` gives each object its own, and nothing empties
 it. Of the default of an attrs field also everything else that methods put in:
 nobody shares such a container on purpose. So are tables of the class that get
-what a file held for each path that a method is asked for. So is a model that a `classmethod`
-which makes an object and returns it binds to the class instead of the object:
+what a file held for each path that a method is asked for. So is a model that a
+`classmethod` which makes an object and returns it binds to the class instead:
 `result = self(); self.model = load(path); return result`.
 
 ## Why it retains

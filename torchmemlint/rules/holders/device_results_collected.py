@@ -3,10 +3,10 @@
 ## What it does
 Reports lists, dictionaries and tensors grown by `torch.cat` that collect the
 results of a loop with gradients off, where what was collected goes to the host,
-`.cpu()`, or into a file, `torch.save`, only when the loop is over. The loop goes over a loader, or puts on a
-device what it goes over. Also the list of a function named for prediction, such
-as `predict` or `run_inference`, that goes over a loader and hands all
-predictions out as they are.
+`.cpu()`, or into a file, `torch.save`, only when the loop is over. The loop
+goes over a loader, or puts on a device what it goes over. Also the list of a
+function named for prediction, such as `predict` or `run_inference`, that goes
+over a loader and hands all predictions out as they are.
 
 ## Why it retains
 Without a graph each element is one tensor, but all of them lie on the device at
