@@ -8,6 +8,7 @@ from typing import Any
 import libcst as cst
 
 from . import model as m
+from .differentiated import operands
 from .lower_expressions import SELF
 from .lower_expressions import lower as expression
 from .model import ClassFacts, Expr, FileFacts, FunctionFacts, Param, Site, Stmt
@@ -31,6 +32,7 @@ class _Scope:
         self.uses: dict[str, set[str]] = {}
         self.assigned: dict[str, list[Site]] = {}
         self.backward: dict[Site, str] = {}
+        self.unpacked: set[Site] = set()  # assignments to several names
         self.operands: dict[Site, dict[str, str]] = {}  # what an assigned value is computed from -> the part of it
         self.inner: list[int] = []
         self.loops = 0
@@ -63,7 +65,7 @@ class _Scope:
         if not before:
             return
         last = before[-1]
-        self.backward[last] = part
+        self.backward[last] = name if last in self.unpacked and part in ("", m.SHAPED) else part
         operands = self.operands.pop(last, {})
         for operand, of_it in operands.items():
             # the only operand must be attached; of several, those that are called a loss
@@ -237,6 +239,7 @@ class Lowering:
         elif op in (m.ATTR, m.ITEM):
             self.scope.keep(m.RELEASES if light and op == m.ATTR else m.KEEPS, target)
         elif op == m.NEW:
+            self.scope.unpacked.add(site)
             for item in target[3]:
                 self.note_target(item, site)
         elif op == m.STAR:
@@ -276,7 +279,7 @@ def _assign(low: Lowering, node: cst.Assign, site: Site) -> Stmt:
         if target[0] == m.ATTR and target[1] == SELF and _may_bind(value):
             low.scope.flags |= m.BINDS
         if target[0] == m.NAME:
-            low.scope.operands[site] = _operands(value)
+            low.scope.operands[site] = operands(value)
             if low.scope.loops and value[0] not in (m.CONST, m.NAME, m.TEXT):
                 low.scope.flags |= m.LOCAL
         elif target[0] == m.NEW and low.scope.loops:
@@ -338,35 +341,6 @@ def _is_new(value: Expr) -> bool:
     if callee[0] != m.ATTR or callee[2] in _LOOK_UPS:
         return False
     return bool(callee[1][0] != m.CALL and callee[1] != (m.NAME, "self"))
-
-
-def _operands(value: Expr) -> dict[str, str]:
-    """The names in a sum, product or negation, and which part of each; "?" for anything else that is in it."""
-    found: dict[str, str] = {}
-    for name, part in _terms(value):
-        # `sum(x) if isinstance(x, tuple) else x` is made of all that `x` is, which may be several
-        found[name] = part if found.get(name) != m.ALL else m.ALL
-    return found
-
-
-def _terms(value: Expr) -> Iterator[tuple[str, str]]:
-    op = value[0]
-    if op == m.NAME:
-        yield value[1], ""
-    elif op == m.UNARY:
-        yield from _terms(value[1])
-    elif op in (m.ARITH, m.COND):
-        yield from _terms(value[2])
-        yield from _terms(value[3])
-    elif op == m.CALL and value[2] == (m.NAME, "sum") and len(value[3]) == 1:
-        added = value[3][0]
-        if added[0] == m.COMP and len(added[5]) == 1 and added[5][0][0] == added[3] and not added[5][0][2]:
-            added = added[5][0][1]  # `sum(loss for loss in losses.values())`
-        if added[0] == m.CALL and added[2][0] == m.ATTR and added[2][2] == "values":
-            added = added[2][1]
-        yield (added[1], m.ALL) if added[0] == m.NAME else ("?", "")
-    elif op not in (m.CONST, m.TEXT):
-        yield "?", ""
 
 
 def _augment(low: Lowering, node: cst.AugAssign, site: Site) -> Stmt:

@@ -18,6 +18,7 @@ Expr = tuple[Any, ...]
 Stmt = tuple[Any, ...]
 Site = int
 CALLS_PER_STATEMENT: Final = 256
+SHAPED: Final = "shaped"  # the value itself, which is no number: what a loss is computed from
 ALL: Final = "all"  # every part of a value together: what `sum(parts)` is made of
 DECORATORS: Final = 255  # added to the site of a definition: from its first decorator on
 STATEMENTS_PER_FILE: Final = 1 << 20

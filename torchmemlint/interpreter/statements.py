@@ -151,8 +151,8 @@ def _differentiated_later(machine: Machine, frame: Frame, site: Site, value: Val
         return tuple(atom._replace(weight=2) if type(atom) is Tensor else atom for atom in value)  # all are terms
     parents = tuple(machine.nodes(value))
     node = machine.derivation.node(parents, ("differentiated", site, part))
-    if part == "":
-        return (Tensor(ATTACHED, 3, node, "scalar"),)
+    if part in ("", m.SHAPED):
+        return (Tensor(ATTACHED, 3, node, "" if part else "scalar"),)
     if part == m.ALL:
         return (Tensor(ATTACHED, 2, node, "", True),)
     holder = machine.allocate(frame, ("parts", site), "dict")
@@ -304,9 +304,7 @@ def _names_lengths(target: Expr) -> bool:
 
 def _part_differentiated(machine: Machine, frame: Frame, site: Site, target: Expr, part: Value) -> Value:
     """`loss, logs = unknown()` where `loss` is back-propagated: only that name is known to be attached."""
-    if target[0] != m.NAME or site not in frame.facts.backward or machine.grad == OFF:
-        return part
-    if "backward" not in frame.facts.uses.get(target[1], ()) and "loss" not in target[1]:
+    if target[0] != m.NAME or machine.grad == OFF or frame.facts.backward.get(site) != target[1]:
         return part
     node = machine.derivation.node(tuple(machine.nodes(part)), ("differentiated", site, ""))
     return (Tensor(ATTACHED, 3, node, "scalar"),)
