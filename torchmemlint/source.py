@@ -17,7 +17,7 @@ from .notebook import Cell
 # A file whose bytes name none of these cannot hold memory that the rules know about. The match is
 # on lower-cased bytes, so that `PyTorch` in a comment counts: a needless parse costs time only.
 TRACES = (
-    b"torch", b"lightning", b"cupy", b"pycuda", b"numba", b"transformers", b"accelerate",
+    b"torch", b"lightning", b"cupy", b"pycuda", b"numba", b"transformers", b"accelerate", b"pyplot",
     b"no_grad", b".backward(", b"from_pretrained", b"named_modules(",
     b"named_parameters(", b"register_forward", b"_backward_hook",
     b"cudart", b"cudamalloc", b"cudahost", b"cumem", b"hipmalloc",

@@ -132,6 +132,11 @@ class Recorder:
         return list({id(one): one for one in [*self.alive(site), *stored] if one is not None}.values())
 
     @staticmethod
+    def tensor(value: Any) -> Any:
+        """A tensor, or nothing."""
+        return value if issubclass(type(value), torch.Tensor) else None
+
+    @staticmethod
     def without_gradients(make: Callable[[], Any]) -> Any:
         """What the flagged expression gives when no graph is recorded."""
         with torch.no_grad():
@@ -270,7 +275,16 @@ def _targets(statement: ast.stmt) -> list[ast.expr]:
     elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         function = statement.value.func
         found = [function.value] if isinstance(function, ast.Attribute) else []
-    return [_loaded(target) for target in found if _plain(target)]
+    written = [target.value for target in found if isinstance(target, ast.Subscript) and not _plain(target)]
+    return [_loaded(target) for target in found if _plain(target)] + [
+        _handed_tensor(_loaded(whole)) for whole in written if _plain(whole)
+    ]
+
+
+def _handed_tensor(value: ast.expr) -> ast.expr:
+    """What `losses[index % 8] = loss` writes to, if it is a tensor: its graph is then that of all its elements."""
+    function = ast.Attribute(ast.Name(NAME, ast.Load()), "tensor", ast.Load())
+    return ast.copy_location(ast.Call(function, [value], []), value)
 
 
 def _plain(target: ast.expr) -> bool:
