@@ -16,6 +16,7 @@ import pathlib
 import random
 import re
 import shlex
+import shutil
 import tempfile
 import warnings
 from collections import Counter, defaultdict
@@ -97,6 +98,8 @@ def write(pairs: Sequence[Pair], folder: pathlib.Path) -> dict[str, list[pathlib
         for side, source in (("original", pair.before), ("mutant", pair.after)):
             target = folder / side / f"{number:04}" / pair.path.relative_to(pair.package.root)
             target.parent.mkdir(parents=True, exist_ok=True)
+            for beside in pair.path.parent.glob("*.py"):  # whose helpers it calls
+                shutil.copyfile(beside, target.with_name(beside.name))
             target.write_bytes(source)
             written[side].append(target.resolve())
     return written

@@ -15,7 +15,6 @@ from ..facts import model as m
 from ..facts.model import BACKWARD, Expr, FileFacts, FunctionFacts, Site
 from ..facts.program import Program
 from ..facts.releases import Releases, fills_up
-from ..facts.relevance import says_evaluation
 from ..facts.walk import blocks, calls, heads, last_name, nodes, statements
 from ..interpreter.events import NEVER, Backward, Loops, Plain, Reset, Store
 from ..interpreter.holders import FRESH, IDENTITY, KNOWN, called_back, heavy_objects, made_in
@@ -23,7 +22,7 @@ from ..interpreter.machine import Frame, Loop, Machine
 from ..interpreter.values import ATTACHED, DEPENDS, FEW, FREE, SCALAR, Class, Obj, Tensor
 from .places import Holder, describe, in_test, is_test_file, last_part
 from .rates import is_let_go_late
-from .recordings import Recording, in_evaluation, recordings
+from .recordings import Recording, evaluates_by_name, in_evaluation, recordings
 from .unreleased import methods_of
 from .veiled import unveiled
 from .ways_out import LeftBehind, left_behind
@@ -491,7 +490,7 @@ class Evidence:
     def _says_evaluation(self, store: Store) -> bool:
         frame: Frame | None = store.frame
         while frame is not None:
-            if says_evaluation(frame.name):
+            if evaluates_by_name(frame):
                 return True
             frame = frame.caller
         return False

@@ -8,11 +8,11 @@ from typing import NamedTuple
 from ..facts import model as m
 from ..facts.model import EVALUATES, Expr, Site
 from ..facts.program import expressions
-from ..facts.relevance import says_evaluation, says_inference
+from ..facts.relevance import class_evaluates, says_evaluation, says_inference
 from ..facts.walk import nodes
 from ..interpreter.events import Loops, ModuleCall
 from ..interpreter.machine import Frame, Loop, Machine
-from ..interpreter.values import ASSUMED, DEPENDS, OFF, WANTED, Class, Function, Obj
+from ..interpreter.values import ASSUMED, DEPENDS, OFF, ON, WANTED, Class, Function, Obj
 from .places import describe_object, in_test
 
 
@@ -24,6 +24,7 @@ class Recording(NamedTuple):
     function: str
     evaluating: bool
     named: bool  # the function's name says evaluation
+    over_loader: bool  # there is a loop over a loader around it, in the function or in the evaluation that leads to it
     concludes: bool  # and it puts a module in eval mode itself: what it hands out are results
     entry: bool  # in a module's public method for inference, as users call it
     pipeline: bool  # the call of an inference pipeline: a framework's name for it
@@ -58,15 +59,20 @@ def recordings(machine: Machine, refuted: set[int]) -> list[Recording]:
         if call.through and loop is None:
             continue
         frame, site = _where(call, loop)
-        if not machine.is_home(site) or call.node in refuted:
+        if call.node in refuted:
             continue
+        if not machine.is_home(site):
+            frame, site = _handed_to_helper(machine, call)
+            if not machine.is_home(site):
+                continue
         found.append(
             Recording(
                 site=site,
                 module=describe_object(call.module),
                 function=frame.name,
                 evaluating=call.evaluating,
-                named=any(says_evaluation(frame.name) for frame in call.frames),
+                named=any(map(evaluates_by_name, call.frames)),
+                over_loader=_goes_over_loader(call),
                 concludes=any(says_evaluation(frame.name) and frame.facts.flags & EVALUATES for frame in call.frames),
                 entry=_in_entry(call),
                 pipeline=_in_pipeline(call.frame),
@@ -173,8 +179,37 @@ def _where(call: ModuleCall, loop: Loop | None) -> tuple[Frame, Site]:
     return frame, site
 
 
+def _handed_to_helper(machine: Machine, call: ModuleCall) -> tuple[Frame, Site]:
+    """The line of the home that hands a model in eval mode to another file's helper, with gradients on: the helper
+    alone does not show that nobody turns them off."""
+    frame, site = call.frame, call.site
+    if not call.evaluating or call.grad != ON:
+        return frame, site
+    while not machine.is_home(site) and frame.caller is not None and not frame.facts.flags & EVALUATES:
+        frame, site = frame.caller, frame.call_site
+    return frame, site
+
+
+def _goes_over_loader(call: ModuleCall) -> bool:
+    own = [frame for frame in call.frames if frame.receiver is not None and frame.receiver is call.frame.receiver]
+    frame = next(filter(evaluates_by_name, own), call.frame)  # `run` of a loop object, for its `run_iter`
+    return any(loop.name == "loader" for loop in call.loops if loop not in frame.loops)
+
+
+def evaluates_by_name(frame: Frame) -> bool:
+    """Whether a function says that it evaluates, or is a method of something that does: `ValLoop`, `Evaluator`."""
+    if says_evaluation(frame.name):
+        return True
+    receiver = frame.receiver
+    if not isinstance(receiver, Obj) or receiver.kind == "module" or not isinstance(receiver.cls, Class):
+        return False
+    return class_evaluates(receiver.cls.facts.name)
+
+
 def _weight(call: ModuleCall) -> int:
     weight = max(call.weight, min(call.module.weight, 2))  # what was learnt of the module later
+    if weight == 1 and (call.fed or any(loop.name == "loader" for loop in call.loops)):
+        weight = 1 + any(map(evaluates_by_name, call.frames))  # what is called so, and is given a batch, is a model
     return weight if call.grad != ASSUMED else min(weight, 2)
 
 

@@ -183,6 +183,7 @@ EVALUATION_NAMES: Final = frozenset(
     """eval evaluate evaluation validate validation valid val test predict prediction infer inference dev
     transcribe translate synthesize diarize""".split()
 )
+EVALUATORS: Final = frozenset(("evaluator", "predictor", "tester", "inferencer", "recognizer", "transcriber"))
 # What no list, deque or array has: a value that is asked for one of these keeps things in a way of its own.
 NOT_OF_LISTS: Final = frozenset("mean last reset update average compute summary report state_dict reduce".split())
 FROZEN_ROLES: Final = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Collection
 
 from . import knowledge
@@ -26,6 +27,7 @@ def worth_running(facts: FileFacts) -> set[int]:
     """The functions that a rule could speak about: with a sink of their own, or calling one by that name."""
     worth = {i for i, function in enumerate(facts.functions) if function.flags & _SINKS or _evaluation(function)}
     worth |= {i for i, function in enumerate(facts.functions) if "empty_cache" in function.calls}
+    worth |= {i for klass in facts.classes if class_evaluates(klass.name) for i in klass.methods.values()}
     worth |= {i for i, function in enumerate(facts.functions) if function.generator and _opens(function)}
     worth |= _passes_of_copies(facts) | _makers_of_cycles(facts) | _losses_of_references(facts)
     worth |= {i for i, function in enumerate(facts.functions) if _moves_to_host(function)}
@@ -212,6 +214,16 @@ def says_evaluation(name: str) -> bool:
     if words[-1] in _QUANTITIES:
         return False  # `infer_output_dim`, `test_size`
     return any(word in knowledge.EVALUATION_NAMES for word in words)
+
+
+@functools.lru_cache(4096)
+def class_evaluates(name: str) -> bool:
+    """Whether a class's name says that its objects evaluate: `ValLoop`, `Evaluator`, `DefaultPredictor`; not a class
+    of a test suite: `TestPooling`."""
+    words = [word.lower() for word in re.findall("[A-Z][a-z]+", name)]
+    if words[:1] == ["test"] and words[1:] not in (["loop"], ["runner"], ["epoch"]):
+        return False
+    return not (knowledge.EVALUATION_NAMES | knowledge.EVALUATORS).isdisjoint(words)
 
 
 def says_inference(name: str) -> bool:

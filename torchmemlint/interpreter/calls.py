@@ -18,7 +18,7 @@ from .linking import module_member
 from .machine import EVALUATE, Frame, Machine, evaluates
 from .objects import call_object
 from .tensors import arithmetic, note_tensor_hook, tensor_method
-from .unknown import call_opaque, unknown_call, unknown_method
+from .unknown import call_opaque, imagine_attribute, unknown_call, unknown_method
 from .values import (
     ATTACHED,
     COUNT,
@@ -238,6 +238,10 @@ def _argument_nodes(machine: Machine, args: list[Value], kwargs: Kwargs) -> list
     return [node for value in (*args, *kwargs.values()) for node in machine.nodes(value)]
 
 
+def _is_module(atom: Any) -> bool:
+    return type(atom) is Obj and atom.kind == "module"
+
+
 def _own_method(
     machine: Machine, frame: Frame, atom: Obj, name: str, args: list[Value], kwargs: Kwargs, site: Site
 ) -> Value | None:
@@ -249,7 +253,9 @@ def _own_method(
         return None
     found = atom.cls.find(name)
     if found is None:
-        return None
+        used = any(name in entry.facts.uses for entry in atom.cls.mro)
+        module = tuple(a for a in imagine_attribute(machine, frame, atom, name) if _is_module(a)) if used else UNKNOWN
+        return call(machine, frame, module, args, kwargs, site) if module else None
     if _receiver(frame) is not atom:
         machine.asked.setdefault(atom, set()).add(name)
     if any(type(member) is Function and member.kind == "abstract" for member in found):

@@ -104,6 +104,7 @@ class ModuleCall(NamedTuple):
     weight: int
     thread: bool  # in a thread that was started under no_grad
     through: bool  # by something that unknown code made from the module
+    fed: bool  # with a tensor that was made in sight
     yielding: bool = False  # in a loop of a generator: each item that it gives may come from another run
 
 

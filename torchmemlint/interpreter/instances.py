@@ -293,6 +293,7 @@ def record_module_call(
         ModuleCall(
             site, frame.trail(), obj, node, in_eval_mode(obj), machine.loops, frame,
             tuple(machine.stack), machine.grad, attached, weight, bool(machine.threads), through,
+            any(t.weight > 1 for value in args for t in machine.reach(value, 2)),
             0 <= machine.generating < len(machine.loops),
         )
     )  # fmt: skip

@@ -14,7 +14,7 @@ from .hooks import note_hook, run_hook
 from .linking import module_member
 from .machine import Frame, Machine
 from .tensors import free, freeze_owner, loss, tensor_attribute, wide_loss_label
-from .unknown import imagine_attribute, step_output, unknown_call
+from .unknown import imagine_attribute, is_module_by_use, step_output, unknown_call
 from .values import (
     ANY_NAME,
     ATTACHED,
@@ -188,6 +188,9 @@ def set_attribute(machine: Machine, frame: Frame, owner: Any, name: str, value: 
             note_cycle(machine, frame, owner, name, atom.fields["$callbacks"], site)
         if type(atom) is Obj and not atom.settled:
             atom.home = (owner, name)
+            if atom.kind == "module" and atom.weight == 1 and isinstance(owner.cls, Class):
+                uses = owner.cls.facts.uses.get(name, ())
+                atom.weight = 2 if is_module_by_use(uses) else 1
         elif type(atom) in (Bound, Partial, Function) and isinstance(owner.cls, Class):
             note_cycle(machine, frame, owner, name, (atom,), site)
     if (
@@ -575,7 +578,7 @@ def run_module(machine: Machine, frame: Frame, obj: Obj, args: list[Value], kwar
         graph = MAYBE if any(t.graph == MAYBE for value in values for t in machine.reach(value, 2)) else FREE
         return (Tensor(graph, obj.weight, machine.derivation.node(parents), "", True),)
     node = machine.derivation.node(parents, ("module", obj, site))
-    record_module_call(machine, frame, obj, node, site, args, obj.weight)
+    record_module_call(machine, frame, obj, node, site, values, obj.weight)
     weight = min(obj.weight, 2) if machine.grad == DEPENDS or isinstance(obj.cls, Class) else obj.weight
     return (Tensor(ATTACHED, weight, node, "", bundle),)
 

@@ -31,6 +31,9 @@ from .values import (
 Kwargs = dict[str, Value]
 
 
+_LOADED = frozenset(("state_dict", "load_state_dict"))
+
+
 def from_uses(machine: Machine, frame: Frame, ident: Any, uses: Collection[str], name: str) -> Value:
     """What a value must be, by the methods that the code calls on it and, weakest, by its name."""
     used = set(uses)
@@ -38,6 +41,8 @@ def from_uses(machine: Machine, frame: Frame, ident: Any, uses: Collection[str],
         return (machine.allocate(frame, ident, "optimizer"),)
     if _is_module(used):
         return (_imagined_module(machine, frame, ident, 2),)
+    if used & _LOADED and "step" not in used and any(name in one.calls for one in machine.facts.functions):
+        return (_imagined_module(machine, frame, ident, 2),)  # an optimizer cannot be called
     if "backward" in used and machine.grad != OFF and "loss" in name:
         return (Tensor(ATTACHED, 2, machine.derivation.node((), ("differentiated", 0, "")), "scalar"),)
     if used & {"append", "extend", "appendleft"} and used.isdisjoint(knowledge.NOT_OF_LISTS):
@@ -243,6 +248,8 @@ def _by_name(
         return run_module(machine, frame, module, args, kwargs, site)
     if name in knowledge.ATTACHED_STEPS and machine.grad != OFF and _trains_modules(callee):
         return step_output(machine, name)
+    if name == "rollout" and machine.grad != OFF:
+        return _roll_out(machine, frame, values, site)
     if name == "prepare":
         if len(args) == 1:
             return args[0]
@@ -258,11 +265,30 @@ def _by_name(
     return None
 
 
+def _roll_out(machine: Machine, frame: Frame, values: list[Value], site: Site) -> Value | None:
+    """`env.rollout(steps, policy)` runs the policy at each step, in the mode of its caller [docs of torchrl]."""
+    from .instances import record_module_call
+
+    policy = next((atom for value in values for atom in value if type(atom) is Obj and atom.kind == "module"), None)
+    if policy is None:
+        return None
+    node = machine.derivation.node(tuple(node for value in values for node in machine.nodes(value)))
+    record_module_call(machine, frame, policy, node, site, [], policy.weight)
+    return (Tensor(MAYBE, 1, node, "", True),)
+
+
 _REARRANGING = ("flatten", "prefix", "rename")  # words of what gives the entries of a dictionary other keys
 
 
 def _is_table(value: Value) -> bool:
     return any(type(atom) is Obj and atom.kind == "dict" for atom in value)
+
+
+def _says_module(callee: Expr, args: list[Value], kwargs: Kwargs) -> bool:
+    """Whether a method says that it is a module's: `.eval()`, or `model.to(device)` for the name."""
+    if callee[2] == "eval":
+        return not args and not kwargs
+    return callee[2] in ("to", "cuda") and _name_of(callee[1]) in knowledge.MODEL_NAMES
 
 
 def unknown_method(
@@ -279,6 +305,10 @@ def unknown_method(
     values = [*args, *kwargs.values()]
     if machine.statement_call(site):
         machine.asked_unseen.add(name)
+    if _says_module(callee, args, kwargs):
+        return machine.call_method(
+            frame, _imagined_module(machine, frame, ("method", site), 2), name, args, kwargs, site
+        )
     if "backward" in name:
         through = receiver if not args else tuple(atom for value in args for atom in value)
         backward(machine, frame, through, kwargs, site)

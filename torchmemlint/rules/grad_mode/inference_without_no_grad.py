@@ -4,7 +4,9 @@
 Reports the first module call of a path that evaluates, predicts, generates or
 extracts features, when no `backward()` is reachable from it and gradients are
 on: a function with an evaluation name, code after `.eval()`, a request
-handler, a sampling loop, a runner's `val()` that calls `model.val_step`. What
+handler, a sampling loop, a runner's `val()` that calls `model.val_step`, the
+methods of a `ValLoop`. A model in eval mode that is handed to another file's
+helper is reported where it is handed over. What
 an evaluation returns counts as its results if it puts the model in eval mode
 itself, and so does what a module's public `inference` or `transcribe` returns
 that takes its inputs to the module's device, or whose siblings are under
@@ -75,8 +77,8 @@ def check(evidence: Evidence) -> Iterator[Report]:
     tried = ("mode-discarded", "mode-not-called", "mode-assigned")
     seen: set[str] = {note.frame.name for kind in tried for note in evidence.plain(kind)}  # TML202 says why
     seen.update(call.frame.name for _, call in recorded(evidence))  # TML203 says why
-    for recording in sorted(evidence.recordings, key=lambda recording: recording.site):
-        weight = _weight(recording)
+    weighed = [(_weight(recording), recording) for recording in evidence.recordings]
+    for weight, recording in sorted(weighed, key=lambda pair: (pair[0] < 2, not _repeats(pair[1]), pair[1].site)):
         recording = evidence.in_evaluation(recording) if weight else recording
         if not weight or recording.function in seen:
             continue
@@ -125,10 +127,10 @@ def _weight(recording: Recording) -> int:
         return min(recording.weight, 2) if call.loops else 1
     if recording.in_test:
         return 0
-    over_loader = call.grad != ASSUMED and _goes_over_loader(recording)
+    over_loader = recording.over_loader and (recording.kept or call.grad != ASSUMED)
     if not recording.evaluating and not (recording.named and (recording.consumed or over_loader)):
         return 0
-    if call.grad == ASSUMED and recording.in_module and not (_goes_over_loader(recording) or _sees_to_modes(recording)):
+    if call.grad == ASSUMED and recording.in_module and not (recording.over_loader or _sees_to_modes(recording)):
         return 1  # whoever calls the module's method may have turned gradients off
     if not call.loops:
         return 1  # run once in the whole program, with one graph that goes when that ends
@@ -188,7 +190,7 @@ def _sees_to_modes(recording: Recording) -> bool:
     return rounds and bool(call.frame.facts.flags & EVALUATES) and recording.concludes
 
 
-def _goes_over_loader(recording: Recording) -> bool:
-    """Whether the function has a loop over a loader around the run: it is no part of a forward pass."""
+def _repeats(recording: Recording) -> bool:
+    """Whether a loop of its function is around the run: what precedes it may be a trial."""
     call = recording.call
-    return any(loop.name == "loader" for loop in call.loops if loop not in call.frame.loops)
+    return any(loop.kind == "loop" for loop in call.loops if loop not in call.frame.loops)

@@ -166,8 +166,10 @@ def _is_averaged_copy(recording: Recording) -> bool:
 
 
 def _used_as_module(recording: Recording) -> bool:
-    """Whether the class that keeps the network goes through its parameters."""
+    """Whether the class that keeps the network goes through its parameters, or has copied it."""
     home = recording.call.module.home
+    if "$copy" in recording.call.module.fields:
+        return True  # what is copied, called and differentiated
     if home is None or not isinstance(home[0], Obj) or not isinstance(home[0].cls, Class):
         return False
     uses = home[0].cls.facts.uses.get(home[1], ())
