@@ -333,7 +333,7 @@ GUILTY = {
                 optim.zero_grad()
                 head(out).sum().backward(inputs=list(head.parameters()))
                 optim.step()
-                state = cut(state)  # TML105
+                state = cut(state)
         """,
     "adapters put away with setdefault, one for each user": """
         LOADED = {}

@@ -504,11 +504,19 @@ class Evidence:
         if not self.machine.is_home(store.site):
             if store.instances:  # nothing heavy was handed over then: what made the object and put it there is
                 return next((site for site in reversed(store.trail) if self.machine.is_home(site)), None)
+            if self._differentiated_there(store):
+                return None
             return next((label[1] for label in self._origins(store.node) if label[0] == "handed over"), None)
         for site in (store.site, *reversed(store.trail)):
             if site not in self.machine.innocent and self.machine.is_home(site):
                 return site
         return store.site
+
+    def _differentiated_there(self, store: Store) -> bool:
+        """Whether the function that stores a value back-propagates it, too: then its own file says all of it."""
+        made = set(self.machine.derivation.ancestors(store.node))
+        facts = store.frame.facts
+        return any(one.frame.facts is facts and not made.isdisjoint(one.nodes) for one in self.machine.backwards)
 
     # -- modules that record ----------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..facts import knowledge
 from ..facts import model as m
+from ..facts.guarded import own_calls
 from ..facts.model import Expr, Stmt
 from ..facts.outline import Outline
 from . import expressions as _expressions  # noqa: F401  registers what evaluates and executes
@@ -14,7 +15,7 @@ from .functions import call_unseen
 from .linking import Project
 from .machine import Frame, Machine, skip
 from .unknown import modules_by_use
-from .values import ASSUMED, ATTACHED, OFF, ON, Class, Function, Light, Mode, Obj, Value
+from .values import ASSUMED, ATTACHED, DEPENDS, OFF, ON, Class, Function, Light, Mode, Obj, Value
 
 _ROUNDS = 2
 _HAVE_TORCHMETRICS = ("torchmetrics.", "lightning.", "pytorch_lightning.")
@@ -198,7 +199,23 @@ def _grad_of_entry(function: Function, receiver: object) -> int:
         return OFF  # both are wrapped in set_grad_enabled(self._enable_grad), which is off
     if function.facts.name == "_forward" and any(dotted.endswith("Pipeline") for dotted in bases):
         return OFF  # [docs of transformers: `Pipeline.forward` runs `_forward` under `no_grad`]
-    return ASSUMED
+    return _grad_of_callers(receiver.cls, function.facts.name)
+
+
+def _grad_of_callers(cls: Class, name: str, depth: int = 4) -> int:
+    """The grad mode in which the methods that a class inherits call this one, which it defines for them."""
+    modes = set()
+    for entry in cls.mro[1:]:
+        for index in entry.facts.methods.values():
+            caller = entry.frame.unit.facts.functions[index]
+            if name not in caller.calls or caller.name == name or not depth:
+                continue
+            for called, off in own_calls(caller):
+                if called == name:
+                    modes.add(OFF if off else _grad_of_callers(cls, caller.name, depth - 1))
+    if not modes:
+        return ASSUMED
+    return modes.pop() if len(modes) == 1 else DEPENDS  # training leads through it as well as evaluation
 
 
 def _is_loss_of_trainer(cls: Class, function: Function) -> bool:

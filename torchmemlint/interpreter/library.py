@@ -185,7 +185,8 @@ def _recording(machine: Machine, frame: Frame, tail: str, args: list[Value], kwa
         return UNKNOWN
     on = first is True if tail == "set_detect_anomaly" else (not args and "enabled" not in kwargs) or first in ("all",)
     off = first is False or (tail != "set_detect_anomaly" and first is None)
-    if machine.statement_call(site) and (on or off):
+    bounded = "max_entries" in kwargs  # of a history that is written out when memory runs out
+    if machine.statement_call(site) and (on or off) and not bounded:
         machine.note("recording-on" if on else "recording-off", site, frame, (tail, machine.conditions))
     return UNKNOWN
 

@@ -529,7 +529,7 @@ class Machine:
             self.derivation.write(node, *(tensor.node for tensor in reached))
         summed = carried = NEVER
         if how != "grow" and self.loops:
-            for start in attached or veiled:
+            for start in self._alternatives(attached or veiled, owner, key):
                 summed = min(summed, self._written_before(start, owner, key, through_modules=False))
                 carried = min(carried, self._written_before(start, owner, key, through_modules=True))
         parts: list[tuple[int, int]] = []
@@ -623,6 +623,21 @@ class Machine:
                     made = tuple(self._as_written(part, node, label, place, parts, depth - 1) for part in value)
                     self.put(atom.fields, key, made)
         return atom
+
+    def _alternatives(self, nodes: list[int], owner: Obj | Frame, key: str) -> Iterator[int]:
+        """What a value may be, but for what the place holds already: `best = loss if loss < best else best`."""
+        derivation = self.derivation
+        seen = set(nodes)
+        for node in (queue := list(nodes)):
+            label = derivation.labels.get(node)
+            if label is not None and label[0] == "write" and label[1] is owner and label[2] == key:
+                continue
+            if node not in derivation.written:
+                yield node
+            for other in derivation.written.get(node, ()):
+                if other not in seen:
+                    seen.add(other)
+                    queue.append(other)
 
     def _written_before(self, start: int, owner: Obj | Frame, key: str, through_modules: bool) -> int:
         """The earliest write to a place that a value derives from; `NEVER` if there is none."""

@@ -16,6 +16,7 @@ FEW = "few"  # one of many along some dimension, or the first or last few: `x[:,
 SOME = "some"  # as many as it may be, perhaps a copy
 ROW = "row"  # one of those that the tensor is made of: `x[i]`, `for row in x`, `torch.split(x, sizes)`
 INDICES = ("indices",)  # the label of what `nonzero()` and `argmax()` give
+_PICKS = frozenset("mask masks keep kept valid idx idxs inds indices selected order perm".split())  # mostly a copy
 _FEW = 8
 _NEAR = 12
 
@@ -63,7 +64,11 @@ def kind_of(machine: Machine, frame: Frame, index: Expr, value: Value) -> str:
         return FEW if index[1] is not None and index[3] and _takes_few(machine, frame, index[3]) else SOME
     if value and type(value[0]) in (Tensor, Obj):
         return SOME
-    return ROW if index[0] == m.NAME and _is_number(frame, index) else ""
+    if index[0] != m.NAME:
+        return ""
+    if any(word in _PICKS for word in index[1].lower().split("_")):
+        return SOME
+    return ROW if _is_number(frame, index) else ""
 
 
 def kind_of_call(args: list[Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -72,6 +73,8 @@ def call_builtin(machine: Machine, frame: Frame, name: str, args: list[Value], k
         return (zipped,)
     if name == "abs" and is_light(first):
         return first
+    if name in ("max", "min") and len(args) > 1 and "key" not in kwargs:
+        return functools.reduce(machine.join, args)  # one of them, as it is
     if name in ("sum", "max", "min", "abs", "pow"):
         inner = machine.iterate(frame, first) if len(args) == 1 or name == "sum" else UNKNOWN
         nodes = tuple(node for value in args for node in machine.nodes(value))

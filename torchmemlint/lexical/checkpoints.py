@@ -24,6 +24,7 @@ _ON_A_DEVICE = frozenset("load_state_dict to cuda eval train backward forward Da
 _RANKS = frozenset(
     "init_process_group DistributedDataParallel DDP get_rank get_world_size local_rank is_main_process spawn".split()
 )
+_ASKS = ("rank", "is_main", "is_master", "main_process", "is_initialized", "distributed", "world_size")
 _RANK = frozenset(("rank", "local_rank", "global_rank", "process_index"))  # parameters
 _OF_DICTS = frozenset("items keys values get pop popitem update setdefault copy clear".split())
 
@@ -82,11 +83,11 @@ def unmapped_loads(program: Program) -> Iterator[Unmapped]:
 
 def _cost(program: Program, function: FunctionFacts, load: Load, decided: bool) -> str:
     if not _RANKS.isdisjoint(program.called):
-        return "ranks"
+        return "" if _is_for_one_rank(function, load.site) else "ranks"
     if decided:
         return ""  # somebody has thought of it: `if torch.cuda.is_available()`, beside a load onto the host
     if _is_for_all_ranks(function, load):
-        return "ranks"
+        return "" if _is_for_one_rank(function, load.site) else "ranks"
     methods = [other for other in program.facts.functions if other.owner == function.owner >= 0]
     if any(_is_mapped(other.call, 1) for method in methods for other in loads(method)):
         return "others"
@@ -98,6 +99,17 @@ def _cost(program: Program, function: FunctionFacts, load: Load, decided: bool) 
     if tool and load.call[3] and load.call[3][0][0] != m.CONST:
         return "unused"  # it reads checkpoints and writes one, and computes nothing on a device
     return "copied" if _goes_in_by_part(function, load.target) else ""
+
+
+def _is_for_one_rank(function: FunctionFacts, site: Site) -> bool:
+    """Whether a statement is done on one rank, or where there are no ranks: `if rank() == 0`, the other arm of `if
+    dist.is_initialized()`, after `if rank != 0: return`."""
+    for one, tests in statements(function.body):
+        if one[1] == site or (one[0] == m.RETURN and one[1] < site):
+            words = (str(node[-1]).lower() for test in tests for node in nodes(test) if node[0] in (m.NAME, m.ATTR))
+            if any(asked in word for word in words for asked in _ASKS):
+                return True
+    return False
 
 
 def _is_for_all_ranks(function: FunctionFacts, load: Load) -> bool:
@@ -187,6 +199,8 @@ def _ignoring(program: Program, function: FunctionFacts) -> Iterator[Site]:
             index = next((i for one in callee for i, p in enumerate(one.facts.params) if p.name == wanted), -1)
             if len(callee) != 1 or index < 0 or callee[0].facts is function:
                 continue
+            if callee[0].cls and call[2][:2] != (m.ATTR, (m.NAME, "self")):
+                continue  # another object's method, which is merely called so
             position = index - (callee[0].facts.owner >= 0)
         else:
             position = 1 if torch_load else 2
@@ -236,13 +250,12 @@ def _names(part: object) -> Iterator[Expr]:
 
 
 def consumed(function: FunctionFacts, place: Expr) -> Site:
-    """The last call of `load_state_dict` that takes a part of a place; -1 if there is none."""
+    """The last call of `load_state_dict` that copies a part of a place; -1 if there is none."""
     found = -1
     for statement, _ in statements(function.body):
         for call in calls_of(statement):
-            if last_name(call[2]).startswith("load_state_dict") and any(
-                node == place for argument in call[3] for node in nodes(argument)
-            ):
+            copies = last_name(call[2]).startswith("load_state_dict") and ("assign", (m.CONST, True)) not in call[4]
+            if copies and any(node == place for argument in call[3] for node in nodes(argument)):
                 found = max(found, statement[1])
     return found
 

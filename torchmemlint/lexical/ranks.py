@@ -14,7 +14,8 @@ from ..facts.walk import blocks, heads, nodes
 _GATHERS = ("all_gather_object", "all_gather")
 _FIGURES = frozenset(
     """stat stats count counts num time times len length lengths size sizes rank ranks rid rids summary info host
-    hostname hostnames name names loss losses value val state status flag error errors duration memory bytes port ip
+    hostname hostnames handle handles name
+    names loss losses value val state status flag error errors duration memory bytes port ip
     pid""".split()
 )
 _ROLE = re.compile(r"(?:^|_)(?:rank|main_process|main|master|chief|global_zero|rank_zero|primary)(?:$|_)")

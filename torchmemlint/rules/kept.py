@@ -116,6 +116,7 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
         each_thread = retention.how == "keyed" and store.key_kind == THREAD
         once = entered.name in _ONCE or retention.function.lstrip("_").startswith(("setup_", "init_"))
         asked = retention.how == "keyed" and store.key_kind in (FRESH, IDENTITY) and not store.objects
+        asked = asked and retention.holder.kind != "attribute"  # whose object may come and go
         asked = asked and looks_up(store.frame.facts, last_part(retention.holder.text))
         often = not once and (asked or _periodic(retention.function) or _periodic(entered.name))
         weight = min(weight, 2 if each_thread or often else 1)

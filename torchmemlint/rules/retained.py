@@ -127,6 +127,8 @@ def _weight(retention: Retention) -> int:
     holder = retention.holder
     if not retention.graph:
         return 1 if retention.wide else min(weight, 2)
+    if retention.chain and is_conversion(retention.store_event):
+        return 0  # the same tensor again, or a copy of it elsewhere
     local = holder.kind == "local" or (holder.kind == "global" and retention.function == "<module>")
     inside = retention.store_event.inside or _in_a_pass(retention.store_event.frame)
     if local and inside and not (retention.training or _samples(retention)):

@@ -26,6 +26,7 @@ more is alive until the function returns or binds the name again.
 - Another `empty_cache()` follows the `del`.
 - The function returns right after it has emptied the cache.
 - The cache is emptied below the clause, when the exception is gone.
+- The file holds tests, `test_*.py` with pytest or unittest.
 
 ## How to release it
 Drop everything that refers to the parameters first, `del model, optimizer,
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
 code = "TML604"
 name = "empty-cache-while-held"
 retains: Retains | None = Retains.HELD
+of_tests = False
 
 
 def check(evidence: Evidence) -> Iterator[Report]:

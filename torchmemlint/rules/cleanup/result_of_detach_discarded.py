@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 code = "TML605"
 name = "result-of-detach-discarded"
 retains: Retains | None = None
+_OF_TORCH = (m.ATTR, (m.NAME, "torch"))  # a data type
 _FAILS = ("raises", "assertRaises", "assertRaisesRegex", "suppress")
 
 
@@ -67,10 +68,13 @@ def check(evidence: Evidence) -> Iterator[Report]:
 
 
 def _is_to_fail(note: Plain) -> bool:
-    """`with pytest.raises(RuntimeError): x.numpy()`"""
-    return any(
-        one[0] == m.WITH
-        and any(context[0] == m.CALL and last_name(context[2]) in _FAILS for context, _ in one[2])
-        and any(inner[1] == note.site for inner in statements(one[3]))
-        for one in statements(note.frame.facts.body)
-    )
+    """`with pytest.raises(RuntimeError): x.numpy()`; `try: x.to(torch.float16)`, whether the device can do that."""
+    for one in statements(note.frame.facts.body):
+        fails = one[0] == m.WITH and any(last_name(context) in _FAILS for context, _ in one[2])
+        if fails and any(inner[1] == note.site for inner in statements(one[3])):
+            return True
+        if one[0] == m.TRY and one[3]:
+            tried = (inner[2] for inner in statements(one[2]) if inner[0] == m.EXPR and inner[1] == note.site)
+            if any(given[:2] == _OF_TORCH for call in tried for given in call[3]):
+                return True
+    return False

@@ -27,6 +27,7 @@ every output.
 - The parameters of the frozen network do not require gradients and neither do
   its inputs.
 - Both networks are trained by this loss.
+- The file holds tests, `test_*.py` with pytest or unittest.
 
 ## How to release it
 Compute the target in a `with torch.no_grad():` block. Additionally freeze the
@@ -66,6 +67,7 @@ _AVERAGE = re.compile(r"(^|[._])ema([._\d]|$)|Ema|EMA")
 code = "TML204"
 name = "target-network-graph"
 retains: Retains | None = Retains.PEAK
+of_tests = False
 
 
 def check(evidence: Evidence) -> Iterator[Report]:

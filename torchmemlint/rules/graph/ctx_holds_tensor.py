@@ -49,7 +49,7 @@ from ...facts import model as m
 from ...facts.model import Expr, Site
 from ...facts.walk import statements
 from ...finding import Confidence, Remedy, Retains
-from ...interpreter.values import ANY, tensors
+from ...interpreter.values import ANY, Class, Obj, tensors
 from .. import Report
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ name = "ctx-holds-tensor"
 retains: Retains | None = Retains.GROWING
 # no tensors, or parameters, which live as long as the module
 _LIVES_ANYWAY = frozenset("group groups pg comm handle event stream weight weights bias biases quant quants".split())
+_SMALL = ("splits", "sizes", "lengths", "shape")
 _TEMPORARY = "what the function computed for its backward pass"
 
 
@@ -105,8 +106,10 @@ def _stores(evidence: Evidence) -> Iterator[tuple[Plain, int, str]]:
             continue
         seen.add(note.site)
         name, value, given = note.detail
-        if not _LIVES_ANYWAY.isdisjoint(name.lower().split("_")):
+        if not _LIVES_ANYWAY.isdisjoint(name.lower().split("_")) or name.lower().endswith(_SMALL):
             continue
+        if any(type(atom) is Obj and isinstance(atom.cls, Class) for atom in value):
+            continue  # an object of the project that has a tensor sees to it itself
         returned = {tensor.node for tensor in evidence.machine.reach(note.frame.returns)}
         kept = evidence.machine.reach(value, 2)
         weights = [tensor.weight for tensor in kept if tensor.node in given or tensor.node in returned]

@@ -23,6 +23,7 @@ callback lives.
 - The states are used again later.
 - The callback drops its copy in `teardown`, or another hook at the end, keeps
   it on the host, or offers it as a public attribute.
+- The file holds tests, `test_*.py` with pytest or unittest.
 
 ## How to release it
 `del checkpoint` after `load_state_dict`, or load in a function of its own; set
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
 code = "TML313"
 name = "checkpoint-state-kept"
 retains: Retains | None = Retains.HELD
+of_tests = False
 
 
 def check(evidence: Evidence) -> Iterator[Report]:

@@ -28,6 +28,7 @@ optimizer's state of twice their size, beside the model that gets the weights.
 - The file holds no device tensors: a data set, statistics, labels.
 - The function asks whether it was given a `map_location`, or loads onto the
   host as well: somebody has thought of it.
+- The file holds tests, `test_*.py` with pytest or unittest.
 
 ## How to release it
 `torch.load(path, map_location="cpu")`; `load_state_dict` copies to where the
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
 code = "TML312"
 name = "load-without-map-location"
 retains: Retains | None = Retains.PEAK
+of_tests = False
 
 _RANKS = (
     "every rank loads this onto the device that it was saved from, mostly `cuda:0`, next to its own model; pass "

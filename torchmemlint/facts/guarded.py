@@ -1,0 +1,38 @@
+"""Where a method calls others of its object with gradients off, as the text has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from . import model as m
+from .model import Expr, FunctionFacts, Stmt
+from .relevance import says_no_grad
+from .walk import blocks, heads, last_name, nodes
+
+_OFF = ("no_grad", "inference_mode")
+
+
+def own_calls(function: FunctionFacts) -> Iterator[tuple[str, bool]]:
+    """The methods that a method calls on its object, each with whether gradients are off there."""
+    if function.params:
+        own = (m.NAME, function.params[0].name)
+        yield from _calls(function.body, own, any(map(_turns_off, function.decorators)))
+
+
+def _calls(body: tuple[Stmt, ...], own: Expr, off: bool) -> Iterator[tuple[str, bool]]:
+    for statement in body:
+        for head in heads(statement):
+            for node in nodes(head):
+                if node[0] == m.CALL and node[2][0] == m.ATTR and node[2][1] == own:
+                    yield node[2][2], off
+        guarded = statement[0] == m.WITH and any(map(_turns_off, heads(statement)))
+        for block in blocks(statement):
+            yield from _calls(block, own, off or guarded)
+
+
+def _turns_off(expr: Expr) -> bool:
+    """`torch.no_grad()`, `torch.no_grad`, `set_grad_enabled(training)`: off at least where nothing is trained."""
+    name = last_name(expr[2] if expr[0] == m.CALL else expr)
+    if name == "set_grad_enabled" and expr[0] == m.CALL:
+        return bool(expr[3] != ((m.CONST, True),))
+    return name in _OFF or says_no_grad(name)
