@@ -641,7 +641,8 @@ def _is_at_an_optimizer_step(reset: Reset) -> bool:
 
 def _beyond_a_step(store: Store, growing: list[Loop], repeats: list[Loop]) -> list[Loop]:
     """Without the loops of one training step, where each step empties the place, or makes the object that has it:
-    those go through time, and what they leave is there for one step."""
+    those go through time, and what they leave is there for one step. So do the batches of one optimizer step."""
+    growing = [loop for loop in growing if loop.name != "accumulation"]
     steps = [store.loops.index(loop) for loop in repeats if loop.backward and loop not in growing]
     if store.how == "set" and isinstance(store.owner, Obj) and _differentiates(store.frame):
         steps += [number for number, loop in enumerate(store.loops) if loop.backward and loop in store.birth]

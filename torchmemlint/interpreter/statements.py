@@ -432,6 +432,8 @@ def _for(machine: Machine, frame: Frame, statement: Stmt) -> None:
         loop.backward = True
     if any(type(atom) is Obj and atom.kind == "loader" for atom in value) or "loader" in _named(iterable):
         loop.name = "loader"
+    elif "accum" in _named(iterable):
+        loop.name = "accumulation"
     unrolled = _unroll(value)
 
     def once() -> None:
