@@ -124,6 +124,34 @@ class FrozenFeatures(Features):
             weight.requires_grad = False
 """
 PROJECTS = {
+    "a sum of losses in the loop of a base class, which back-propagates what its subclasses give": {
+        "base.py": """
+import torch
+
+class Base:
+    def __init__(self, model: torch.nn.Module, optimizer):
+        self.model, self.optimizer = model, optimizer
+
+    def fit(self, loader):
+        total = 0.0
+        for x, y in loader:
+            loss = self.cost(x, y)
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+            total += loss  # TML101
+        return float(total)
+""",
+        "own.py": """
+import torch
+from base import Base
+
+class Own(Base):
+    def cost(self, x, y):
+        loss = torch.nn.functional.mse_loss(self.model(x), y)
+        return loss
+""",
+    },
     "a module of another file that freezes itself": {
         "features.py": FEATURES,
         "frozen.py": JUDGED.format(features="FrozenFeatures", mark=""),

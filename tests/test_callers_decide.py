@@ -1,0 +1,228 @@
+"""What the methods of a base class, or the function that runs a step, say of a method: its grad mode, and whose affair
+a store is."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+from snippets import check
+
+_BASES = """
+class Agent:
+    def __init__(self, model: Net, optimizer):
+        self.model, self.optimizer = model, optimizer
+
+    def act(self, batch):
+        if batch.training:
+            self.train_step(batch)
+        else:
+            self.model.eval()
+            with torch.no_grad():
+                self.eval_step(batch)
+
+
+class Scorer(Agent):
+    def train_step(self, batch):
+        loss = F.cross_entropy(self.score(batch), batch.labels)
+        loss.backward()
+        self.optimizer.step()
+
+    def eval_step(self, batch):
+        return self.score(batch).argmax(1).tolist()
+"""
+
+CALLERS = {
+    "a hook that training and a guarded evaluation share": """
+        class Pairs(Scorer):
+            def score(self, batch):
+                return self.model(batch.pairs)
+
+            def evaluate_scores(self, batches):
+                return [self.score(batch).argmax(1).tolist() for batch in batches]
+    """,
+    "a hook that only the guarded evaluation calls": """
+        class Ranker(Scorer):
+            def eval_step(self, batch):
+                kept = []
+                for candidate in batch.candidates:
+                    kept.append(self.model(candidate))
+                return torch.stack(kept).argmax(0).tolist()
+    """,
+    "the same without a base that guards it": """
+        class Alone:
+            def __init__(self, model: Net):
+                self.model = model.eval()
+
+            def eval_step(self, loader):
+                kept = []
+                for batch in loader:
+                    kept.append(self.model(batch))  # TML102
+                return torch.stack(kept).argmax(0).tolist()
+    """,
+    "a hook that an unguarded method of the base calls": """
+        class Base:
+            def run(self, loader):
+                return self.eval_step(loader)
+
+
+        class Own(Base):
+            def __init__(self, model: Net):
+                self.model = model.eval()
+
+            def eval_step(self, loader):
+                kept = []
+                for batch in loader:
+                    kept.append(self.model(batch))  # TML102
+                return torch.stack(kept).argmax(0).tolist()
+    """,
+}
+
+
+@pytest.mark.parametrize("name", CALLERS)
+def test_grad_mode_of_inherited_callers(name: str) -> None:
+    check(_BASES + textwrap.dedent(CALLERS[name]))
+
+
+CHOICES = {
+    "the smaller of two losses": """
+        def train(model: Net, loader, optimizer):
+            best = 1e9
+            for x, y in loader:
+                loss = F.cross_entropy(model(x), y)
+                loss.backward()
+                optimizer.step()
+                best = min(best, loss)
+            print(float(best))
+    """,
+    "the best so far, by a condition": """
+        def train(model: Net, loader, optimizer):
+            best = None
+            for x, y in loader:
+                loss = F.cross_entropy(model(x), y)
+                loss.backward()
+                optimizer.step()
+                best = loss if best is None or loss < best else best
+            print(best.item())
+    """,
+    "... a tensor that torch computes from both": """
+        def train(model: Net, loader, optimizer):
+            best = torch.tensor(1e9)
+            for x, y in loader:
+                loss = F.cross_entropy(model(x), y)
+                loss.backward()
+                optimizer.step()
+                best = torch.min(best, loss)  # TML101
+            print(best.item())
+    """,
+    "the losses of one optimizer step": """
+        def train_step(model: Net, batches, optimizer, accumulation_steps):
+            losses = []
+            for _ in range(accumulation_steps):
+                x, y = next(batches)
+                loss = F.cross_entropy(model(x), y)
+                loss.backward()
+                losses.append(loss)
+            optimizer.step()
+            return sum(loss.item() for loss in losses)
+    """,
+    "memory that goes to the device again in each round": """
+        @torch.no_grad()
+        def decode(model: Net, source, steps):
+            memory = model(source)
+            for _ in range(steps):
+                memory = memory.to(source.device)
+                print(memory.argmax().item())
+    """,
+    "a table of models, one made for each width": """
+        def compare(models, loader, optimizer_of):
+            for width, model in models.items():
+                model = model()
+                model.train()
+                optimizer = optimizer_of(model)
+                for x, y in loader:
+                    loss = F.cross_entropy(model(x), y)
+                    loss.backward()
+                    optimizer.step()
+    """,
+}
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_choices(name: str) -> None:
+    check(CHOICES[name])
+
+
+LOADED = {
+    "on one rank": """
+        import torch.distributed as dist
+
+        def resume(model: Net, path):
+            if dist.get_rank() == 0:
+                checkpoint = torch.load(path + "model.pt")
+                model.load_state_dict(checkpoint)
+                del checkpoint
+    """,
+    "where there are no ranks": """
+        import torch.distributed as dist
+
+        def resume(model: Net, path):
+            if dist.is_initialized():
+                state = torch.load(path, map_location=f"cuda:{dist.get_rank()}")
+            else:
+                state = torch.load(path)
+            model.load_state_dict(state)
+            return model
+    """,
+    "... and on all of them": """
+        import torch.distributed as dist
+
+        def resume(model: Net, path):
+            dist.init_process_group("nccl")
+            state = torch.load(path)  # TML312
+            model.load_state_dict(state)
+            return model
+    """,
+    "handed to the model itself": """
+        def train(model: Net, path, loader, optimizer):
+            state = torch.load(path, map_location="cuda")
+            model.load_state_dict(state, assign=True)
+            for x, y in loader:
+                F.cross_entropy(model(x), y).backward()
+                optimizer.step()
+    """,
+}
+
+
+@pytest.mark.parametrize("name", LOADED)
+def test_loads(name: str) -> None:
+    check(LOADED[name])
+
+
+def test_fills_and_slices() -> None:
+    check(
+        """
+        from rewards import reward_of
+
+        def train(args, model, loader, optimizer):
+            margins = torch.zeros(args.window)
+            kept = []
+            for index, data in enumerate(loader):
+                rewards = reward_of(model, data)
+                chosen = rewards[:4]
+                loss = -F.logsigmoid(chosen).mean()
+                loss.backward()
+                optimizer.step()
+                margins[index % args.window] = chosen.mean()  # TML101
+                kept.append(chosen)  # TML102
+
+        def label_is_no_source(args, model, loader, optimizer):
+            kept = []
+            for data in loader:
+                logits, target = args.parts(data)
+                loss = F.cross_entropy(logits, target)
+                loss.backward()
+                optimizer.step()
+                kept.append(target)
+        """
+    )
