@@ -506,7 +506,11 @@ class Evidence:
                 return next((site for site in reversed(store.trail) if self.machine.is_home(site)), None)
             if self._differentiated_there(store):
                 return None
-            return next((label[1] for label in self._origins(store.node) if label[0] == "handed over"), None)
+            handed = [label[1] for label in self._origins(store.node) if label[0] == "handed over"]
+            here = [site for site in reversed(store.trail) if self.machine.is_home(site)]
+            if not handed or any(site in here for site in handed) or not here:
+                return handed[0] if handed else None
+            return here[0]  # what was handed to another function comes here in a container
         for site in (store.site, *reversed(store.trail)):
             if site not in self.machine.innocent and self.machine.is_home(site):
                 return site

@@ -12,6 +12,7 @@ from .values import (
     MAYBE,
     OFF,
     SERIES,
+    Class,
     Const,
     Function,
     Light,
@@ -108,6 +109,10 @@ def _truth_of_call(machine: Machine, frame: Frame, test: Expr) -> tuple[bool | N
             return known, positive, {subject: tuple(perhaps(atom) for atom in negative[subject])}
         if words <= {"float", "int", "str", "bool", "complex", "Number", "NoneType", "bytes"}:
             return _split(subject, value, lambda atom: type(atom) in (Const, Light))
+        classes = machine.eval(frame, arguments[1])
+        if classes and all(type(atom) is Class for atom in classes):
+            _, positive, _ = _split(subject, value, lambda atom: _may_be_one_of(atom, classes))
+            return None, positive, {}
         return None, {}, {}
     if name == "is_tensor":
         return _split(
@@ -125,6 +130,13 @@ def _split(name: str, value: Value, holds: Any, fails: Any = None) -> tuple[bool
     yes = tuple(atom for atom in known if holds(atom)) + maybe
     no = tuple(atom for atom in known if (fails(atom) if fails else not holds(atom))) + maybe
     return None, {name: yes}, {name: no}
+
+
+def _may_be_one_of(atom: Any, classes: Value) -> bool:
+    """Whether an object may be of one of the project's classes: what is known of it may be a base of them."""
+    if type(atom) is not Obj or atom.unknown or type(atom.cls) is not Class:
+        return True
+    return any(cls in atom.cls.mro or atom.cls in cls.mro for cls in classes)
 
 
 def _is_list(atom: Any) -> bool:

@@ -72,6 +72,11 @@ def imagine_attribute(machine: Machine, frame: Frame, obj: Obj, name: str) -> Va
     assert isinstance(obj.cls, Class)
     if name in ("training", "device", "dtype", "args", "config", "cfg", "hparams", "logger", "trainer"):
         return UNKNOWN
+    if name == "state" and any(base.endswith(".Optimizer") for base in obj.cls.external):
+        state = _imagined(machine, machine.module_frame, ("attribute", obj.serial, name), "dict")
+        state.birth, state.home = obj.birth, (obj, name)  # made by the base class [docs: torch.optim.Optimizer]
+        machine.put(obj.fields, name, (state,))
+        return (state,)
     uses: set[str] = set()
     items: set[str] = set()
     for entry in obj.cls.mro:

@@ -10,7 +10,7 @@ from ..evidence.places import last_part
 from ..facts import model as m
 from ..facts.model import file_of
 from ..facts.relevance import says_evaluation
-from ..facts.walk import calls_of, nodes, statements
+from ..facts.walk import calls_of, heads, last_name, nodes, statements
 from ..finding import Confidence, Remedy, Retains
 from ..interpreter.machine import Frame
 from ..interpreter.values import ANY_NAME, ASSUMED, ATTACHED, ON, Obj
@@ -133,6 +133,11 @@ def _weight(retention: Retention) -> int:
     inside = retention.store_event.inside or _in_a_pass(retention.store_event.frame)
     if local and inside and not (retention.training or _samples(retention)):
         return 0  # it goes when `forward` returns; parts in eval mode, as batch norms of one image, say nothing of it
+    if local and _is_counted(retention):
+        if _code(retention) == "TML110" and _is_returned(retention):
+            return 0  # a few rows, summed up for whoever calls
+        if retention.chain == "carry" and not (retention.training or retention.evaluating or retention.spent):
+            weight = 1 if not (retention.named or _generates(retention)) else weight  # a window of known length
     if local and not holder.owner:
         return 0  # a container without a name: it goes where the expression goes
     assumed = retention.store_event.grad == ASSUMED  # whoever calls may have turned gradients off
@@ -180,6 +185,27 @@ def _weight(retention: Retention) -> int:
         if assumed and (handed or any(word in last for word in ("loss", "aux", "penalty"))):
             weight = 1  # for another function, or for whoever sums the losses
     return weight
+
+
+def _is_counted(retention: Retention) -> bool:
+    """Whether all loops that add to a place go a number of times that is known before, or over a part of something:
+    `for _ in range(self.horizon)`, `for row in rows[:4]`."""
+    body = statements(retention.store_event.frame.facts.body)
+    over = {statement[1]: statement[3] for statement, _ in body if statement[0] == m.FOR}
+    counted = {
+        site
+        for site, value in over.items()
+        if (value[0] == m.CALL and last_name(value[2]) in ("range", "trange"))
+        or (value[0] == m.ITEM and value[2][0] == m.SLICE)
+    }
+    return bool(counted) and all(loop.site in counted for loop in retention.loops)
+
+
+def _is_returned(retention: Retention) -> bool:
+    """Whether the function that fills a variable returns what it is filled with."""
+    place = (m.NAME, retention.holder.text)
+    body = statements(retention.store_event.frame.facts.body)
+    return any(s[0] == m.RETURN and place in nodes(head) for s, _ in body for head in heads(s))
 
 
 def _in_a_pass(frame: Frame) -> bool:

@@ -1,0 +1,139 @@
+"""State that objects of a file's own classes carry between steps: which class is meant, what an optimizer keeps, and
+what is made in a known number of rounds and handed back."""
+
+from __future__ import annotations
+
+import pytest
+from snippets import check
+
+GUILTY = {
+    "an optimizer blends gradients with a graph into its state": """
+        from torch.nn.utils import parameters_to_vector
+        from torch.optim import Optimizer
+
+        class Natural(Optimizer):
+            def step(self, closure):
+                loss = closure()
+                slopes = torch.autograd.grad(loss, self.param_groups[0]["params"], create_graph=True)
+                self.state["mean"] = 0.9 * self.state["mean"] + 0.1 * parameters_to_vector(slopes)  # TML110
+                return loss.item()
+    """,
+    "a neuron of the file keeps its potential": """
+        class Leaky(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.mem = torch.zeros(1)
+
+            def forward(self, current):
+                self.mem = 0.9 * self.mem + current  # TML101
+                return self.mem
+
+        def train(loader, optimizer):
+            net, leaky = Net(), Leaky()
+            for x, y in loader:
+                loss = F.mse_loss(leaky(net(x)), y)
+                loss.backward(retain_graph=True)
+                optimizer.step()
+    """,
+}
+
+INNOCENT = {
+    "an optimizer detaches what it blends into its state": """
+        from torch.nn.utils import parameters_to_vector
+        from torch.optim import Optimizer
+
+        class Natural(Optimizer):
+            def step(self, closure):
+                loss = closure()
+                slopes = torch.autograd.grad(loss, self.param_groups[0]["params"], create_graph=True)
+                self.state["mean"] = 0.9 * self.state["mean"] + 0.1 * parameters_to_vector(slopes).detach()
+                return loss.item()
+    """,
+    "a few squared slopes are summed up for whoever calls": """
+        def curvature(outputs, params):
+            total = 0.0
+            for row in outputs[:4]:
+                slopes = torch.autograd.grad(row.sum(), params, create_graph=True)
+                total = total + slopes[0].pow(2)
+            return total / 4
+
+        def step(model, x, params):
+            return curvature(model(x), params).detach()
+
+        def main(steps):
+            net = Net()
+            for _ in range(steps):
+                step(net, torch.randn(4, 8), list(net.parameters()))
+    """,
+    "a state is put aside and back for the parts of one class": """
+        class Leaky(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.mem = None
+
+            def forget(self):
+                self.mem = None
+
+            def forward(self, current):
+                if self.mem is None:
+                    self.mem = torch.zeros_like(current)
+                self.mem = 0.9 * self.mem + current
+                return self.mem
+
+        class Spiking(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = nn.Linear(8, 2)
+                self.leaky = Leaky()
+
+            def forward(self, x):
+                for part in self.modules():
+                    if isinstance(part, Leaky):
+                        part.forget()
+                return torch.stack([self.leaky(self.layer(x)) for _ in range(4)])
+
+        @torch.no_grad()
+        def accuracy(net, x):
+            kept = [(part, part.mem) for part in net.modules() if isinstance(part, Leaky)]
+            net(x)
+            for part, state in kept:
+                part.mem = state
+
+        def main(loader, optimizer):
+            net = Spiking()
+            for x, y in loader:
+                F.mse_loss(net(x).mean(0), y).backward()
+                optimizer.step()
+                accuracy(net, x)
+    """,
+    "a rollout of known length carries its state": """
+        class Trainer:
+            def __init__(self, horizon):
+                self.cell = nn.LSTMCell(8, 8)
+                self.horizon = horizon
+                self.seen = torch.zeros(8)
+
+            def roll_out(self, world):
+                state = (torch.zeros(1, 8), torch.zeros(1, 8))
+                x = world.reset()
+                for _ in range(self.horizon):
+                    state = self.cell(x, state)
+                    x = world.step(state[0].detach())
+                self.seen.copy_(state[0].detach()[0])
+
+        def main(world):
+            trainer = Trainer(8)
+            for _ in range(100):
+                trainer.roll_out(world)
+    """,
+}
+
+
+@pytest.mark.parametrize("snippet", GUILTY.values(), ids=list(GUILTY))
+def test_guilty(snippet: str) -> None:
+    check(snippet)
+
+
+@pytest.mark.parametrize("snippet", INNOCENT.values(), ids=list(INNOCENT))
+def test_innocent(snippet: str) -> None:
+    check(snippet)
