@@ -20,7 +20,7 @@ from ..interpreter.events import NEVER, Backward, Loops, Plain, Reset, Store
 from ..interpreter.holders import FRESH, IDENTITY, KNOWN, called_back, heavy_objects, made_in
 from ..interpreter.machine import Frame, Loop, Machine
 from ..interpreter.values import ATTACHED, DEPENDS, FEW, FREE, SCALAR, Class, Obj, Tensor
-from .places import Holder, describe, in_test, is_test_file, last_part
+from .places import Holder, describe, in_test, is_pass, is_test_file, last_part
 from .rates import is_let_go_late
 from .recordings import Recording, evaluates_by_name, in_evaluation, recordings
 from .unreleased import methods_of
@@ -207,7 +207,7 @@ class Evidence:
             isinstance(store.owner, Obj)
             and store.owner.kind == "module"
             and store.how in ("set", "inplace", "fill")
-            and store.frame.name == "forward"
+            and is_pass(store.frame)
             and not self._handed_on(store)
         )
 

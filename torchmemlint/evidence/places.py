@@ -92,6 +92,19 @@ def in_test(frame: Frame) -> bool:
     )
 
 
+def is_pass(frame: Frame) -> bool:
+    """Whether a function is the pass of a module, or a helper that the pass calls on the same module."""
+    receiver = frame.receiver
+    if not isinstance(receiver, Obj) or receiver.kind != "module":
+        return False
+    current: Frame | None = frame
+    while current is not None and current.receiver is receiver:
+        if current.name in ("forward", "__call__"):
+            return True
+        current = current.caller
+    return False
+
+
 def last_part(holder: str) -> str:
     """`files` of `self.files[key]`."""
     return holder.split("[", 1)[0].rsplit(".", 1)[-1]

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ..evidence.places import last_part
+from ..evidence.places import is_pass, last_part
 from ..facts import model as m
 from ..facts.model import file_of
 from ..facts.relevance import says_evaluation
@@ -26,6 +26,7 @@ _CONVERSIONS = ("float", "half", "double", "bfloat16", "to", "type", "type_as", 
 _COUNTS = ("acc", "accs", "accuracy", "accuracies", "correct", "hits", "count")
 _INDICES = ("ids", "indices", "index", "idx", "mask", "masks", "lengths", "lens")
 _STATE_WORDS = frozenset("state states hidden context cache memory overlap carry past hx cx h c".split())
+_STATISTICS = frozenset("mean mu std sigma logvar logstd var kl".split())
 _HANDLED = ("cat", "indices", "parameters")  # labels of what was only put together or taken apart
 _SAMPLING = frozenset(("sample", "sampling", "generate"))
 _STEP_HOOKS = ("training_step", "validation_step", "test_step", "predict_step", "eval_step", "train_step")
@@ -88,10 +89,9 @@ def _in_step_hook(retention: Retention) -> bool:
 
 
 def _in_forward(retention: Retention) -> bool:
-    if retention.function == "__call__":
-        receiver = retention.store_event.frame.receiver
-        return isinstance(receiver, Obj) and receiver.kind == "module"
-    return retention.hook or retention.function in ("forward", "forward_hook", "hook", "hook_fn")
+    if retention.hook or retention.function in ("forward", "forward_hook", "hook", "hook_fn"):
+        return True
+    return is_pass(retention.store_event.frame)
 
 
 def is_record(retention: Retention) -> bool:
@@ -141,7 +141,11 @@ def _weight(retention: Retention) -> int:
     if local and not holder.owner:
         return 0  # a container without a name: it goes where the expression goes
     assumed = retention.store_event.grad == ASSUMED  # whoever calls may have turned gradients off
-    if retention.escaped and (retention.growing or retention.handed_on or retention.function != "forward"):
+    if retention.escaped and (
+        retention.growing
+        or retention.handed_on
+        or not (retention.function == "forward" or is_pass(retention.store_event.frame))
+    ):
         if retention.training:
             mixed = any(tensor.graph != ATTACHED for tensor in retention.store_event.tensors)
             if mixed and retention.how == "grow":
@@ -184,6 +188,11 @@ def _weight(retention: Retention) -> int:
         handed = (retention.handed_on or retention.released) and not retention.hook
         if assumed and (handed or any(word in last for word in ("loss", "aux", "penalty"))):
             weight = 1  # for another function, or for whoever sums the losses
+        if retention.function not in ("forward", "__call__") and not retention.hook:
+            if last in ("weight", "bias"):
+                return 0  # made anew for each pass, by what another part gives
+            if not _STATISTICS.isdisjoint(last.split("_")):
+                weight = 1  # of a distribution, for whoever computes the divergence
     return weight
 
 

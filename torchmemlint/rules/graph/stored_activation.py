@@ -9,7 +9,8 @@ is given, where the file removes its hooks, no other code uses the attribute,
 and nothing deletes it. So is a record, `if error < self.best: self.best =
 error`, of values that are never back-propagated: an evaluation with gradients.
 And so is a table that the pack hook of `saved_tensors_hooks` fills and only the
-unpack hook empties: some graphs never run backward.
+unpack hook empties: some graphs never run backward. The same is said of a list
+that a forward hook fills and only a hook of the backward pass takes from.
 
 ## Why it retains
 The module lives as long as the program. The stored tensor owns the graph of
@@ -49,6 +50,7 @@ from typing import TYPE_CHECKING
 from ...evidence.leftovers import left_by_hooks
 from ...facts.model import file_of
 from ...finding import Confidence, Retains
+from ...lexical.awaiting import never_taken
 from ...lexical.packed import never_unpacked
 from .. import Report
 from ..retained import cost, detach, is_record, of_code, place, report, until
@@ -111,5 +113,19 @@ def check(evidence: Evidence) -> Iterator[Report]:
             value="the activations of graphs that never run backward",
             holder=packed.table,
             release=f"`{packed.table}.clear()` where the context is entered or left",
+            retains=Retains.GROWING,
+        )
+    for waiting in never_taken(evidence.facts):
+        yield Report(
+            site=waiting.site,
+            message=(
+                f"`{waiting.place}` gains an entry with each pass and only a backward hook takes one out: what passes "
+                "without a backward leave, as in an evaluation, stays; add nothing where `torch.is_grad_enabled()` is "
+                "false, or clear it before each step"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="the activations of passes without a backward",
+            holder=waiting.place,
+            release=f"`{waiting.place}.clear()` before each step, or `if torch.is_grad_enabled()` around the addition",
             retains=Retains.GROWING,
         )

@@ -1,0 +1,424 @@
+"""What a pass leaves on its modules: activations that a helper of `forward` stores, and inputs that wait for a backward
+pass which does not come."""
+
+from __future__ import annotations
+
+import pytest
+from snippets import check
+
+HELPERS = {
+    "a branch of the helper": """
+        class Attention(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.q, self.k, self.v = nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 8)
+                self.attn = None
+
+            def attend(self, value, scores, mask):
+                if mask is not None:
+                    self.attn = torch.softmax(scores.masked_fill(mask, -1e4), dim=-1)
+                else:
+                    self.attn = torch.softmax(scores, dim=-1)  # TML108
+                return torch.matmul(self.attn, value)
+
+            def forward(self, x, mask=None):
+                scores = self.q(x) @ self.k(x).transpose(-2, -1)
+                return self.attend(self.v(x), scores, mask)
+    """,
+    "given by keyword, kept in a private attribute": """
+        class Gate(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.score = nn.Linear(8, 4)
+
+            def _route(self, *, tokens):
+                weights = F.softmax(self.score(tokens), dim=-1)
+                self._last_weights = weights  # TML108
+                return weights.topk(2).values
+
+            def forward(self, tokens):
+                return self._route(tokens=tokens)
+    """,
+    "two helpers down": """
+        class Block(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.inner = nn.Linear(8, 8)
+
+            def _keep(self, h):
+                self.features = h  # TML108
+
+            def _body(self, x):
+                h = self.inner(x).relu()
+                self._keep(h)
+                return h * 2
+
+            def forward(self, x):
+                return self._body(x)
+    """,
+    "a base class has the helper": """
+        class Base(nn.Module):
+            def compute(self, x):
+                self.probs = torch.sigmoid(self.head(x))  # TML108
+                return self.probs.mean(-1)
+
+        class Derived(Base):
+            def __init__(self):
+                super().__init__()
+                self.head = nn.Linear(8, 3)
+
+            def forward(self, x):
+                return self.compute(x)
+    """,
+    "in a dictionary by layer": """
+        class Stack(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.first = nn.Linear(8, 8)
+                self.maps = {}
+
+            def _note(self, name, value):
+                self.maps[name] = value  # TML108
+
+            def forward(self, x):
+                x = self.first(x)
+                self._note("first", x)
+                return x
+    """,
+    "a helper with the name of a pass": """
+        class Encoder(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.cell = nn.Linear(8, 8)
+
+            def forward_features(self, x):
+                self.hidden_map = self.cell(x)  # TML108
+                return self.hidden_map.tanh()
+
+            def forward(self, x):
+                return self.forward_features(x).sum(-1)
+    """,
+}
+
+HELPER_TWINS = {
+    "detached in the helper": """
+        class Attention(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.q, self.k, self.v = nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 8)
+                self.attn = None
+
+            def attend(self, value, scores):
+                probs = torch.softmax(scores, dim=-1)
+                self.attn = probs.detach()
+                return torch.matmul(probs, value)
+
+            def forward(self, x):
+                return self.attend(self.v(x), self.q(x) @ self.k(x).transpose(-2, -1))
+    """,
+    "taken off again by forward": """
+        class Gate(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.score = nn.Linear(8, 4)
+
+            def _route(self, *, tokens):
+                self._last_weights = F.softmax(self.score(tokens), dim=-1)
+                return self._last_weights.topk(2).values
+
+            def forward(self, tokens):
+                out = self._route(tokens=tokens)
+                self._last_weights = None
+                return out
+    """,
+    "a number of it": """
+        class Block(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.inner = nn.Linear(8, 8)
+
+            def _keep(self, h):
+                self.level = h.mean().item()
+
+            def forward(self, x):
+                h = self.inner(x).relu()
+                self._keep(h)
+                return h * 2
+    """,
+    "a loss of the file takes it": """
+        class Routed(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.head = nn.Linear(8, 3)
+
+            def compute(self, x):
+                self.probs = torch.sigmoid(self.head(x))
+                return self.probs.mean(-1)
+
+            def forward(self, x):
+                return self.compute(x)
+
+            def balance_loss(self):
+                return self.probs.var()
+    """,
+    "a mask that is made once": """
+        class Stack(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.first = nn.Linear(8, 8)
+                self.mask = None
+
+            def _make(self, x):
+                self.mask = torch.ones(x.shape[-1], dtype=torch.bool).triu()
+
+            def forward(self, x):
+                if self.mask is None:
+                    self._make(x)
+                return self.first(x).masked_fill(self.mask, 0)
+    """,
+    "for the training step that unseen code drives": """
+        class Gan:
+            def __init__(self):
+                self.net = Net()
+
+            def set_input(self, batch):
+                self.real = batch
+
+            def forward(self):
+                self.fake = self.net(self.real)
+
+            def backward_g(self):
+                self.loss_g = self.fake.mean()
+                self.loss_g.backward()
+
+            def optimize_parameters(self):
+                self.forward()
+                self.backward_g()
+    """,
+}
+
+
+@pytest.mark.parametrize("snippet", HELPERS.values(), ids=list(HELPERS))
+def test_helper_keeps_an_activation(snippet: str) -> None:
+    check(snippet)
+
+
+@pytest.mark.parametrize("snippet", HELPER_TWINS.values(), ids=list(HELPER_TWINS))
+def test_helper_keeps_nothing(snippet: str) -> None:
+    check(snippet)
+
+
+AWAITED = {
+    "a list of each layer": """
+        class Engine:
+            def __init__(self, model):
+                self.handles = []
+                for layer in model.modules():
+                    if isinstance(layer, nn.Linear):
+                        layer.activations = []
+                        self.handles.append(layer.register_forward_hook(self.capture))
+                        self.handles.append(layer.register_full_backward_hook(self.differentiate))
+
+            def capture(self, layer, inputs, output):
+                if not layer.training:
+                    return
+                layer.activations.append(inputs[0].detach())  # TML108
+
+            def differentiate(self, layer, grad_in, grad_out):
+                seen = layer.activations.pop()
+                layer.weight.grad_sample = torch.einsum("ni,nj->nij", grad_out[0], seen)
+
+            def remove(self):
+                for handle in self.handles:
+                    handle.remove()
+    """,
+    "a table of the module": """
+        _inputs = defaultdict(list)
+
+        def remember(module, args, output):
+            _inputs[id(module)].append(args[0].detach())  # TML108
+
+        def use(module, grad_input, grad_output):
+            x = _inputs[id(module)].pop()
+            module.norms = (x * grad_output[0]).sum(-1).norm()
+
+        def attach(model):
+            model.register_forward_hook(remember)
+            model.register_full_backward_hook(use)
+    """,
+    "closures over a list": """
+        def watch(layer, report):
+            stack = []
+
+            def forward_hook(module, args, output):
+                stack.append(output.detach())  # TML108
+
+            def backward_hook(module, grad_input, grad_output):
+                report(stack.pop(), grad_output[0])
+
+            return layer.register_forward_hook(forward_hook), layer.register_full_backward_hook(backward_hook)
+    """,
+    "a deque that the other end is taken from": """
+        class Fisher:
+            def __init__(self, layer):
+                self.inputs = deque()
+                self.ways = [
+                    layer.register_forward_pre_hook(self._on_input),
+                    layer.register_full_backward_hook(self._on_grad),
+                ]
+                self.total = 0.0
+
+            def _on_input(self, layer, args):
+                x = args[0].detach().clone()
+                self.inputs.append(x)  # TML108
+
+            def _on_grad(self, layer, grad_input, grad_output):
+                self.total += (self.inputs.popleft().T @ grad_output[0]).pow(2).sum().item()
+
+            def close(self):
+                for way in self.ways:
+                    way.remove()
+    """,
+    "the last entry deleted": """
+        class Curvature:
+            def __init__(self, model):
+                self.kept = {name: [] for name, _ in model.named_modules()}
+                self.norms = {}
+                self.ways = []
+                for name, layer in model.named_modules():
+                    self.ways.append(layer.register_forward_hook(functools.partial(self.save, name)))
+                    self.ways.append(layer.register_full_backward_hook(functools.partial(self.take, name)))
+
+            def close(self):
+                for way in self.ways:
+                    way.remove()
+                self.kept.clear()
+
+            def save(self, name, layer, args, output):
+                self.kept[name].append((args[0].detach(), output.detach()))  # TML108
+
+            def take(self, name, layer, grad_input, grad_output):
+                x, y = self.kept[name][-1]
+                del self.kept[name][-1]
+                self.norms[name] = (x.norm() * y.norm() * grad_output[0].norm()).item()
+    """,
+    "a hook of the output's gradient": """
+        class Tracer:
+            def __init__(self, layer):
+                self.seen = []
+                self.way = layer.register_forward_hook(self.enter)
+
+            def close(self):
+                self.way.remove()
+
+            def enter(self, layer, args, output):
+                self.seen.append(args[0].detach())  # TML108
+                output.register_hook(self.leave)
+
+            def leave(self, grad):
+                x = self.seen.pop()
+                print((x.mean() * grad.mean()).item())
+    """,
+}
+
+AWAITED_TWINS = {
+    "only where gradients are on": AWAITED["a list of each layer"]
+    .replace("not layer.training", "not layer.training or not torch.is_grad_enabled()")
+    .replace("  # TML108", ""),
+    "only of what needs gradients": """
+        def watch(layer, report):
+            stack = []
+
+            def forward_hook(module, args, output):
+                if output.requires_grad:
+                    stack.append(output.detach())
+
+            def backward_hook(module, grad_input, grad_output):
+                report(stack.pop(), grad_output[0])
+
+            return layer.register_forward_hook(forward_hook), layer.register_full_backward_hook(backward_hook)
+    """,
+    "emptied before each step": """
+        class Fisher:
+            def __init__(self, layer):
+                self.inputs = deque()
+                self.first = layer.register_forward_pre_hook(self._on_input)
+                self.second = layer.register_full_backward_hook(self._on_grad)
+                self.total = 0.0
+
+            def close(self):
+                self.first.remove()
+                self.second.remove()
+
+            def begin_step(self):
+                self.inputs.clear()
+
+            def _on_input(self, layer, args):
+                self.inputs.append(args[0].detach().clone())
+
+            def _on_grad(self, layer, grad_input, grad_output):
+                self.total += (self.inputs.popleft().T @ grad_output[0]).pow(2).sum().item()
+    """,
+    "room for one": """
+        class Fisher:
+            def __init__(self, layer):
+                self.inputs = deque(maxlen=1)
+                self.first = layer.register_forward_pre_hook(self._on_input)
+                self.second = layer.register_full_backward_hook(self._on_grad)
+                self.total = 0.0
+
+            def close(self):
+                self.first.remove()
+                self.second.remove()
+
+            def _on_input(self, layer, args):
+                self.inputs.append(args[0].detach())
+
+            def _on_grad(self, layer, grad_input, grad_output):
+                self.total += (self.inputs.pop().T @ grad_output[0]).pow(2).sum().item()
+    """,
+    "the names of the layers": """
+        class Order:
+            def __init__(self, model):
+                self.names = []
+                for name, layer in model.named_modules():
+                    layer.register_forward_hook(functools.partial(self.enter, name))
+                    layer.register_full_backward_hook(self.leave)
+
+            def enter(self, name, layer, args, output):
+                self.names.append(name)
+
+            def leave(self, layer, grad_input, grad_output):
+                self.names.pop()
+    """,
+    "the hook takes out what the last pass left": """
+        class Fisher:
+            def __init__(self, layer):
+                self.inputs = []
+                self.first = layer.register_forward_pre_hook(self._on_input)
+                self.second = layer.register_full_backward_hook(self._on_grad)
+                self.total = 0.0
+
+            def close(self):
+                self.first.remove()
+                self.second.remove()
+
+            def _on_input(self, layer, args):
+                if self.inputs:
+                    self.inputs.pop()
+                self.inputs.append(args[0].detach())
+
+            def _on_grad(self, layer, grad_input, grad_output):
+                self.total += (self.inputs.pop().T @ grad_output[0]).pow(2).sum().item()
+    """,
+}
+
+
+@pytest.mark.parametrize("snippet", AWAITED.values(), ids=list(AWAITED))
+def test_kept_until_a_backward_pass(snippet: str) -> None:
+    check(snippet)
+
+
+@pytest.mark.parametrize("snippet", AWAITED_TWINS.values(), ids=list(AWAITED_TWINS))
+def test_kept_for_no_backward_pass(snippet: str) -> None:
+    check(snippet)

@@ -1,0 +1,151 @@
+"""Lists that a forward hook fills and that only a hook of the backward pass takes from.
+
+Each pass adds an entry and each backward pass takes one: an evaluation, under `no_grad` or not, has no backward pass,
+and leaves its entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ..facts import model as m
+from ..facts.model import Expr, FileFacts, FunctionFacts, Site
+from ..facts.program import expressions, targets
+from ..facts.walk import calls, calls_of, last_name, nodes, statements
+
+_FORWARD = ("register_forward_hook", "register_forward_pre_hook")
+_BACKWARD = (
+    "register_full_backward_hook",
+    "register_backward_hook",
+    "register_full_backward_pre_hook",
+    "register_hook",
+)
+_ADDS = ("append", "appendleft", "extend")
+_TAKES = ("pop", "popleft", "clear")
+_COPIES = ("detach", "clone", "cpu", "to", "contiguous", "float", "half", "data")
+_ASKS = ("is_grad_enabled", "requires_grad", "grad_fn", "is_inference_mode_enabled")
+
+
+class Awaiting(NamedTuple):
+    site: Site
+    place: str  # the name of the list
+
+
+def never_taken(facts: FileFacts) -> Iterator[Awaiting]:
+    """Where forward hooks put tensors into a list that is only emptied by backward hooks."""
+    called = {name for function in facts.functions for name in function.calls}
+    if called.isdisjoint(_FORWARD) or called.isdisjoint(_BACKWARD) or called.isdisjoint(_ADDS):
+        return
+    forward, backward = _registered(facts, _FORWARD), _registered(facts, _BACKWARD)
+    registering = {id(one) for one in facts.functions if set(one.calls) & {*_FORWARD}}
+    for function in facts.functions:
+        if function.name not in forward - backward or _asks_for_gradients(function):
+            continue
+        for site, place in _filled(function):
+            takers = {id(other): other for other in facts.functions if _takes(other, place) and not _ends(other)}
+            setting = (
+                other
+                for other in facts.functions
+                if not _ends(other) and id(other) not in registering and _sets(other, place)
+            )
+            hooks_only = takers and all(other.name in backward for other in takers.values())
+            if hooks_only and next(setting, None) is None and not _has_room_for_few(facts, place):
+                yield Awaiting(site, place)
+
+
+def _registered(facts: FileFacts, ways: tuple[str, ...]) -> set[str]:
+    """The names of the functions that are registered as hooks, by themselves, in a partial or in a lambda."""
+    return {
+        last_name(part)
+        for function in facts.functions
+        for call in calls(function.body)
+        if last_name(call[2]) in ways
+        for given in (*call[3], *(value for _, value in call[4]))
+        for body in _bodies(facts, given)
+        for part in nodes(body)
+        if part[0] in (m.NAME, m.ATTR)
+    }
+
+
+def _bodies(facts: FileFacts, given: Expr) -> Iterator[Expr]:
+    yield given
+    for part in nodes(given):
+        if part[0] == m.LAMBDA:
+            yield from expressions(facts.functions[part[1]].body)
+
+
+def _ends(function: FunctionFacts) -> bool:
+    """Whether a function takes the hooks out again: what it clears was there until then."""
+    return "remove" in function.calls
+
+
+def _asks_for_gradients(function: FunctionFacts) -> bool:
+    """Whether a hook looks whether there will be a backward pass."""
+    return any(
+        (expr[0] == m.ATTR and expr[2] in _ASKS) or (expr[0] == m.CALL and last_name(expr[2]) in _ASKS)
+        for expr in expressions(function.body)
+    )
+
+
+def _filled(hook: FunctionFacts) -> Iterator[tuple[Site, str]]:
+    """Where a hook adds what it was given, or copies of it, to a list."""
+    given = {param.name for param in hook.params if param.name not in ("self", "cls")}
+    layers = {param.name for param in hook.params if param.name in ("module", "layer", "mod", "m", "name", "key")}
+    tensors = given - layers
+    for statement, _ in statements(hook.body):
+        if statement[0] == m.ASSIGN and _is_tensor(tensors, statement[3]):
+            tensors |= {target[1] for target in targets(statement) if target[0] == m.NAME}
+        for call in calls_of(statement):
+            if call[2][0] == m.ATTR and call[2][2] in _ADDS and call[3] and _is_tensor(tensors, call[3][-1]):
+                yield statement[1], last_name(call[2][1])
+        if statement[0] == m.AUGMENT and statement[4][0] == m.NEW and _is_tensor(tensors, statement[4]):
+            yield statement[1], last_name(statement[2])
+
+
+def _is_tensor(given: set[str], value: Expr) -> bool:
+    """`args[0].detach()`, `output`, `(args[0], output)`; not `output.shape`."""
+    if value[0] == m.NEW:
+        return any(_is_tensor(given, part) for part in value[3])
+    while value[0] == m.ITEM or value[0] in (m.CALL, m.ATTR):
+        if value[0] == m.ITEM:
+            value = value[1]
+        elif value[0] == m.CALL and value[2][0] == m.ATTR and value[2][2] in _COPIES:
+            value = value[2][1]
+        elif value[0] == m.ATTR and value[2] in _COPIES:
+            value = value[1]
+        else:
+            return False
+    return bool(value[0] == m.NAME and value[1] in given)
+
+
+def _takes(function: FunctionFacts, place: str) -> bool:
+    """Whether a function takes something out of a list."""
+    for statement, _ in statements(function.body):
+        if statement[0] == m.DELETE and any(t[0] == m.ITEM and last_name(t) == place for t in statement[2]):
+            return True
+        if any(c[2][0] == m.ATTR and c[2][2] in _TAKES and last_name(c[2][1]) == place for c in calls_of(statement)):
+            return True
+    return False
+
+
+def _sets(function: FunctionFacts, place: str) -> bool:
+    """Whether a function makes a list anew, without asking whether there is one."""
+    return any(
+        statement[0] == m.ASSIGN
+        and not any(last_name(node) == place or node == (m.CONST, place) for test in tests for node in nodes(test))
+        and any(last_name(target) == place for target in targets(statement))
+        for statement, tests in statements(function.body)
+        if function.name not in ("__init__", "<module>")
+    )
+
+
+def _has_room_for_few(facts: FileFacts, place: str) -> bool:
+    """`deque(maxlen=1)`."""
+    return any(
+        statement[0] in (m.ASSIGN, m.ANNOTATE)
+        and any(last_name(target) == place for target in targets(statement))
+        and any(key == "maxlen" for call in calls_of(statement) for key, _ in call[4])
+        for function in facts.functions
+        for statement, _ in statements(function.body)
+    )
