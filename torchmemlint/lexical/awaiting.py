@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.model import Expr, FileFacts, FunctionFacts, Site
-from ..facts.program import expressions, targets
+from ..facts.program import Program, expressions, targets
 from ..facts.walk import calls, calls_of, last_name, nodes, statements
 
 _FORWARD = ("register_forward_hook", "register_forward_pre_hook")
@@ -24,7 +24,7 @@ _BACKWARD = (
 _ADDS = ("append", "appendleft", "extend")
 _TAKES = ("pop", "popleft", "clear")
 _COPIES = ("detach", "clone", "cpu", "to", "contiguous", "float", "half", "data")
-_ASKS = ("is_grad_enabled", "requires_grad", "grad_fn", "is_inference_mode_enabled")
+_ASKS = ("is_grad_enabled", "requires_grad", "grad_fn")
 
 
 class Awaiting(NamedTuple):
@@ -32,17 +32,20 @@ class Awaiting(NamedTuple):
     place: str  # the name of the list
 
 
-def never_taken(facts: FileFacts) -> Iterator[Awaiting]:
+def never_taken(program: Program) -> Iterator[Awaiting]:
     """Where forward hooks put tensors into a list that is only emptied by backward hooks."""
-    called = {name for function in facts.functions for name in function.calls}
+    called, facts = program.called, program.facts
     if called.isdisjoint(_FORWARD) or called.isdisjoint(_BACKWARD) or called.isdisjoint(_ADDS):
         return
     forward, backward = _registered(facts, _FORWARD), _registered(facts, _BACKWARD)
+    backward = _with_helpers(facts, backward)
     registering = {id(one) for one in facts.functions if set(one.calls) & {*_FORWARD}}
     for function in facts.functions:
         if function.name not in forward - backward or _asks_for_gradients(function):
             continue
         for site, place in _filled(function):
+            if not place:
+                continue
             takers = {id(other): other for other in facts.functions if _takes(other, place) and not _ends(other)}
             setting = (
                 other
@@ -51,7 +54,7 @@ def never_taken(facts: FileFacts) -> Iterator[Awaiting]:
             )
             hooks_only = takers and all(other.name in backward for other in takers.values())
             if hooks_only and next(setting, None) is None and not _has_room_for_few(facts, place):
-                yield Awaiting(site, place)
+                yield Awaiting(site, str(place[-1]))
 
 
 def _registered(facts: FileFacts, ways: tuple[str, ...]) -> set[str]:
@@ -66,6 +69,16 @@ def _registered(facts: FileFacts, ways: tuple[str, ...]) -> set[str]:
         for part in nodes(body)
         if part[0] in (m.NAME, m.ATTR)
     }
+
+
+def _with_helpers(facts: FileFacts, hooks: set[str]) -> set[str]:
+    """Hooks, and the functions that nothing but hooks and their helpers call."""
+    found = set(hooks)
+    for _ in range(2):
+        called = {name for function in facts.functions if function.name in found for name in function.calls}
+        others = {name for function in facts.functions if function.name not in found for name in function.calls}
+        found |= called - others
+    return found
 
 
 def _bodies(facts: FileFacts, given: Expr) -> Iterator[Expr]:
@@ -83,12 +96,19 @@ def _ends(function: FunctionFacts) -> bool:
 def _asks_for_gradients(function: FunctionFacts) -> bool:
     """Whether a hook looks whether there will be a backward pass."""
     return any(
-        (expr[0] == m.ATTR and expr[2] in _ASKS) or (expr[0] == m.CALL and last_name(expr[2]) in _ASKS)
+        (expr[0] == m.ATTR and expr[2] in _ASKS) or (expr[0] == m.CALL and last_name(expr[2]) in _ASKS[:1])
         for expr in expressions(function.body)
     )
 
 
-def _filled(hook: FunctionFacts) -> Iterator[tuple[Site, str]]:
+def _list(expr: Expr) -> Expr:
+    """`inputs` of `self.inputs[key]`, told apart from a variable of that name."""
+    while expr[0] == m.ITEM:
+        expr = expr[1]
+    return (expr[0], expr[-1]) if expr[0] in (m.ATTR, m.NAME) else ()
+
+
+def _filled(hook: FunctionFacts) -> Iterator[tuple[Site, Expr]]:
     """Where a hook adds what it was given, or copies of it, to a list."""
     given = {param.name for param in hook.params if param.name not in ("self", "cls")}
     layers = {param.name for param in hook.params if param.name in ("module", "layer", "mod", "m", "name", "key")}
@@ -98,9 +118,9 @@ def _filled(hook: FunctionFacts) -> Iterator[tuple[Site, str]]:
             tensors |= {target[1] for target in targets(statement) if target[0] == m.NAME}
         for call in calls_of(statement):
             if call[2][0] == m.ATTR and call[2][2] in _ADDS and call[3] and _is_tensor(tensors, call[3][-1]):
-                yield statement[1], last_name(call[2][1])
+                yield statement[1], _list(call[2][1])
         if statement[0] == m.AUGMENT and statement[4][0] == m.NEW and _is_tensor(tensors, statement[4]):
-            yield statement[1], last_name(statement[2])
+            yield statement[1], _list(statement[2])
 
 
 def _is_tensor(given: set[str], value: Expr) -> bool:
@@ -119,32 +139,32 @@ def _is_tensor(given: set[str], value: Expr) -> bool:
     return bool(value[0] == m.NAME and value[1] in given)
 
 
-def _takes(function: FunctionFacts, place: str) -> bool:
+def _takes(function: FunctionFacts, place: Expr) -> bool:
     """Whether a function takes something out of a list."""
     for statement, _ in statements(function.body):
-        if statement[0] == m.DELETE and any(t[0] == m.ITEM and last_name(t) == place for t in statement[2]):
+        if statement[0] == m.DELETE and any(t[0] == m.ITEM and _list(t) == place for t in statement[2]):
             return True
-        if any(c[2][0] == m.ATTR and c[2][2] in _TAKES and last_name(c[2][1]) == place for c in calls_of(statement)):
+        if any(c[2][0] == m.ATTR and c[2][2] in _TAKES and _list(c[2][1]) == place for c in calls_of(statement)):
             return True
     return False
 
 
-def _sets(function: FunctionFacts, place: str) -> bool:
+def _sets(function: FunctionFacts, place: Expr) -> bool:
     """Whether a function makes a list anew, without asking whether there is one."""
     return any(
         statement[0] == m.ASSIGN
-        and not any(last_name(node) == place or node == (m.CONST, place) for test in tests for node in nodes(test))
-        and any(last_name(target) == place for target in targets(statement))
+        and not any(_list(node) == place or node == (m.CONST, place[-1]) for test in tests for node in nodes(test))
+        and any(_list(target) == place for target in targets(statement))
         for statement, tests in statements(function.body)
         if function.name not in ("__init__", "<module>")
     )
 
 
-def _has_room_for_few(facts: FileFacts, place: str) -> bool:
+def _has_room_for_few(facts: FileFacts, place: Expr) -> bool:
     """`deque(maxlen=1)`."""
     return any(
         statement[0] in (m.ASSIGN, m.ANNOTATE)
-        and any(last_name(target) == place for target in targets(statement))
+        and any(_list(target) == place for target in targets(statement))
         and any(key == "maxlen" for call in calls_of(statement) for key, _ in call[4])
         for function in facts.functions
         for statement, _ in statements(function.body)

@@ -53,9 +53,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...facts import knowledge
+from ...facts import model as m
 from ...facts.model import BACKWARD, EVALUATES
+from ...facts.program import statements
+from ...facts.relevance import says_evaluation
 from ...finding import Confidence, Remedy, Retains
-from ...interpreter.values import ASSUMED, Obj
+from ...interpreter.values import ASSUMED, Class, Obj
 from .. import Report
 from ..retained import speaks_of
 from .grad_mode_not_in_thread import recorded
@@ -69,6 +72,8 @@ code = "TML201"
 name = "inference-without-no-grad"
 retains: Retains | None = Retains.PEAK
 _OF_MODELS = ("torch.nn.", "torchvision.models.", "transformers.", "timm.")
+_SERVICES = ("Handler", "Service", "Servicer", "Predictor", "Deployment", "Endpoint")
+_PLAIN = frozenset(("item", "tolist", "numpy"))
 _SMALL = frozenset("policy actor critic agent q qnet".split())  # networks that control something: they save little
 
 
@@ -118,6 +123,8 @@ def _weight(recording: Recording) -> int:
     flags = call.frame.facts.flags
     if recording.collected and not (recording.in_test or recording.in_module):
         return min(recording.weight, 2)
+    if _in_handler(recording) and recording.detached:
+        return min(recording.weight, 2)
     if recording.detached and not recording.consumed and (not flags & EVALUATES or flags & BACKWARD):
         # its graph lives no longer than the call: it shows where no training needs more
         return 2 if _only_infers(recording) else 1
@@ -128,13 +135,15 @@ def _weight(recording: Recording) -> int:
     if recording.in_test:
         return 0
     over_loader = recording.over_loader and (recording.kept or call.grad != ASSUMED)
+    if _in_handler(recording):
+        return min(recording.weight, 2)
     if not recording.evaluating and not (recording.named and (recording.consumed or over_loader)):
         return 0
     if call.grad == ASSUMED and recording.in_module and not (recording.over_loader or _sees_to_modes(recording)):
         return 1  # whoever calls the module's method may have turned gradients off
     if not call.loops:
         return 1  # run once in the whole program, with one graph that goes when that ends
-    used = recording.consumed or recording.escaped or (recording.kept and recording.named)
+    used = recording.consumed or recording.escaped or (recording.kept and recording.named) or _gives_numbers(recording)
     if not used and not any(loop.kind == "loop" for loop in call.loops):
         return 1  # run once, and what it gives is dropped at once: a trial, or hooks are what it is run for
     if recording.evaluating and not recording.escaped:
@@ -159,6 +168,29 @@ def _only_infers(recording: Recording) -> bool:
         return False
     trains = any(frame.facts.flags & BACKWARD for frame in call.frames)
     return any(loop.kind == "loop" for loop in call.loops) and not trains
+
+
+def _gives_numbers(recording: Recording) -> bool:
+    """Whether a function that puts a model in eval mode itself hands out what the model gives as numbers or arrays."""
+    frame = recording.call.frame
+    return (
+        recording.detached
+        and bool(frame.facts.flags & EVALUATES)
+        and not _PLAIN.isdisjoint(frame.facts.calls)
+        and any(statement[0] == m.RETURN and statement[2] is not None for statement in statements(frame.facts.body))
+    )
+
+
+def _in_handler(recording: Recording) -> bool:
+    """Whether a model answers the requests of a service, and what it gives goes out as numbers or arrays."""
+    frame = recording.call.frame
+    receiver = frame.receiver
+    if recording.escaped or recording.kept or not isinstance(receiver, Obj) or not isinstance(receiver.cls, Class):
+        return False
+    if receiver.kind == "module" or recording.weight < 2 or recording.in_test:
+        return False
+    served = any(name.endswith(_SERVICES) for name in (receiver.cls.facts.name, *receiver.cls.base_names))
+    return served and says_evaluation(frame.name) and not _PLAIN.isdisjoint(frame.facts.calls)
 
 
 def _runs_itself(call: ModuleCall) -> bool:

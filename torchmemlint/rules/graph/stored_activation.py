@@ -115,7 +115,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release=f"`{packed.table}.clear()` where the context is entered or left",
             retains=Retains.GROWING,
         )
-    for waiting in never_taken(evidence.facts):
+    for waiting in never_taken(evidence.program):
         yield Report(
             site=waiting.site,
             message=(
