@@ -98,6 +98,77 @@ HELPERS = {
             def forward(self, x):
                 return self.forward_features(x).sum(-1)
     """,
+    "property setter free": """
+        class M(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.a = nn.Linear(4, 4)
+
+            def encode(self, x):
+                out = self.a(x)
+                self.z = out  # TML108
+                return out
+
+            def forward(self, x):
+                return self.encode(x).exp()
+""",
+    "tuple target": """
+        class M(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.rnn = nn.GRU(4, 4)
+
+            def run(self, x):
+                out, self.last_h = self.rnn(x)  # TML108
+                return out
+
+            def forward(self, x):
+                return self.run(x)
+""",
+    "einsum attention": """
+        class M(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.q, self.k = nn.Linear(4, 4), nn.Linear(4, 4)
+
+            def attention(self, q, k, v):
+                s = torch.einsum("bid,bjd->bij", q, k)
+                self.attention_map = s.softmax(-1)  # TML108
+                return torch.einsum("bij,bjd->bid", self.attention_map, v)
+
+            def forward(self, x):
+                return self.attention(self.q(x), self.k(x), x)
+""",
+    "super forward": """
+        class Base(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.a = nn.Linear(4, 4)
+
+            def forward(self, x):
+                self.kept_out = self.a(x)  # TML108
+                return self.kept_out.relu()
+
+        class D(Base):
+            def forward(self, x):
+                return super().forward(x) + 1
+""",
+    "call of a helper in a loop": """
+        class M(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layers = nn.ModuleList(nn.Linear(4, 4) for _ in range(3))
+
+            def one(self, layer, x):
+                y = layer(x)
+                self.current = y  # TML108
+                return y.relu()
+
+            def forward(self, x):
+                for layer in self.layers:
+                    x = self.one(layer, x)
+                return x
+""",
 }
 
 HELPER_TWINS = {
@@ -319,6 +390,104 @@ AWAITED = {
                 x = self.seen.pop()
                 print((x.mean() * grad.mean()).item())
     """,
+    "kw hook, insert": """
+        class Rec:
+            def __init__(self, net):
+                self.buf = []
+                self.hs = [net.register_forward_hook(hook=self.f), net.register_full_backward_hook(hook=self.b)]
+
+            def close(self):
+                for h in self.hs:
+                    h.remove()
+
+            def f(self, mod, inp, out):
+                self.buf.insert(0, out.detach())  # TML108
+
+            def b(self, mod, gi, go):
+                y = self.buf.pop(0)
+                self.last = float((y * go[0]).sum())
+""",
+    "unpacked arg": """
+        class Rec:
+            def __init__(self, net):
+                self.xs = []
+                self.hs = [net.register_forward_pre_hook(self.f), net.register_full_backward_pre_hook(self.b)]
+
+            def close(self):
+                for h in self.hs:
+                    h.remove()
+
+            def f(self, mod, inp):
+                (x,) = inp
+                self.xs.append(x.detach())  # TML108
+
+            def b(self, mod, go):
+                self.last = float((self.xs.pop() * go[0]).sum())
+""",
+    "helper fills": """
+        class Rec:
+            def __init__(self, net):
+                self.xs = []
+                self.hs = [net.register_forward_hook(self.f), net.register_full_backward_hook(self.b)]
+
+            def close(self):
+                for h in self.hs:
+                    h.remove()
+
+            def _push(self, x):
+                self.xs.append(x.detach())  # TML108
+
+            def f(self, mod, inp, out):
+                self._push(inp[0])
+
+            def b(self, mod, gi, go):
+                self.last = float((self.xs.pop() * go[0]).sum())
+""",
+    "lambda hooks": """
+        class Rec:
+            def __init__(self, net):
+                self.xs = []
+                self.hs = [  # TML108
+                    net.register_forward_hook(lambda m, i, o: self.xs.append(i[0].detach())),
+                    net.register_full_backward_hook(lambda m, gi, go: print(self.xs.pop().mean())),
+                ]
+
+            def close(self):
+                for h in self.hs:
+                    h.remove()
+""",
+    "setdefault": """
+        class Rec:
+            def __init__(self, net):
+                self.table = {}
+                self.hs = []
+                for name, part in net.named_children():
+                    self.hs.append(part.register_forward_hook(self.f))
+                    self.hs.append(part.register_full_backward_hook(self.b))
+
+            def close(self):
+                for h in self.hs:
+                    h.remove()
+
+            def f(self, mod, inp, out):
+                self.table.setdefault(mod, []).append(out.detach())  # TML108
+
+            def b(self, mod, gi, go):
+                self.last = float((self.table[mod].pop() * go[0]).sum())
+""",
+    "sums in module list": """
+        KEPT = []
+
+        def f(mod, inp, out):
+            KEPT.append((mod, out))  # TML108
+
+        def b(mod, gi, go):
+            other, y = KEPT.pop()
+            mod.score = float((y.detach() * go[0]).sum())
+
+        def attach(net):
+            return net.register_forward_hook(f), net.register_full_backward_hook(b)
+""",
 }
 
 AWAITED_TWINS = {

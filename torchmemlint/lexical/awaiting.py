@@ -21,8 +21,9 @@ _BACKWARD = (
     "register_full_backward_pre_hook",
     "register_hook",
 )
-_ADDS = ("append", "appendleft", "extend")
+_ADDS = ("append", "appendleft", "extend", "insert")
 _TAKES = ("pop", "popleft", "clear")
+_OF_KEYS = ("setdefault", "get")
 _COPIES = ("detach", "clone", "cpu", "to", "contiguous", "float", "half", "data")
 _ASKS = ("is_grad_enabled", "requires_grad", "grad_fn")
 
@@ -37,48 +38,52 @@ def never_taken(program: Program) -> Iterator[Awaiting]:
     called, facts = program.called, program.facts
     if called.isdisjoint(_FORWARD) or called.isdisjoint(_BACKWARD) or called.isdisjoint(_ADDS):
         return
-    forward, backward = _registered(facts, _FORWARD), _registered(facts, _BACKWARD)
-    backward = _with_helpers(facts, backward)
-    registering = {id(one) for one in facts.functions if set(one.calls) & {*_FORWARD}}
-    for function in facts.functions:
-        if function.name not in forward - backward or _asks_for_gradients(function):
-            continue
-        for site, place in _filled(function):
-            if not place:
-                continue
-            takers = {id(other): other for other in facts.functions if _takes(other, place) and not _ends(other)}
-            setting = (
-                other
-                for other in facts.functions
-                if not _ends(other) and id(other) not in registering and _sets(other, place)
-            )
-            hooks_only = takers and all(other.name in backward for other in takers.values())
-            if hooks_only and next(setting, None) is None and not _has_room_for_few(facts, place):
+    backward = _with_helpers(facts, _registered(facts, _BACKWARD))
+    hooks = {index for index in _registered(facts, _FORWARD) if not _asks_for_gradients(facts.functions[index])}
+    for index in sorted(_with_helpers(facts, hooks) - backward):
+        for site, place in _filled(facts.functions[index]):
+            if place and _only_taken_by(facts, place, backward) and not _has_room_for_few(facts, place):
                 yield Awaiting(site, str(place[-1]))
 
 
-def _registered(facts: FileFacts, ways: tuple[str, ...]) -> set[str]:
-    """The names of the functions that are registered as hooks, by themselves, in a partial or in a lambda."""
-    return {
-        last_name(part)
+def _only_taken_by(facts: FileFacts, place: Expr, backward: set[int]) -> bool:
+    """Whether hooks of the backward pass take from a list, and nothing else does or makes it anew for a step."""
+    living = [(index, function) for index, function in enumerate(facts.functions) if not _ends(function)]
+    takers = {index for index, function in living if _takes(function, place)}
+    remade = any(_sets(function, place) for _, function in living if not set(function.calls) & {*_FORWARD})
+    return bool(takers) and takers <= backward and not remade
+
+
+def _registered(facts: FileFacts, ways: tuple[str, ...]) -> set[int]:
+    """The functions that are registered as hooks, by themselves, in a partial or in a lambda."""
+    parts = [
+        part
         for function in facts.functions
         for call in calls(function.body)
         if last_name(call[2]) in ways
         for given in (*call[3], *(value for _, value in call[4]))
         for body in _bodies(facts, given)
         for part in nodes(body)
-        if part[0] in (m.NAME, m.ATTR)
-    }
+    ]
+    names = {last_name(part) for part in parts if part[0] in (m.NAME, m.ATTR)}
+    lambdas = {part[1] for part in parts if part[0] == m.LAMBDA}
+    return lambdas | {index for index, function in enumerate(facts.functions) if function.name in names}
 
 
-def _with_helpers(facts: FileFacts, hooks: set[str]) -> set[str]:
+def _with_helpers(facts: FileFacts, hooks: set[int]) -> set[int]:
     """Hooks, and the functions that nothing but hooks and their helpers call."""
     found = set(hooks)
     for _ in range(2):
-        called = {name for function in facts.functions if function.name in found for name in function.calls}
-        others = {name for function in facts.functions if function.name not in found for name in function.calls}
-        found |= called - others
+        inside, outside = set[str](), set[str]()
+        for index, function in enumerate(facts.functions):
+            (inside if index in found else outside).update(function.calls)
+        found |= {index for index, function in enumerate(facts.functions) if function.name in inside - outside}
     return found
+
+
+def _ends(function: FunctionFacts) -> bool:
+    """Whether a function takes the hooks out again: what it clears was there until then."""
+    return "remove" in function.calls
 
 
 def _bodies(facts: FileFacts, given: Expr) -> Iterator[Expr]:
@@ -86,11 +91,6 @@ def _bodies(facts: FileFacts, given: Expr) -> Iterator[Expr]:
     for part in nodes(given):
         if part[0] == m.LAMBDA:
             yield from expressions(facts.functions[part[1]].body)
-
-
-def _ends(function: FunctionFacts) -> bool:
-    """Whether a function takes the hooks out again: what it clears was there until then."""
-    return "remove" in function.calls
 
 
 def _asks_for_gradients(function: FunctionFacts) -> bool:
@@ -103,8 +103,8 @@ def _asks_for_gradients(function: FunctionFacts) -> bool:
 
 def _list(expr: Expr) -> Expr:
     """`inputs` of `self.inputs[key]`, told apart from a variable of that name."""
-    while expr[0] == m.ITEM:
-        expr = expr[1]
+    while expr[0] == m.ITEM or (expr[0] == m.CALL and expr[2][0] == m.ATTR and expr[2][2] in _OF_KEYS):
+        expr = expr[1] if expr[0] == m.ITEM else expr[2][1]
     return (expr[0], expr[-1]) if expr[0] in (m.ATTR, m.NAME) else ()
 
 
