@@ -508,7 +508,10 @@ class Evidence:
                 return None
             handed = [label[1] for label in self._origins(store.node) if label[0] == "handed over"]
             here = [site for site in reversed(store.trail) if self.machine.is_home(site)]
-            if not handed or any(site in here for site in handed) or not here:
+            place = (store.owner, store.key)
+            leading = {site for one in self.machine.stores if (one.owner, one.key) == place for site in one.trail}
+            returned = any(site % m.CALLS_PER_STATEMENT == 0 for site in handed)
+            if not handed or returned or not leading.isdisjoint(handed) or not here:
                 return handed[0] if handed else None
             return here[0]  # what was handed to another function comes here in a container
         for site in (store.site, *reversed(store.trail)):
