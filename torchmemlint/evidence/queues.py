@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.model import CALLS_PER_STATEMENT, Expr, Site, Stmt
-from ..facts.walk import blocks, calls, calls_of, last_name, loops
+from ..facts.program import targets
+from ..facts.walk import blocks, calls, calls_of, last_name, loops, nodes, root_of
 from ..facts.walk import statements as with_tests
 from ..interpreter.contexts import Kept
 from ..interpreter.events import Loops, Trail
@@ -37,6 +38,8 @@ def unbounded_puts(machine: Machine) -> Iterator[Put]:
         if not any(loop.kind in ("loop", "call") and loop not in queue.birth for loop in around):
             continue
         if _held_back(loops(frame.facts.body)) or _callers_wait(frame) or _answered(frame, site):
+            continue
+        if _waited_for(frame, site) or _follow_one_another(frame, site):
             continue
         anchor = next((at for at in (site, *reversed(trail)) if machine.is_home(at)), None)
         if anchor is None or anchor in seen:
@@ -68,6 +71,47 @@ def _callers_wait(frame: Frame) -> bool:
         if _held_back(around):
             return True
         inner, outer = outer, outer.caller
+    return False
+
+
+def _waited_for(frame: Frame, site: Site) -> bool:
+    """Whether a function that gives each of many queues something waits for the answers before it returns:
+    `works = [channel.submit(part) for channel in channels]`, and then `work.wait()` for each."""
+    at: Frame | None = frame
+    while at is not None:
+        body = at.facts.body
+        put = next((call for call in calls(body) if call[1] == site), None)
+        around = [loop for loop, inside in loops(body) if any(put in calls_of(one) for one in inside)]
+        root = (m.TEXT,) if put is None else root_of(put[2])
+        if any(loop[0] != m.FOR or loop[2] != root for loop in around):
+            return False
+        if around and any(_waits(call) for call in calls(body)):
+            return True
+        site, at = at.call_site, at.caller
+    return False
+
+
+def _follow_one_another(frame: Frame, site: Site) -> bool:
+    """Whether each item is made from the one before, as many as one request has steps: a model that writes token after
+    token is hardly ahead of who reads them, and what it writes is small beside it."""
+    for loop, inside in loops(frame.facts.body):
+        put = next((call for one in inside for call in calls_of(one) if call[1] == site), None)
+        if put is None:
+            continue
+        if loop[0] != m.FOR or last_name(loop[3]) != "range":
+            return False
+        made_from: dict[Expr, set[Expr]] = {}
+        for one in inside:
+            for target in targets(one) if one[0] == m.ASSIGN else ():
+                made_from.setdefault(target, set()).update(part for part in nodes(one[3]) if part[0] == m.NAME)
+        found = {part for given in put[3] for part in nodes(given) if part in made_from}
+        for item in found:
+            before = set(made_from[item])
+            for _ in range(3):
+                before |= {part for name in before for part in made_from.get(name, ())}
+            if item in before:
+                return True
+        return False
     return False
 
 

@@ -10,6 +10,9 @@ from .machine import Frame, Machine
 from .values import UNKNOWN, Obj
 from .weights import heavy
 
+_CONTAINERS = ("list", "tuple", "dict", "set", "deque")
+_NUMBERS = ("weight", "factor", "ratio", "count", "coef", "lr")  # names of single numbers
+
 
 def end_of_round(machine: Machine, frame: Frame, loop: Stmt) -> None:
     """Note what a thread's loop still has bound when it goes back to wait for the next item."""
@@ -24,15 +27,31 @@ def end_of_round(machine: Machine, frame: Frame, loop: Stmt) -> None:
     if waits is None:
         return
     for statement in statements(body):
-        names.update({target[1]: None for target in targets(statement) if target[0] == m.NAME})
+        if not (statement[0] == m.FOR and _is_kept_anyway(machine, frame, statement[3])):
+            names.update({target[1]: None for target in targets(statement) if target[0] == m.NAME})
     kept = {}
     for name in names:
         what, weight = heavy(machine, frame.vars.get(name, UNKNOWN))
+        if name.rpartition("_")[2] in _NUMBERS:
+            continue
         if what in ("tensor", "array") and weight > 1 and not _dropped_before(body, waits, name):
             kept[name] = (what, weight)
     awaited = _awaited(machine, frame, loop, body) if not kept else {}
     if kept or awaited:
         machine.note("kept-while-waiting", waits[1], frame, (kept, awaited, machine.context))
+
+
+def _is_kept_anyway(machine: Machine, frame: Frame, iterated: Expr) -> bool:
+    """Whether a loop goes over what lies in a container that the thread has all the time: its variable keeps nothing
+    that would go without it."""
+    while iterated[0] == m.CALL and iterated[2][0] == m.ATTR and iterated[2][2] in ("values", "items"):
+        iterated = iterated[2][1]
+    if iterated[0] not in (m.NAME, m.ATTR):
+        return False
+    return any(
+        type(atom) is Obj and atom.kind in _CONTAINERS and len(atom.birth) < len(machine.loops)
+        for atom in machine.eval(frame, iterated)
+    )
 
 
 def _awaited(machine: Machine, frame: Frame, loop: Stmt, body: tuple[Stmt, ...]) -> dict[str, Obj]:

@@ -70,11 +70,20 @@ def retries(function: FunctionFacts, tried_in: Sequence[Stmt]) -> Iterator[Retry
                 continue
             if any(last_name(call[2]) in _LETS_GO for call in calls(body)):
                 continue
+            raised = {one[2] for one, _ in statements(body) if one[0] == m.RAISE}
             for call in calls(body):
                 name = last_name(call[2])
+                if call in raised or _on_the_cpu(call):
+                    continue
                 if name in tried and len(name) > 2:
                     yield Retry(call[1], name, call[2], function.name, certain)
                     break
+
+
+def _on_the_cpu(call: Expr) -> bool:
+    """`Merger(shape, device="cpu")`: what the device is short of is not needed there."""
+    given = (*call[3], *(value for _, value in call[4]))
+    return any(part == (m.CONST, "cpu") for value in given for part in nodes(value))
 
 
 def emptied_in_clauses(program: Program, function: FunctionFacts) -> Iterator[Site]:

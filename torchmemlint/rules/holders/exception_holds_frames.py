@@ -24,6 +24,8 @@ is stored.
 - The clause only notes that it failed; the retry stands after it.
 - The traceback is let go first: `error.with_traceback(None)`,
   `traceback.clear_frames(error.__traceback__)`.
+- The second attempt runs on the CPU, or is a tensor's own method: no Python frame
+  of the failed attempt is there.
 - The message is kept, `str(error)`, and not the exception.
 
 ## How to release it
@@ -43,7 +45,8 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...facts.model import TRIES
+from ...facts import knowledge
+from ...facts.model import ATTR, TRIES
 from ...finding import Confidence, Remedy, Retains
 from ...interpreter.values import Class
 from ...lexical import handlers
@@ -55,6 +58,7 @@ if TYPE_CHECKING:
 
 code = "TML307"
 name = "exception-holds-frames"
+_NATIVE = knowledge.GRAPH_FREE | knowledge.VIEWS | knowledge.REDUCTIONS | knowledge.FACTORIES
 retains: Retains | None = Retains.HELD
 
 
@@ -144,12 +148,14 @@ def _may_work(evidence: Evidence, retry: handlers.Retry) -> bool:
     """Whether what is tried again does what needs memory: it is not seen, it starts itself over, or it runs a model.
 
     A helper of this file that only computes a new size is called in both places, too; and what is native, as
-    `torch.cat`, or of the standard library, has no frames that tensors stay in.
+    `torch.cat` and `logits.argmax`, or of the standard library, has no frames that tensors stay in.
     """
     root = evidence.program.dotted(retry.called).partition(".")[0]
     if root == "torch" or root in sys.stdlib_module_names:
         return False
     callee = retry.callee.rsplit(".", 1)[-1]
+    if callee in _NATIVE and retry.called[0] == ATTR:
+        return False
     seen = any(function.name == callee for function in evidence.facts.functions)
     return not seen or callee == retry.function or reaches_work(evidence.program, {callee})
 
