@@ -1,4 +1,4 @@
-"""Queues, threads, retries and releases that look alike: what runs ahead and what cannot, what frees and what does not."""
+"""Queues, threads, retries and releases that look alike: what runs ahead and what cannot, what frees and what not."""
 
 import pytest
 from snippets import check
@@ -157,3 +157,157 @@ for number in range(1000):
 )
 def test_loop_variables_of_threads_that_wait(parts: str, mark: str) -> None:
     check(WAITING % (mark, parts))
+
+
+TEE = """
+import itertools
+from itertools import chain, tee
+
+
+def batches_of(loader):
+    for x, y in loader:
+        yield x.float(), y
+
+
+%s
+"""
+
+KEPT_BRANCHES = {
+    "attributes": """
+class Stream:
+    def __init__(self, loader):
+        self.peek, self.rest = itertools.tee(batches_of(loader))  # TML308
+        self.width = next(self.peek)[0].shape[1]
+
+    def __next__(self):
+        return next(self.rest)
+""",
+    "locals": """
+def train(net, loader, step):
+    head, rest = tee(iter(loader))  # TML308
+    print(next(head)[0].shape)
+    for x, y in rest:
+        step(net, x, y)
+""",
+    "handed on": """
+def train(loader, fit):
+    stream = batches_of(loader)
+    stream, probe = tee(stream, 2)  # TML308
+    shape = next(probe)[0].shape
+    fit(stream, shape)
+""",
+    "generator": """
+def checked(frames):
+    first, frames = tee(frames)  # TML308
+    assert next(first, None) is not None
+    yield from frames
+""",
+    "islice": """
+def normalised(loader, net):
+    sample, full = itertools.tee(loader)  # TML308
+    mean = torch.stack([x.mean() for x, _ in itertools.islice(sample, 4)]).mean()
+    for x, _ in full:
+        net(x - mean)
+""",
+    "indexed": """
+class Stream:
+    def __init__(self, dataset):
+        self.both = tee(dataset)  # TML308
+        self.first = next(self.both[0])
+
+    def __iter__(self):
+        return iter(self.both[1])
+""",
+}
+ADVANCED_BRANCHES = {
+    "attributes": """
+class Stream:
+    def __init__(self, loader):
+        first = next(batches := batches_of(loader))
+        self.rest = chain([first], batches)
+        self.width = first[0].shape[1]
+
+    def __next__(self):
+        return next(self.rest)
+""",
+    "locals": """
+def train(net, loader, step):
+    head, rest = tee(iter(loader))
+    print(next(head)[0].shape)
+    del head
+    for x, y in rest:
+        step(net, x, y)
+""",
+    "handed on": """
+def pairs(loader):
+    before, after = tee(batches_of(loader))
+    next(after, None)
+    return zip(before, after)
+""",
+    "returned": """
+def checked(frames):
+    first, frames = tee(frames)
+    assert next(first, None) is not None
+    return frames
+""",
+    "both": """
+def compare(loader, one, two):
+    left, right = itertools.tee(loader)
+    for (x, _), (y, _) in zip(left, right):
+        print(one(x).sum().item() - two(y).sum().item())
+""",
+    "numbers": """
+def rates(net, steps, step):
+    warm, steady = tee(0.1 * 0.99**i for i in range(steps))
+    next(steady)
+    for rate in warm:
+        step(net, rate)
+""",
+}
+
+
+@pytest.mark.parametrize("name", KEPT_BRANCHES)
+def test_branches_that_stay_behind(name: str) -> None:
+    check(TEE % KEPT_BRANCHES[name])
+
+
+@pytest.mark.parametrize("name", ADVANCED_BRANCHES)
+def test_branches_that_keep_up(name: str) -> None:
+    check(TEE % ADVANCED_BRANCHES[name])
+
+
+HELPER = """
+import gc
+
+
+def clear(%s):
+    for one in parts:
+        %s  %s
+    gc.collect()
+    torch.cuda.empty_cache()
+
+
+def main(step):
+    encoder, tower = Net(), Net()
+    context = encoder(torch.rand(4, 8)).detach() + tower(torch.rand(4, 8)).detach()
+    %s
+    for _ in range(100):
+        step(context)
+"""
+
+
+@pytest.mark.parametrize("gone", ["del one", "one = None"])
+@pytest.mark.parametrize(
+    ("param", "call"),
+    [
+        ("parts", "clear([encoder, tower])"),
+        ("parts", "clear((encoder, tower))"),
+        ("*parts", "clear(encoder, tower)"),
+        ("parts", "clear(parts=[encoder, tower])"),
+        ("parts", "clear([*[encoder], tower])"),
+    ],
+)
+def test_helpers_that_delete_their_own_names(param: str, gone: str, call: str) -> None:
+    check(HELPER % (param, gone, "# TML602", call))
+    check(HELPER % (param, gone, "", f"{call}\n    del encoder, tower"))
+    check(HELPER % (param, gone, "", f"{call}\n    encoder = tower = None"))

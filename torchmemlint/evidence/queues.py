@@ -81,7 +81,7 @@ def _waited_for(frame: Frame, site: Site) -> bool:
     while at is not None:
         body = at.facts.body
         put = next((call for call in calls(body) if call[1] == site), None)
-        around = [loop for loop, inside in loops(body) if any(put in calls_of(one) for one in inside)]
+        around = [loop for loop, inside in loops(body) if any(put == call for one in inside for call in calls_of(one))]
         root = (m.TEXT,) if put is None else root_of(put[2])
         if any(loop[0] != m.FOR or loop[2] != root for loop in around):
             return False

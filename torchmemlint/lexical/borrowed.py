@@ -119,14 +119,27 @@ def _of_those_who_pass(program: Program, place: Place, site: Site, name: str, pa
                 if last_name(call[2]) != place.facts.name:
                     continue
                 seen = True
-                given = call[3][index:] if kind == "*" else call[3][index : index + 1]
+                single = keyword(call, param, index)
+                given = call[3][index:] if kind == "*" else () if single is None else (single,)
                 if kind == "**":
                     given = tuple(value for _, value in call[4])
-                for one in given:
+                for one in (part for whole in given for part in _parts(whole)):
                     gone = one[0] == m.NAME and _gone_after(other.facts.body, one[1], statement)
                     if one[0] in (m.NAME, m.ATTR) and text(one) and not gone:
                         return Slip(site, name, call[1], 3, text(one))
     return None if seen else Slip(site, name, -1, 2, "")
+
+
+def _parts(given: Expr) -> Iterator[Expr]:
+    """What is handed over: the items of `[encoder, *tokenizers]` and `{"encoder": encoder}`, too."""
+    if given[0] == m.NEW:
+        for item in given[3]:
+            yield from _parts(item)
+    elif given[0] == m.DICT:
+        for _, item in given[2]:
+            yield from _parts(item)
+    else:
+        yield given[1] if given[0] == m.STAR else given
 
 
 def _empties_container(place: Place, param: str) -> bool:

@@ -1,23 +1,30 @@
-"""`itertools.cycle` over a data loader keeps every batch of the first pass.
+"""`itertools.cycle` and `tee` over a data loader keep every batch.
 
 ## What it does
 Reports `itertools.cycle(loader)`, where the argument is a `DataLoader` or is
-named as one; with low confidence also `list(loader)`.
+named as one; with low confidence also `list(loader)`. And a branch of
+`itertools.tee` over batches that is looked at once and then stays bound while
+the other one is gone through.
 
 ## Why it retains
 `cycle` cannot restart an iterable, so it saves a copy of each element of the
 first pass and repeats those. Over a loader that is the whole data set, batch
 after batch, augmented once and never again: memory grows until the first pass
 is over and stays at that height. The later passes also repeat the first one's
-order and augmentation.
+order and augmentation. `tee` keeps what one branch has given until the other
+has given it too: a branch that nobody advances keeps all that follows.
 
 ## When it is fine
 - A generator that starts the loader anew each time:
   `while True: yield from loader`.
 - `cycle` over a short list of names or devices.
+- Both branches of `tee` are advanced together, or the one that was looked at is
+  a local that ends with its function, or is deleted.
 
 ## How to release it
 Write the generator above, or call `iter(loader)` again on `StopIteration`.
+To look at the first batch: `first = next(batches)`, and
+`itertools.chain([first], batches)`.
 
 ## References
 - Python documentation, `itertools.cycle`: "saving a copy of each".
@@ -32,6 +39,7 @@ from typing import TYPE_CHECKING
 from ...facts import model as m
 from ...facts.walk import calls_of, last_name, statements
 from ...finding import Confidence, Remedy, Retains
+from ...lexical.branches import left_behind
 from .. import Report
 
 if TYPE_CHECKING:
@@ -55,6 +63,18 @@ def check(evidence: Evidence) -> Iterator[Report]:
         if note.kind == "cycled":
             function, known = note.detail
             noted[note.site] = (function, known or noted.get(note.site, ("", False))[1])
+    for behind in left_behind(evidence.program):
+        yield Report(
+            site=behind.site,
+            message=(
+                f"`{behind.branch}` stays where it is while `{behind.other}` goes on: `tee` keeps every batch in "
+                f"between; take the first one with `next` and put it back with `chain([first], batches)`"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="every batch that one branch has given and the other has not",
+            holder=behind.branch,
+            release="`itertools.chain([first], batches)` instead of a second branch",
+        )
     names = _names(evidence, set(noted)) if noted else {}
     for site, (function, known) in sorted(noted.items()):
         argument = names.get(site, "")

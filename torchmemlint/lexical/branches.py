@@ -1,0 +1,149 @@
+"""`itertools.tee`: a branch that is looked at once and kept makes the other one's items pile up in between."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ..facts import model as m
+from ..facts.model import Expr, Site, Stmt
+from ..facts.program import Place, Program, statements, text
+from ..facts.walk import calls_of, heads, in_loops, last_name, nodes
+
+_HEAVY = re.compile(r"(?i)batch|loader|dataset|sample|stream|frame|image|example|clip|chunk|tensor|activation")
+_LOOKS = ("next", "anext", "islice")
+
+
+class Behind(NamedTuple):
+    """A branch that stays behind."""
+
+    site: Site
+    branch: str
+    other: str
+
+
+def left_behind(program: Program) -> Iterator[Behind]:
+    """Branches of `tee` over batches that stay bound, hardly advanced, while the other one is gone through."""
+    if "tee" not in program.called:
+        return
+    for place in program.places:
+        if "tee" not in place.facts.calls:
+            continue
+        for made in statements(place.facts.body):
+            pair = _branches(program, made)
+            if not pair or not _of_batches(place, made[3]):
+                continue
+            for branch, other in (pair, pair[::-1]):
+                if _stays(program, place, made, branch) and _goes_on(program, place, made, other):
+                    yield Behind(made[3][1], text(branch) or _item(branch), text(other) or _item(other))
+                    break
+
+
+def _branches(program: Program, made: Stmt) -> tuple[Expr, Expr] | tuple[()]:
+    """What the two branches are bound to: `a, b = tee(...)`, or the items of `both = tee(...)`."""
+    if made[0] != m.ASSIGN or made[3][0] != m.CALL or program.dotted(made[3][2]) not in ("itertools.tee", "tee"):
+        return ()
+    target = made[2][0]
+    if not made[3][3] or made[3][3][1:2] not in ((), ((m.CONST, 2),)):
+        return ()
+    if target[0] == m.NEW:
+        return tuple(target[3]) if len(target[3]) == 2 else ()
+    return ((m.ITEM, target, (m.CONST, 0)), (m.ITEM, target, (m.CONST, 1))) if text(target) else ()
+
+
+def _item(branch: Expr) -> str:
+    return f"{text(branch[1])}[{branch[2][1]}]"
+
+
+def _of_batches(place: Place, call: Expr) -> bool:
+    """Whether what is split sounds like batches or frames, here or where it is made."""
+    given = call[3][0]
+    made = [one[3] for one in statements(place.facts.body) if one[0] == m.ASSIGN and given in one[2]]
+    hints = [param.hint for param in place.facts.params if given == (m.NAME, param.name) and param.hint]
+    names = (str(part[-1]) for one in (given, *made, *hints) for part in nodes(one) if part[0] in (m.NAME, m.ATTR))
+    return any(_HEAVY.search(name) for name in names)
+
+
+def _is_own(branch: Expr) -> bool:
+    return text(branch if branch[0] == m.ATTR else branch[1] if branch[0] == m.ITEM else branch).startswith("self.")
+
+
+def _uses(place: Place, branch: Expr) -> Iterator[tuple[Stmt, bool, Expr]]:
+    """The statements that read a branch, whether round after round, and the expression that does."""
+    for statement, looped in in_loops(place.facts.body):
+        for head in heads(statement):
+            if branch in nodes(head):
+                yield statement, looped, head
+
+
+def _stays(program: Program, place: Place, made: Stmt, branch: Expr) -> bool:
+    """Whether a branch is only looked at, a few items of it, and is bound all the time that follows."""
+    for other in _of_class(program, place) if _is_own(branch) else (place,):
+        setup = other.facts is place.facts
+        for statement, looped, head in _uses(other, branch):
+            if statement is made:
+                continue
+            if statement[0] in (m.DELETE, m.FOR) or looped or not setup or not _only_looks(head, branch):
+                return False
+            if statement[0] == m.ASSIGN and branch in statement[2]:
+                return False
+    if _is_own(branch):
+        return not _deleted(program, branch) and not _read_from_outside(program, place, branch)
+    return not any(_reads(program, index, branch) for index in place.facts.inner)
+
+
+def _deleted(program: Program, branch: Expr) -> bool:
+    whole = branch[1] if branch[0] == m.ITEM else branch
+    return any(
+        one[0] == m.DELETE and whole in one[2] for place in program.places for one in statements(place.facts.body)
+    )
+
+
+def _read_from_outside(program: Program, place: Place, branch: Expr) -> bool:
+    """Whether anything but the class reads the attribute, of whatever object."""
+    name = (branch[1] if branch[0] == m.ITEM else branch)[2]
+    outside = (other.facts for other in program.places if other.cls != place.cls)
+    return any(
+        part[0] == m.ATTR and part[2] == name and part[1] != (m.NAME, "self")
+        for facts in outside
+        for one in statements(facts.body)
+        for head in heads(one)
+        for part in nodes(head)
+    )
+
+
+def _of_class(program: Program, place: Place) -> list[Place]:
+    return [other for other in program.places if other.cls == place.cls]
+
+
+def _reads(program: Program, index: int, branch: Expr) -> bool:
+    body = program.facts.functions[index].body
+    return any(branch in nodes(head) for one in statements(body) for head in heads(one))
+
+
+def _only_looks(head: Expr, branch: Expr) -> bool:
+    """`next(head)`, `islice(head, 3)`."""
+    calls = [part for part in nodes(head) if part[0] == m.CALL and len(part) == 5]
+    looks = [call for call in calls if last_name(call[2]) in _LOOKS and call[3] and call[3][0] == branch]
+    return bool(looks) and sum(part == branch for part in nodes(head)) == len(looks)
+
+
+def _goes_on(program: Program, place: Place, made: Stmt, other: Expr) -> bool:
+    """Whether the other branch is gone through: in a loop that follows, in what it is handed to, by other methods."""
+    if _is_own(other):
+        return any(
+            looped or each.facts is not place.facts
+            for each in _of_class(program, place)
+            for _, looped, _ in _uses(each, other)
+        )
+    for statement, looped, head in _uses(place, other):
+        if statement is made or statement[0] == m.RETURN:
+            continue
+        given = any(
+            last_name(call[2]) not in _LOOKS and any(other in nodes(value) for value in (*call[3], *call[4]))
+            for call in calls_of(statement)
+        )
+        if looped or given or statement[0] == m.FOR or any(part[0] == m.YIELD_FROM for part in nodes(head)):
+            return True
+    return False
