@@ -144,3 +144,98 @@ def test_workers_that_end_with_their_pipe() -> None:
     check(piped)
     piped = piped.replace("  # TML408", "")
     check(piped.replace("    while True:\n", "    answers.close()\n    while True:\n"))
+
+
+ENVIRONMENTS = """
+import multiprocessing as mp
+from multiprocessing import Pipe, Process
+
+def serve(remote, parent, seed):
+    parent.close()
+    while True:
+        command, data = remote.recv()
+        if command == "close":
+            remote.close()
+            break
+        remote.send(data + seed)
+
+class Envs:
+    def __init__(self, seeds):
+        %s
+
+    def step(self, data):
+        for remote in self.remotes:
+            remote.send(("step", data))
+        return [remote.recv() for remote in self.remotes]
+
+    def close(self):
+        for remote in self.remotes:
+            remote.send(("close", None))
+        for process in self.processes:
+            process.join()
+
+def evaluate(policy, seed):
+    envs = Envs([seed, seed + 1])%s
+    score = sum(envs.step(policy))
+    return score
+
+for number in range(100):
+    print(evaluate(number, number))
+"""
+ALL_PIPES_FIRST = {
+    "zip": """self.remotes, ends = zip(*[mp.Pipe() for _ in seeds])
+        self.processes = [mp.Process(target=serve, args=(e, r, s)) for e, r, s in zip(ends, self.remotes, seeds)]
+        for process in self.processes:
+            process.start()""",
+    "two loops": """self.remotes, self.processes, ends = [], [], []
+        for _ in seeds:
+            remote, end = Pipe()
+            self.remotes.append(remote)
+            ends.append(end)
+        for remote, end, seed in zip(self.remotes, ends, seeds):
+            process = Process(target=serve, args=(end, remote, seed), daemon=True)
+            process.start()
+            self.processes.append(process)""",
+    "started later": """self.remotes, self.processes = [], []
+        for seed in seeds:
+            remote, end = mp.Pipe()
+            self.remotes.append(remote)
+            self.processes.append(Process(target=serve, args=(end, remote, seed)))
+        for process in self.processes:
+            process.start()""",
+    "pipes kept": """pipes = [Pipe() for _ in range(len(seeds))]
+        self.remotes = [pipe[0] for pipe in pipes]
+        self.processes = [Process(target=serve, args=(p[1], p[0], s)) for p, s in zip(pipes, seeds)]
+        [process.start() for process in self.processes]""",
+}
+ONE_BY_ONE = {
+    "one loop": """self.remotes, self.processes = [], []
+        for seed in seeds:
+            remote, end = mp.Pipe()
+            process = mp.Process(target=serve, args=(end, remote, seed))
+            process.start()
+            self.remotes.append(remote)
+            self.processes.append(process)""",
+    "spawned": """self.remotes, ends = zip(*[mp.Pipe() for _ in seeds])
+        context = mp.get_context("spawn")
+        self.processes = [context.Process(target=serve, args=(e, r, s)) for e, r, s in zip(ends, self.remotes, seeds)]
+        for process in self.processes:
+            process.start()""",
+    "one": """remote, end = Pipe()
+        self.remotes, self.processes = [remote], [Process(target=serve, args=(end, remote, seeds[0]))]
+        self.processes[0].start()""",
+}
+
+
+@pytest.mark.parametrize("name", ALL_PIPES_FIRST)
+def test_forked_workers_that_hold_each_others_pipes(name: str) -> None:
+    check(ENVIRONMENTS % (ALL_PIPES_FIRST[name], "  # TML408"))
+    closed = (ENVIRONMENTS % (ALL_PIPES_FIRST[name], "")).replace(
+        "    return score", "    envs.close()\n    return score"
+    )
+    check(closed)
+
+
+@pytest.mark.parametrize("name", ONE_BY_ONE)
+def test_workers_that_end_with_their_own_pipe(name: str) -> None:
+    check(ENVIRONMENTS % (ONE_BY_ONE[name], ""))

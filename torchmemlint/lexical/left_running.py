@@ -64,6 +64,7 @@ def _owners(program: Program) -> Iterator[tuple[str, Owner]]:
     """The classes whose constructor starts processes that serve, with the method that ends them."""
     serving = {place.facts.name for place in program.places if _serves(place)}
     processes = _processes(program, serving)
+    piped = {place.facts.name for place in program.places if _serves(place, to_the_end=True)} - serving
     for cls in program.facts.classes:
         setup, end = setup_of(program, cls)
         if not end or not any("start" in function.calls for function in setup):
@@ -71,8 +72,33 @@ def _owners(program: Program) -> Iterator[tuple[str, Owner]]:
         for call in (call for function in setup for call in calls(function.body)):
             name = last_name(call[2])
             given = keyword(call, "target", 1) if name in _PROCESSES else None
-            if name in processes or (given is not None and last_name(given) in serving):
+            target = "" if given is None else last_name(given)
+            shared = target in piped and _forks(program, call) and any(map(_pipes_first, setup))
+            if name in processes or target in serving or shared:
                 yield cls.name, Owner(end, call[1])
+
+
+def _forks(program: Program, started: Expr) -> bool:
+    """Whether a process begins as a copy of this one, with all that is open here [docs: the default on Linux]."""
+    module, _, name = program.dotted(started[2]).rpartition(".")
+    chosen = "set_start_method" in program.called
+    return module in ("multiprocessing", "torch.multiprocessing") and name == "Process" and not chosen
+
+
+def _pipes_first(setup: FunctionFacts) -> bool:
+    """Whether a constructor makes several pipes and then starts the processes: each gets the others' ends with its own,
+    so no pipe ends while one of them lives
+    [measured: three forked workers stay when their owner goes, one does not]."""
+    if "Pipe" not in setup.calls:
+        return False
+    comprehended = (part for one in statements(setup.body) for head in heads(one) for part in nodes(head))
+    rounds = [{last_name(c[2]) for one in inside for c in calls_of(one)} for _, inside in loops(setup.body)]
+    rounds += [
+        {last_name(call[2]) for call in nodes(part) if call[0] == m.CALL and len(call) == 5}
+        for part in comprehended
+        if part[0] == m.COMP
+    ]
+    return any("Pipe" in called and "start" not in called for called in rounds)
 
 
 def _processes(program: Program, serving: set[str]) -> set[str]:
@@ -155,9 +181,10 @@ def _is_ended(program: Program, attribute: str) -> bool:
     return False
 
 
-def _serves(place: Place) -> bool:
-    """Whether a function takes work from a queue or pipe round after round: it ends when it is told to."""
-    waits = ("get",) if _ends_with_its_pipe(place.facts) else ("get", "recv")
+def _serves(place: Place, *, to_the_end: bool = False) -> bool:
+    """Whether a function takes work from a queue or pipe round after round: it ends when it is told to.
+    `to_the_end`: or when its pipe ends."""
+    waits = ("get",) if not to_the_end and _ends_with_its_pipe(place.facts) else ("get", "recv")
     for loop, inside in loops(place.facts.body):
         if loop[0] == m.WHILE:
             found = [call for one in (loop, *inside) for call in calls_of(one)]
