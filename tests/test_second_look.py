@@ -311,3 +311,71 @@ def test_helpers_that_delete_their_own_names(param: str, gone: str, call: str) -
     check(HELPER % (param, gone, "# TML602", call))
     check(HELPER % (param, gone, "", f"{call}\n    del encoder, tower"))
     check(HELPER % (param, gone, "", f"{call}\n    encoder = tower = None"))
+
+
+RELEASE = """
+import gc
+
+
+def free():
+    torch.cuda.empty_cache()
+    torch.cuda.ipc_collect()
+
+
+class Slot:
+    def __init__(self, collect):
+        self.collect = collect
+        self.pipe = None
+        self.name = None
+        self.models = {}
+
+    def use(self, name, made):
+        self.pipe = self.models[name] = made
+        self.name = name
+
+    def release(self, name):
+%s
+"""
+TOO_EARLY = {
+    "none": "        torch.cuda.empty_cache()  # TML604\n        self.pipe = None",
+    "del": "        gc.collect()\n        torch.cuda.empty_cache()  # TML604\n        del self.pipe",
+    "in a helper": "        gc.collect()\n        free()  # TML604\n        self.pipe = None\n        self.name = None",
+    "under a test": """
+        if self.collect:
+            gc.collect()
+            free()  # TML604
+        self.pipe = self.name = None
+        print("released", name)""",
+    "table": "        gc.collect()\n        torch.cuda.empty_cache()  # TML604\n        self.models.pop(name, None)",
+    "cleared": """
+        gc.collect()
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()  # TML604
+        self.models.clear()
+        return True""",
+}
+IN_TIME = {
+    "none": "        self.pipe = None\n        gc.collect()\n        torch.cuda.empty_cache()",
+    "again": "        torch.cuda.empty_cache()\n        self.pipe = None\n        gc.collect()\n        free()",
+    "number": "        gc.collect()\n        free()\n        self.name = None",
+    "work follows": "        gc.collect()\n        free()\n        self.pipe = None\n        self.use(name, Net())",
+    "caller": """
+        free()
+        self.pipe = None
+
+    def swap(self, name):
+        self.release(name)
+        gc.collect()
+        free()""",
+    "table": "        self.models.pop(name, None)\n        gc.collect()\n        torch.cuda.empty_cache()",
+}
+
+
+@pytest.mark.parametrize("name", TOO_EARLY)
+def test_caches_emptied_too_early(name: str) -> None:
+    check(RELEASE % TOO_EARLY[name])
+
+
+@pytest.mark.parametrize("name", IN_TIME)
+def test_caches_emptied_in_time(name: str) -> None:
+    check(RELEASE % IN_TIME[name])

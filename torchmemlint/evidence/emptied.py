@@ -12,7 +12,7 @@ from ..facts.walk import statements as with_tests
 from ..interpreter.holders import has_parameters
 from ..interpreter.machine import Frame, Machine
 from ..interpreter.values import UNKNOWN, Obj, Value
-from ..lexical.cleanup import MODELS, Slip, collects, empties, given_up, let_go, own_calls, runs
+from ..lexical.cleanup import MODELS, Slip, collects, empties, given_up, is_built, let_go, own_calls, runs
 
 Vars = dict[str, Value]
 _OPTIMIZERS = ("Adam", "AdamW", "SGD", "RMSprop", "Adagrad", "Adamax", "NAdam", "RAdam", "Adadelta", "LBFGS", "Lion")
@@ -88,21 +88,74 @@ def _is_needed(body: list[tuple[Stmt, tuple[Expr, ...]]], name: str, deleted: St
 
 
 def _deleted_after(program: Program, place: Place) -> Iterator[Slip]:
-    """`empty_cache()` and, as the next step of the clean-up, `del x`, with nothing emptied after that."""
+    """`empty_cache()` and, as the next step of the clean-up, `del x` or, as its last, `self.model = None`, with nothing
+    emptied after that."""
     emptied_at = [call[1] for call in calls(place.facts.body) if empties(program, call)]
     repeated = {statement[1] for statement, repeats in in_loops(place.facts.body) if repeats}
     for run in runs(place.facts.body):
         emptied: Site = -1
-        for statement in run:
+        for index, statement in enumerate(run):
             names = let_go(statement)
-            found = [call for call in own_calls(statement) if empties(program, call)]
+            found = [call for call in _clean_up_calls(program, statement) if empties(program, call)]
+            models = [name for name in _let_go_of_model(statement) if emptied >= 0 and _is_model(program, place, name)]
             if found:
                 emptied = found[-1][1]
-            elif not names and not any(collects(program, call) for call in own_calls(statement)):
+            elif not names and not models and not _clean_up_calls(program, statement):
                 emptied = -1  # the program went on with something else
-            if statement[0] == m.DELETE and names and emptied >= 0 and max(emptied_at) < statement[1]:
+            if emptied < 0 or max(emptied_at) > statement[1]:
+                continue
+            if statement[0] == m.DELETE and names:
                 yield Slip(emptied, names[0], statement[1], 1 if statement[1] in repeated else 2, "order")
                 break
+            last = all(_says_so(one) for one in statements(tuple(run[index + 1 :])))
+            if models and last and statement[1] not in repeated and not _is_cleaned_after(program, place):
+                yield Slip(emptied, models[0], statement[1], 2, "order")
+                break
+
+
+def _clean_up_calls(program: Program, statement: Stmt) -> list[Expr]:
+    """What a statement does to free memory: by itself, or as all that an `if` does."""
+    if statement[0] != m.IF:
+        return [call for call in own_calls(statement) if empties(program, call) or collects(program, call)]
+    inside = [*statement[3], *statement[4]]
+    found = [_clean_up_calls(program, one) for one in inside]
+    return [call for one in found for call in one] if all(found) else []
+
+
+def _let_go_of_model(statement: Stmt) -> list[str]:
+    """What a statement lets go of: a name, an attribute, what lies in a container."""
+    removed = [text(target[1]) for target in (statement[2] if statement[0] == m.DELETE else ()) if target[0] == m.ITEM]
+    call: Expr = statement[2] if statement[0] == m.EXPR else (m.TEXT,)
+    if call[0] == m.CALL and call[2][0] == m.ATTR and call[2][2] in ("clear", "pop", "popitem"):
+        removed.append(text(call[2][1]))
+    return [name for name in (*given_up(statement), *removed) if name]
+
+
+def _is_model(program: Program, place: Place, name: str) -> bool:
+    words = name.rpartition(".")[2].lower().split("_")
+    return any(word in MODELS or word.removesuffix("s") in MODELS for word in words) or is_built(program, place, name)
+
+
+def _says_so(statement: Stmt) -> bool:
+    """Whether a statement only forgets more, or tells that all is done."""
+    if given_up(statement) or (statement[0] == m.RETURN and not list(calls_of(statement))):
+        return True
+    if statement[0] == m.ASSIGN:
+        return bool(statement[3][0] in (m.CONST, m.NEW, m.DICT))
+    return statement[0] == m.EXPR and all(
+        last_name(call[2]) in _LIGHT or last_name(call[2]).startswith(_SAYS) for call in calls_of(statement)
+    )
+
+
+def _is_cleaned_after(program: Program, place: Place) -> bool:
+    """Whether a caller empties the cache when this function has returned."""
+    for other in program.places:
+        if place.facts.name in other.facts.calls and other.facts is not place.facts:
+            found = [*calls(other.facts.body)]
+            at = [call[1] for call in found if last_name(call[2]) == place.facts.name]
+            if any(call[1] > at[0] for call in found if empties(program, call) or collects(program, call)):
+                return True
+    return False
 
 
 def _optimizer_left(program: Program, place: Place) -> Iterator[Slip]:

@@ -85,12 +85,12 @@ def _dropped(program: Program, place: Place) -> str:
     for statement in statements(place.facts.body):
         for name in given_up(statement):
             words = name.rsplit(".", 1)[-1].lower().split("_")
-            if any(word in MODELS for word in words) or _is_built(program, place, name):
+            if any(word in MODELS for word in words) or is_built(program, place, name):
                 return name
     return ""
 
 
-def _is_built(program: Program, place: Place, name: str) -> bool:
+def is_built(program: Program, place: Place, name: str) -> bool:
     """Whether a name, or an attribute of the class, is bound to an instance of a class of the file that is a module."""
     modules = {cls.name for cls in program.facts.classes if any(last_name(base) == "Module" for base in cls.bases)}
     places = [other for other in program.places if other.cls == place.cls] if name.startswith("self.") else [place]
