@@ -134,3 +134,85 @@ GONE = [
 @pytest.mark.parametrize("lines", GONE)
 def test_groups_that_are_only_forgotten(lines: tuple[str, str]) -> None:
     check(LAYOUT.format(attribute=lines[0], name=lines[1]))
+
+
+TORN_DOWN = """
+import torch.distributed as dist
+
+_GROUPS = {}
+_STATE = {"tp": None}
+
+class Layout:
+    tp = None
+
+    def __init__(self):
+        self.groups = {}
+        self.listed = []
+
+    @classmethod
+    def initialize(cls, ranks):
+        cls.tp = dist.new_group(ranks)
+
+    def build(self, layout):
+        for name, ranks in layout.items():
+            self.groups[name] = dist.new_group(ranks)
+            group = dist.new_group(ranks)
+            self.listed.append(group)
+
+    @classmethod
+    def destroy(cls):
+        %s
+
+def build(layout):
+    for name, ranks in layout.items():
+        _GROUPS[name] = dist.new_group(ranks)
+    _STATE["tp"] = dist.new_group(layout["tp"])
+
+def reset(own):
+    %s
+
+for ranks in ([0], [1]):
+    Layout.initialize(ranks)
+    Layout.destroy()
+    reset(Layout())
+"""
+OF_THE_CLASS = ["cls.tp = None", "del cls.tp", "Layout.tp = None"]
+OF_THE_FILE = ["_GROUPS.clear()", "_STATE['tp'] = None", "del _STATE['tp']", "global _GROUPS; _GROUPS = {}"]
+NO_GROUPS = [
+    "own = {}",
+    "_OTHER = {}",
+    "_STATE['name'] = None",
+    "_GROUPS = {}",
+    "own.clear()",
+    "own.groups_seen = None",
+]
+
+
+@pytest.mark.parametrize("gone", OF_THE_CLASS)
+def test_groups_of_a_class_that_are_forgotten(gone: str) -> None:
+    check(TORN_DOWN % (gone + "  # TML408", "own.close()"))
+
+
+@pytest.mark.parametrize("gone", OF_THE_FILE)
+def test_tables_of_groups_that_are_emptied(gone: str) -> None:
+    check(TORN_DOWN % ("return cls", gone + "  # TML408"))
+
+
+@pytest.mark.parametrize("gone", NO_GROUPS)
+def test_what_holds_no_groups_may_be_emptied(gone: str) -> None:
+    check(TORN_DOWN % ("cls.seen = None", gone))
+
+
+@pytest.mark.parametrize(
+    "emptied", ["self.groups = {}", "self.groups.clear()", "self.listed.clear()", "del self.listed"]
+)
+def test_tables_that_are_replaced_before_they_are_built_anew(emptied: str) -> None:
+    rebuilt = (TORN_DOWN % ("return cls", "own.rebuild({})")).replace(
+        "    @classmethod\n    def destroy",
+        f"    def rebuild(self, layout):\n        {emptied}  # TML408\n        self.build(layout)\n\n"
+        "    @classmethod\n    def destroy",
+    )
+    check(rebuilt)
+    check(
+        rebuilt.replace("  # TML408", "").replace("def build(layout", "dist.destroy_process_group(x)\ndef build(layout")
+    )

@@ -50,35 +50,64 @@ class GroupLetGo(NamedTuple):
 
 
 def groups_let_go(program: Program) -> Iterator[GroupLetGo]:
-    """Globals and attributes with process groups that a function of its own sets to None, and no more."""
+    """Globals, attributes and tables with process groups that a function of its own empties, and no more."""
     if "new_group" not in program.called or _destroys(program):
         return
     made = dict(_kept_groups(program))
-    makers = {place.facts.name for place in program.places if _binds(place, set(made))}
+    makers = {place.facts.name for place in program.places if _binds(program, place, set(made))}
     for place in program.places if made else ():
         if place.facts.name in {"<module>", "__init__"} | makers or "destroy_process_group" in place.facts.calls:
             continue
         dropped = [
-            (one, target) for one in statements(place.facts.body) for target in _forgotten(one) if target in made
+            (one, whole, target)
+            for one in statements(place.facts.body)
+            for target, in_place in _forgotten(one)
+            if (whole := _kept_at(program, place, target, in_place)) in made
         ]
-        own = _declared(place)
-        dropped = [(one, target) for one, target in dropped if target[0] == m.ATTR or target[1] in own]
         if dropped:
-            names = tuple(dict.fromkeys(text(target) for _, target in dropped))
-            first, target = dropped[0]
-            yield GroupLetGo(first[1], names, made[target], is_repeated(program, place))
+            names = tuple(dict.fromkeys(_text(target) for _, _, target in dropped))
+            first, whole, _ = dropped[0]
+            yield GroupLetGo(first[1], names, made[whole], is_repeated(program, place))
+
+
+def _text(target: Expr) -> str:
+    return text(target[1] if target[0] == m.ITEM else target)
 
 
 def _kept_groups(program: Program) -> Iterator[tuple[Expr, Site]]:
-    """The globals and attributes that functions bind to a group, with where it is made."""
+    """The globals, attributes and tables that functions put a group into, with where it is made."""
     made = {call[1] for place in program.places for call in calls(place.facts.body) if _makes(program, call)}
     makers = {name: site for place in program.places for name, site in _returned(place, made)}
     for place in program.places:
-        own = _declared(place)
-        for target, site in _bound(place, made, makers).items():
-            attribute = target[0] == m.ATTR and target[1] == (m.NAME, "self")
-            if attribute or (target[0] == m.NAME and target[1] in own):
-                yield target, site
+        bound = _bound(place, made, makers)
+        for target, site in bound.items():
+            whole = _kept_at(program, place, target, target[0] == m.ITEM)
+            if whole is not None:
+                yield whole, site
+            if whole is not None and target[0] == m.ITEM:
+                yield whole[1], site
+        for call in calls(place.facts.body):  # `self.groups.append(group)`
+            site = _site_of(call[3][0], made, makers, bound) if last_name(call[2]) == "append" and call[3] else -1
+            whole = _kept_at(program, place, call[2][1], True) if site >= 0 and call[2][0] == m.ATTR else None
+            if whole is not None:
+                yield whole, site
+
+
+def _kept_at(program: Program, place: Place, target: Expr, in_place: bool) -> Expr | None:
+    """What a target stands for in all functions alike: `cls.group` and `Layout.group` are the class's own. None for
+    locals; `in_place`: it is changed where it lies, for which a global need not be declared."""
+    if target[0] == m.ITEM:
+        whole = _kept_at(program, place, target[1], True)
+        return None if whole is None else (m.ITEM, whole, target[2])
+    if target[0] == m.ATTR and target[1][0] == m.NAME:
+        owners = {"self", "cls", *(cls.name for cls in program.facts.classes)}
+        return (m.ATTR, (m.NAME, "self"), target[2]) if target[1][1] in owners else None
+    if target[0] != m.NAME:
+        return None
+    declared = target[1] in _declared(place)
+    shared = in_place and any(target in targets(one) for one in statements(program.facts.functions[0].body))
+    own = any(target in targets(one) for one in statements(place.facts.body) if one[0] == m.ASSIGN)
+    return target if declared or (shared and not own) else None
 
 
 def _bound(place: Place, made: set[Site], makers: dict[str, Site]) -> dict[Expr, Site]:
@@ -110,22 +139,37 @@ def _returned(place: Place, made: set[Site]) -> Iterator[tuple[str, Site]]:
             yield place.facts.name, site
 
 
-def _binds(place: Place, kept: set[Expr]) -> bool:
-    """Whether a function gives one of the places a value other than None."""
+def _binds(program: Program, place: Place, kept: set[Expr]) -> bool:
+    """Whether a function gives one of the places a group."""
     return any(
-        one[0] == m.ASSIGN and one[3] != (m.CONST, None) and not kept.isdisjoint(one[2])
+        _kept_at(program, place, target, target[0] == m.ITEM) in kept
         for one in statements(place.facts.body)
+        if one[0] == m.ASSIGN and not _is_empty(one[3])
+        for target in one[2]
     )
+
+
+def _is_empty(value: Expr) -> bool:
+    """`None`, `{}`, `dict()`."""
+    if value[0] == m.CALL:
+        return last_name(value) in ("dict", "list") and not value[3] and not value[4]
+    return value == (m.CONST, None) or (value[0] == m.NEW and not value[3]) or (value[0] == m.DICT and not value[2])
 
 
 def _declared(place: Place) -> set[str]:
     return {name for one in statements(place.facts.body) if one[0] == m.GLOBAL for name in one[2]}
 
 
-def _forgotten(statement: Stmt) -> tuple[Expr, ...]:
+def _forgotten(statement: Stmt) -> Iterator[tuple[Expr, bool]]:
+    """What a statement empties, and whether it does so in place."""
     if statement[0] == m.DELETE:
-        return tuple(statement[2])
-    return targets(statement) if statement[0] == m.ASSIGN and statement[3] == (m.CONST, None) else ()
+        yield from ((target, target[0] == m.ITEM) for target in statement[2])
+    elif statement[0] == m.ASSIGN and _is_empty(statement[3]):
+        yield from ((target, target[0] == m.ITEM) for target in targets(statement))
+    elif statement[0] == m.EXPR and statement[2][0] == m.CALL:
+        callee = statement[2][2]
+        if callee[0] == m.ATTR and callee[2] == "clear":
+            yield callee[1], True
 
 
 def _destroys(program: Program) -> bool:
