@@ -379,3 +379,57 @@ def test_caches_emptied_too_early(name: str) -> None:
 @pytest.mark.parametrize("name", IN_TIME)
 def test_caches_emptied_in_time(name: str) -> None:
     check(RELEASE % IN_TIME[name])
+
+
+TAKEN_APART = """
+import threading
+
+
+def serve(tasks, model):
+    while True:
+        item, done = tasks.get()%s
+        if item is None:
+            return
+        with torch.no_grad():
+            done.append(model(item).argmax(1).tolist())%s
+
+
+tasks = queue.Queue(2)
+threading.Thread(target=serve, args=(tasks, Net()), daemon=True).start()
+for _ in range(10):
+    tasks.put((torch.rand(4096, 8), []))
+tasks.put((None, None))
+"""
+
+
+def test_items_that_are_taken_apart() -> None:
+    check(TAKEN_APART % ("  # TML502", ""))
+    check(TAKEN_APART % ("", "\n        del item, done"))
+    check(TAKEN_APART % ("", "\n        item = done = None"))
+    check((TAKEN_APART % ("", "")).replace("torch.rand(4096, 8)", "17"))
+
+
+OWN_THREAD = """
+import threading
+import time
+
+
+class Poller(threading.Thread):
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+        self.running = True
+        self.start()%s
+
+    def run(self):
+        while self.running:
+            time.sleep(0.1)
+
+    def %s(self):
+        self.running = False
+"""
+
+
+def test_threads_that_are_their_own_owners() -> None:
+    check(OWN_THREAD % ("  # TML505", "__del__"))
+    check(OWN_THREAD % ("", "close"))

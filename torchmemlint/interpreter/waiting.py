@@ -54,9 +54,9 @@ def _is_kept_anyway(machine: Machine, frame: Frame, iterated: Expr) -> bool:
     )
 
 
-def _awaited(machine: Machine, frame: Frame, loop: Stmt, body: tuple[Stmt, ...]) -> dict[str, Obj]:
+def _awaited(machine: Machine, frame: Frame, loop: Stmt, body: tuple[Stmt, ...]) -> dict[str, tuple[Obj, int]]:
     """The names that the last item of a queue has at the end of a round, where nothing is in the queue yet: threads
-    are started before they are given something."""
+    are started before they are given something; with the index of each in what is taken apart, else -1."""
     got = [(loop[2], loop[3][3][0][1])] if loop[0] == m.FOR and _is_iter_of_get(loop[3]) else []
     let_go: list[Expr] = []
     for statement in statements(body):
@@ -64,9 +64,11 @@ def _awaited(machine: Machine, frame: Frame, loop: Stmt, body: tuple[Stmt, ...])
             got += [(target, statement[3][2][1]) for target in statement[2]]
         else:
             let_go += statement[2] if statement[0] == m.DELETE else targets(statement)
+    taken = [(target, -1, expr) for target, expr in got]
+    taken += [(part, index, expr) for target, expr in got if target[0] == m.NEW for index, part in enumerate(target[3])]
     return {
-        name[1]: queue
-        for name, expr in got
+        name[1]: (queue, index)
+        for name, index, expr in taken
         if name[0] == m.NAME and name not in let_go
         for queue in machine.eval(frame, expr)
         if type(queue) is Obj and queue.kind == "queue"

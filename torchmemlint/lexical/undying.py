@@ -12,6 +12,7 @@ from ..facts.walk import calls, last_name
 from .endless import work_of
 
 _PIPES = ("stdout", "stderr")
+_STARTS_ITSELF: Expr = (m.ATTR, (m.NAME, "self"), "start")
 
 
 class Undying(NamedTuple):
@@ -25,7 +26,7 @@ class Undying(NamedTuple):
 
 def kept_by_own_thread(program: Program) -> Iterator[Undying]:
     """Threads over a method of their owner, or a function that uses it, which run until the owner is deleted."""
-    if "Thread" not in program.called:
+    if "Thread" not in program.called and not any(map(_is_thread, program.facts.classes)):
         return
     for cls in program.facts.classes:
         end = _ending(program, cls.methods)
@@ -35,7 +36,17 @@ def kept_by_own_thread(program: Program) -> Iterator[Undying]:
             break  # one is enough to keep the object
 
 
+def _is_thread(cls: ClassFacts) -> bool:
+    return any(last_name(base) == "Thread" for base in cls.bases) and "run" in cls.methods
+
+
 def _threads(program: Program, cls: ClassFacts) -> Iterator[tuple[Site, str]]:
+    if _is_thread(cls):
+        run = program.facts.functions[cls.methods["run"]]
+        own = (program.facts.functions[index] for index in cls.methods.values())
+        started = (call[1] for function in own for call in calls(function.body) if call[2] == _STARTS_ITSELF)
+        if _stays(run):
+            yield next(started, run.site), "run"
     for index in cls.methods.values():
         function = program.facts.functions[index]
         for call in calls(function.body) if "Thread" in function.calls else ():
@@ -50,8 +61,13 @@ def _ending(program: Program, methods: dict[str, int]) -> Site | None:
     if "__del__" not in methods:
         return None
     function = program.facts.functions[methods["__del__"]]
-    own = (call for call in calls(function.body) if call[2][0] == m.ATTR)
-    return next((int(call[1]) for call in own), None)
+    own = [call[1] for call in calls(function.body) if call[2][0] == m.ATTR]
+    own += [
+        one[1]
+        for one in statements(function.body)
+        if one[0] == m.ASSIGN and any(target[0] == m.ATTR for target in one[2]) and one[3][0] == m.CONST
+    ]
+    return min(own, default=None)
 
 
 def _stays(worker: FunctionFacts) -> bool:

@@ -39,13 +39,14 @@ from typing import TYPE_CHECKING
 
 from ...evidence.thread_locals import grown_by_threads
 from ...finding import Confidence, Remedy, Retains
+from ...interpreter.values import Obj
 from ...interpreter.weights import heavy
 from .. import Report
 
 if TYPE_CHECKING:
     from ...evidence.evidence import Evidence
     from ...interpreter.events import Plain
-    from ...interpreter.values import Obj
+    from ...interpreter.values import Value
 
 code = "TML502"
 name = "thread-worker-without-cleanup"
@@ -98,7 +99,15 @@ def _knows(note: Plain) -> bool:
     return note.kind == "kept-while-waiting" and bool(note.detail[0])
 
 
-def _come_later(evidence: Evidence, awaited: dict[str, Obj]) -> dict[str, tuple[str, int]]:
+def _come_later(evidence: Evidence, awaited: dict[str, tuple[Obj, int]]) -> dict[str, tuple[str, int]]:
     """What the queues that a thread waits for are given after it was started."""
-    given = {name: heavy(evidence.machine, queue.fields.get("*", ())) for name, queue in awaited.items()}
+    given = {name: heavy(evidence.machine, _part(queue, index)) for name, (queue, index) in awaited.items()}
     return {name: found for name, found in given.items() if found[0] in ("tensor", "array") and found[1] > 1}
+
+
+def _part(queue: Obj, index: int) -> Value:
+    """What one name gets of an item that is taken apart: all of it for -1."""
+    items = queue.fields.get("*", ())
+    if index < 0:
+        return items
+    return tuple(part for item in items if type(item) is Obj for part in item.fields.get(f"[{index}]", ()))
