@@ -209,6 +209,12 @@ def normalised(loader, net):
     for x, _ in full:
         net(x - mean)
 """,
+    "looked at by iter": """
+def train(loader, show, fit):
+    probe, rest = tee(loader)  # TML308
+    show(next(iter(probe)))
+    fit(rest)
+""",
     "indexed": """
 class Stream:
     def __init__(self, dataset):
@@ -305,6 +311,7 @@ def main(step):
         ("*parts", "clear(encoder, tower)"),
         ("parts", "clear(parts=[encoder, tower])"),
         ("parts", "clear([*[encoder], tower])"),
+        ("*parts", "clear(*[encoder, tower])"),
     ],
 )
 def test_helpers_that_delete_their_own_names(param: str, gone: str, call: str) -> None:
@@ -347,6 +354,15 @@ TOO_EARLY = {
         self.pipe = self.name = None
         print("released", name)""",
     "table": "        gc.collect()\n        torch.cuda.empty_cache()  # TML604\n        self.models.pop(name, None)",
+    "told": """
+        torch.cuda.empty_cache()  # TML604
+        print("released", name)
+        setattr(self, "pipe", None)""",
+    "on a device": """
+        gc.collect()
+        with torch.cuda.device(0):
+            torch.cuda.empty_cache()  # TML604
+        self.pipe = None""",
     "cleared": """
         gc.collect()
         if torch.cuda.is_available():

@@ -17,6 +17,7 @@ from ..lexical.cleanup import MODELS, Slip, collects, empties, given_up, is_buil
 Vars = dict[str, Value]
 _OPTIMIZERS = ("Adam", "AdamW", "SGD", "RMSprop", "Adagrad", "Adamax", "NAdam", "RAdam", "Adadelta", "LBFGS", "Lion")
 _TO_HOST = frozenset("cpu numpy tolist item asnumpy get float int len str bool getsize memory_allocated".split())
+_TELLS = frozenset("print info debug warning log synchronize ipc_collect".split())
 _SAYS = ("log", "print", "set_", "is_", "_log")
 _LIGHT = frozenset(
     """print len range str int float list dict info debug warning error log append extend add pop get items keys values
@@ -100,7 +101,7 @@ def _deleted_after(program: Program, place: Place) -> Iterator[Slip]:
             models = [name for name in _let_go_of_model(statement) if emptied >= 0 and _is_model(program, place, name)]
             if found:
                 emptied = found[-1][1]
-            elif not names and not models and not _clean_up_calls(program, statement):
+            elif not (names or models or _clean_up_calls(program, statement) or _tells(statement)):
                 emptied = -1  # the program went on with something else
             if emptied < 0 or max(emptied_at) > statement[1]:
                 continue
@@ -114,12 +115,20 @@ def _deleted_after(program: Program, place: Place) -> Iterator[Slip]:
 
 
 def _clean_up_calls(program: Program, statement: Stmt) -> list[Expr]:
-    """What a statement does to free memory: by itself, or as all that an `if` does."""
-    if statement[0] != m.IF:
+    """What a statement does to free memory: by itself, or as all that an `if`, a `with` or a `try` does."""
+    if statement[0] == m.IF:
+        inside = [*statement[3], *statement[4]]
+    elif statement[0] in (m.WITH, m.TRY):
+        inside = [*next(blocks(statement))]
+    else:
         return [call for call in own_calls(statement) if empties(program, call) or collects(program, call)]
-    inside = [*statement[3], *statement[4]]
     found = [_clean_up_calls(program, one) for one in inside]
     return [call for one in found for call in one] if all(found) else []
+
+
+def _tells(statement: Stmt) -> bool:
+    """`logger.info("unloaded")`, `torch.cuda.synchronize()`"""
+    return statement[0] == m.EXPR and all(last_name(call[2]) in _TELLS for call in calls_of(statement))
 
 
 def _let_go_of_model(statement: Stmt) -> list[str]:

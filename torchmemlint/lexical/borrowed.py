@@ -138,8 +138,10 @@ def _parts(given: Expr) -> Iterator[Expr]:
     elif given[0] == m.DICT:
         for _, item in given[2]:
             yield from _parts(item)
+    elif given[0] == m.STAR:
+        yield from _parts(given[1])
     else:
-        yield given[1] if given[0] == m.STAR else given
+        yield given
 
 
 def _empties_container(place: Place, param: str) -> bool:

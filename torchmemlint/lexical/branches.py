@@ -125,8 +125,13 @@ def _reads(program: Program, index: int, branch: Expr) -> bool:
 def _only_looks(head: Expr, branch: Expr) -> bool:
     """`next(head)`, `islice(head, 3)`."""
     calls = [part for part in nodes(head) if part[0] == m.CALL and len(part) == 5]
-    looks = [call for call in calls if last_name(call[2]) in _LOOKS and call[3] and call[3][0] == branch]
+    looks = [call for call in calls if last_name(call[2]) in _LOOKS and call[3] and _over(call[3][0]) == branch]
     return bool(looks) and sum(part == branch for part in nodes(head)) == len(looks)
+
+
+def _over(iterated: Expr) -> Expr:
+    """`head` of `iter(head)`."""
+    return iterated[3][0] if iterated[0] == m.CALL and last_name(iterated[2]) == "iter" and iterated[3] else iterated
 
 
 def _goes_on(program: Program, place: Place, made: Stmt, other: Expr) -> bool:
