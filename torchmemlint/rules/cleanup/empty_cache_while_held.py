@@ -4,7 +4,8 @@
 Reports a clean-up that deletes a model and empties the cache while an
 optimizer made from the model's parameters, a scheduler made around that, or an
 object that the model was given to, is still bound beside it; an `empty_cache()`
-that comes before the `del` of the same clean-up; and one in a function that has
+that comes before the `del` of the same clean-up, or before its last step, which
+takes a model out of an attribute or a table; and one in a function that has
 still bound what a model computed, or an array of CuPy, does not use it again,
 and goes on to do more work. And `del encoders` of a list whose models still
 have names of their own, which nothing needs in this case. An `empty_cache()` in
@@ -77,7 +78,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
                 holder=slip.name,
                 release="`del` first, `empty_cache()` last",
                 related=((slip.other, "deleted only here"),),
-                remedy=Remedy("move-last", slip.name),
+                remedy=Remedy("move-last", slip.name) if "." not in slip.name else None,
             )
             continue
         if slip.kind.startswith("parts:"):

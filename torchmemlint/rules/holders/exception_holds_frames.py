@@ -24,8 +24,8 @@ is stored.
 - The clause only notes that it failed; the retry stands after it.
 - The traceback is let go first: `error.with_traceback(None)`,
   `traceback.clear_frames(error.__traceback__)`.
-- The second attempt runs on the CPU, or is a tensor's own method: no Python frame
-  of the failed attempt is there.
+- The second attempt runs on the CPU, or is a tensor's own method: no Python
+  frame of the failed attempt is there.
 - The message is kept, `str(error)`, and not the exception.
 
 ## How to release it

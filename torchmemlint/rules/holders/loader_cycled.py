@@ -1,4 +1,4 @@
-"""`itertools.cycle` and `tee` over a data loader keep every batch.
+"""`itertools.cycle` over a data loader keeps every batch of the first pass.
 
 ## What it does
 Reports `itertools.cycle(loader)`, where the argument is a `DataLoader` or is

@@ -8,7 +8,8 @@ that starts processes, itself or in its parts, which serve a queue until they
 are told to stop, made again and again and dropped without its `close()`. And a
 `subprocess.Popen(...)` for each rank or device, in a loop, whose handle is
 dropped. And a process group of the same ranks, `dist.new_group(...)`, that is
-made again and again and never destroyed, or whose name is merely set to None.
+made again and again and never destroyed, or whose name is merely set to None,
+or whose table is emptied.
 
 ## Why it retains
 Each of them keeps its worker processes alive, and each worker keeps its copy of
@@ -18,7 +19,9 @@ A pool or loader that is made for each epoch and bound to a local name is not
 reported: its workers end when the name is bound again (measured on CPython
 3.11: no process was left after three pools, three executors and three
 persistent loaders that went out of scope without `close`). A process of one's
-own that waits at a queue has nobody to end it.
+own that waits at a queue has nobody to end it. One that waits at a pipe ends
+with its pipe; but forked workers whose pipes were all made before the first of
+them started have each other's ends open, and none of them ever ends.
 
 ## When it is fine
 - The container is emptied, or its elements are closed (`close`, `terminate`,

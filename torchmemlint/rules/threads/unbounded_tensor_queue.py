@@ -17,6 +17,8 @@ queue still holds it when the consumer stops.
 - Something else keeps the producer back: a semaphore, `queue.join()`, an answer
   that it waits for, a loop that waits until few items are left. A pause in each
   round does not, nor does a fraction of a second when many items wait.
+- Each item is made from the one before, for as many steps as a request has: a
+  decoder that writes its latents.
 - Both ends are in one thread, or what goes through is small.
 
 ## How to release it
