@@ -13,6 +13,9 @@ from ..interpreter.values import Obj, is_light
 _LIGHT_WORDS = frozenset(
     "size sizes length lengths len lens offset offsets count counts index indices idx shape shapes num".split()
 )
+_FEW_NUMBERS = frozenset(
+    "calib calibration calibrations intrinsic intrinsics extrinsic extrinsics pose poses oxts gps imu camera".split()
+)  # matrices of three or four rows for each file
 _LIGHT_PARTS = ("size", "shape", "dtype", "ndim", "name", "stem", "suffix", "length", "width", "height")
 
 
@@ -64,6 +67,20 @@ def _stored(body: Block, site: Site) -> Expr | None:
                     if part[0] == m.CALL and len(part) == 5 and part[1] == site and part[3]:
                         return part[3][-1]  # type: ignore[no-any-return]
     return None
+
+
+def are_few_numbers(facts: FunctionFacts, site: Site, container: str) -> bool:
+    """Whether what is kept for each file is a camera's matrix, a pose or the like."""
+    value = _stored(facts.body, site)
+    names = [container, *([] if value is None else [last_name(value), last_name(_read(facts.body, value))])]
+    return any(not _FEW_NUMBERS.isdisjoint(name.lower().split("_")) for name in names)
+
+
+def _read(body: Block, value: Expr) -> Expr:
+    """What a name is bound to, if only once: `calib = read_calib_file(path)`; the function that is called."""
+    bound = [one[3] for one in statements(body) if one[0] == m.ASSIGN and value in targets(one)]
+    value = bound[0] if value[0] == m.NAME and len(bound) == 1 else value
+    return value[2] if value[0] == m.CALL and len(value) == 5 else value  # type: ignore[no-any-return]
 
 
 def _is_whole_number(body: Block, value: Expr) -> bool:

@@ -17,7 +17,7 @@ from ..interpreter.values import Bound, Class, Const, Function, Obj, constant
 from ..lexical.draining import BUILDERS, drained
 from ..lexical.endless import leaves
 from .budgets import unasked_limit, within_budget
-from .items import is_item
+from .items import are_few_numbers, is_item
 from .memo import made_once
 from .places import Holder, describe, last_part
 from .undrained import method_not_called
@@ -59,6 +59,8 @@ def kept_by_workers(machine: Machine) -> Iterator[WorkerRetention]:
 def _retention(machine: Machine, note: Plain, kept: Kept) -> WorkerRetention | None:
     holder = describe(kept.owner, kept.key, machine)
     if kept.what == "item" and not is_item(machine, note.frame.facts, note.site, last_part(holder.text)):
+        return None
+    if kept.what in ("item", "array", "tensor") and are_few_numbers(note.frame.facts, note.site, last_part(holder.text)):
         return None
     top = root(kept.owner)
     wide = is_module_level(top)

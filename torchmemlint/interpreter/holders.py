@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..facts import knowledge
 from ..facts import model as m
-from ..facts.walk import heads, nodes, statements
+from ..facts.walk import calls, heads, nodes, statements
 from .arguments import argument
 from .values import CONTAINERS, COUNT, IDENT, NAMED, Bound, Const, Function, Obj, Partial, Tensor, Value
 
@@ -110,7 +110,8 @@ _FRESH_WORDS = frozenset(
     """step steps iteration iter request req rid uuid uid path filename file url index idx frame epoch
     timestamp time now session user prompt text sentence hash digest token tid track seq sequence job task sample
     image img tile page document doc query utterance utt clip video sid cid pid ids offset offsets position pos
-    turn conversation chat client customer name_or_path smiles molecule caption question""".split()
+    turn conversation chat client customer name_or_path smiles molecule caption question
+    engine peer remote connection conn""".split()
 )
 _ITEMS = frozenset(
     """batch batches inputs texts prompts queries requests samples sentences documents docs images frames utterances
@@ -145,7 +146,7 @@ def kind_of_key(value: Value, expr: Expr, frame: Frame | None = None) -> str:
         return FIXED  # a ring
     if expr[0] == m.NEW and expr[3]:
         return _kind_of_parts(value, expr, frame)
-    if expr[0] == m.NAME and _is_layer(expr, body):
+    if expr[0] == m.NAME and (_is_layer(expr, body) or (frame is not None and _is_given_layers(expr[1], frame))):
         return KNOWN
     known = _kind_of_value(value)
     if known:
@@ -184,6 +185,29 @@ def _is_layer(name: Expr, body: tuple[Stmt, ...]) -> bool:
                 over = over[3][0]
             return not _PARTS_OF_MODELS.isdisjoint(_words(over))
     return False
+
+
+_PARTS = frozenset(("Module", "Parameter"))
+
+
+def _is_given_layers(name: str, frame: Frame) -> bool:
+    """Whether a parameter is one layer or parameter after the other: it says so, or the file's own loops over them
+    call the function."""
+    places = [index for index, param in enumerate(frame.facts.params) if param.name == name]
+    if not places:
+        return False
+    hint = frame.facts.params[places[0]].hint
+    if hint is not None and not _PARTS.isdisjoint(node[-1] for node in nodes(hint) if node[0] in (m.NAME, m.ATTR)):
+        return True
+    place = places[0] - (frame.facts.params[0].name == "self")
+    given = [
+        (call[3][place], other.body)
+        for other in frame.unit.facts.functions
+        if frame.facts.name in other.calls
+        for call in calls(other.body)
+        if call[2][-1] == frame.facts.name and place < len(call[3])
+    ]
+    return bool(given) and all(value[0] == m.NAME and _is_layer(value, body) for value, body in given)
 
 
 def _is_of_a_batch(name: Expr, body: tuple[Stmt, ...]) -> bool:

@@ -3,6 +3,7 @@ are that nothing empties it, and how value, holder and lifetime are put in words
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ from ..facts.model import CALLS_PER_STATEMENT
 from ..facts.walk import nodes, statements
 from ..finding import Confidence, Remedy, Retains
 from ..interpreter.holders import FIXED, FRESH, IDENTITY, KNOWN, THREAD, UNSURE
+from ..interpreter.machine import Frame
 from ..interpreter.values import Class, Obj
 from ..lexical.loaded_tables import loaded_tables
 from ..lexical.pending import pending
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     from ..evidence.evidence import Evidence, Retention
     from ..evidence.ways_out import LeftBehind
     from ..interpreter.events import Store
-    from ..interpreter.machine import Frame
 
 _ONCE = frozenset(
     """__init__ __post_init__ setup build configure_optimizers prepare_data __init_subclass__
@@ -90,7 +91,7 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
         return 0  # its object is made anew in each round, and goes with the round
     if _replaces(store) or _is_of_attention(store.frame):
         return 0
-    weight = retention.weight
+    weight = min(retention.weight, 1) if _is_passing(retention) else retention.weight
     entered = _entered(retention)
     outside = [loop for loop in retention.loops if loop in entered.loops or loop.name in ("while", "loader")]
     if not any(loop.name != "loader" for loop in outside):
@@ -121,6 +122,24 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
         often = not once and (asked or _periodic(retention.function) or _periodic(entered.name))
         weight = min(weight, 2 if each_thread or often else 1)
     return weight
+
+
+_OF_A_ROUND = frozenset("batch minibatch rollout trajectory episode transition sample".split())
+_OF_AN_INPUT = frozenset("index gallery catalog catalogue database".split())
+
+
+def _is_passing(retention: Retention) -> bool:
+    """Whether a class says that it is one of many, `Batch`, whose objects come and go, and none is kept for long; or
+    an index, which has a key for each thing that is indexed."""
+    last = (re.findall("[A-Z]?[a-z]+", retention.holder.owner) or [""])[-1].lower()
+    if retention.holder.kind != "attribute" or last not in _OF_A_ROUND | _OF_AN_INPUT:
+        return False
+    owner = retention.store_event.owner
+    while isinstance(owner, Obj) and owner.kind not in ("instance", "module") and owner.home is not None:
+        owner = owner.home[0]
+    if last in _OF_AN_INPUT:
+        return retention.how == "keyed"
+    return isinstance(owner, Obj) and (owner.home is None or isinstance(owner.home[0], Frame))
 
 
 def _is_of_attention(frame: Frame) -> bool:
