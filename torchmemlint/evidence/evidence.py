@@ -250,7 +250,8 @@ class Evidence:
         resets = self._resets.get((id(store.owner), store.key), ())
         left = left_behind(self.machine, self.releases, store, resets) if resets and growing else None
         uncovered = [loop for loop in growing if left or not self._covered(store, loop, graph)]
-        if uncovered and store.how == "grow" and fills_up(store.frame.facts, last_part(holder.text)):
+        filled = uncovered and store.how == "grow" and fills_up(store.frame.facts, last_part(holder.text))
+        if filled and store.frame.name not in self.releases.switched_off(last_part(holder.text), holder.owner):
             return
         growing = _beyond_a_step(store, uncovered, repeats)
         if uncovered and not growing:
@@ -380,7 +381,9 @@ class Evidence:
                     continue
                 if reset.how == "pop" and self.releases.is_debugging(reset.frame.name):
                     continue
-                if reset.frame.name in self.releases.misjudging(last_part(self._holder(store).text)):
+                holder = self._holder(store)
+                cls = holder.owner if holder.kind == "attribute" else ""
+                if reset.frame.name in self.releases.misjudging(last_part(holder.text), cls):
                     continue
                 if reset.how in ("pop", "trim"):
                     return True

@@ -80,7 +80,7 @@ def _read(body: Block, value: Expr) -> Expr:
     """What a name is bound to, if only once: `calib = read_calib_file(path)`; the function that is called."""
     bound = [one[3] for one in statements(body) if one[0] == m.ASSIGN and value in targets(one)]
     value = bound[0] if value[0] == m.NAME and len(bound) == 1 else value
-    return value[2] if value[0] == m.CALL and len(value) == 5 else value  # type: ignore[no-any-return]
+    return value[2] if value[0] == m.CALL and len(value) == 5 else value
 
 
 def _is_whole_number(body: Block, value: Expr) -> bool:

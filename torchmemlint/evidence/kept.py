@@ -60,7 +60,9 @@ def _retention(machine: Machine, note: Plain, kept: Kept) -> WorkerRetention | N
     holder = describe(kept.owner, kept.key, machine)
     if kept.what == "item" and not is_item(machine, note.frame.facts, note.site, last_part(holder.text)):
         return None
-    if kept.what in ("item", "array", "tensor") and are_few_numbers(note.frame.facts, note.site, last_part(holder.text)):
+    if kept.what in ("item", "array", "tensor") and are_few_numbers(
+        note.frame.facts, note.site, last_part(holder.text)
+    ):
         return None
     top = root(kept.owner)
     wide = is_module_level(top)

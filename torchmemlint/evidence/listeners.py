@@ -29,6 +29,7 @@ class Listening(NamedTuple):
     what: str  # in words
     registry: str
     store: Site
+    lasting: bool  # as long as the process
 
 
 def kept_as_listeners(machine: Machine, releases: Releases, program: Program) -> Iterator[Listening]:
@@ -44,7 +45,7 @@ def kept_as_listeners(machine: Machine, releases: Releases, program: Program) ->
             what = _carried(machine, note, value)
             if what and is_module_level(root(owner)) and not _may_be_forgotten(machine, releases, program, note, site):
                 said.add(site)
-                yield Listening(site, what, describe(owner, key, machine).text, note.site)
+                yield Listening(site, what, describe(owner, key, machine).text, note.site, True)
         for obj in _subscribers(value):
             site = _own_line(machine, obj, note)
             if site is None or site in said or not isinstance(obj.cls, Class) or not _outlived(obj, owner):
@@ -54,9 +55,8 @@ def kept_as_listeners(machine: Machine, releases: Releases, program: Program) ->
             if _is_taken_out(machine, owner, obj) or _may_be_taken_out(machine, releases, owner, key, obj):
                 continue
             said.add(site)
-            yield Listening(
-                site, f"this {obj.cls.facts.name} by its method", describe(owner, key, machine).text, note.site
-            )
+            what, registry = f"this {obj.cls.facts.name} by its method", describe(owner, key, machine).text
+            yield Listening(site, what, registry, note.site, is_module_level(root(owner)))
 
 
 def _subscribers(value: Value) -> Iterator[Obj]:
@@ -104,26 +104,36 @@ def _may_be_forgotten(machine: Machine, releases: Releases, program: Program, no
 
 
 def _own_line(machine: Machine, obj: Obj, note: Plain) -> Site | None:
-    """Where a method of the object subscribes, in the home file; None if somebody else does it."""
+    """Where a method of the object subscribes, or where the home file makes the object; None if somebody else does."""
     frame: Frame | None = note.frame
     site = note.site
     while frame is not None:
         if frame.receiver is obj:
-            return site if machine.is_home(site) else None
+            return next((one for one in (site, *reversed(note.trail)) if machine.is_home(one)), None)
         site, frame = frame.call_site, frame.caller
     return None
 
 
 def _outlived(obj: Obj, owner: Any) -> bool:
-    """Whether what keeps the listeners belongs to the process, and the object to a round of a loop."""
-    return is_module_level(root(owner)) and any(loop.kind == "loop" for loop in obj.birth)
+    """Whether what keeps the listeners belongs to the process, or was there before the loop, and the object to a round
+    of the loop."""
+    rounds = [loop for loop in obj.birth if loop.kind == "loop"]
+    if is_module_level(root(owner)):
+        return bool(rounds)
+    while owner.home is not None and type(owner.home[0]) is Obj:  # the bus that has the list
+        owner = owner.home[0]
+    return any(loop not in owner.birth for loop in rounds)
 
 
-def _is_done_with(machine: Machine, obj: Obj) -> bool:
+def _is_done_with(machine: Machine, obj: Obj, depth: int = 2) -> bool:
     """Whether it is closed, or has trained something, in the round in which it was made, or nobody but a variable has
     it: the next round makes another one."""
     if obj not in machine.given_away and (obj.home is None or not isinstance(obj.home[0], Obj)):
         return True
+    if obj.home is not None and type(obj.home[0]) is Obj and obj.home[0].kind == "instance" and depth:
+        whole = obj.home[0]  # that it is a part of, made and done with in the same round
+        if whole.birth == obj.birth and _is_done_with(machine, whole, depth - 1):
+            return True
     return not CLOSERS.isdisjoint(machine.asked.get(obj, ())) or any(loop.backward for loop in obj.birth)
 
 

@@ -25,6 +25,8 @@ _POPPERS = ("heappop", "heappushpop", "heapreplace")
 _CONTAINERS = ("list", "dict", "set", "deque", "defaultdict", "OrderedDict")
 _FIRST = frozenset("__init__ __post_init__ __attrs_post_init__ __new__ __setstate__ <module>".split())
 _LETS_GO = ("clear", "reset", "flush", "release", "drain", "prune", "evict", "trim", "purge", "empty", "free")
+_UNSET = ((m.CONST, None), (m.CONST, 0), (m.CONST, -1))
+_IS_SET = ("IsNot", "NotEqual", "GreaterThan")
 _OWN_ATTRIBUTES = (m.ATTR, (m.NAME, "self"), "__dict__")
 
 
@@ -65,10 +67,37 @@ class Releases:
             return True
         return owner == cls or self._descends(cls, owner) or self._descends(owner, cls)
 
-    def misjudging(self, name: str) -> set[str]:
-        """The functions that empty a place only when another one, which does not change with it, has some length."""
+    def misjudging(self, name: str, cls: str = "") -> set[str]:
+        """The functions that empty a place only when another one, which does not change with it, has some length, or
+        when a limit is set which is not."""
         found = self.of(name) - {function for file in self._files for function in file.sound.get(name, ())}
-        return found if any(file.misjudges(name) for file in self._files) else set()
+        found = found if any(file.misjudges(name) for file in self._files) else set()
+        return found | (self.switched_off(name, cls) if cls else set())
+
+    def switched_off(self, name: str, cls: str) -> set[str]:
+        """The functions that empty a place only when a limit is set, which by default it is not, and which nobody
+        who makes such an object sets: `def __init__(self, limit=None)`."""
+        found = [file.limited.get((cls, name), {}) for file in self._files]
+        limits = {limit for functions in found for limit in functions.values()}
+        if len(limits) != 1 or not self._is_never_set(cls, limits.pop()):
+            return set()
+        return {function for functions in found for function in functions}
+
+    def _is_never_set(self, cls: str, limit: str) -> bool:
+        """Whether a limit is what the constructor's default says, which is none, for all objects that are made."""
+        places = [file.off_by_default[cls, limit] for file in self._files if (cls, limit) in file.off_by_default]
+        made = [call for file in self._files for call in file.makings.get(cls, ())]
+        if len(places) != 1 or not made or any(limit in file.rebound for file in self._files):
+            return False
+        param, place = places[0]
+        if any(self._descends(other, cls) for file in self._files for other in file.bases):
+            return False
+        return not any(
+            len(call[3]) > place
+            or any(given[0] == m.STAR for given in call[3])
+            or any(keyword in (param, None, "") for keyword, _ in call[4])
+            for call in made
+        )
 
     def mentions(self, name: str) -> bool:
         """Whether a name or attribute is used anywhere."""
@@ -107,12 +136,34 @@ class FileReleases:
         self.wholesale: set[str] = set()  # classes, "" for any
         self.bases = {cls.name: {last_name(base) for base in cls.bases} for cls in facts.classes}
         self._owners = {id(facts.functions[one]): cls.name for cls in facts.classes for one in cls.methods.values()}
+        self.limited: dict[tuple[str, str], dict[str, str]] = {}  # class and place -> function -> what must be set
+        self.off_by_default: dict[tuple[str, str], tuple[str, int]] = {}  # class and attribute -> parameter, its place
+        self.makings: dict[str, list[Expr]] = {}  # class -> the calls that make one
+        self.rebound: set[str] = set()  # attributes that are set later, or by others
         self._facts = facts
         self._tests: tuple[Expr, ...] = ()  # that the current statement stands under
         self._lengths: dict[str, set[str]] = {}  # the other places whose length a release hangs on
+        for cls in facts.classes:
+            if "__init__" in cls.methods:
+                self._defaults(cls.name, facts.functions[cls.methods["__init__"]])
+                continue
+            fields = [one for one in facts.functions[cls.body].body if one[0] == m.ANNOTATE and one[2][0] == m.NAME]
+            for place, one in enumerate(fields):  # of a data class
+                if one[4] in _UNSET:
+                    self.off_by_default[cls.name, one[2][1]] = (one[2][1], place)
         for function in facts.functions:
             for statement, self._tests in statements(function.body):
                 self._statement(function, statement, self._tests)
+
+    def _defaults(self, cls: str, init: FunctionFacts) -> None:
+        """The parameters that are None or 0 by default and that become attributes."""
+        unset = {p.name: i for i, p in enumerate(init.params[1:]) if p.default in _UNSET}
+        for one in init.body if unset else ():
+            value = one[3] if one[0] == m.ASSIGN else one[4] if one[0] == m.ANNOTATE else None
+            if value is not None and value[0] == m.NAME and value[1] in unset:
+                for target in one[2] if one[0] == m.ASSIGN else (one[2],):
+                    if target[0] == m.ATTR and target[1] == (m.NAME, "self"):
+                        self.off_by_default[cls, target[2]] = (value[1], unset[value[1]])
 
     def _note(self, place: Expr | None, function: FunctionFacts, by: str = "") -> None:
         name = last_name(place)
@@ -121,10 +172,20 @@ class FileReleases:
             functions = self.released.setdefault(name, {})
             functions.setdefault(by, set()).add(self._owner(place, function))
             others = {other for test in self._tests for other in _other_lengths(test, name)}
+            self._note_limit(self._owner(place, function), name, by)
             if others:
                 self._lengths.setdefault(name, set()).update(others)
             else:
                 self.sound.setdefault(name, set()).add(by)
+
+    def _note_limit(self, cls: str, name: str, function: str) -> None:
+        """Of a release: the limit that must be set for it, "" if it needs none."""
+        if self.off_by_default:
+            limit = next(
+                (one for test in self._tests for one in _must_be_set(test) if (cls, one) in self.off_by_default), ""
+            )
+            functions = self.limited.setdefault((cls, name), {})
+            functions[function] = limit if functions.get(function, limit) == limit else ""
 
     def _owner(self, place: Expr | None, function: FunctionFacts) -> str:
         """The class whose `self.x`, or part of it, a place is; "" for all else."""
@@ -176,6 +237,8 @@ class FileReleases:
     def _assigned(self, function: FunctionFacts, target: Expr, value: Expr, tests: tuple[Expr, ...]) -> None:
         if value == _OWN_ATTRIBUTES:  # a name for all of them
             self._replaces(function)
+        if target[0] == m.ATTR and (target[1] != (m.NAME, "self") or function.name not in _FIRST):
+            self.rebound.add(target[2])
         if target[0] == m.ATTR and target[1] == (m.NAME, "self"):
             fresh = value[0] in (m.NEW, m.DICT, m.COMP) or (value[0] == m.CALL and last_name(value) in _CONTAINERS)
             if fresh or (value[0] != m.CONST and target not in nodes(value)):
@@ -199,6 +262,8 @@ class FileReleases:
         for given in (*arguments, *(value for _, value in call[4])):
             if given[0] == m.ATTR and given[2] in _RELEASERS:  # `weakref.finalize(self, _entries.pop, key)`
                 self._note(given[1], function, HANDED_OVER)
+        if name[:1].isupper():
+            self.makings.setdefault(name, []).append(call)
         if name == "setattr":
             self._replaces(function, own=arguments[:1] == ((m.NAME, "self"),))
         elif (name == "__init__" and owner == (m.NAME, "self")) or (name == "update" and owner == _OWN_ATTRIBUTES):
@@ -242,6 +307,17 @@ def fills_up(function: FunctionFacts, name: str) -> bool:
         if statement[0] == m.WHILE
         for node in nodes(statement[2])
     )
+
+
+def _must_be_set(test: Expr) -> Iterator[str]:
+    """The attributes that are something for a test to hold: `self.limit and ...`, `self.limit is not None and ...`."""
+    if test[0] == m.BOOL and test[1] == "and":
+        for operand in test[2]:
+            yield from _must_be_set(operand)
+    elif test[0] == m.ATTR:
+        yield test[2]
+    elif test[0] == m.COMPARE and test[1] in _IS_SET and test[2][0] == m.ATTR and test[3] in _UNSET:
+        yield test[2][2]
 
 
 def _other_lengths(test: Expr, name: str) -> set[str]:

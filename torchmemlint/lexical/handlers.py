@@ -216,13 +216,26 @@ def _parts(target: Expr, value: Expr) -> tuple[Expr, ...]:
 
 def _in_rounds(function: FunctionFacts, local: Expr, put: Stmt) -> bool:
     """Whether a container that was made before a loop gains one in each of many rounds."""
-    made = [one[3] for one, _ in statements(function.body) if one[0] == m.ASSIGN and local in one[2]]
+    made = [value for one, _ in statements(function.body) for value in _made(one, local)]
     if not made or any(one[0] not in (m.NEW, m.DICT) and last_name(one) not in _CONTAINERS for one in made):
         return False
     for loop, inside in loops(function.body):
         if put in inside and not any(local in one[2] for one in inside if one[0] == m.ASSIGN):
             return not (loop[0] == m.FOR and _is_short(loop[3]))
     return False
+
+
+def _made(statement: Stmt, local: Expr) -> Iterator[Expr]:
+    """What a statement binds a local to: `failed = {}`, `failed: list[Exception] = []`, `passed, failed = {}, {}`."""
+    if statement[0] == m.ANNOTATE and statement[2] == local and statement[4] is not None:
+        yield statement[4]
+    for target in statement[2] if statement[0] == m.ASSIGN else ():
+        value = statement[3]
+        if target == local:
+            yield value
+        elif target[0] == m.NEW and local in target[3]:
+            paired = value[0] == m.NEW and len(value[3]) == len(target[3])
+            yield value[3][target[3].index(local)] if paired else value
 
 
 def _says_attempts(number: Expr) -> bool:
@@ -441,17 +454,24 @@ def _empties_cache(body: tuple[Stmt, ...]) -> bool:
     return any(last_name(call[2]) == "empty_cache" for call in calls(body))
 
 
+_UPDATES = ("update", m.DICT)  # `failed.update({size: error})`
+
+
 def _place_of(statement: Stmt, names: set[str], keeping: Keeping) -> tuple[Expr, bool] | None:
     """Where a statement puts the exception, and whether that place grows."""
     if statement[0] == m.ASSIGN and _is_exception(statement[3], names, keeping):
         for target in statement[2]:
             if target[0] in (m.ATTR, m.ITEM):
                 return target, target[0] == m.ITEM and target[2][0] != m.CONST
-    if statement[0] == m.AUGMENT and statement[2][0] == m.ATTR and _is_exception(statement[4], names, keeping):
+    if (
+        statement[0] == m.AUGMENT
+        and statement[2][0] in (m.ATTR, m.NAME)
+        and _is_exception(statement[4], names, keeping)
+    ):
         return statement[2], True
     if statement[0] == m.EXPR and statement[2][0] == m.CALL:
         call = statement[2]
-        adds = call[2][0] == m.ATTR and call[2][2] in _ADDS and call[3]
+        adds = call[2][0] == m.ATTR and call[3] and (call[2][2] in _ADDS or (call[2][2], call[3][0][0]) == _UPDATES)
         if adds and _is_exception(call[3][-1], names, keeping):
             place = call[2][1]
             if place[0] == m.CALL and last_name(place) == "setdefault" and place[2][0] == m.ATTR:

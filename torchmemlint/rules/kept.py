@@ -195,14 +195,14 @@ def _emptied(evidence: Evidence, retention: Retention) -> bool:
     releases = evidence.releases
     owner = retention.holder.owner if retention.holder.kind == "attribute" else ""
     letting_go = evidence.released_in(retention.store_event) | releases.of(name, owner) - _ONCE
-    letting_go = {one for one in letting_go if not releases.is_debugging(one)} - releases.misjudging(name)
+    letting_go = {one for one in letting_go if not releases.is_debugging(one)} - releases.misjudging(name, owner)
     if any(loop.kind == "loop" for loop in retention.loops):  # who could let go in time is in sight
         letting_go = {one for one in letting_go if _may_be_called(evidence, retention, one)}
     if letting_go:
         return True
     if retention.holder.kind == "attribute" and releases.wholesale(retention.holder.owner):
         return True
-    return retention.function in releases.measuring(name, owner)
+    return retention.function in releases.measuring(name, owner) - releases.switched_off(name, owner)
 
 
 def _may_be_called(evidence: Evidence, retention: Retention, name: str) -> bool:

@@ -115,12 +115,16 @@ def check(evidence: Evidence) -> Iterator[Report]:
                 release="`removeHandler(...)` in a `finally` when the work is done",
             )
             break
+    grown = {retention.site for retention, _ in of_code(evidence, "TML303")}
     for kept in kept_as_listeners(evidence.machine, evidence.releases, evidence.program):
+        if kept.site in grown:
+            continue
+        until = "for the rest of the process" if kept.lasting else "as long as it lives itself"
         yield Report(
             site=kept.site,
             message=(
-                f"`{kept.registry}` keeps {kept.what} for the rest of the process, each one that is made, and nothing "
-                "takes it out; unsubscribe when it is done with, or subscribe a weak reference"
+                f"`{kept.registry}` keeps {kept.what} {until}, each one that is made, and nothing takes it "
+                "out; unsubscribe when it is done with, or subscribe a weak reference"
             ),
             confidence=Confidence.MEDIUM,
             value=f"{kept.what}, and all that it refers to",
