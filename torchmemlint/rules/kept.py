@@ -139,7 +139,13 @@ def _is_passing(retention: Retention) -> bool:
         owner = owner.home[0]
     if last in _OF_AN_INPUT:
         return retention.how == "keyed"
-    return isinstance(owner, Obj) and (owner.home is None or isinstance(owner.home[0], Frame))
+    if (
+        not isinstance(owner, Obj)
+        or not isinstance(owner.cls, Class)
+        or {"clear", "reset"} & set(methods_of(owner.cls))
+    ):
+        return False  # one that is used again
+    return owner.home is None or isinstance(owner.home[0], Frame)
 
 
 def _is_of_attention(frame: Frame) -> bool:
