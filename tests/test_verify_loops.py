@@ -12,7 +12,7 @@ import pytest
 if any(importlib.util.find_spec(name) is None for name in ("torch", "psutil")):
     pytest.skip("torch is not installed", allow_module_level=True)
 
-from torchmemlint.runtime import entry
+from torchmemlint.runtime import entry, judge
 from torchmemlint.runtime.client import Server
 
 STEPS = 12
@@ -121,3 +121,20 @@ def test_leaking(name: str, server: Server, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", DELAYED)
 def test_delayed(name: str, server: Server, tmp_path: Path) -> None:
     assert statuses(DELAYED[name], server, tmp_path) == ["delayed"]
+
+
+def test_a_number_of_steps_with_a_default(server: Server, tmp_path: Path) -> None:
+    """`main(steps=3)` runs as many steps as are asked for, instead of three again and again."""
+    program = tmp_path / "loops.py"
+    program.write_text(HEAD + "\ndef main(steps=3):\n" + textwrap.indent(LEAKING["losses kept"], "    ") + "\n")
+    found = entry.verify(entry.Entry(str(program), "main"), [], server, STEPS)
+    assert [one.verdict.status for one in found if one.verdict is not None] == ["growing"]
+
+
+def test_growth_from_reset_to_reset() -> None:
+    """A function that is called again and again fills its list each time; the later looks are far apart."""
+    dense = [(hit, 0, 7 * hit) for hit in range(1, 9)]
+    sparse = [(hit, 0, 7 * (hit % 48 + 1)) for hit in range(24, 1152, 32)]
+    assert judge.own_growth({"samples": dense + sparse}) == (0.0, 7.0)
+    flat = [(hit, 0, 56) for hit in range(1, 9)]
+    assert judge.own_growth({"samples": flat + [(hit, 0, 56) for hit in range(24, 1152, 32)]}) == (0.0, 0.0)

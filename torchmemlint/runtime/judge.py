@@ -283,11 +283,16 @@ def own_growth(record: Data) -> tuple[float, float] | None:
 
 
 def rising(points: Sequence[tuple[int, int]]) -> float:
-    """The slope of the longest stretch without a reset, if each third of it lies above the one before; else 0.
+    """The slope of the longest stretch without a reset of which each third lies above the one before; else 0.
 
-    A sum that is reset each epoch is growth inside the epoch, not a bounded buffer: the stretch is cut at a reset.
+    A sum that is reset each epoch is growth inside the epoch, not a bounded buffer: the series is cut at a reset. So
+    is a list of a function that is called again and again.
     """
-    stretch = max(_stretches(points), key=len)
+    slopes = map(_slope, sorted(_stretches(points), key=len, reverse=True))
+    return next((slope for slope in slopes if slope), 0.0)
+
+
+def _slope(stretch: Sequence[tuple[int, int]]) -> float:
     if len(stretch) < _FEW:
         return 0.0
     third = len(stretch) // 3
@@ -301,13 +306,18 @@ def rising(points: Sequence[tuple[int, int]]) -> float:
 
 
 def _stretches(points: Sequence[tuple[int, int]]) -> list[list[tuple[int, int]]]:
-    """The series, cut where it falls to less than half."""
+    """The series, cut where it falls to less than half, and where the looks become rarer: what happened in between
+    is not known."""
     found: list[list[tuple[int, int]]] = [[]]
     for point in points:
-        if found[-1] and point[1] < 0.5 * found[-1][-1][1]:
+        if found[-1] and (point[1] < 0.5 * found[-1][-1][1] or _is_late(found[-1], point)):
             found.append([])
         found[-1].append(point)
     return found
+
+
+def _is_late(stretch: Sequence[tuple[int, int]], point: tuple[int, int]) -> bool:
+    return len(stretch) > 1 and point[0] - stretch[-1][0] > stretch[-1][0] - stretch[-2][0]
 
 
 def _refuted(record: Data, whole: Growth) -> str:

@@ -405,6 +405,9 @@ def _function(module: Any, name: str) -> Callable[..., Any]:
     return found  # type: ignore[no-any-return]
 
 
+_STEPS = ("steps", "n_steps", "num_steps", "max_steps")  # parameters that say how often, if they have a default
+
+
 def _call(function: Callable[..., Any], steps: int) -> None:
     required = [
         parameter
@@ -415,7 +418,10 @@ def _call(function: Callable[..., Any], steps: int) -> None:
     if len(required) > 1:
         names = ", ".join(parameter.name for parameter in required)
         raise Unrunnable(f"{function.__name__}() needs {names}: it should take the number of steps, or nothing")
-    if not required:
+    wanted = [name for name in inspect.signature(function).parameters if name in _STEPS]
+    if not required and wanted:
+        _finish(function(**{wanted[0]: steps}))
+    elif not required:
         for _ in range(steps):
             _finish(function())
     elif required[0].kind is inspect.Parameter.KEYWORD_ONLY:
