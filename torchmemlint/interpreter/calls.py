@@ -88,7 +88,13 @@ def _call(machine: Machine, frame: Frame, expr: Expr) -> Value:
     machine.site = site
     if not function:
         return unknown_call(machine, frame, callee, args, kwargs, site)
+    if not positional and not keywords and all(type(one) is Obj and _is_only_called_a_model(one) for one in function):
+        return UNKNOWN  # `model = models[name]()`: it makes one
     return call(machine, frame, function, args, kwargs, site)
+
+
+def _is_only_called_a_model(obj: Obj) -> bool:
+    return obj.kind == "module" and not isinstance(obj.cls, Class)
 
 
 def _arguments(

@@ -559,8 +559,6 @@ def run_module(machine: Machine, frame: Frame, obj: Obj, args: list[Value], kwar
     dotted = obj.cls if isinstance(obj.cls, str) else ""
     tail = dotted.rsplit(".", 1)[-1]
     values = [*args, *kwargs.values()]
-    if not values:
-        return UNKNOWN  # `model = models[name]()`: it makes one
     if dotted.startswith("torch.nn") and (tail.endswith("Loss") or tail in ("CrossEntropyLoss",)):
         reduction = obj.fields.get("reduction", UNKNOWN)
         return loss(machine, values, {"reduction": reduction}, wide_loss_label(dotted))
