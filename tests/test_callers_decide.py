@@ -226,3 +226,92 @@ def test_fills_and_slices() -> None:
                 kept.append(target)
         """
     )
+
+
+ASKED_FOR = {
+    "an attention map that a switch keeps, for whoever asks for it": """
+        class Attention(nn.Module):
+            def __init__(self, width, save=False):
+                super().__init__()
+                self.qkv, self.save = nn.Linear(width, width), save
+                self.map = None
+
+            def save_map(self, scores):
+                self.map = scores
+
+            def get_map(self):
+                return self.map
+
+            def forward(self, x):
+                scores = self.qkv(x).softmax(-1)
+                if self.save:
+                    self.save_map(scores)
+                return scores @ x
+    """,
+    "logits that a loss of another class compares with": """
+        class Student(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.head = nn.Linear(8, 1)
+
+            def interact(self, x):
+                self.logits = self.head(x)
+                return self.logits.sigmoid()
+
+            def forward(self, x):
+                return self.interact(x)
+
+
+        class Distilled:
+            def __init__(self, student: Student, teacher: Student):
+                self.student, self.teacher = student, teacher
+
+            def loss(self):
+                return (self.teacher.logits.data - self.student.logits).pow(2).mean()
+    """,
+    "... and an attention map that nobody reads": """
+        class Attention(nn.Module):
+            def __init__(self, width):
+                super().__init__()
+                self.qkv, self.drop = nn.Linear(width, width), nn.Dropout(0.1)
+
+            def attend(self, value, scores):
+                self.map = torch.softmax(scores, -1)  # TML108
+                return self.drop(self.map) @ value
+
+            def forward(self, x):
+                return self.attend(x, self.qkv(x))
+    """,
+    "statistics that are gathered in training and applied in eval mode": """
+        class Runner:
+            def __init__(self, model, optimizer, value_mean_std):
+                self.model, self.optimizer, self.value_mean_std = model, optimizer, value_mean_std
+
+            def prepare(self, values, returns):
+                self.value_mean_std.train()
+                values = self.value_mean_std(values)
+                self.value_mean_std.eval()
+                return values, self.value_mean_std(returns)
+
+            def train(self, batches):
+                while True:
+                    values, returns = self.prepare(*next(batches))
+                    loss = F.mse_loss(self.model(values), returns)
+                    loss.backward()
+                    self.optimizer.step()
+    """,
+    "a demonstration under the model": """
+        if __name__ == "__main__":
+            model = Net()
+            model.eval()
+            x = torch.randn(3, 10, 8)
+            whole = model(x)
+            for i in range(10):
+                torch.testing.assert_close(model(x[:, i]), whole[:, i])
+    """,
+}
+
+
+@pytest.mark.parametrize("name", ASKED_FOR)
+def test_asked_for(name: str) -> None:
+    check(ASKED_FOR[name])

@@ -183,6 +183,8 @@ def _weight(retention: Retention) -> int:
             weight = 1  # whoever drives it may reset it in time
     if not retention.growing:
         weight = min(weight, 2)
+        if holder.text == f"self.{holder.owner}":
+            return 0  # whoever called has made it for this pass
         if last.rsplit("_", 1)[-1] in _INDICES:
             return 1  # whole numbers have no graph
         handed = (retention.handed_on or retention.released) and not retention.hook
@@ -191,9 +193,35 @@ def _weight(retention: Retention) -> int:
         if retention.function not in ("forward", "__call__") and not retention.hook:
             if last in ("weight", "bias"):
                 return 0  # made anew for each pass, by what another part gives
+            if _is_setter(retention.store_event) or _is_read_elsewhere(retention.store_event, last):
+                return 0  # for whoever asks for it
             if not _STATISTICS.isdisjoint(last.split("_")):
                 weight = 1  # of a distribution, for whoever computes the divergence
     return weight
+
+
+def _is_setter(store: Store) -> bool:
+    """`def save_map(self, attention): self.map = attention`"""
+    if not store.frame.name.lstrip("_").startswith(("save_", "set_")):
+        return False
+    given = {(m.NAME, param.name) for param in store.frame.facts.params}
+    return any(
+        statement[0] == m.ASSIGN and statement[1] == store.site and statement[3] in given
+        for statement, _ in statements(store.frame.facts.body)
+    )
+
+
+def _is_read_elsewhere(store: Store, name: str) -> bool:
+    """Whether another method of the class reads the attribute, or another function of the file one of that name."""
+    own = store.frame.facts
+    return any(
+        node[0] == m.ATTR and node[2] == name and (node[1] != (m.NAME, "self") or function.owner == own.owner)
+        for function in store.frame.unit.facts.functions
+        if function is not own and function.name != "__init__"
+        for statement, _ in statements(function.body)
+        for head in heads(statement)
+        for node in nodes(head)
+    )
 
 
 def _is_counted(retention: Retention) -> bool:

@@ -55,8 +55,9 @@ from typing import TYPE_CHECKING
 from ...facts import knowledge
 from ...facts import model as m
 from ...facts.model import BACKWARD, EVALUATES
-from ...facts.program import statements
 from ...facts.relevance import says_evaluation
+from ...facts.program import statements
+from ...facts.walk import last_name
 from ...finding import Confidence, Remedy, Retains
 from ...interpreter.values import ASSUMED, Class, Obj
 from .. import Report
@@ -75,6 +76,9 @@ _OF_MODELS = ("torch.nn.", "torchvision.models.", "transformers.", "timm.")
 _SERVICES = ("Handler", "Service", "Servicer", "Predictor", "Deployment", "Endpoint")
 _PLAIN = frozenset(("item", "tolist", "numpy"))
 _SMALL = frozenset("policy actor critic agent q qnet".split())  # networks that control something: they save little
+
+
+_NORMALIZES = frozenset("norm normalizer normalize std rms scaler".split())  # they save next to nothing
 
 
 def check(evidence: Evidence) -> Iterator[Report]:
@@ -117,6 +121,8 @@ def _weight(recording: Recording) -> int:
     call = recording.call
     if recording.demanded or (recording.given_graph and not recording.pipeline):
         return 0
+    if not _NORMALIZES.isdisjoint(recording.module.lower().replace(".", "_").split("_")):
+        return 0
     hands_out = recording.entry or (recording.concludes and recording.evaluating)  # predictions
     if recording.escaped and not (recording.pipeline or hands_out):
         return 0
@@ -134,7 +140,7 @@ def _weight(recording: Recording) -> int:
         return min(recording.weight, 2) if call.loops else 1
     if recording.in_test:
         return 0
-    over_loader = recording.over_loader and (recording.kept or call.grad != ASSUMED)
+    over_loader = recording.over_loader and (call.grad != ASSUMED or (recording.kept and not recording.in_module))
     if _in_handler(recording):
         return min(recording.weight, 2)
     if not recording.evaluating and not (recording.named and (recording.consumed or over_loader)):
@@ -144,11 +150,19 @@ def _weight(recording: Recording) -> int:
     if not call.loops:
         return 1  # run once in the whole program, with one graph that goes when that ends
     used = recording.consumed or recording.escaped or (recording.kept and recording.named) or _gives_numbers(recording)
-    if not used and not any(loop.kind == "loop" for loop in call.loops):
+    tried = recording.function == "<module>" and _counts(call)  # a demonstration
+    if not used and (tried or not any(loop.kind == "loop" for loop in call.loops)):
         return 1  # run once, and what it gives is dropped at once: a trial, or hooks are what it is run for
     if recording.evaluating and not recording.escaped:
         return recording.weight
     return min(recording.weight, 2)
+
+
+def _counts(call: ModuleCall) -> bool:
+    """Whether the loops around a run go over numbers, not over data."""
+    sites = {loop.site for loop in call.loops}
+    over = [one[3] for one in statements(call.frame.facts.body) if one[0] == m.FOR and one[1] in sites]
+    return all(value[0] == m.CALL and last_name(value[2]) in ("range", "trange") for value in over)
 
 
 def _only_infers(recording: Recording) -> bool:
