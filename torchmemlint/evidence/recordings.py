@@ -208,7 +208,10 @@ def evaluates_by_name(frame: Frame) -> bool:
 
 def _weight(call: ModuleCall) -> int:
     weight = max(call.weight, min(call.module.weight, 2))  # what was learnt of the module later
-    if weight == 1 and any(loop.name == "loader" for loop in call.loops):
+    dotted = call.module.cls if isinstance(call.module.cls, str) else ""
+    foreign = "." in dotted and not dotted.startswith("torch.nn.")  # what another package gives may be a function
+    fed = call.fed and not foreign
+    if weight == 1 and (fed or any(loop.name == "loader" for loop in call.loops)):
         weight = 1 + any(map(evaluates_by_name, call.frames))  # what is called so, and is given a batch, is a model
     return weight if call.grad != ASSUMED else min(weight, 2)
 
