@@ -9,12 +9,13 @@ from ..facts import model as m
 from ..facts.knowledge import IN_PLACE_LIGHT, LIGHT_RESULTS, REDUCTIONS, VIEWS
 from ..facts.model import Expr, Site
 from ..facts.relevance import says_inference
-from . import contexts, weights
+from . import threads, weights
 from .functions import call_function
 from .holders import kind_of_key
 from .instances import call_instance, construct, is_module, ran
 from .library import call_external
 from .linking import module_member
+from .loaders import note_call
 from .machine import EVALUATE, Frame, Machine, evaluates
 from .objects import call_object
 from .tensors import arithmetic, note_tensor_hook, tensor_method
@@ -33,6 +34,7 @@ from .values import (
     Const,
     External,
     Function,
+    Kwargs,
     Light,
     Method,
     Mode,
@@ -46,7 +48,6 @@ from .values import (
     constant,
 )
 
-Kwargs = dict[str, Value]
 _NOTED = frozenset(("zero_grad", "setdefault", "addHandler", "addFilter"))
 
 
@@ -59,9 +60,9 @@ def _call(machine: Machine, frame: Frame, expr: Expr) -> Value:
         machine.site = site
         name = callee[2]
         if machine.context is not None:
-            contexts.note_call(machine, frame, expr, receiver)
-        if name in contexts.QT:
-            contexts.qt(machine, frame, name, receiver, args, site)
+            note_call(machine, frame, expr, receiver)
+        if name in threads.QT:
+            threads.qt(machine, frame, name, receiver, args, site)
         if name in _NOTED:
             if name == "zero_grad":
                 machine.note("zero-grad", site, frame)

@@ -6,53 +6,15 @@ What it puts into globals belongs to its process alone and lives as long as that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ..facts import model as m
-from ..facts.model import Expr, FunctionFacts, Site
+from ..facts.model import FunctionFacts, Site
 from .events import Loops
 from .machine import Frame, Machine
-from .values import (
-    COUNT,
-    LIGHT,
-    ON,
-    UNKNOWN,
-    Bound,
-    Class,
-    Const,
-    Function,
-    Light,
-    Obj,
-    Partial,
-    Value,
-    constant,
-)
-from .weights import HANDLES, NEW_EACH_TIME, STACKS, heavy
+from .values import ON, UNKNOWN, Bound, Class, Function, Obj, Partial, Value
+from .weights import heavy
 
-Kwargs = dict[str, Value]
-
-# Methods that hand a function to worker processes [docs: multiprocessing.pool, concurrent.futures], and
-# the names among them that nothing else has.
-_HANDS_OVER = frozenset(
-    """map imap imap_unordered apply apply_async map_async starmap starmap_async submit schedule uimap amap
-    istarmap""".split()
-)
-ONLY_OF_POOLS = frozenset("imap imap_unordered starmap map_async starmap_async".split())
-_ONE_CALL = ("apply", "apply_async", "submit", "schedule")
-_POOLS = ("Pool", "ProcessPoolExecutor", "ProcessPool", "WorkerPool")
-_POOL_ROOTS = (
-    "multiprocessing",
-    "torch",
-    "concurrent",
-    "billiard",
-    "multiprocess",
-    "pathos",
-    "pebble",
-    "mpire",
-    "loky",
-)
-_PASS_THROUGH = ("Subset", "ConcatDataset", "StackDataset", "ChainDataset", "random_split")
 _FILLED = ("list", "dict", "set", "deque")
 _THREAD_BASES = ("Thread", "QThread", "QRunnable", "Timer")
 _PROCESS_BASES = ("Process", "SpawnProcess", "ForkProcess")
@@ -85,7 +47,7 @@ class Kept(NamedTuple):
     key_kind: str = ""  # of `container[key] = value`, see holders.py
 
 
-def _keep(machine: Machine, frame: Frame, owner: Obj | Frame, key: str, value: Value, how: str, site: Site) -> None:
+def keep(machine: Machine, frame: Frame, owner: Obj | Frame, key: str, value: Value, how: str, site: Site) -> None:
     """Note what reaches a place while a worker runs."""
     context = machine.context
     what, weight = heavy(machine, value)
@@ -116,9 +78,6 @@ def root(owner: Obj | Frame) -> Frame | Obj:
 def is_module_level(frame: Frame | Obj) -> bool:
     """Whether this is the frame of a module's body, or of a class's: what is there lives as long as the process."""
     return isinstance(frame, Frame) and frame.function is None
-
-
-# -- entering workers -----------------------------------------------------------------------------
 
 
 def in_worker(machine: Machine, frame: Frame, target: Value, args: list[Value], context: Context) -> Value:
@@ -154,214 +113,9 @@ def items_of(value: Value) -> list[Value]:
     return []
 
 
-def _pool(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site, method: str = "") -> Value:
-    obj = machine.allocate(frame, ("pool", site), "pool")
-    recycled = constant(kwargs.get("maxtasksperchild", kwargs.get("max_tasks_per_child", UNKNOWN)))
-    obj.bounded = "maxtasksperchild" in kwargs or ("max_tasks_per_child" in kwargs and recycled is not None)
-    if method:
-        machine.put(obj.fields, "$method", (Const(method),))
-    setup = kwargs.get("initializer", args[1] if len(args) > 1 else UNKNOWN)
-    given = kwargs.get("initargs", args[2] if len(args) > 2 else UNKNOWN)
-    context = Context("process", site, setup=True, method=method, initial=True)
-    in_worker(machine, frame, setup, items_of(given), context)
-    return (obj,)
-
-
-def pool_method(
-    machine: Machine, frame: Frame, obj: Obj | None, name: str, args: list[Value], kwargs: Kwargs, site: Site
-) -> Value:
-    """A method of a pool of processes."""
-    if name in ("__enter__",) and obj is not None:
-        return (obj,)
-    if name not in _HANDS_OVER or not (args or "func" in kwargs):
-        return UNKNOWN
-    target = kwargs["func"] if "func" in kwargs else args[0]
-    rest = args if "func" in kwargs else args[1:]
-    if name == "submit" or name == "schedule":
-        given = rest
-    elif name in _ONE_CALL:
-        given = items_of(kwargs.get("args", rest[0] if rest else UNKNOWN))
-    elif "starmap" in name:
-        given = items_of(machine.iterate(frame, rest[0])) if rest else []
-    else:
-        given = [machine.iterate(frame, value) for value in rest[: 1 if obj is None or name != "map" else None]]
-    method = constant(obj.fields.get("$method", UNKNOWN)) if obj is not None else ...
-    context = Context(
-        "process", site, obj is not None and obj.bounded, method=method if isinstance(method, str) else ""
-    )
-    made = in_worker(machine, frame, target, given, context)
-    if name in ("submit", "schedule", "apply_async", "map_async", "starmap_async"):
-        machine.note("submitted", site, frame, made)
-        return (machine.allocate(frame, ("future", site), "future"),)
-    return UNKNOWN
-
-
-def _process(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site, method: str = "") -> Value:
-    target = kwargs.get("target", args[1] if len(args) > 1 else UNKNOWN)
-    in_worker(
-        machine,
-        frame,
-        target,
-        items_of(kwargs.get("args", UNKNOWN)),
-        Context("process", site, setup=True, method=method),
-    )
-    return (machine.allocate(frame, ("process", site), "process"),)
-
-
-def _spawn(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
-    """`torch.multiprocessing.spawn(fn, args)`: `fn(rank, *args)` [docs]."""
-    target = kwargs.get("fn", args[0] if args else UNKNOWN)
-    given = kwargs.get("args", args[1] if len(args) > 1 else UNKNOWN)
-    in_worker(machine, frame, target, [LIGHT, *items_of(given)], Context("process", site, setup=True, method="spawn"))
-    return UNKNOWN
-
-
-def _mp_context(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
-    obj = machine.allocate(frame, ("mp-context", site), "mp-context")
-    method = kwargs.get("method", args[0] if args else UNKNOWN)
-    if isinstance(constant(method), str):
-        machine.put(obj.fields, "$method", method)
-    return (obj,)
-
-
-def _delayed(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
-    obj = machine.allocate(frame, ("delayed", site), "delayed")
-    machine.put(obj.fields, "$callee", args[0] if args else UNKNOWN)
-    return (obj,)
-
-
-def _manager(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
-    return (machine.allocate(frame, ("mp-manager", site), "mp-manager"),)
-
-
-def _of_manager(machine: Machine, frame: Frame, obj: Obj, name: str, args: list[Value], site: Site) -> Value:
-    """`manager.dict()`, `manager.list()`: what is put there goes to the manager's process [docs: multiprocessing]."""
-    if name == "__enter__":
-        return (obj,)
-    if name not in ("dict", "list"):
-        return UNKNOWN
-    made = machine.allocate(frame, ("managed", site, obj.serial), name)
-    machine.put(made.fields, "$shared", LIGHT)
-    return (made,)
-
-
-def call_object(
-    machine: Machine, frame: Frame, obj: Obj, name: str, args: list[Value], kwargs: Kwargs, site: Site
-) -> Value:
-    """A method of a pool, a multiprocessing context, or joblib's `delayed(f)`."""
-    if obj.kind == "pool":
-        return pool_method(machine, frame, obj, name, args, kwargs, site)
-    if obj.kind == "mp-manager":
-        return _of_manager(machine, frame, obj, name, args, site)
-    if obj.kind == "mp-context":
-        method = constant(obj.fields.get("$method", UNKNOWN))
-        known = method if isinstance(method, str) else ""
-        if name == "Pool":
-            return _pool(machine, frame, args, kwargs, site, known)
-        if name == "Process":
-            return _process(machine, frame, args, kwargs, site, known)
-        return call(machine, frame, f"multiprocessing.{name}", args, kwargs, site) or UNKNOWN
-    if obj.kind == "delayed" and name == "__call__":
-        in_worker(machine, frame, obj.fields.get("$callee", UNKNOWN), args, Context("process", site))
-    return UNKNOWN
-
-
-def _queue(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
-    obj = machine.allocate(frame, ("queue", site), "queue", "multiprocessing")
-    limit = args[0] if args else kwargs.get("maxsize", UNKNOWN)
-    obj.bounded = bool(args or kwargs) and constant(limit) not in (0, -1)
-    return (obj,)
-
-
-def _pipe(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
-    """`SimpleQueue`: a pipe, whose `put` waits when it is full [docs: multiprocessing]."""
-    obj = machine.allocate(frame, ("queue", site), "queue", "multiprocessing")
-    obj.bounded = True
-    return (obj,)
-
-
-_CALLS: dict[str, Callable[..., Value]] = {
-    **dict.fromkeys(_POOLS, _pool),
-    "Process": _process,
-    "spawn": _spawn,
-    "start_processes": _spawn,
-    "get_context": _mp_context,
-    "delayed": _delayed,
-    "Manager": _manager,
-    "SyncManager": _manager,
-    "JoinableQueue": _queue,
-    "Queue": _queue,
-    "SimpleQueue": _pipe,
-}
-
-
-def call(machine: Machine, frame: Frame, dotted: str, args: list[Value], kwargs: Kwargs, site: Site) -> Value | None:
-    """What a call of the standard library, torch or joblib starts; None if it starts nothing."""
-    if dotted in HANDLES:
-        return (Light("handle"),)
-    if dotted in NEW_EACH_TIME:
-        return (COUNT,)
-    if dotted in STACKS:
-        stack = machine.allocate(frame, ("stack", site), "list")
-        machine.put(stack.fields, "$stack", LIGHT)
-        return (stack,)
-    base, _, tail = dotted.rpartition(".")
-    if dotted in ("multiprocessing.pool.ThreadPool", "multiprocessing.dummy.Pool"):
-        return (machine.allocate(frame, ("executor", site), "executor"),)
-    made = _CALLS.get(tail)
-    if made is not None and ("multiprocess" in base or base.split(".", 1)[0] in ("pathos", "pebble", "mpire", "loky")):
-        return made(machine, frame, args, kwargs, site)
-    if tail == "ProcessPoolExecutor":
-        return _pool(machine, frame, [], kwargs, site)
-    if tail in ("create_task", "ensure_future", "run_coroutine_threadsafe") and base.startswith("asyncio"):
-        return (machine.allocate(frame, ("future", site), "future"),)
-    if tail == "delayed" and base.startswith("joblib"):
-        return _delayed(machine, frame, args, kwargs, site)
-    if tail in _PASS_THROUGH and base.startswith("torch.utils.data") and args:
-        if tail == "random_split":
-            parts = machine.allocate(frame, ("split", site), "list")
-            machine.put(parts.fields, "*", args[0])
-            return (parts,)
-        first = args[0]
-        inner = machine.elements(frame, first) if tail == "ConcatDataset" else first
-        return inner or first
-    return None
-
-
-# -- loaders --------------------------------------------------------------------------------------
-
-
-def loader(machine: Machine, frame: Frame, obj: Obj, args: list[Value], kwargs: Kwargs, site: Site) -> None:
-    """`DataLoader(data, num_workers=...)`: its workers run the data set's methods [docs: torch.utils.data]."""
-    workers = kwargs.get("num_workers", args[5] if len(args) > 5 else (Const(0),))
-    count = constant(workers)
-    if count == 0:
-        return
-    persistent = constant(kwargs["persistent_workers"]) if "persistent_workers" in kwargs else False
-    if persistent:  # True, or an expression: mostly whether there are workers at all
-        machine.put(obj.fields, "$persistent", (Const(persistent is True),))
-    method = constant(kwargs.get("multiprocessing_context", UNKNOWN))
-    context = Context("loader", site, method=method if isinstance(method, str) else "")
-    if constant(kwargs.get("pin_memory", (Const(False),))) is False:
-        machine.put(obj.fields, "$shares", (Const(True),))  # its tensors come as they are, in shared memory
-    dataset = kwargs.get("dataset", args[0] if args else UNKNOWN)
-    machine.note("loader-workers", site, frame, (dataset, 3 if isinstance(count, int) else 2, context))
-    for atom in dataset:
-        if type(atom) is Obj and isinstance(atom.cls, Class):
-            for name, given in (("__getitem__", [LIGHT]), ("__iter__", [])):
-                for member in atom.cls.find(name) or ():
-                    if type(member) is Function:
-                        in_worker(machine, frame, (Bound(member, atom),), given, context)
-    in_worker(machine, frame, kwargs.get("collate_fn", UNKNOWN), [UNKNOWN], context)
-    in_worker(machine, frame, kwargs.get("worker_init_fn", UNKNOWN), [LIGHT], context._replace(setup=True))
-
-
 def is_dataset(cls: Class) -> bool:
     """Whether a class is a data set of torch, by its bases."""
     return any(dotted.rsplit(".", 1)[-1].endswith(("Dataset", "DataPipe")) for dotted in cls.external)
-
-
-# -- threads --------------------------------------------------------------------------------------
 
 
 def kind_of_worker(cls: Any) -> str:
@@ -387,42 +141,6 @@ def context_of_entry(function: Function, receiver: Any) -> Context | None:
     if name in ("__getitem__", "__getitems__", "__iter__") and is_dataset(receiver.cls):
         return Context("loader", function.facts.site)
     return None
-
-
-def start(machine: Machine, frame: Frame, obj: Obj, site: Site) -> None:
-    """`worker.start()` of an instance of a class of the file that is a thread or a process."""
-    kind = kind_of_worker(obj.cls)
-    found = obj.cls.find("run") if isinstance(obj.cls, Class) else None
-    for member in found or ():
-        if type(member) is not Function or not kind:
-            continue
-        target: Value = (Bound(member, obj),)
-        if kind == "process":
-            in_worker(machine, frame, target, [], Context(kind, site, setup=True))
-        else:
-            from .python import in_thread
-
-            in_thread(machine, frame, target, [], site)
-
-
-QT = frozenset(("moveToThread", "connect", "start", "tryStart"))
-
-
-def qt(machine: Machine, frame: Frame, name: str, receiver: Value, args: list[Value], site: Site) -> None:
-    """Qt runs slots of moved objects, and runnables that a pool starts, in other threads [docs: QThread]."""
-    from .python import in_thread
-
-    if name == "moveToThread":
-        for atom in receiver:
-            if type(atom) is Obj:
-                machine.put(atom.fields, "$moved", LIGHT)
-    for given in args[:1] if name != "moveToThread" else ():
-        for atom in given:
-            if name == "connect":
-                if type(atom) is Bound and isinstance(atom.receiver, Obj) and "$moved" in atom.receiver.fields:
-                    in_thread(machine, frame, (atom,), [], site)
-            elif type(atom) is Obj and atom not in receiver and kind_of_worker(atom.cls) == "thread":
-                start(machine, frame, atom, site)
 
 
 def workers_in(obj: Obj) -> Iterator[Obj]:
@@ -455,34 +173,4 @@ def receiver_of(target: Value) -> Any:
     return None
 
 
-def note_call(machine: Machine, frame: Frame, call: Expr, receiver: Value) -> None:
-    """Note calls that mean something in a worker: a tensor that goes to a device."""
-    if machine.context.kind == "loader":
-        name = call[2][2]
-        if name == "cuda" and not call[3] and call[2][1][0] != m.CALL and any(type(atom) is Obj for atom in receiver):
-            return  # a module of the data set: whoever made it
-        if name == "cuda" or _to_device(machine, frame, call):
-            machine.note("loader-device", call[1], frame, machine.context)
-
-
-_SETTINGS = tuple((m.NAME, name) for name in "self args cfg config conf opt opts hparams params settings".split())
-
-
-def _to_device(machine: Machine, frame: Frame, call: Expr) -> bool:
-    given = [value for key, value in call[4] if key == "device"]
-    if call[2][2] == "to":
-        given += call[3][:1]
-    for expr in given:
-        if expr[0] == m.CALL and expr[3] and expr[2][-1] == "device":
-            expr = expr[3][0]  # torch.device("cuda")
-        known = expr[1] if expr[0] == m.CONST else constant(machine.eval(frame, expr))
-        if isinstance(known, str):
-            return known.startswith(("cuda", "mps", "xpu"))
-        if expr[0] == m.ATTR and expr[2] == "device" and expr[1] not in _SETTINGS:
-            continue  # that of another tensor
-        if expr[0] in (m.NAME, m.ATTR) and "device" in str(expr[-1]).lower():
-            return True
-    return False
-
-
-Machine.keep = _keep
+Machine.keep = keep

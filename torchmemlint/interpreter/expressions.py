@@ -12,9 +12,8 @@ from .holders import KNOWN, kind_of_key
 from .library import get_builtin
 from .machine import EVALUATE, Frame, Machine, evaluates
 from .narrowing import perhaps, truth
-from .objects import a_key_of, get_attribute, keys_of
+from .objects import a_key_of, get_attribute, get_by_name, keys_of, set_by_name
 from .parts import ROW, kind_of, take
-from .python import get_by_name, set_by_name
 from .tensors import arithmetic, comparison, note_terms
 from .unknown import imagine_element, imagine_name
 from .values import (

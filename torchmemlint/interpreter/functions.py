@@ -23,6 +23,7 @@ from .values import (
     Const,
     External,
     Function,
+    Kwargs,
     Light,
     Obj,
     Opaque,
@@ -30,7 +31,6 @@ from .values import (
     Value,
 )
 
-Kwargs = dict[str, Value]
 _SHORT = 8  # statements
 _SHORTER = 3
 _TENSOR_INPUTS = ("input", "inputs", "x", "tensor", "features", "feature", "logits", "weight", "weights", "q", "k", "v")

@@ -24,6 +24,7 @@ from .values import (
     Class,
     Const,
     Function,
+    Kwargs,
     Light,
     Obj,
     Tensor,
@@ -33,7 +34,6 @@ from .values import (
     tensors,
 )
 
-Kwargs = dict[str, Value]
 # Methods of modules that set them up, or take them down and up again.
 _PREPARING = (
     "__init__", "init_", "_init_", "reset", "set_", "load_", "_load", "state_dict", "_save", "__setstate__", "fuse",

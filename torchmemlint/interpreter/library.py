@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from ..facts import knowledge
 from ..facts.model import Site
-from . import contexts, weights
+from . import processes, weights
+from .builtins import call_builtin
 from .cycles import note_callbacks
+from .loaders import loader
 from .machine import Frame, Machine
-from .python import SPECIAL, SPECIAL_ROOTS, call_builtin
+from .stdlib import SPECIAL, SPECIAL_ROOTS
 from .tensors import arithmetic, backward, free, indices, loss, tensor_method, wide_loss_label
 from .unknown import unknown_call
 from .values import (
@@ -27,6 +29,7 @@ from .values import (
     Class,
     External,
     Function,
+    Kwargs,
     Mode,
     Obj,
     Tensor,
@@ -39,7 +42,6 @@ _WHOLE = frozenset(
     """LongTensor IntTensor BoolTensor ByteTensor torch.long torch.int torch.int8 torch.int16 torch.int32 torch.int64
     torch.uint8 torch.bool""".split()
 )  # tensor types whose elements cannot require gradients [docs: torch.Tensor.requires_grad_]
-Kwargs = dict[str, Value]
 _MODULE_PACKAGES = frozenset(("nn", "layers", "backbones"))
 _FEEDERS = ("Loader", "Sampler", "Dataset")  # what such packages have besides modules: it gives them their inputs
 
@@ -53,7 +55,7 @@ def call_external(machine: Machine, frame: Frame, dotted: str, args: list[Value]
     root, _, rest = dotted.partition(".")
     if root == "builtins":
         return call_builtin(machine, frame, rest, args, kwargs, site)
-    started = contexts.call(machine, frame, dotted, args, kwargs, site)
+    started = processes.call(machine, frame, dotted, args, kwargs, site)
     if started is not None:
         return started
     if root == "torch":
@@ -120,7 +122,7 @@ def _call_torch(machine: Machine, frame: Frame, dotted: str, args: list[Value], 
         return _make_module(machine, frame, dotted, args, kwargs, site)
     if dotted in ("torch.utils.data.DataLoader",) or tail == "DataLoader":
         made = machine.allocate(frame, ("loader", site), "loader")
-        contexts.loader(machine, frame, made, args, kwargs, site)
+        loader(machine, frame, made, args, kwargs, site)
         note_callbacks(machine, made, values)
         return (made,)
     if tail in knowledge.FACTORIES:

@@ -226,7 +226,7 @@ class Machine:
     elements: Callable[..., Value]
     assign: Callable[..., None]
     grow: Callable[..., None]
-    keep: Callable[..., None]  # contexts._keep
+    keep: Callable[..., None]  # contexts.keep
 
     # -- running ----------------------------------------------------------------------------------
 

@@ -7,13 +7,14 @@ from typing import Any
 from ..facts import knowledge
 from ..facts.model import Site
 from ..facts.relevance import says_evaluation
-from . import contexts
+from . import processes
 from .cycles import note_cycle
 from .holders import UNSURE
 from .hooks import note_hook, run_hook
 from .linking import module_member
 from .machine import Frame, Machine
-from .tensors import free, freeze_owner, loss, tensor_attribute, wide_loss_label
+from .tensors import arithmetic, free, freeze_owner, loss, tensor_attribute, wide_loss_label
+from .threads import run_in_thread, start
 from .unknown import imagine_attribute, is_module_by_use, step_output, unknown_call
 from .values import (
     ANY_NAME,
@@ -34,6 +35,7 @@ from .values import (
     Const,
     External,
     Function,
+    Kwargs,
     Light,
     Method,
     Mode,
@@ -48,7 +50,6 @@ from .values import (
     is_light,
 )
 
-Kwargs = dict[str, Value]
 _GROW = ("append", "appendleft", "add", "insert", "put", "put_nowait", "extend", "extendleft", "update", "push")
 _POP = ("pop", "popleft", "popitem", "remove", "discard", "get_nowait")
 
@@ -241,12 +242,10 @@ def call_object(
     if obj.kind == "scheduler":
         return LIGHT
     if obj.kind in ("pool", "mp-context", "delayed", "mp-manager"):
-        return contexts.call_object(machine, frame, obj, name, args, kwargs, site)
+        return processes.call_object(machine, frame, obj, name, args, kwargs, site)
     if name == "start":
-        contexts.start(machine, frame, obj, site)
+        start(machine, frame, obj, site)
     if obj.kind in ("thread", "executor"):
-        from .python import run_in_thread
-
         return run_in_thread(machine, frame, obj, name, args, kwargs, site)
     return unknown_call(machine, frame, (2, (1, "self"), name), args, kwargs, site, receiver=(obj,))
 
@@ -565,7 +564,6 @@ def run_module(machine: Machine, frame: Frame, obj: Obj, args: list[Value], kwar
     parts = machine.elements(frame, (obj,)) if tail in knowledge.MODULE_CONTAINERS else UNKNOWN
     if tail == "Sequential" and parts:
         return _run_sequence(machine, frame, obj, args, site)
-    from .tensors import arithmetic
 
     if tail in knowledge.PARAMETERLESS:
         return arithmetic(machine, values)
@@ -601,3 +599,26 @@ def _run_sequence(machine: Machine, frame: Frame, obj: Obj, args: list[Value], s
     node = machine.derivation.node(tuple(tensor.node for tensor in attached), ("module", obj, site))
     record_module_call(machine, frame, obj, node, site, args, 3)
     return (Tensor(ATTACHED, max(tensor.weight for tensor in attached), node, "", False),)
+
+
+def set_by_name(machine: Machine, frame: Frame, owners: Value, value: Value, site: Site) -> None:
+    """`setattr(self, name, value)` for a name that is not known: each of several names keeps its last value. What a
+    module gets so is made of, its layers, is nothing to follow."""
+    attached = any(tensor.graph == ATTACHED for tensor in machine.reach(value))
+    for atom in owners:
+        if type(atom) is Obj and (atom.kind == "instance" or (atom.kind == "module" and attached)):
+            before = atom.fields.get(ANY_NAME, UNKNOWN)
+            set_attribute(machine, frame, atom, ANY_NAME, value, site, "set")
+            machine.put(atom.fields, ANY_NAME, machine.join(atom.fields[ANY_NAME], before))
+
+
+def get_by_name(machine: Machine, frame: Frame, owners: Value) -> Value:
+    """`getattr(self, name)` for a name that is not known: one of those that `setattr` has bound, so it may have a graph
+    or not."""
+    result: Value = UNKNOWN
+    for atom in owners:
+        if type(atom) is Obj and not atom.is_put_off and ANY_NAME in atom.fields:
+            result = machine.join(result, get_attribute(machine, frame, atom, ANY_NAME))
+    return tuple(
+        atom._replace(graph=MAYBE) if type(atom) is Tensor and atom.graph == ATTACHED else atom for atom in result
+    )

@@ -26,6 +26,7 @@ from .values import (
     SCALAR,
     UNKNOWN,
     Const,
+    Kwargs,
     Method,
     Obj,
     Opaque,
@@ -35,9 +36,6 @@ from .values import (
     is_light,
     tensors,
 )
-
-Kwargs = dict[str, Value]
-
 
 _STEPS_BACK = 4  # from a part of what a model gave to the model's run
 _OF_TEXT = frozenset("strip lstrip rstrip lower upper startswith endswith splitlines encode casefold".split())

@@ -8,9 +8,10 @@ from typing import Any
 from ..facts import knowledge
 from ..facts import model as m
 from ..facts.model import Expr, FileFacts, Site
-from . import contexts
+from . import processes
 from .machine import Frame, Machine
 from .tensors import arithmetic, backward, free, loss
+from .threads import submit
 from .values import (
     ATTACHED,
     LEAF,
@@ -20,6 +21,7 @@ from .values import (
     SCALAR,
     UNKNOWN,
     Class,
+    Kwargs,
     Mode,
     Obj,
     Opaque,
@@ -27,9 +29,6 @@ from .values import (
     Value,
     constant,
 )
-
-Kwargs = dict[str, Value]
-
 
 _LOADED = frozenset(("state_dict", "load_state_dict"))
 
@@ -337,11 +336,9 @@ def unknown_method(
     if name == "step":
         for loop in machine.loops:
             loop.steps = True
-    if name in contexts.ONLY_OF_POOLS:
-        return contexts.pool_method(machine, frame, None, name, args, kwargs, site)
+    if name in processes.ONLY_OF_POOLS:
+        return processes.pool_method(machine, frame, None, name, args, kwargs, site)
     if name in ("submit", "start_new_thread", "run_in_executor", "apply_async"):
-        from .python import submit
-
         return submit(machine, frame, name, args, kwargs, site)
     if name == "create_future":  # of an event loop
         return (machine.allocate(frame, ("future", site), "future"),)

@@ -249,6 +249,7 @@ class Obj:
 
 
 Value = tuple[Any, ...]  # of the atoms above
+Kwargs = dict[str, Value]
 
 UNKNOWN: Value = ()
 LIGHT: Value = (Light(),)

@@ -1,0 +1,143 @@
+"""Builtin functions: what they make of what they are given."""
+
+from __future__ import annotations
+
+import functools
+
+from ..facts.model import Site
+from .machine import Frame, Machine
+from .objects import get_attribute, get_by_name, set_attribute, set_by_name
+from .tensors import arithmetic
+from .values import COUNT, IDENT, LEAF, LIGHT, UNKNOWN, Kwargs, Light, Obj, Tensor, Value, constant, is_light
+
+
+def call_builtin(machine: Machine, frame: Frame, name: str, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    if name in (
+        "float",
+        "int",
+        "len",
+        "str",
+        "bool",
+        "repr",
+        "print",
+        "round",
+        "isinstance",
+        "hasattr",
+        "format",
+        "id",
+        "hash",
+    ):
+        for value in args:
+            for node in machine.nodes(value, 1):
+                machine.derivation.consumed.add(node)
+        if name == "round":
+            return arithmetic(machine, args[:1])
+        return _plain(name, args[0]) if args else LIGHT
+    first = args[0] if args else UNKNOWN
+    if name in ("list", "set", "tuple", "frozenset", "dict", "sorted", "reversed"):
+        return copy_container(machine, frame, name, args, kwargs, site)
+    if name in ("zip", "enumerate"):
+        parts = [LIGHT, first] if name == "enumerate" else args
+        zipped = machine.allocate(frame, ("zipped", site), "zipped")
+        for index, part in enumerate(parts):
+            machine.put(zipped.fields, f"[{index}]", part)
+        return (zipped,)
+    if name == "abs" and is_light(first):
+        return first
+    if name in ("max", "min") and len(args) > 1 and "key" not in kwargs:
+        return functools.reduce(machine.join, args)  # one of them, as it is
+    if name in ("sum", "max", "min", "abs", "pow"):
+        inner = machine.iterate(frame, first) if len(args) == 1 or name == "sum" else UNKNOWN
+        nodes = tuple(node for value in args for node in machine.nodes(value))
+        values = [inner] if inner else args
+        made = arithmetic(machine, values)
+        return tuple(
+            atom._replace(node=machine.derivation.node((atom.node, *nodes))) if type(atom) is Tensor else atom
+            for atom in made
+        )
+    if name in ("next", "iter"):
+        if name == "next" and COUNT in first:
+            return (COUNT,)
+        return machine.iterate(frame, first) if name == "next" else first
+    if name in ("map", "filter"):
+        over = [machine.iterate(frame, value) for value in args[1:]]
+        mapped = machine.allocate(frame, ("mapped", site), "list")
+        made = over[0] if name == "filter" and over else machine.call(frame, first, over, {}, site)
+        machine.put(mapped.fields, "*", made)
+        return (mapped,)
+    if name in ("getattr", "setattr"):
+        return _dynamic_attribute(machine, frame, name, args, site)
+    if name == "open":
+        return (Light("handle"),)
+    if name == "dict.fromkeys":
+        table = machine.allocate(frame, ("fromkeys", site), "dict")
+        machine.put(table.fields, "*", args[1] if len(args) > 1 else UNKNOWN)
+        return (table,)
+    if name == "vars" and len(first) == 1 and type(first[0]) is Obj:
+        return get_attribute(machine, frame, first[0], "__dict__")
+    if name in ("property", "staticmethod", "classmethod", "super", "vars", "object"):
+        return UNKNOWN
+    return LIGHT
+
+
+def _plain(name: str, value: Value) -> Value:
+    """A number or a text made of a value: `str(count)`, `id(batch)`."""
+    if name in ("id", "hash"):
+        made = any(type(atom) is Tensor and atom.graph != LEAF for atom in value)  # parameters stay who they are
+        return (IDENT,) if made or IDENT in value else LIGHT
+    if name in ("str", "int", "repr", "format"):
+        return next(((kind,) for kind in (IDENT, COUNT) if kind in value), LIGHT)
+    return LIGHT
+
+
+def copy_container(machine: Machine, frame: Frame, name: str, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    kind = name if name in ("set", "dict", "tuple") else "list"
+    if name in ("list", "tuple") and args and is_loader(args[0]):
+        machine.note("cycled", site, frame, (name, True))
+    copy = machine.allocate(frame, ("copy", site), kind)
+    for field in list(copy.fields):
+        machine.put(copy.fields, field, UNKNOWN)
+    for value in args[:1]:
+        for atom in value:
+            if type(atom) is Obj and kind == "dict" and atom.kind != "dict":
+                part = _second(machine.iterate(frame, (atom,)))
+                machine.put(copy.fields, "*", machine.join(copy.fields.get("*", UNKNOWN), part))
+            elif type(atom) is Obj and (kind == "dict" or atom.kind in ("list", "tuple")):
+                for field, part in atom.fields.items():
+                    machine.put(copy.fields, field, machine.join(copy.fields.get(field, UNKNOWN), part))
+            else:
+                part = machine.iterate(frame, (atom,))
+                machine.put(copy.fields, "*", machine.join(copy.fields.get("*", UNKNOWN), part))
+    for key, value in kwargs.items():
+        if kind == "dict":
+            machine.put(copy.fields, f"[{key}]", value)
+    return (copy,)
+
+
+def _second(pairs: Value) -> Value:
+    """The values of `dict(pairs)`."""
+    return tuple(
+        part
+        for atom in pairs
+        for part in (atom.fields.get("[1]", UNKNOWN) if type(atom) is Obj and atom.kind == "tuple" else (atom,))
+    )
+
+
+def _dynamic_attribute(machine: Machine, frame: Frame, name: str, args: list[Value], site: Site) -> Value:
+    key = constant(args[1]) if len(args) > 1 else ...
+    if not isinstance(key, str):
+        if name == "setattr" and len(args) > 2:
+            set_by_name(machine, frame, args[0], args[2], site)
+        return get_by_name(machine, frame, args[0]) if name == "getattr" else UNKNOWN
+    if name == "setattr" and len(args) > 2:
+        for atom in args[0]:
+            set_attribute(machine, frame, atom, key, args[2], site, "set")
+        return LIGHT
+    result: Value = args[2] if len(args) > 2 else UNKNOWN
+    for atom in args[0]:
+        result = machine.join(result, get_attribute(machine, frame, atom, key))
+    return result
+
+
+def is_loader(value: Value) -> bool:
+    return any(type(atom) is Obj and atom.kind == "loader" for atom in value)

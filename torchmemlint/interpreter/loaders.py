@@ -1,0 +1,64 @@
+"""Workers of loaders: the methods of a data set that they run, and what is done in them."""
+
+from __future__ import annotations
+
+from ..facts import model as m
+from ..facts.model import Expr, Site
+from .contexts import Context, in_worker
+from .machine import Frame, Machine
+from .values import LIGHT, UNKNOWN, Bound, Class, Const, Function, Kwargs, Obj, Value, constant
+
+
+def loader(machine: Machine, frame: Frame, obj: Obj, args: list[Value], kwargs: Kwargs, site: Site) -> None:
+    """`DataLoader(data, num_workers=...)`: its workers run the data set's methods [docs: torch.utils.data]."""
+    workers = kwargs.get("num_workers", args[5] if len(args) > 5 else (Const(0),))
+    count = constant(workers)
+    if count == 0:
+        return
+    persistent = constant(kwargs["persistent_workers"]) if "persistent_workers" in kwargs else False
+    if persistent:  # True, or an expression: mostly whether there are workers at all
+        machine.put(obj.fields, "$persistent", (Const(persistent is True),))
+    method = constant(kwargs.get("multiprocessing_context", UNKNOWN))
+    context = Context("loader", site, method=method if isinstance(method, str) else "")
+    if constant(kwargs.get("pin_memory", (Const(False),))) is False:
+        machine.put(obj.fields, "$shares", (Const(True),))  # its tensors come as they are, in shared memory
+    dataset = kwargs.get("dataset", args[0] if args else UNKNOWN)
+    machine.note("loader-workers", site, frame, (dataset, 3 if isinstance(count, int) else 2, context))
+    for atom in dataset:
+        if type(atom) is Obj and isinstance(atom.cls, Class):
+            for name, given in (("__getitem__", [LIGHT]), ("__iter__", [])):
+                for member in atom.cls.find(name) or ():
+                    if type(member) is Function:
+                        in_worker(machine, frame, (Bound(member, atom),), given, context)
+    in_worker(machine, frame, kwargs.get("collate_fn", UNKNOWN), [UNKNOWN], context)
+    in_worker(machine, frame, kwargs.get("worker_init_fn", UNKNOWN), [LIGHT], context._replace(setup=True))
+
+
+def note_call(machine: Machine, frame: Frame, call: Expr, receiver: Value) -> None:
+    """Note calls that mean something in a worker: a tensor that goes to a device."""
+    if machine.context.kind == "loader":
+        name = call[2][2]
+        if name == "cuda" and not call[3] and call[2][1][0] != m.CALL and any(type(atom) is Obj for atom in receiver):
+            return  # a module of the data set: whoever made it
+        if name == "cuda" or _to_device(machine, frame, call):
+            machine.note("loader-device", call[1], frame, machine.context)
+
+
+_SETTINGS = tuple((m.NAME, name) for name in "self args cfg config conf opt opts hparams params settings".split())
+
+
+def _to_device(machine: Machine, frame: Frame, call: Expr) -> bool:
+    given = [value for key, value in call[4] if key == "device"]
+    if call[2][2] == "to":
+        given += call[3][:1]
+    for expr in given:
+        if expr[0] == m.CALL and expr[3] and expr[2][-1] == "device":
+            expr = expr[3][0]  # torch.device("cuda")
+        known = expr[1] if expr[0] == m.CONST else constant(machine.eval(frame, expr))
+        if isinstance(known, str):
+            return known.startswith(("cuda", "mps", "xpu"))
+        if expr[0] == m.ATTR and expr[2] == "device" and expr[1] not in _SETTINGS:
+            continue  # that of another tensor
+        if expr[0] in (m.NAME, m.ATTR) and "device" in str(expr[-1]).lower():
+            return True
+    return False

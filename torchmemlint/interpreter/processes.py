@@ -1,0 +1,207 @@
+"""Worker processes: what starts them, and the pools that hand functions to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..facts.model import Site
+from .contexts import Context, in_worker, items_of
+from .machine import Frame, Machine
+from .values import COUNT, LIGHT, UNKNOWN, Const, Kwargs, Light, Obj, Value, constant
+from .weights import HANDLES, NEW_EACH_TIME, STACKS
+
+# Methods that hand a function to worker processes [docs: multiprocessing.pool, concurrent.futures], and
+# the names among them that nothing else has.
+_HANDS_OVER = frozenset(
+    """map imap imap_unordered apply apply_async map_async starmap starmap_async submit schedule uimap amap
+    istarmap""".split()
+)
+ONLY_OF_POOLS = frozenset("imap imap_unordered starmap map_async starmap_async".split())
+_ONE_CALL = ("apply", "apply_async", "submit", "schedule")
+_POOLS = ("Pool", "ProcessPoolExecutor", "ProcessPool", "WorkerPool")
+_POOL_ROOTS = (
+    "multiprocessing",
+    "torch",
+    "concurrent",
+    "billiard",
+    "multiprocess",
+    "pathos",
+    "pebble",
+    "mpire",
+    "loky",
+)
+_PASS_THROUGH = ("Subset", "ConcatDataset", "StackDataset", "ChainDataset", "random_split")
+
+
+def _pool(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site, method: str = "") -> Value:
+    obj = machine.allocate(frame, ("pool", site), "pool")
+    recycled = constant(kwargs.get("maxtasksperchild", kwargs.get("max_tasks_per_child", UNKNOWN)))
+    obj.bounded = "maxtasksperchild" in kwargs or ("max_tasks_per_child" in kwargs and recycled is not None)
+    if method:
+        machine.put(obj.fields, "$method", (Const(method),))
+    setup = kwargs.get("initializer", args[1] if len(args) > 1 else UNKNOWN)
+    given = kwargs.get("initargs", args[2] if len(args) > 2 else UNKNOWN)
+    context = Context("process", site, setup=True, method=method, initial=True)
+    in_worker(machine, frame, setup, items_of(given), context)
+    return (obj,)
+
+
+def pool_method(
+    machine: Machine, frame: Frame, obj: Obj | None, name: str, args: list[Value], kwargs: Kwargs, site: Site
+) -> Value:
+    """A method of a pool of processes."""
+    if name in ("__enter__",) and obj is not None:
+        return (obj,)
+    if name not in _HANDS_OVER or not (args or "func" in kwargs):
+        return UNKNOWN
+    target = kwargs["func"] if "func" in kwargs else args[0]
+    rest = args if "func" in kwargs else args[1:]
+    if name == "submit" or name == "schedule":
+        given = rest
+    elif name in _ONE_CALL:
+        given = items_of(kwargs.get("args", rest[0] if rest else UNKNOWN))
+    elif "starmap" in name:
+        given = items_of(machine.iterate(frame, rest[0])) if rest else []
+    else:
+        given = [machine.iterate(frame, value) for value in rest[: 1 if obj is None or name != "map" else None]]
+    method = constant(obj.fields.get("$method", UNKNOWN)) if obj is not None else ...
+    context = Context(
+        "process", site, obj is not None and obj.bounded, method=method if isinstance(method, str) else ""
+    )
+    made = in_worker(machine, frame, target, given, context)
+    if name in ("submit", "schedule", "apply_async", "map_async", "starmap_async"):
+        machine.note("submitted", site, frame, made)
+        return (machine.allocate(frame, ("future", site), "future"),)
+    return UNKNOWN
+
+
+def _process(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site, method: str = "") -> Value:
+    target = kwargs.get("target", args[1] if len(args) > 1 else UNKNOWN)
+    in_worker(
+        machine,
+        frame,
+        target,
+        items_of(kwargs.get("args", UNKNOWN)),
+        Context("process", site, setup=True, method=method),
+    )
+    return (machine.allocate(frame, ("process", site), "process"),)
+
+
+def _spawn(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    """`torch.multiprocessing.spawn(fn, args)`: `fn(rank, *args)` [docs]."""
+    target = kwargs.get("fn", args[0] if args else UNKNOWN)
+    given = kwargs.get("args", args[1] if len(args) > 1 else UNKNOWN)
+    in_worker(machine, frame, target, [LIGHT, *items_of(given)], Context("process", site, setup=True, method="spawn"))
+    return UNKNOWN
+
+
+def _mp_context(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    obj = machine.allocate(frame, ("mp-context", site), "mp-context")
+    method = kwargs.get("method", args[0] if args else UNKNOWN)
+    if isinstance(constant(method), str):
+        machine.put(obj.fields, "$method", method)
+    return (obj,)
+
+
+def _delayed(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    obj = machine.allocate(frame, ("delayed", site), "delayed")
+    machine.put(obj.fields, "$callee", args[0] if args else UNKNOWN)
+    return (obj,)
+
+
+def _manager(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    return (machine.allocate(frame, ("mp-manager", site), "mp-manager"),)
+
+
+def _of_manager(machine: Machine, frame: Frame, obj: Obj, name: str, args: list[Value], site: Site) -> Value:
+    """`manager.dict()`, `manager.list()`: what is put there goes to the manager's process [docs: multiprocessing]."""
+    if name == "__enter__":
+        return (obj,)
+    if name not in ("dict", "list"):
+        return UNKNOWN
+    made = machine.allocate(frame, ("managed", site, obj.serial), name)
+    machine.put(made.fields, "$shared", LIGHT)
+    return (made,)
+
+
+def call_object(
+    machine: Machine, frame: Frame, obj: Obj, name: str, args: list[Value], kwargs: Kwargs, site: Site
+) -> Value:
+    """A method of a pool, a multiprocessing context, or joblib's `delayed(f)`."""
+    if obj.kind == "pool":
+        return pool_method(machine, frame, obj, name, args, kwargs, site)
+    if obj.kind == "mp-manager":
+        return _of_manager(machine, frame, obj, name, args, site)
+    if obj.kind == "mp-context":
+        method = constant(obj.fields.get("$method", UNKNOWN))
+        known = method if isinstance(method, str) else ""
+        if name == "Pool":
+            return _pool(machine, frame, args, kwargs, site, known)
+        if name == "Process":
+            return _process(machine, frame, args, kwargs, site, known)
+        return call(machine, frame, f"multiprocessing.{name}", args, kwargs, site) or UNKNOWN
+    if obj.kind == "delayed" and name == "__call__":
+        in_worker(machine, frame, obj.fields.get("$callee", UNKNOWN), args, Context("process", site))
+    return UNKNOWN
+
+
+def _queue(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    obj = machine.allocate(frame, ("queue", site), "queue", "multiprocessing")
+    limit = args[0] if args else kwargs.get("maxsize", UNKNOWN)
+    obj.bounded = bool(args or kwargs) and constant(limit) not in (0, -1)
+    return (obj,)
+
+
+def _pipe(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    """`SimpleQueue`: a pipe, whose `put` waits when it is full [docs: multiprocessing]."""
+    obj = machine.allocate(frame, ("queue", site), "queue", "multiprocessing")
+    obj.bounded = True
+    return (obj,)
+
+
+_CALLS: dict[str, Callable[..., Value]] = {
+    **dict.fromkeys(_POOLS, _pool),
+    "Process": _process,
+    "spawn": _spawn,
+    "start_processes": _spawn,
+    "get_context": _mp_context,
+    "delayed": _delayed,
+    "Manager": _manager,
+    "SyncManager": _manager,
+    "JoinableQueue": _queue,
+    "Queue": _queue,
+    "SimpleQueue": _pipe,
+}
+
+
+def call(machine: Machine, frame: Frame, dotted: str, args: list[Value], kwargs: Kwargs, site: Site) -> Value | None:
+    """What a call of the standard library, torch or joblib starts; None if it starts nothing."""
+    if dotted in HANDLES:
+        return (Light("handle"),)
+    if dotted in NEW_EACH_TIME:
+        return (COUNT,)
+    if dotted in STACKS:
+        stack = machine.allocate(frame, ("stack", site), "list")
+        machine.put(stack.fields, "$stack", LIGHT)
+        return (stack,)
+    base, _, tail = dotted.rpartition(".")
+    if dotted in ("multiprocessing.pool.ThreadPool", "multiprocessing.dummy.Pool"):
+        return (machine.allocate(frame, ("executor", site), "executor"),)
+    made = _CALLS.get(tail)
+    if made is not None and ("multiprocess" in base or base.split(".", 1)[0] in ("pathos", "pebble", "mpire", "loky")):
+        return made(machine, frame, args, kwargs, site)
+    if tail == "ProcessPoolExecutor":
+        return _pool(machine, frame, [], kwargs, site)
+    if tail in ("create_task", "ensure_future", "run_coroutine_threadsafe") and base.startswith("asyncio"):
+        return (machine.allocate(frame, ("future", site), "future"),)
+    if tail == "delayed" and base.startswith("joblib"):
+        return _delayed(machine, frame, args, kwargs, site)
+    if tail in _PASS_THROUGH and base.startswith("torch.utils.data") and args:
+        if tail == "random_split":
+            parts = machine.allocate(frame, ("split", site), "list")
+            machine.put(parts.fields, "*", args[0])
+            return (parts,)
+        first = args[0]
+        inner = machine.elements(frame, first) if tail == "ConcatDataset" else first
+        return inner or first
+    return None

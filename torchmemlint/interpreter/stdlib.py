@@ -1,0 +1,268 @@
+"""The standard library: containers, copies, partials, queues, what keeps a callback."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..facts.model import Site
+from .builtins import copy_container, is_loader
+from .cycles import note_callbacks
+from .machine import Frame, Machine
+from .threads import THREADS
+from .values import (
+    COUNT,
+    LIGHT,
+    MAYBE,
+    UNKNOWN,
+    Const,
+    External,
+    Kwargs,
+    Obj,
+    Partial,
+    Tensor,
+    Value,
+    constant,
+    is_light,
+)
+
+_ROOMY = 1000  # entries, as replay memories have them
+
+
+def _deque(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    obj = machine.allocate(frame, ("deque", site), "deque")
+    limit = args[1] if len(args) > 1 else kwargs.get("maxlen", UNKNOWN)
+    given = len(args) > 1 or "maxlen" in kwargs
+    obj.bounded = given and constant(limit) is not None
+    most = constant(limit)
+    obj.roomy = isinstance(most, int) and most >= _ROOMY
+    return (obj,)
+
+
+def _defaultdict(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    obj = machine.allocate(frame, ("defaultdict", site), "dict")
+    note_callbacks(machine, obj, args[:1])
+    if args and not is_light(args[0]):
+        made = machine.call(frame, args[0], [], {}, site)
+        machine.put(obj.fields, "*", machine.join(obj.fields.get("*", UNKNOWN), made))
+        machine.put(obj.fields, "$default", made)
+        for atom in made:
+            if type(atom) is Obj:
+                atom.home = atom.home or (obj, "*")
+    return (obj,)
+
+
+def _mapping(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    return copy_container(machine, frame, "dict", args, kwargs, site)
+
+
+def _partial(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    if not args or not args[0]:
+        return UNKNOWN
+    return (Partial(args[0], tuple(args[1:]), tuple(kwargs.items())),)
+
+
+def _deepcopy(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    result: list[Any] = []
+    for atom in args[0] if args else ():
+        if type(atom) is Obj:
+            result.append(_copy_tree(machine, frame, atom, site, 4))
+        else:
+            result.append(_copied(machine, atom))
+    return tuple(result)
+
+
+def _copied(machine: Machine, atom: Any) -> Any:
+    """A tensor of its own, which it was not if it was a reference to a parameter."""
+    if type(atom) is not Tensor:
+        return atom
+    return atom._replace(node=machine.derivation.node((atom.node,)))
+
+
+def _copy_tree(machine: Machine, frame: Frame, obj: Obj, site: Site, depth: int) -> Obj:
+    """A deep copy: modules inside belong to the copy, so freezing it freezes them."""
+    copy = machine.allocate(frame, ("copy", site, obj.serial), obj.kind, obj.cls, obj.weight)
+    generation = constant(obj.fields["$copy"]) if "$copy" in obj.fields else 0
+    if "$copy" in copy.fields or generation == 2:  # `x = deepcopy(x)` round after round
+        return copy if "$copy" in copy.fields else obj
+    copy.unknown = obj.unknown
+    machine.put(copy.fields, "$copy", (Const(1 if generation == 0 else 2),))
+    for field, part in obj.fields.items():
+        if depth and field[:1] != "$":
+            part = tuple(
+                _copy_tree(machine, frame, atom, site, depth - 1)
+                if type(atom) is Obj and atom is not obj
+                else _copied(machine, atom)
+                for atom in part
+            )
+            for atom in part:
+                if type(atom) is Obj:
+                    atom.home = (copy, field)
+        machine.put(copy.fields, field, part)
+    return copy
+
+
+def _first(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    return args[0] if args else UNKNOWN
+
+
+def _queue(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    obj = machine.allocate(frame, ("queue", site), "queue")
+    limit = args[0] if args else kwargs.get("maxsize", UNKNOWN)
+    obj.bounded = bool(args or kwargs) and constant(limit) not in (0, -1)
+    return (obj,)
+
+
+def _namespace(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    """An object with whatever attributes are set on it."""
+    obj = machine.allocate(frame, ("namespace", site), "instance")
+    for name, value in kwargs.items():
+        machine.put(obj.fields, name, value)
+    return (obj,)
+
+
+def _thread_local(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    """`threading.local()`: attributes of which each thread has its own [docs: threading]."""
+    made = _namespace(machine, frame, args, kwargs, site)
+    for atom in made:
+        machine.put(atom.fields, "$local", LIGHT)
+    return made
+
+
+def _cycle(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    """`itertools.cycle` saves a copy of each element of the first pass [docs]."""
+    first = args[0] if args else UNKNOWN
+    machine.note("cycled", site, frame, ("cycle", is_loader(first)))
+    return first
+
+
+def _count(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    return (COUNT,)
+
+
+def _heap_push(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    """`heapq.heappush(heap, item)`, `bisect.insort(a, x)` add to a list."""
+    for container in args[0] if len(args) > 1 else ():
+        if type(container) is Obj and container.kind == "list":
+            machine.grow(frame, container, args[1], site)
+    return LIGHT
+
+
+def _heap_pop(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    """`heapq.heappop(heap)`; `heappushpop` and `heapreplace` take out one for what they put in."""
+    result: Value = UNKNOWN
+    for container in args[0] if args else ():
+        if type(container) is Obj:
+            machine.reset(frame, container, "*", "pop")
+            if len(args) > 1:
+                machine.put(container.fields, "*", machine.join(container.fields.get("*", UNKNOWN), args[1]))
+            result = machine.join(result, machine.elements(frame, (container,)))
+    return result
+
+
+def _drawn(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    """`random.sample(memory, n)`: a list of some of its elements."""
+    drawn = machine.allocate(frame, ("drawn", site), "list")
+    machine.put(drawn.fields, "*", machine.iterate(frame, args[0]) if args else UNKNOWN)
+    return (drawn,)
+
+
+def _chosen(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    return machine.iterate(frame, args[0]) if args else UNKNOWN
+
+
+def _heap_best(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    """`heapq.nlargest(n, iterable)`: a new list."""
+    best = machine.allocate(frame, ("best", site), "list")
+    machine.put(best.fields, "*", machine.iterate(frame, args[1]) if len(args) > 1 else UNKNOWN)
+    return (best,)
+
+
+def _registered(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    """`atexit.register(f, *args)`, `signal.signal(number, f)`: the process keeps the callback."""
+    machine.note("registered", site, frame, [*args, *kwargs.values()])
+    return args[0] if args else UNKNOWN
+
+
+def _finalize(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    """`weakref.finalize(obj, f, *args)` keeps `f` and the arguments until `obj` goes [docs]."""
+    machine.note("finalize", site, frame, [*args, *kwargs.values()])
+    return UNKNOWN
+
+
+def _weak_keys(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    made = copy_container(machine, frame, "dict", args, kwargs, site)
+    for atom in made:
+        machine.put(atom.fields, "$weak", LIGHT)
+    return made
+
+
+def _named_tuple(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    """`namedtuple("Step", "state reward")`: what calls it makes a tuple with names."""
+    return (Partial((External("collections.record"),), tuple(args[1:2]), ()),) if len(args) > 1 else UNKNOWN
+
+
+def _record(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    named, *given = args
+    said = constant(named)
+    if isinstance(said, str):
+        names = said.replace(",", " ").split()
+    else:
+        parts = [part for atom in named if type(atom) is Obj for part in atom.fields.values()]
+        names = [name for part in parts if isinstance(name := constant(part), str)]
+    made = machine.allocate(frame, ("record", site), "tuple")
+    for index, name in enumerate(names):
+        value = given[index] if index < len(given) else kwargs.get(name, UNKNOWN)
+        machine.put(made.fields, name, value)
+        machine.put(made.fields, f"[{index}]", value)
+    return (made,)
+
+
+def _collected(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    """`gc.get_objects()`: all there is, tensors among it."""
+    everything = machine.allocate(frame, ("collected", site), "list")
+    machine.put(everything.fields, "*", (Tensor(MAYBE, 2, machine.derivation.node(), "", True),))
+    return (everything,)
+
+
+SPECIAL_ROOTS = ("collections", "functools", "copy", "threading", "concurrent", "queue", "itertools", "typing",
+                  "contextlib", "asyncio")  # fmt: skip
+SPECIAL: dict[str, Callable[[Machine, Frame, list[Value], Kwargs, Site], Value]] = {
+    "deque": _deque,
+    "defaultdict": _defaultdict,
+    "namedtuple": _named_tuple,
+    "collections.record": _record,
+    "OrderedDict": _mapping,
+    "Counter": _mapping,
+    "partial": _partial,
+    "deepcopy": _deepcopy,
+    "copy.copy": _first,
+    "cast": _first,
+    "wraps": _first,
+    "cycle": _cycle,
+    "atexit.register": _registered,
+    "signal.signal": _registered,
+    "weakref.finalize": _finalize,
+    "weakref.WeakKeyDictionary": _weak_keys,
+    "islice": _first,
+    "itertools.count": _count,
+    "gc.get_objects": _collected,
+    "heapq.heappush": _heap_push,
+    "bisect.insort": _heap_push,
+    "bisect.insort_left": _heap_push,
+    "bisect.insort_right": _heap_push,
+    "heapq.heappop": _heap_pop,
+    "heapq.heappushpop": _heap_pop,
+    "heapq.heapreplace": _heap_pop,
+    "random.sample": _drawn,
+    "random.choices": _drawn,
+    "random.choice": _chosen,
+    "heapq.nlargest": _heap_best,
+    "heapq.nsmallest": _heap_best,
+    "threading.local": _thread_local,
+    "types.SimpleNamespace": _namespace,
+    "queue.Queue": _queue,
+    "queue.SimpleQueue": _queue,
+    "queue.LifoQueue": _queue,
+    **THREADS,
+}

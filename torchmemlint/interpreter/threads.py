@@ -1,0 +1,142 @@
+"""Threads, executors and what else runs a function beside the one that starts it, as Qt does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..facts.model import Site
+from .contexts import Context, in_worker, items_of, kind_of_worker, receiver_of
+from .machine import Frame, Machine
+from .processes import pool_method
+from .values import LIGHT, OFF, ON, UNKNOWN, Bound, Class, Function, Kwargs, Method, Obj, Partial, Value
+
+
+def _thread(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    target = kwargs.get("target", args[1] if len(args) > 1 else UNKNOWN)
+    given = kwargs.get("args", args[3] if len(args) > 3 else UNKNOWN)
+    in_thread(machine, frame, target, items_of(given), site)
+    return (machine.allocate(frame, ("thread", site), "thread"),)
+
+
+def _timer(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    """`threading.Timer(interval, function, args, kwargs)` [docs]."""
+    target = kwargs.get("function", args[1] if len(args) > 1 else UNKNOWN)
+    given = items_of(kwargs.get("args", args[2] if len(args) > 2 else UNKNOWN))
+    machine.note("timer", site, frame, (target, given))
+    in_thread(machine, frame, target, given, site)
+    return (machine.allocate(frame, ("thread", site), "thread"),)
+
+
+def _executor(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    return (machine.allocate(frame, ("executor", site), "executor"),)
+
+
+def _future(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    """A future of one's own, which somebody gives its result: `set_result` [docs: concurrent.futures, asyncio]."""
+    return (machine.allocate(frame, ("future", site), "future"),)
+
+
+def _to_thread(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    return in_thread(machine, frame, args[0] if args else UNKNOWN, args[1:], site)
+
+
+def in_thread(machine: Machine, frame: Frame, target: Value, args: list[Value], site: Site) -> Value:
+    """Run a function as another thread would: grad mode is thread-local and starts out on [docs: torch.no_grad]."""
+    outer = machine.grad
+    before = len(machine.module_calls)
+    machine.grad = ON
+    depth, machine.module_depth = machine.module_depth, 0
+    machine.threads += outer == OFF
+    context, machine.context = (
+        machine.context,
+        Context("thread", site, receiver=receiver_of(target), creator=frame.facts),
+    )
+    made = machine.call(frame, target, args, {}, site)
+    machine.threads -= outer == OFF
+    machine.context = context
+    machine.module_depth = depth
+    machine.grad = outer
+    machine.note("thread", site, frame, (outer, before, len(machine.module_calls)))
+    machine.note("thread-start", site, frame, (target, machine.conditions))
+    return made
+
+
+_RUN_IN_THREAD = ("submit", "map", "imap", "imap_unordered", "map_async", "apply", "apply_async")
+
+
+def run_in_thread(
+    machine: Machine, frame: Frame, obj: Obj, name: str, args: list[Value], kwargs: Kwargs, site: Site
+) -> Value:
+    """Methods of threads and executors."""
+    if name in _RUN_IN_THREAD and args:
+        if name.startswith("apply"):
+            given = items_of(kwargs.get("args", args[1] if len(args) > 1 else UNKNOWN))
+        else:
+            given = args[1:] if name == "submit" else [machine.iterate(frame, value) for value in args[1:]]
+        made = in_thread(machine, frame, args[0], given, site)
+        future = machine.allocate(frame, ("future", site), "future")
+        machine.note("submitted", site, frame, made)
+        machine.put(future.fields, "*", made)
+        return (future,)
+    if name == "__enter__":
+        return (obj,)
+    return LIGHT
+
+
+_CALLABLE = (Function, Bound, Partial, Method, Obj)
+
+
+def submit(machine: Machine, frame: Frame, name: str, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    given = args[1:] if name == "run_in_executor" else args
+    future: Value = (machine.allocate(frame, ("future", site), "future"),) if name != "start_new_thread" else UNKNOWN
+    if name == "apply_async" or not given or not any(type(a) in _CALLABLE for a in given[0]):
+        return future if name == "submit" else UNKNOWN
+    pools = [atom for atom in args[0] if type(atom) is Obj and atom.kind == "pool"] if given is not args else []
+    if pools:
+        return pool_method(machine, frame, pools[0], "submit", given, {}, site)
+    made = in_thread(machine, frame, given[0], given[1:], site)
+    machine.note("submitted", site, frame, made)
+    for atom in future:
+        machine.put(atom.fields, "*", made)
+    return future
+
+
+def start(machine: Machine, frame: Frame, obj: Obj, site: Site) -> None:
+    """`worker.start()` of an instance of a class of the file that is a thread or a process."""
+    kind = kind_of_worker(obj.cls)
+    found = obj.cls.find("run") if isinstance(obj.cls, Class) else None
+    for member in found or ():
+        if type(member) is not Function or not kind:
+            continue
+        target: Value = (Bound(member, obj),)
+        if kind == "process":
+            in_worker(machine, frame, target, [], Context(kind, site, setup=True))
+        else:
+            in_thread(machine, frame, target, [], site)
+
+
+QT = frozenset(("moveToThread", "connect", "start", "tryStart"))
+
+
+def qt(machine: Machine, frame: Frame, name: str, receiver: Value, args: list[Value], site: Site) -> None:
+    """Qt runs slots of moved objects, and runnables that a pool starts, in other threads [docs: QThread]."""
+    if name == "moveToThread":
+        for atom in receiver:
+            if type(atom) is Obj:
+                machine.put(atom.fields, "$moved", LIGHT)
+    for given in args[:1] if name != "moveToThread" else ():
+        for atom in given:
+            if name == "connect":
+                if type(atom) is Bound and isinstance(atom.receiver, Obj) and "$moved" in atom.receiver.fields:
+                    in_thread(machine, frame, (atom,), [], site)
+            elif type(atom) is Obj and atom not in receiver and kind_of_worker(atom.cls) == "thread":
+                start(machine, frame, atom, site)
+
+
+THREADS: dict[str, Callable[[Machine, Frame, list[Value], Kwargs, Site], Value]] = {
+    "threading.Thread": _thread,
+    "threading.Timer": _timer,
+    "ThreadPoolExecutor": _executor,
+    "Future": _future,
+    "to_thread": _to_thread,
+}
