@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 
 from ..facts.model import Site
+from .attributes import get_attribute, get_by_name, set_attribute, set_by_name
 from .machine import Frame, Machine
-from .objects import get_attribute, get_by_name, set_attribute, set_by_name
 from .tensors import arithmetic
 from .values import COUNT, IDENT, LEAF, LIGHT, UNKNOWN, Kwargs, Light, Obj, Tensor, Value, constant, is_light
 

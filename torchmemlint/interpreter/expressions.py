@@ -7,12 +7,13 @@ from typing import Any
 
 from ..facts import model as m
 from ..facts.model import Expr, Site
+from .attributes import get_attribute, get_by_name, set_by_name
+from .containers import a_key_of, keys_of
 from .cycles import refers_to
 from .holders import KNOWN, kind_of_key
 from .library import get_builtin
 from .machine import EVALUATE, Frame, Machine, evaluates
 from .narrowing import perhaps, truth
-from .objects import a_key_of, get_attribute, get_by_name, keys_of, set_by_name
 from .parts import ROW, kind_of, take
 from .tensors import arithmetic, comparison, note_terms
 from .unknown import imagine_element, imagine_name

@@ -8,16 +8,16 @@ from typing import Any
 from ..facts import model as m
 from ..facts.model import Expr, Site
 from ..facts.program import expressions
-from .events import ModuleCall
 from .functions import call_function, call_unseen
 from .hints import value_of_hint
 from .linking import Unit
 from .machine import Frame, Machine, skip
-from .objects import call_object, run_module
+from .modules import run_module
+from .objects import call_object
+from .passes import frozen, note_run, record_module_call
 from .values import (
     ASSUMED,
     ATTACHED,
-    LEAF,
     LIGHT,
     OFF,
     UNKNOWN,
@@ -29,7 +29,6 @@ from .values import (
     Obj,
     Tensor,
     Value,
-    constant,
     is_light,
     tensors,
 )
@@ -199,7 +198,7 @@ def _default_of_field(machine: Machine, cls: Class, name: str) -> Value:
 def call_instance(machine: Machine, frame: Frame, obj: Obj, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
     """`obj(...)`: `forward` of a module, `__call__` of anything else."""
     if obj.kind == "module":
-        _note_run(machine)
+        note_run(machine)
     if obj.kind == "module" and not obj.is_put_off and obj.fields.get("forward"):  # `module.forward = wrapper`
         return machine.call(frame, obj.fields["forward"], args, kwargs, site)
     if isinstance(obj.cls, Class) and (is_dull(machine, obj.cls) or _is_left_open(obj)):
@@ -273,58 +272,6 @@ def _given_by(machine: Machine, result: Value, node: int, known: dict[int, int],
                     machine.put(atom.fields, key, _given_by(machine, part, node, known, depth - 1))
         made.append(atom)
     return tuple(made)
-
-
-def record_module_call(
-    machine: Machine,
-    frame: Frame,
-    obj: Obj,
-    node: int,
-    site: Site,
-    args: list[Value],
-    weight: int,
-    through: bool = False,
-) -> None:
-    if machine.module_depth or machine.in_hook:
-        return
-    _note_run(machine)
-    attached = tuple(t.node for value in args for t in machine.reach(value, 2) if t.graph in (ATTACHED, LEAF))
-    machine.module_calls.append(
-        ModuleCall(
-            site, frame.trail(), obj, node, in_eval_mode(obj), machine.loops, frame,
-            tuple(machine.stack), machine.grad, attached, weight, bool(machine.threads), through,
-            any(t.weight > 1 for value in args for t in machine.reach(value, 2)),
-            0 <= machine.generating < len(machine.loops),
-        )
-    )  # fmt: skip
-
-
-def _note_run(machine: Machine) -> None:
-    """A model runs, with gradients recorded, in each of these loops."""
-    if not machine.module_depth and machine.grad != OFF:
-        for loop in machine.loops:
-            loop.runs = True
-
-
-def in_eval_mode(obj: Obj) -> bool:
-    return _marked(obj, "$mode", "eval")
-
-
-def frozen(obj: Obj) -> bool:
-    return _marked(obj, "$frozen", True)
-
-
-def _marked(obj: Obj, key: str, wanted: Any) -> bool:
-    """Whether a module, or one that it is part of, was last put in this state."""
-    current: Any = obj
-    for _ in range(6):
-        if not isinstance(current, Obj):
-            return False
-        mark = constant(current.fields.get(key, UNKNOWN))
-        if mark is not ...:
-            return bool(mark == wanted)
-        current = current.home[0] if current.home is not None else None
-    return False
 
 
 def instance_of(machine: Machine, frame: Frame, cls: Class, ident: Any) -> Value:

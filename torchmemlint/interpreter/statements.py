@@ -12,6 +12,7 @@ from ..facts.model import Expr, Site, Stmt
 from ..facts.releases import JOINS, joins
 from ..facts.relevance import says_no_grad
 from ..facts.walk import last_name
+from .attributes import set_attribute
 from .calls import enter_context
 from .contexts import workers_in
 from .definitions import define_class, define_function
@@ -19,7 +20,6 @@ from .expressions import bind_item, elements, iterate
 from .linking import import_name
 from .machine import EVALUATE, JUMPED, RETURNED, Frame, Loop, Machine, executes, skip
 from .narrowing import holds_as_long_as_it_lives, truth
-from .objects import set_attribute
 from .tensors import arithmetic, note_terms
 from .values import (
     ATTACHED,

@@ -9,7 +9,9 @@ from ..facts import knowledge
 from ..facts import model as m
 from ..facts.model import Expr, FileFacts, Site
 from . import processes
+from .hooks import note_hook, run_hook
 from .machine import Frame, Machine
+from .passes import frozen, in_eval_mode, record_module_call
 from .tensors import arithmetic, backward, free, loss
 from .threads import submit
 from .values import (
@@ -171,16 +173,12 @@ def _opaque(machine: Machine, values: Collection[Value], more: tuple[int, ...] =
 
 
 def _runs(obj: Obj) -> bool:
-    from .instances import frozen, in_eval_mode
-
     return obj.kind == "module" and obj.weight >= 2 and in_eval_mode(obj) and not frozen(obj)
 
 
 def call_opaque(machine: Machine, frame: Frame, made: Opaque, args: list[Value], site: Site) -> Value:
     """Call what unknown code made. It may run the module that it was made from, with gradients on or off: only
     where its results are detached later has somebody known that they have a graph."""
-    from .instances import record_module_call
-
     if made.model is None or machine.grad == OFF or not args:
         return UNKNOWN
     node = machine.derivation.node((made.node, *(node for value in args for node in machine.nodes(value))))
@@ -246,7 +244,7 @@ def _by_name(
             return loss(machine, values, kwargs, ("loss", name), 1)
         return None
     if name in knowledge.MODEL_NAMES:
-        from .objects import run_module
+        from .modules import run_module
 
         module = _imagined_module(machine, frame, ("called", name), 1)
         return run_module(machine, frame, module, args, kwargs, site)
@@ -271,8 +269,6 @@ def _by_name(
 
 def _roll_out(machine: Machine, frame: Frame, values: list[Value], site: Site) -> Value | None:
     """`env.rollout(steps, policy)` runs the policy at each step, in the mode of its caller [docs of torchrl]."""
-    from .instances import record_module_call
-
     policy = next((atom for value in values for atom in value if type(atom) is Obj and atom.kind == "module"), None)
     if policy is None:
         return None
@@ -327,8 +323,6 @@ def unknown_method(
     if name == "requires_grad_" and not machine.statement_call(site) and all(constant(arg) is True for arg in args):
         return (Tensor(LEAF, 2, machine.derivation.node(), ""),)
     if name.startswith("register_") and name.endswith("hook"):
-        from .hooks import note_hook, run_hook
-
         if name != "register_hook":  # that is one of a tensor or of a node of the graph, and goes with it
             note_hook(machine, frame, args[0] if args else UNKNOWN, None, site)
         run_hook(machine, frame, name, args[0] if args else UNKNOWN, UNKNOWN, site)

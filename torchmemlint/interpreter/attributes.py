@@ -1,0 +1,226 @@
+"""Attributes: reading and setting `owner.name`, also by a name that is not known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..facts import knowledge
+from ..facts.model import Site
+from .cycles import note_cycle
+from .linking import module_member
+from .machine import Frame, Machine
+from .tensors import freeze_owner, tensor_attribute
+from .unknown import imagine_attribute, is_module_by_use
+from .values import (
+    ANY_NAME,
+    ATTACHED,
+    CONTAINERS,
+    COUNT,
+    FREE,
+    LEAF,
+    LIGHT,
+    MAYBE,
+    UNKNOWN,
+    Bound,
+    Class,
+    External,
+    Function,
+    Light,
+    Method,
+    Module,
+    Obj,
+    Opaque,
+    Partial,
+    Super,
+    Tensor,
+    Value,
+    constant,
+)
+
+
+def get_attribute(machine: Machine, frame: Frame, atom: Any, name: str) -> Value:
+    """`atom.name`, when it is not called at once."""
+    kind = type(atom)
+    if kind is External:
+        return (External(f"{atom.dotted}.{name}"),)
+    if kind is Tensor:
+        return tensor_attribute(machine, atom, name) or (Method(atom, name),)
+    if kind is Obj:
+        return _object_attribute(machine, frame, atom, name)
+    if kind is Class:
+        found = atom.find(name)
+        return UNKNOWN if found is None else found
+    if kind is Module:
+        return module_member(machine, atom.unit, name) or UNKNOWN
+    if kind is Opaque:
+        return (atom._replace(node=machine.derivation.node((atom.node,))),)
+    if kind is Light and atom.what == "ctx":
+        return frame.vars.get(f"ctx.{name}", UNKNOWN)
+    if kind is Function:
+        if name in ("__name__", "__qualname__", "__module__", "__doc__"):
+            return LIGHT
+        table = atom.frame.allocs.get(("attributes", id(atom.facts)))
+        return UNKNOWN if table is None else table.fields.get(name, UNKNOWN)
+    if kind is Super and type(atom.receiver) is Obj:
+        return _object_attribute(machine, frame, atom.receiver, name)
+    return (atom,) if atom == COUNT else UNKNOWN  # `uuid4().hex`
+
+
+def _object_attribute(machine: Machine, frame: Frame, obj: Obj, name: str) -> Value:
+    known = obj.fields.get(name)
+    unnamed = ANY_NAME in obj.fields and obj.kind != "module"  # whose layers are found under their own names
+    if unnamed and not (isinstance(obj.cls, Class) and obj.cls.find(name)):
+        machine.reads.setdefault((obj.serial, ANY_NAME), set()).add(frame.facts.name)
+        known = machine.join(known or UNKNOWN, obj.fields[ANY_NAME])
+    if known:
+        machine.reads.setdefault((obj.serial, name), set()).add(frame.facts.name)
+        return known
+    if name == "__dict__" and obj.kind in ("instance", "module"):
+        return attributes_of(machine, obj)
+    if isinstance(obj.cls, Class):
+        found = obj.cls.find(name)
+        if found is not None:
+            return _member(machine, frame, obj, found)
+        if name == "__class__":
+            return (obj.cls,)
+        return imagine_attribute(machine, frame, obj, name)
+    if obj.kind == "module":
+        if name in ("weight", "bias"):
+            return (Tensor(LEAF, 3, machine.derivation.node((), ("parameters", obj)), ""),)
+        if name in ("training", "in_features", "out_features", "device", "dtype", "config"):
+            return LIGHT
+        if name in knowledge.MODEL_NAMES and not isinstance(obj.cls, Class):
+            return (part_of(machine, obj, name),)
+        if name[:1].islower():
+            return (Method(obj, name),) if name in knowledge.MODULE_METHODS or name == "forward" else UNKNOWN
+    if obj.kind in CONTAINERS or obj.kind == "optimizer":
+        return (Method(obj, name),)
+    if obj.kind == "mp-context":  # the base of a class: `get_context("spawn").Process`
+        return (External(f"multiprocessing.{name}"),)
+    return UNKNOWN
+
+
+def attributes_of(machine: Machine, obj: Obj) -> Value:
+    """`self.__dict__`, `vars(self)`: what is put in there lives as long as the object."""
+    table = Obj("dict", None, obj.birth, obj.site, obj.weight)
+    machine.serial += 1
+    table.serial, table.unknown, table.home = machine.serial, True, (obj, "__dict__")
+    obj.fields["__dict__"] = (table,)
+    return (table,)
+
+
+def _member(machine: Machine, frame: Frame, obj: Obj, found: Value) -> Value:
+    result: Value = UNKNOWN
+    for member in found:
+        if type(member) is Function:
+            if member.kind == "property":
+                part = machine.call_function(frame, member, obj, [], {}, machine.site)
+            elif member.kind == "static":
+                part = (member,)
+            else:
+                part = (Bound(member, obj.cls if member.kind == "class" else obj),)
+                if frame.receiver is not obj:
+                    machine.asked.setdefault(obj, set()).add(member.facts.name)
+        else:
+            part = (member,)
+        result = machine.join(result, part)
+    return result
+
+
+def set_attribute(machine: Machine, frame: Frame, owner: Any, name: str, value: Value, site: Site, how: str) -> None:
+    """`owner.name = value`."""
+    if type(owner) is Tensor:
+        _set_on_tensor(machine, frame, owner, name, value, site)
+        return
+    if type(owner) in (Class, Module):
+        owner_frame = owner.unit.frame if type(owner) is Module else owner.frame
+        stored = machine.store(frame, owner_frame, name, value, how, site)
+        machine.put(owner_frame.vars, name, stored)
+        return
+    if type(owner) is Function:  # `measure.seen = {}`: what is there lives as long as the function
+        table = machine.allocate(owner.frame, ("attributes", id(owner.facts)), "attributes", owner.facts.name)
+        table.home, table.birth = (owner.frame, owner.facts.name), owner.frame.loops
+        set_attribute(machine, frame, table, name, value, site, how)
+        return
+    if type(owner) is not Obj:
+        if type(owner) is Light and owner.what == "ctx":
+            given = {
+                tensor.node
+                for param in frame.facts.params
+                for tensor in machine.reach(frame.vars.get(param.name, UNKNOWN), 1)
+            }
+            machine.note("context-store", site, frame, (name, value, given))
+            machine.put(frame.vars, f"ctx.{name}", value)
+        return
+    if name in machine.settable and isinstance(owner.cls, Class):
+        setters = [atom.setter for atom in owner.cls.find(name) or () if type(atom) is Function and atom.setter]
+        if setters:
+            machine.call_function(frame, setters[0], owner, [value], {}, site)
+            return
+    if owner.unknown:
+        for tensor in machine.reach(value):
+            machine.derivation.spread(machine.derivation.stored, tensor.node)
+    stored = machine.store(frame, owner, name, value, how, site) if value else value
+    for atom in stored:
+        called = type(atom) is Obj and not atom.is_put_off and "$callbacks" in atom.fields
+        if called and isinstance(owner.cls, Class):
+            note_cycle(machine, frame, owner, name, atom.fields["$callbacks"], site)
+        if type(atom) is Obj and not atom.settled:
+            atom.home = (owner, name)
+            if atom.kind == "module" and atom.weight == 1 and isinstance(owner.cls, Class):
+                uses = owner.cls.facts.uses.get(name, ())
+                atom.weight = 2 if is_module_by_use(uses) else 1
+        elif type(atom) in (Bound, Partial, Function) and isinstance(owner.cls, Class):
+            note_cycle(machine, frame, owner, name, (atom,), site)
+    if (
+        how == "set"
+        and owner.fields.get(name)
+        and not any(tensor.graph == ATTACHED for tensor in machine.reach(stored, 1))
+    ):
+        machine.reset(frame, owner, name, "replace")
+    machine.put(owner.fields, name, stored)
+
+
+def _set_on_tensor(machine: Machine, frame: Frame, owner: Tensor, name: str, value: Value, site: Site) -> None:
+    if name == "requires_grad" and constant(value) is True and owner.graph == FREE:
+        machine.derivation.require(owner.node, True)
+    elif name == "requires_grad" and constant(value) is False:
+        machine.derivation.require(owner.node, False)
+        freeze_owner(machine, owner)
+    elif name == "grad" and any(tensor.graph == ATTACHED for tensor in machine.reach(value)):
+        machine.note("grad-store", site, frame, value)
+    elif name == "grad":
+        machine.note("zero-grad", site, frame)
+
+
+def set_by_name(machine: Machine, frame: Frame, owners: Value, value: Value, site: Site) -> None:
+    """`setattr(self, name, value)` for a name that is not known: each of several names keeps its last value. What a
+    module gets so is made of, its layers, is nothing to follow."""
+    attached = any(tensor.graph == ATTACHED for tensor in machine.reach(value))
+    for atom in owners:
+        if type(atom) is Obj and (atom.kind == "instance" or (atom.kind == "module" and attached)):
+            before = atom.fields.get(ANY_NAME, UNKNOWN)
+            set_attribute(machine, frame, atom, ANY_NAME, value, site, "set")
+            machine.put(atom.fields, ANY_NAME, machine.join(atom.fields[ANY_NAME], before))
+
+
+def get_by_name(machine: Machine, frame: Frame, owners: Value) -> Value:
+    """`getattr(self, name)` for a name that is not known: one of those that `setattr` has bound, so it may have a graph
+    or not."""
+    result: Value = UNKNOWN
+    for atom in owners:
+        if type(atom) is Obj and not atom.is_put_off and ANY_NAME in atom.fields:
+            result = machine.join(result, get_attribute(machine, frame, atom, ANY_NAME))
+    return tuple(
+        atom._replace(graph=MAYBE) if type(atom) is Tensor and atom.graph == ATTACHED else atom for atom in result
+    )
+
+
+def part_of(machine: Machine, obj: Obj, name: str) -> Obj:
+    """A module inside one that is not seen."""
+    part = machine.allocate(machine.module_frame, ("part", obj.serial, name), "module", "?", min(obj.weight, 2))
+    part.weight = max(part.weight, min(obj.weight, 2))
+    part.unknown = True
+    part.birth = obj.birth
+    part.home = part.home or (obj, name)
+    return part

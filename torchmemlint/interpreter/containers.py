@@ -1,0 +1,141 @@
+"""Methods of lists, dictionaries, sets, queues and exit stacks."""
+
+from __future__ import annotations
+
+from ..facts.model import Site
+from .holders import UNSURE
+from .machine import Frame, Machine
+from .unknown import unknown_call
+from .values import LIGHT, NAMED, UNKNOWN, Kwargs, Light, Mode, Obj, Value, constant, is_light
+
+_GROW = ("append", "appendleft", "add", "insert", "put", "put_nowait", "extend", "extendleft", "update", "push")
+_POP = ("pop", "popleft", "popitem", "remove", "discard", "get_nowait")
+
+
+def _empty(machine: Machine, obj: Obj) -> None:
+    """Take everything out of a container. A defaultdict makes what it starts an entry with again, empty."""
+    start = obj.fields.get("$default", UNKNOWN)
+    for field in list(obj.fields):
+        if field != "$default":
+            machine.put(obj.fields, field, UNKNOWN)
+    for atom in start:
+        if type(atom) is Obj:
+            _empty(machine, atom)
+    if start:
+        machine.put(obj.fields, "*", start)
+
+
+def container_method(
+    machine: Machine, frame: Frame, obj: Obj, name: str, args: list[Value], kwargs: Kwargs, site: Site
+) -> Value:
+    if "$stack" in obj.fields:
+        return _stack_method(machine, frame, obj, name, args, kwargs, site)
+    if name in _GROW:
+        return _grow(machine, frame, obj, name, args, kwargs, site)
+    if name == "setdefault":
+        value = args[1] if len(args) > 1 else UNKNOWN
+        key = constant(args[0]) if args else ...
+        field = "*" if key is ... else f"[{key}]"
+        machine.grow(frame, obj, value, site, field, "keyed")
+        return machine.elements(frame, (obj,))
+    if name == "__setitem__" and len(args) == 2:  # `super().__setitem__(key, value)`
+        machine.key_kind = UNSURE
+        machine.grow(frame, obj, args[1], site, "*", "keyed")
+        return LIGHT
+    if name == "clear":
+        machine.reset(frame, obj, "*", "clear")
+        _empty(machine, obj)
+        return LIGHT
+    if obj.kind == "queue" and name == "get":
+        machine.note("queue-received" if machine.context is None else "queue-get", site, frame, obj)
+    if name in _POP or (name == "get" and obj.kind == "queue"):
+        machine.reset(frame, obj, "*", "pop", args[0] if args and name in ("remove", "discard") else UNKNOWN)
+        return machine.elements(frame, (obj,))
+    if name == "get":
+        key = constant(args[0]) if args else ...
+        found = obj.fields.get(f"[{key}]") if key is not ... else None
+        value = machine.elements(frame, (obj,)) if found is None else found
+        return machine.join(value, args[1]) if len(args) > 1 else value
+    if name == "values":
+        return as_list(machine, frame, obj, site, machine.elements(frame, (obj,)))
+    if name == "keys":
+        return as_list(machine, frame, obj, site, keys_of(obj))
+    if name == "items":
+        pair = machine.allocate(frame, ("pair", site, obj.serial), "tuple")
+        machine.put(pair.fields, "[0]", keys_of(obj))
+        machine.put(pair.fields, "[1]", machine.elements(frame, (obj,)))
+        return as_list(machine, frame, obj, site, (pair,))
+    if name == "copy":
+        copy = machine.allocate(frame, ("copy", site, obj.serial), obj.kind)
+        for field, part in obj.fields.items():
+            machine.put(copy.fields, field, part)
+        return (copy,)
+    if name in ("popleft", "pop", "send", "__next__"):
+        return machine.elements(frame, (obj,))
+    if obj.unknown:
+        machine.escape(tuple(atom for value in args for atom in value))
+    return LIGHT
+
+
+def _stack_method(
+    machine: Machine, frame: Frame, obj: Obj, name: str, args: list[Value], kwargs: Kwargs, site: Site
+) -> Value:
+    """An `ExitStack` keeps what was entered until it is left itself."""
+    if name in ("close", "aclose", "pop_all"):
+        machine.reset(frame, obj, "*", "clear")
+        _empty(machine, obj)
+        return UNKNOWN
+    for atom in args[0] if name == "enter_context" and args else ():
+        if type(atom) is Mode:  # until the stack is left, see `calls.enter_context`
+            machine.entered.add(atom.site)
+            machine.grad = atom.grad
+            return LIGHT
+    if name in ("enter_context", "enter_async_context") and args and all(is_light(value) and value for value in args):
+        machine.grow(frame, obj, args[0], site)
+        return args[0]
+    return unknown_call(machine, frame, (2, (1, "self"), name), args, kwargs, site, receiver=(obj,))
+
+
+def a_key_of(obj: Obj) -> Light:
+    """A key that a dictionary has: to bind it there replaces an entry."""
+    return Light(f"key of {obj.serial}")
+
+
+def keys_of(obj: Obj) -> Value:
+    """What the keys of a dictionary may be."""
+    keys = [key for key in obj.fields if key[:1] != "$"]
+    seen = keys and not obj.unknown and all(key[:1] == "[" for key in keys)
+    return (NAMED,) if seen else (a_key_of(obj),)
+
+
+def as_list(machine: Machine, frame: Frame, obj: Obj, site: Site, value: Value) -> Value:
+    listed = machine.allocate(frame, ("listed", site, obj.serial), "list")
+    machine.put(listed.fields, "*", value)
+    return (listed,)
+
+
+def _grow(machine: Machine, frame: Frame, obj: Obj, name: str, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    if name in ("extend", "extendleft"):
+        machine.grow(frame, obj, machine.iterate(frame, args[0]) if args else UNKNOWN, site)
+    elif name == "update":
+        for value in args:
+            for atom in value:
+                if type(atom) is Obj:
+                    for field, part in list(atom.fields.items()):
+                        if field == "*":
+                            machine.grow(frame, obj, part, site, field)
+                        elif field[:1] == "[":
+                            _replace(machine, frame, obj, field, part, site)
+        for key, value in kwargs.items():
+            _replace(machine, frame, obj, f"[{key}]", value, site)
+    else:
+        value = args[-1] if name == "insert" and args else (args[0] if args else UNKNOWN)
+        machine.grow(frame, obj, value, site)
+    return LIGHT
+
+
+def _replace(machine: Machine, frame: Frame, obj: Obj, field: str, value: Value, site: Site) -> None:
+    """The entry of a key that is there: it takes the place of the last one."""
+    if len(machine.loops) > len(obj.birth):
+        value = machine.store(frame, obj, field, value, "set", site)
+    machine.put(obj.fields, field, value)

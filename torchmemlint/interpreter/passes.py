@@ -1,0 +1,62 @@
+"""Passes of modules: in which mode and in which loops one runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..facts.model import Site
+from .events import ModuleCall
+from .machine import Frame, Machine
+from .values import ATTACHED, LEAF, OFF, UNKNOWN, Obj, Value, constant
+
+
+def record_module_call(
+    machine: Machine,
+    frame: Frame,
+    obj: Obj,
+    node: int,
+    site: Site,
+    args: list[Value],
+    weight: int,
+    through: bool = False,
+) -> None:
+    if machine.module_depth or machine.in_hook:
+        return
+    note_run(machine)
+    attached = tuple(t.node for value in args for t in machine.reach(value, 2) if t.graph in (ATTACHED, LEAF))
+    machine.module_calls.append(
+        ModuleCall(
+            site, frame.trail(), obj, node, in_eval_mode(obj), machine.loops, frame,
+            tuple(machine.stack), machine.grad, attached, weight, bool(machine.threads), through,
+            any(t.weight > 1 for value in args for t in machine.reach(value, 2)),
+            0 <= machine.generating < len(machine.loops),
+        )
+    )  # fmt: skip
+
+
+def note_run(machine: Machine) -> None:
+    """A model runs, with gradients recorded, in each of these loops."""
+    if not machine.module_depth and machine.grad != OFF:
+        for loop in machine.loops:
+            loop.runs = True
+
+
+def in_eval_mode(obj: Obj) -> bool:
+    return _marked(obj, "$mode", "eval")
+
+
+def frozen(obj: Obj) -> bool:
+    return _marked(obj, "$frozen", True)
+
+
+def _marked(obj: Obj, key: str, wanted: Any) -> bool:
+    """Whether a module, or one that it is part of, was last put in this state."""
+    current: Any = obj
+    for _ in range(6):
+        if not isinstance(current, Obj):
+            return False
+        mark = constant(current.fields.get(key, UNKNOWN))
+        if mark is not ...:
+            return bool(mark == wanted)
+        current = current.home[0] if current.home is not None else None
+    return False
