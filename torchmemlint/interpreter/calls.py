@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from ..facts import model as m
@@ -359,37 +358,6 @@ def _super_method(
     if type(receiver) is Obj and name != "__init__":
         return call_object(machine, frame, receiver, name, args, kwargs, site)
     return UNKNOWN
-
-
-def enter_context(machine: Machine, frame: Frame, value: Value, inside: Callable[[Value], None], site: Site) -> None:
-    """Run what stands in a `with` between the enter and the exit of its context."""
-    for atom in value:
-        if type(atom) is Mode:
-            machine.entered.add(atom.site)
-            outer, machine.grad = machine.grad, atom.grad
-            inside(LIGHT)
-            machine.grad = outer
-            return
-        if type(atom) is Obj and atom.kind == "manager":
-            function, receiver, args, kwargs = atom.fields["$call"][0]
-            call_function(machine, frame, function, receiver, args, kwargs, site, on_yield=inside)
-            return
-        if type(atom) is Obj and isinstance(atom.cls, Class) and atom.cls.find("__enter__") is not None:
-            entered = call_method(machine, frame, atom, "__enter__", [], {}, site)
-            inside(entered)
-            if not frame.dead:
-                call_method(machine, frame, atom, "__exit__", [LIGHT, LIGHT, LIGHT], {}, site)
-            else:
-                dead, frame.dead = frame.dead, 0
-                call_method(machine, frame, atom, "__exit__", [LIGHT, LIGHT, LIGHT], {}, site)
-                frame.dead = dead
-            return
-    outer = machine.grad
-    inside(value if value and type(value[0]) is Obj else UNKNOWN)
-    for atom in value:
-        if type(atom) is Obj and "$stack" in atom.fields:
-            machine.grad = outer
-            call_method(machine, frame, atom, "close", [], {}, site)
 
 
 # -- in place -------------------------------------------------------------------------------------

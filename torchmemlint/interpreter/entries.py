@@ -7,8 +7,7 @@ from ..facts import model as m
 from ..facts.guarded import own_calls
 from ..facts.model import Expr, Stmt
 from ..facts.outline import Outline
-from . import expressions as _expressions  # noqa: F401  registers what evaluates and executes
-from . import statements as _statements  # noqa: F401
+from . import assignment, displays, elements, expressions, loops, statements  # noqa: F401  they register themselves
 from .contexts import Kept, context_of_entry, is_dataset
 from .events import Store
 from .functions import call_unseen

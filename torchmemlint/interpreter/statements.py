@@ -1,48 +1,26 @@
-"""Abstract execution of statements: assignment, branches, loops, contexts."""
+"""Abstract execution of statements: what stands alone, ways out, branches, contexts, definitions."""
 
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Callable
 from typing import Any
 
 from ..facts import model as m
 from ..facts.model import Expr, Site, Stmt
-from ..facts.releases import JOINS, joins
 from ..facts.relevance import says_no_grad
 from ..facts.walk import last_name
-from .attributes import set_attribute
-from .calls import enter_context
-from .contexts import workers_in
+from .assignment import assign
+from .calls import call_method
 from .definitions import define_class, define_function
-from .expressions import bind_item, elements, iterate
+from .functions import call_function
 from .linking import import_name
-from .machine import EVALUATE, JUMPED, RETURNED, Frame, Loop, Machine, executes, skip
+from .machine import JUMPED, RETURNED, Frame, Machine, executes, skip
 from .narrowing import holds_as_long_as_it_lives, truth
-from .tensors import arithmetic, note_terms
-from .values import (
-    ATTACHED,
-    CONTAINERS,
-    COUNT,
-    FREE,
-    LEAF,
-    LIGHT,
-    NOTHING,
-    OFF,
-    UNKNOWN,
-    Mode,
-    Obj,
-    Opaque,
-    Tensor,
-    Value,
-    is_light,
-)
-from .waiting import end_of_round
+from .values import LIGHT, NOTHING, OFF, UNKNOWN, Class, External, Mode, Obj, Opaque, Tensor, Value, is_light
 
 _COPIES = ("detach", "cpu", "cuda", "to", "float", "half", "double", "numpy", "clone", "contiguous")
 _GRAD_FUNCTIONS = ("no_grad", "inference_mode", "enable_grad")
-_LAYERS = re.compile("layer|block|head|level|stage|module|param|resnet", re.I)
 
 
 @executes(m.EXPR)
@@ -65,249 +43,6 @@ def _discarded(machine: Machine, frame: Frame, callee: Expr, site: Site) -> None
     receiver = machine.eval(frame, callee[1])
     if receiver and all(type(atom) is Tensor and atom.weight > 1 and not atom.bundle for atom in receiver):
         machine.note("discarded", site, frame, (callee[2], callee[1][-1]))
-
-
-@executes(m.ASSIGN)
-def _assign(machine: Machine, frame: Frame, statement: Stmt) -> None:
-    _, site, targets, expr = statement
-    if _extends_itself(machine, frame, targets, expr, site):
-        return
-    value = EVALUATE[expr[0]](machine, frame, expr)
-    if site in frame.facts.backward and not any(target[0] == m.NEW for target in targets):
-        value = _differentiated_later(machine, frame, site, value)
-    machine.site = machine.statement = site
-    how = "grow" if _joins_itself(machine, frame, targets[0], expr, value) else "set"
-    for target in targets:
-        assign(machine, frame, target, value, site, how)
-
-
-def _joins_itself(machine: Machine, frame: Frame, target: Expr, expr: Expr, value: Value) -> bool:
-    """`self.seen = torch.cat([self.seen, x])`: the tensor grows. One with a graph is followed through its nodes."""
-    if target[0] == m.NAME and target[1] not in frame.outer:
-        return False
-    if target[0] not in (m.NAME, m.ATTR, m.ITEM) or not any(type(atom) is Tensor for atom in value):
-        return False
-    return (
-        not JOINS.isdisjoint(frame.facts.calls)
-        and joins(target, expr, frame.facts.body)
-        and not any(tensor.graph == ATTACHED for tensor in machine.reach(value))
-    )
-
-
-def _extends_itself(machine: Machine, frame: Frame, targets: tuple[Expr, ...], expr: Expr, site: Site) -> bool:
-    """`kept = kept + [x]`, `kept = [*kept, x]`: the list grows as by `extend`; `kept = {**kept, key: x}`."""
-    if len(targets) != 1 or expr[0] not in (m.ARITH, m.NEW, m.DICT):
-        return False
-    if expr[0] == m.DICT:
-        return _extends_table(machine, frame, targets[0], expr, site)
-    target, others = targets[0], _added(targets[0], expr)
-    lists = (
-        [atom for atom in machine.eval(frame, target) if type(atom) is Obj and atom.kind == "list"] if others else []
-    )
-    if not lists:
-        return False
-    added: Value = UNKNOWN
-    for other in others:
-        value = machine.eval(frame, other)
-        added = machine.join(added, elements(machine, frame, value) if expr[0] == m.ARITH else value)
-    machine.site = machine.statement = site
-    for container in lists:
-        grow(machine, frame, container, added, site)
-    return True
-
-
-def _extends_table(machine: Machine, frame: Frame, target: Expr, expr: Expr, site: Site) -> bool:
-    """`table = {**table, key: x}`: as `table[key] = x`."""
-    if target[0] not in (m.NAME, m.ATTR) or (None, target) not in expr[2]:
-        return False
-    if not any(type(atom) is Obj and atom.kind == "dict" for atom in machine.eval(frame, target)):
-        return False
-    for key, item in expr[2]:
-        if key is not None:
-            assign(machine, frame, (m.ITEM, target, key), machine.eval(frame, item), site)
-    return True
-
-
-def _added(target: Expr, expr: Expr) -> list[Expr]:
-    """What an expression adds to the list that it is assigned to."""
-    if expr[0] == m.ARITH and expr[1] == "Add" and target in (expr[2], expr[3]):
-        return [expr[3] if target == expr[2] else expr[2]]
-    if expr[0] == m.NEW and expr[2] == "list" and (m.STAR, target) in expr[3]:
-        return [item for item in expr[3] if item != (m.STAR, target)]
-    return []
-
-
-def _differentiated_later(machine: Machine, frame: Frame, site: Site, value: Value) -> Value:
-    """What nothing is known of is an attached tensor if it is back-propagated before it is bound again."""
-    part = frame.facts.backward[site]
-    if machine.grad == OFF or not all(type(atom) in (Opaque, Tensor) for atom in value):
-        return value
-    known = [atom for atom in value if type(atom) is Tensor]
-    if any(atom.graph == ATTACHED and atom.weight == 3 for atom in known):
-        return value
-    if part and any(atom.bundle for atom in known):
-        if part != m.ALL or any(atom.graph != ATTACHED for atom in known):
-            return value
-        return tuple(atom._replace(weight=2) if type(atom) is Tensor else atom for atom in value)  # all are terms
-    parents = tuple(machine.nodes(value))
-    node = machine.derivation.node(parents, ("differentiated", site, part))
-    if part in ("", m.SHAPED):
-        return (Tensor(ATTACHED, 3, node, "" if part else "scalar"),)
-    if part == m.ALL:
-        return (Tensor(ATTACHED, 2, node, "", True),)
-    holder = machine.allocate(frame, ("parts", site), "dict")
-    holder.unknown = True
-    machine.put(holder.fields, part, (Tensor(ATTACHED, 3, node, "scalar"),))
-    return (holder,)
-
-
-@executes(m.ANNOTATE)
-def _annotate(machine: Machine, frame: Frame, statement: Stmt) -> None:
-    from .hints import value_of_hint
-
-    _, site, target, hint, expr = statement
-    if expr is None:
-        if frame.facts.owner >= 0 and frame.function is None:
-            return  # a class body's bare annotation declares, it binds nothing
-        return
-    value = machine.eval(frame, expr)
-    if not value:
-        value = value_of_hint(machine, frame, hint)
-    machine.site = machine.statement = site
-    assign(machine, frame, target, value, site)
-
-
-@executes(m.AUGMENT)
-def _augment(machine: Machine, frame: Frame, statement: Stmt) -> None:
-    _, site, target, operator, expr = statement
-    old = machine.eval(frame, target)
-    value = machine.eval(frame, expr)
-    machine.site = machine.statement = site
-    containers = [atom for atom in old if type(atom) is Obj and atom.kind in ("list", "set", "deque", "dict")]
-    if containers:
-        for container in containers:
-            grow(machine, frame, container, elements(machine, frame, value) or value, site)
-        return
-    machine.site = machine.statement = site
-    merged = arithmetic(machine, (old, value))
-    note_terms(machine, operator, old, value, merged)
-    if is_light(value) and not old:
-        machine.innocent.add(site)
-    if operator == "Add" and target[0] == m.ATTR and is_light(merged):
-        merged = (COUNT,)
-    assign(machine, frame, target, merged, site, how="augment")
-
-
-def grow(
-    machine: Machine, frame: Frame, container: Obj, value: Value, site: Site, key: str = "*", how: str = "grow"
-) -> None:
-    """Add an element to a container."""
-    stored = machine.store(frame, container, key, value, how, site)
-    for atom in stored:
-        if type(atom) is Obj:
-            _keep_in(machine, container, atom)
-            for one in workers_in(atom):
-                machine.note("worker-kept", site, frame, (container, one))
-    if stored is not value or any(type(atom) is Obj for atom in stored):
-        reached = machine.stores[-1].node if machine.stores and machine.stores[-1].site == site else None
-        if reached is not None and any(type(atom) is Obj for atom in stored):
-            node: Value = (Tensor(FREE, 1, reached),)
-            machine.put(container.fields, "$node", machine.join(container.fields.get("$node", UNKNOWN), node))
-    machine.put(container.fields, key, machine.join(container.fields.get(key, UNKNOWN), stored))
-
-
-def _keep_in(machine: Machine, container: Obj, item: Obj) -> None:
-    """What a container holds lives as long as the container."""
-    if len(container.birth) < len(item.birth) and item.birth[: len(container.birth)] == container.birth:
-        item.birth = container.birth
-    if item.home is None:
-        item.home = (container, "*")
-
-
-def assign(machine: Machine, frame: Frame, target: Expr, value: Value, site: Site, how: str = "set") -> None:
-    """Bind a target: a name, attribute, element, or a pattern of them."""
-    op = target[0]
-    if op == m.NAME:
-        _assign_name(machine, frame, target[1], value, site, how)
-    elif op == m.ATTR:
-        for owner in machine.eval(frame, target[1]):
-            set_attribute(machine, frame, owner, target[2], value, site, how)
-    elif op == m.ITEM:
-        bind_item(machine, frame, target, value, site, how)
-    elif op == m.NEW:
-        _unpack(machine, frame, target[3], value, site)
-    elif op == m.STAR:
-        rest = machine.allocate(frame, ("rest", site), "list")
-        machine.put(rest.fields, "*", value)
-        assign(machine, frame, target[1], (rest,), site)
-
-
-def _assign_name(machine: Machine, frame: Frame, name: str, value: Value, site: Site, how: str) -> None:
-    scope = machine.scope_of(frame, name)
-    birth = scope.births.get(name)
-    if birth is None:
-        scope.births[name] = birth = machine.loops
-    outlives = scope is not frame or len(machine.loops) > len(birth)
-    if value == NOTHING:
-        _note_dropped(machine, frame, scope, name, site)
-    if outlives and value:
-        value = machine.store(frame, scope, name, value, how, site)
-        there = _is_there(machine, scope.vars.get(name, UNKNOWN), value)
-        other = any(type(atom) is Obj for atom in value) and not there
-        if is_light(value) or value == NOTHING or other:
-            machine.reset(frame, scope, name, "replace")
-    for atom in value:
-        if type(atom) is Obj and not atom.settled:
-            atom.home = (scope, name)
-        elif type(atom) is Mode and len(value) == 1 and scope is not frame.unit.frame:
-            machine.note("mode-assigned", site, frame, atom.site)
-    machine.put(scope.vars, name, value)
-
-
-def _note_dropped(machine: Machine, frame: Frame, scope: Frame, name: str, site: Site) -> None:
-    """A variable lets go of a module: others may still hold it."""
-    value = scope.vars.get(name, UNKNOWN)
-    if any(type(atom) is Obj and atom.kind == "module" for atom in value):
-        machine.note("dropped", site, frame, (name, value))
-
-
-def _is_there(machine: Machine, held: Value, value: Value) -> bool:
-    """Whether a variable gets the object that it has, `state = step(state)`, and not another of its kind."""
-    return all(type(atom) is Obj and atom in held and machine.loops[-1:] != atom.birth[-1:] for atom in value)
-
-
-def _unpack(machine: Machine, frame: Frame, targets: tuple[Expr, ...], value: Value, site: Site) -> None:
-    starred = any(target[0] == m.STAR for target in targets)
-    for index, target in enumerate(targets):
-        part: Value = UNKNOWN
-        for atom in value:
-            if type(atom) is Obj and not starred and f"[{index}]" in atom.fields:
-                part = machine.join(part, atom.fields[f"[{index}]"])
-            else:
-                part = machine.join(part, iterate(machine, frame, (atom,)))
-        if not part or type(part[0]) is Opaque:
-            part = _part_differentiated(machine, frame, site, target, part)
-        elif any(type(atom) is Tensor and atom.bundle for atom in value) and _names_lengths(target):
-            part = UNKNOWN  # next to what a module computed it hands out lengths and masks
-        inner = target[1] if target[0] == m.STAR else target
-        assign(machine, frame, inner, part, site)
-
-
-_LENGTHS = ("lens", "length", "lengths", "mask", "masks", "count", "counts", "size", "sizes", "indices")
-
-
-def _names_lengths(target: Expr) -> bool:
-    """`hlens`, `mask`, `lengths[i]`, `datapoint_count`: numbers and booleans, which have no graph."""
-    words = last_name(target).lower().split("_")
-    return any(word in ("n", "num") or word.endswith(_LENGTHS) for word in words)
-
-
-def _part_differentiated(machine: Machine, frame: Frame, site: Site, target: Expr, part: Value) -> Value:
-    """`loss, logs = unknown()` where `loss` is back-propagated: only that name is known to be attached."""
-    if target[0] != m.NAME or machine.grad == OFF or frame.facts.backward.get(site) != target[1]:
-        return part
-    node = machine.derivation.node(tuple(machine.nodes(part)), ("differentiated", site, ""))
-    return (Tensor(ATTACHED, 3, node, "scalar"),)
 
 
 @executes(m.RETURN)
@@ -340,26 +75,6 @@ def _assert(machine: Machine, frame: Frame, statement: Stmt) -> None:
     for place, value in narrowing.items():
         if value:
             machine.put(frame.vars, place, value)
-
-
-@executes(m.DELETE)
-def _delete(machine: Machine, frame: Frame, statement: Stmt) -> None:
-    _, _site, targets = statement
-    for target in targets:
-        if target[0] == m.NAME:
-            scope = machine.scope_of(frame, target[1])
-            _note_dropped(machine, frame, scope, target[1], _site)
-            machine.reset(frame, scope, target[1], "clear")
-            machine.put(scope.vars, target[1], UNKNOWN)
-        elif target[0] == m.ATTR:
-            for owner in machine.eval(frame, target[1]):
-                if type(owner) is Obj:
-                    machine.reset(frame, owner, target[2], "clear")
-                    machine.put(owner.fields, target[2], UNKNOWN)
-        elif target[0] == m.ITEM:
-            for owner in machine.eval(frame, target[1]):
-                if type(owner) is Obj:
-                    machine.reset(frame, owner, "*", "pop")
 
 
 # -- branches -------------------------------------------------------------------------------------
@@ -420,124 +135,6 @@ def _try(machine: Machine, frame: Frame, statement: Stmt) -> None:
         frame.dead = frame.dead or dead
 
 
-# -- loops ----------------------------------------------------------------------------------------
-
-
-@executes(m.FOR)
-def _for(machine: Machine, frame: Frame, statement: Stmt) -> None:
-    _, site, target, iterable, body, orelse = statement
-    value = machine.eval(frame, iterable)
-    loop = machine.loop_at(frame, site, loop_kind(machine, frame, iterable, value))
-    if any(type(atom) is Obj and "$backward" in atom.fields for atom in value):
-        loop.backward = True
-    if any(type(atom) is Obj and atom.kind == "loader" for atom in value) or "loader" in _named(iterable):
-        loop.name = "loader"
-    elif "accum" in _named(iterable):
-        loop.name = "accumulation"
-    unrolled = _unroll(value)
-
-    def once() -> None:
-        assign(machine, frame, target, iterate(machine, frame, value), site)
-        machine.block(frame, body)
-        if machine.context is not None:
-            end_of_round(machine, frame, statement)
-
-    if unrolled is not None:
-        for item in unrolled:
-            assign(machine, frame, target, item, site)
-            machine.branch(frame, [lambda: machine.block(frame, body)], conditional=False)
-            if frame.dead == JUMPED:
-                frame.dead = 0
-            if frame.dead:
-                return
-        return
-    machine.go_round(frame, loop, once)
-    take_steps(machine, loop, value)
-    if orelse and not frame.dead:
-        machine.block(frame, orelse)
-
-
-def _unroll(value: Value) -> list[Value] | None:
-    """The items of a short literal sequence: going through them is no repetition."""
-    if len(value) != 1 or type(value[0]) is not Obj or value[0].kind != "tuple":
-        return None
-    fields = value[0].fields
-    items = [fields[f"[{index}]"] for index in range(len(fields)) if f"[{index}]" in fields]
-    return items if 0 < len(items) <= 3 and len(items) == len(fields) - ("*" in fields) else None
-
-
-def loop_kind(machine: Machine, frame: Frame, iterable: Expr, value: Value) -> str:
-    """ "layers": over modules or parameters; "items": over things that are all there already; else "loop"."""
-    for atom in value:
-        if type(atom) is Obj:
-            if atom.kind == "loader":
-                return "loop"  # whatever it is called: `for batch in data_layer`
-            if atom.kind == "module":
-                return "layers"
-            if atom.kind == "zipped":
-                kinds = {loop_kind(machine, frame, iterable, part) for part in atom.fields.values()}
-                if "layers" in kinds:
-                    return "layers"
-                if "items" in kinds:
-                    return "items"
-            for part in atom.fields.values():
-                if any(type(item) is Obj and item.kind == "module" for item in part):
-                    return "layers"
-            if atom.kind in CONTAINERS and machine.reach((atom,)):
-                return "items"
-        elif type(atom) is Tensor and atom.graph == LEAF:
-            return "layers"
-        elif type(atom) is Tensor and atom.graph == ATTACHED and atom.bundle:
-            return "items"  # what one pass of a module has given
-    return "layers" if _names_layers(iterable) else "loop"
-
-
-def take_steps(machine: Machine, loop: Loop, value: Value) -> None:
-    """Batches that lie ready: a loop that trains on them, or runs a model on each, goes through steps. Where they carry
-    a graph they are parts of one pass."""
-    if loop.kind != "items":
-        return
-    trains = loop.backward and loop.steps
-    if trains or (loop.runs and all(tensor.graph == FREE for tensor in machine.reach(value))):
-        loop.kind = "loop"
-
-
-def _named(expr: Expr) -> str:
-    """The name of what a loop goes over: `loader` of `enumerate(tqdm(loader))`."""
-    while expr[0] == m.CALL and expr[3]:
-        expr = expr[3][0]
-    return str(expr[-1]).lower() if expr[0] in (m.NAME, m.ATTR) else ""
-
-
-def _names_layers(expr: Expr) -> bool:
-    """`range(self.num_layers)`, `self.blocks`: named so where nothing else is known."""
-    op = expr[0]
-    if op in (m.NAME, m.ATTR):
-        return _LAYERS.search(expr[-1]) is not None
-    if op == m.CALL:
-        return any(_names_layers(argument) for argument in expr[3])
-    if op in (m.ITEM, m.STAR, m.UNARY):
-        return _names_layers(expr[1])
-    return False
-
-
-@executes(m.WHILE)
-def _while(machine: Machine, frame: Frame, statement: Stmt) -> None:
-    _, site, test, body, orelse = statement
-    loop = machine.loop_at(frame, site)
-    loop.name = "while"
-
-    def once() -> None:
-        _known, _positive, _ = truth(machine, frame, test)
-        machine.block(frame, body)
-        if machine.context is not None:
-            end_of_round(machine, frame, statement)
-
-    machine.go_round(frame, loop, once)
-    if orelse and not frame.dead:
-        machine.block(frame, orelse)
-
-
 # -- contexts -------------------------------------------------------------------------------------
 
 
@@ -553,7 +150,7 @@ def _enter(machine: Machine, frame: Frame, items: list[Any], body: tuple[Stmt, .
         return
     context, target = items[0]
     value = machine.eval(frame, context)
-    if context[0] in (m.ATTR, m.NAME) and value and type(value[0]).__name__ == "External":
+    if context[0] in (m.ATTR, m.NAME) and value and type(value[0]) is External:
         tail = value[0].dotted.rsplit(".", 1)[-1]
         if value[0].dotted.startswith("torch") and tail in _GRAD_FUNCTIONS:
             machine.note("mode-not-called", site, frame, tail)
@@ -567,7 +164,7 @@ def _enter(machine: Machine, frame: Frame, items: list[Any], body: tuple[Stmt, .
             assign(machine, frame, target, entered, site)
         _enter(machine, frame, items[1:], body, site)
 
-    enter_context(machine, frame, value, inside, site)
+    _enter_context(machine, frame, value, inside, site)
 
 
 def _mode_by_name(context: Expr, site: Site) -> Value:
@@ -575,6 +172,37 @@ def _mode_by_name(context: Expr, site: Site) -> Value:
     gradients off, and does in the projects that have one."""
     name = last_name(context)
     return (Mode(OFF, site, name),) if says_no_grad(name) else UNKNOWN
+
+
+def _enter_context(machine: Machine, frame: Frame, value: Value, inside: Callable[[Value], None], site: Site) -> None:
+    """Run what stands in a `with` between the enter and the exit of its context."""
+    for atom in value:
+        if type(atom) is Mode:
+            machine.entered.add(atom.site)
+            outer, machine.grad = machine.grad, atom.grad
+            inside(LIGHT)
+            machine.grad = outer
+            return
+        if type(atom) is Obj and atom.kind == "manager":
+            function, receiver, args, kwargs = atom.fields["$call"][0]
+            call_function(machine, frame, function, receiver, args, kwargs, site, on_yield=inside)
+            return
+        if type(atom) is Obj and isinstance(atom.cls, Class) and atom.cls.find("__enter__") is not None:
+            entered = call_method(machine, frame, atom, "__enter__", [], {}, site)
+            inside(entered)
+            if not frame.dead:
+                call_method(machine, frame, atom, "__exit__", [LIGHT, LIGHT, LIGHT], {}, site)
+            else:
+                dead, frame.dead = frame.dead, 0
+                call_method(machine, frame, atom, "__exit__", [LIGHT, LIGHT, LIGHT], {}, site)
+                frame.dead = dead
+            return
+    outer = machine.grad
+    inside(value if value and type(value[0]) is Obj else UNKNOWN)
+    for atom in value:
+        if type(atom) is Obj and "$stack" in atom.fields:
+            machine.grad = outer
+            call_method(machine, frame, atom, "close", [], {}, site)
 
 
 # -- definitions ----------------------------------------------------------------------------------
@@ -622,7 +250,3 @@ def _nonlocal(machine: Machine, frame: Frame, statement: Stmt) -> None:
             scope = scope.parent
         if scope is not None:
             frame.outer[name] = scope
-
-
-Machine.assign = assign
-Machine.grow = grow

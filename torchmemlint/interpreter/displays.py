@@ -1,0 +1,164 @@
+"""Displays and comprehensions: what makes a list, a dictionary or a generator on the spot."""
+
+from __future__ import annotations
+
+import functools
+
+from ..facts import model as m
+from ..facts.model import Expr
+from .elements import iterate
+from .loops import loop_kind, take_steps
+from .machine import Frame, Machine, evaluates
+from .narrowing import truth
+from .values import OFF, UNKNOWN, Const, Obj, Value, constant
+
+
+@evaluates(m.NEW)
+def _new(machine: Machine, frame: Frame, expr: Expr) -> Value:
+    _, ident, kind, items = expr
+    obj = machine.allocate(frame, ident, kind)
+    obj = _renew(machine, frame, ident, obj)
+    starred = False
+    for index, item in enumerate(items):
+        value = machine.eval(frame, item)
+        starred = starred or item[0] == m.STAR
+        key = "*" if starred or index >= 8 or kind == "set" else f"[{index}]"
+        if key == "*":
+            value = machine.join(obj.fields.get("*", UNKNOWN), value)
+        _settle(obj, key, value)
+        machine.put(obj.fields, key, value)
+    return (obj,)
+
+
+def _settle(holder: Obj, key: str, value: Value) -> None:
+    """What a display is made of lives in it."""
+    for atom in value:
+        if type(atom) is Obj and atom.home is None and atom.kind != "module":
+            atom.home = (holder, key)
+
+
+def _renew(machine: Machine, frame: Frame, ident: int, obj: Obj) -> Obj:
+    """A display makes an empty object each time: what an earlier round put in belongs to another one."""
+    if obj.stays:
+        machine.made_again(obj)
+        return obj
+    for key in list(obj.fields):
+        machine.put(obj.fields, key, UNKNOWN)
+    return obj
+
+
+@evaluates(m.DICT)
+def _dict(machine: Machine, frame: Frame, expr: Expr) -> Value:
+    _, ident, pairs = expr
+    obj = _renew(machine, frame, ident, machine.allocate(frame, ident, "dict"))
+    for key, item in pairs:
+        value = machine.eval(frame, item)
+        if key is None:
+            for atom in value:
+                if type(atom) is Obj:
+                    for field, part in atom.fields.items():
+                        machine.put(obj.fields, field, machine.join(obj.fields.get(field, UNKNOWN), part))
+            continue
+        name = constant(machine.eval(frame, key))
+        field = "*" if name is ... else f"[{name}]"
+        _settle(obj, field, value)
+        machine.put(obj.fields, field, machine.join(obj.fields.get(field, UNKNOWN), value))
+    return (obj,)
+
+
+def _entries(machine: Machine, frame: Frame, expr: Expr) -> list[dict[str, Value]] | None:
+    """What each round binds, where a dictionary is made by going through the keys, or `items()`, of one whose keys are
+    all known."""
+    _, _, kind, _, value, clauses = expr
+    target, iterable, _ = clauses[0]
+    if kind != "dict" or value is None or len(clauses) > 1:
+        return None
+    method = iterable[2][2] if iterable[0] == m.CALL and iterable[2][0] == m.ATTR and not iterable[3] else ""
+    over = machine.eval(frame, iterable[2][1] if method in ("items", "keys") else iterable)
+    if len(over) != 1 or type(over[0]) is not Obj or over[0].kind != "dict" or "*" in over[0].fields:
+        return None
+    entries = {key[1:-1]: part for key, part in over[0].fields.items() if key[:1] == "["}
+    if method == "items":
+        pair: tuple[Expr, ...] = target[3] if target[0] == m.NEW else ()
+        if len(pair) != 2 or any(name[0] != m.NAME for name in pair):
+            return None
+        return [{pair[0][1]: (Const(key),), pair[1][1]: part} for key, part in entries.items()] or None
+    if target[0] != m.NAME or over[0].unknown:
+        return None
+    return [{target[1]: (Const(key),)} for key in entries] or None
+
+
+def _comp_of_entries(machine: Machine, frame: Frame, expr: Expr, entries: list[dict[str, Value]]) -> Value:
+    """A dictionary made of another one, entry by entry: `{k: v if k == "n" else v.detach() for k, v in it.items()}`,
+    `{k: torch.stack([item[k] for item in items]) for k in items[0]}`."""
+    _, ident, kind, element, value_expr, ((_, _, tests),) = expr
+    obj = _renew(machine, frame, ident, machine.allocate(frame, ident, kind))
+    saved = dict(frame.vars)
+    journal, machine.journal = machine.journal, None  # its variables are its own
+    made: dict[str, Value] = {}
+    for entry in entries:
+        frame.vars.update(entry)
+        if any(truth(machine, frame, test)[0] is False for test in tests):
+            continue
+        value = machine.eval(frame, value_expr)
+        key = constant(machine.eval(frame, element))
+        field = "*" if key is ... else f"[{key}]"
+        made[field] = machine.join(made.get(field, UNKNOWN), value)
+    machine.journal = journal
+    frame.vars.clear()
+    frame.vars.update(saved)
+    for field, value in made.items():
+        _settle(obj, field, value)
+        machine.put(obj.fields, field, value)
+    return (obj,)
+
+
+@evaluates(m.COMP)
+def _comp(machine: Machine, frame: Frame, expr: Expr) -> Value:
+    if expr[2] != "generator":
+        return _collect(machine, frame, expr)
+    if machine.grad == OFF:
+        return (machine.generate_later(frame, expr[1], functools.partial(_generate, machine, frame, expr)),)
+    return _generate(machine, frame, expr)
+
+
+def _generate(machine: Machine, frame: Frame, expr: Expr) -> Value:
+    outer, machine.generating = machine.generating, len(machine.loops)
+    made = _collect(machine, frame, expr)
+    machine.generating = outer
+    return made
+
+
+def _collect(machine: Machine, frame: Frame, expr: Expr) -> Value:
+    _, ident, kind, element, value_expr, clauses = expr
+    entries = _entries(machine, frame, expr)
+    if entries is not None:
+        return _comp_of_entries(machine, frame, expr, entries)
+    first = machine.eval(frame, clauses[0][1])
+    item = iterate(machine, frame, first)  # before `obj` is emptied: it may be in what is gone through
+    obj = _renew(machine, frame, ident, machine.allocate(frame, ident, kind))
+    saved = dict(frame.vars)
+    journal, machine.journal = machine.journal, None  # its variables are its own
+    loops = machine.loops
+    for number, (target, iterable, tests) in enumerate(clauses):
+        over = machine.eval(frame, iterable) if number else first
+        loop = machine.loop_at(frame, ("comp", ident), loop_kind(machine, frame, iterable, over))
+        machine.loops = (*loops, loop)
+        machine.begin_round(loop)
+        machine.assign(frame, target, iterate(machine, frame, over) if number else item, machine.site)
+        for test in tests:
+            _, positive, _ = truth(machine, frame, test)
+            frame.vars.update({name: value for name, value in positive.items() if value})
+    value = machine.eval(frame, element if value_expr is None else value_expr)
+    take_steps(machine, machine.loops[-1], over)
+    key = constant(machine.eval(frame, element)) if value_expr is not None else ...
+    field = "*" if key is ... else f"[{key}]"
+    if kind != "generator":
+        value = machine.store(frame, obj, field, value, "grow", machine.site)
+    machine.loops = loops
+    machine.journal = journal
+    frame.vars.clear()
+    frame.vars.update(saved)
+    _settle(obj, field, value)
+    machine.put(obj.fields, field, value)
+    return (obj,)

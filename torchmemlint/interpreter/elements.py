@@ -1,0 +1,245 @@
+"""Elements: `container[key]` read and bound, and what going through a value gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..facts import model as m
+from ..facts.model import Expr, Site
+from .attributes import get_by_name, set_by_name
+from .containers import a_key_of, keys_of
+from .cycles import refers_to
+from .holders import KNOWN, kind_of_key
+from .machine import Frame, Machine, evaluates
+from .parts import ROW, kind_of, take
+from .tensors import arithmetic
+from .unknown import imagine_element
+from .values import (
+    AN_ARRAY,
+    ATTACHED,
+    COUNT,
+    FEW,
+    FREE,
+    LIGHT,
+    OFF,
+    SERIES,
+    UNKNOWN,
+    Class,
+    External,
+    Obj,
+    Opaque,
+    Tensor,
+    Value,
+    constant,
+    is_light,
+)
+
+
+@evaluates(m.ITEM)
+def _item(machine: Machine, frame: Frame, expr: Expr) -> Value:
+    index = machine.eval(frame, expr[2])
+    if _is_table_of_attributes(expr):
+        name = constant(index)
+        if isinstance(name, str):
+            return machine.eval(frame, (m.ATTR, expr[1][1], name))
+        return get_by_name(machine, frame, machine.eval(frame, expr[1][1]))
+    result: Value = UNKNOWN
+    for atom in machine.eval(frame, expr[1]):
+        if type(atom) is Tensor:
+            atom = take(machine, frame, atom, expr[1], kind_of(machine, frame, expr[2], index))
+        result = machine.join(result, _item_of(machine, frame, atom, expr[2], index))
+    return result or imagine_element(machine, frame, expr[1])
+
+
+def _is_table_of_attributes(item: Expr) -> bool:
+    """`self._buffers["mean"]` is `self.mean` [docs: torch.nn.Module.register_buffer]."""
+    return item[1][0] == m.ATTR and item[1][2] in ("_buffers", "_parameters") and item[2][0] != m.SLICE
+
+
+def _item_of(machine: Machine, frame: Frame, atom: Any, index_expr: Expr, index: Value) -> Value:
+    if type(atom) is Tensor:
+        if index_expr[0] != m.SLICE:
+            return (atom,)
+        return (atom._replace(bundle=False, size=FEW if _few(index_expr) else atom.size),)
+    if type(atom) is Opaque:
+        return (atom._replace(node=machine.derivation.node((atom.node,))),)
+    if type(atom) is Class:
+        return (atom,)  # Generic[T]
+    if type(atom) is External:
+        return UNKNOWN
+    if type(atom) is Obj:
+        if index_expr[0] == m.SLICE:
+            if atom.kind == "module":
+                return (atom,)
+            copy = machine.allocate(frame, ("slice", atom.serial), "list")
+            machine.put(copy.fields, "*", elements(machine, frame, (atom,)))
+            return (copy,)
+        if atom.kind == "instance" and isinstance(atom.cls, Class) and atom.cls.find("__getitem__") is not None:
+            return machine.call_method(frame, atom, "__getitem__", [index], {}, machine.site)
+        key = constant(index)
+        if key is not ... and f"[{key}]" in atom.fields:
+            return read(machine, atom, atom.fields[f"[{key}]"])
+        if key is not ... and "*" not in atom.fields and not atom.unknown and atom.kind == "dict":
+            return UNKNOWN
+        return elements(machine, frame, (atom,))
+    if atom == AN_ARRAY and _slices(index_expr):
+        return (atom,)
+    return (atom,) if atom == COUNT else UNKNOWN  # `uuid4().hex[:8]`
+
+
+def _slices(index: Expr) -> bool:
+    """`image[top:bottom, left:right]`"""
+    return index[0] == m.SLICE or (index[0] == m.NEW and any(item[0] == m.SLICE for item in index[3]))
+
+
+def _few(index: Expr) -> bool:
+    """`x[:2]`: a few rows, however many there are."""
+    upper = index[2]
+    return index[1] is None and upper is not None and upper[0] == m.CONST and type(upper[1]) is int and 0 < upper[1] < 9
+
+
+def read(machine: Machine, container: Obj, value: Value) -> Value:
+    """A value as it comes out of a container: containers inside it are seen through their holder, so that
+    back-propagating a part of them counts as using what the holder kept."""
+    through = container.fields.get("$node")
+    if not through or not any(type(atom) is Obj and atom.kind in SERIES for atom in value):
+        return value
+    result: list[Any] = []
+    for atom in value:
+        if type(atom) is Obj and atom.kind in SERIES and not atom.fields.get("$view"):
+            parts = [item for part in atom.fields.values() for item in part if type(item) is Tensor]
+            mixed = any(item.graph == ATTACHED for item in parts)  # what has no graph asks nothing of what has one
+            view = Obj(atom.kind, atom.cls, atom.birth, atom.site, atom.weight)
+            view.serial = atom.serial
+            view.home = atom.home
+            for key, part in atom.fields.items():
+                view.fields[key] = tuple(
+                    item._replace(node=machine.derivation.node((item.node, through[0].node)))
+                    if type(item) is Tensor and not (mixed and item.graph == FREE)
+                    else item
+                    for item in part
+                )
+            view.fields["$view"] = LIGHT
+            result.append(view)
+        else:
+            result.append(atom)
+    return tuple(result)
+
+
+def elements(machine: Machine, frame: Frame, value: Value) -> Value:
+    """What the elements of a container may be."""
+    result: Value = UNKNOWN
+    for atom in value:
+        if type(atom) is Obj:
+            for key, part in atom.fields.items():
+                if key == "*" or key[:1] == "[":
+                    result = machine.join(result, read(machine, atom, part))
+    return result
+
+
+def iterate(machine: Machine, frame: Frame, value: Value) -> Value:
+    """What going through a value gives."""
+    result: Value = UNKNOWN
+    for atom in value:
+        kind = type(atom)
+        if kind is Tensor:
+            each: Value = (take(machine, frame, atom, None, ROW),)
+        elif kind is Opaque:
+            each = (atom._replace(node=machine.derivation.node((atom.node,))),)
+        elif kind is Obj:
+            each = _iterate_object(machine, frame, atom)
+        else:
+            each = UNKNOWN
+        result = machine.join(result, each)
+    return result
+
+
+def _iterate_object(machine: Machine, frame: Frame, atom: Obj) -> Value:
+    if atom.kind == "zipped":
+        row = machine.allocate(frame, ("row", atom.serial), "tuple")
+        for key, part in atom.fields.items():
+            machine.put(row.fields, key, iterate(machine, frame, part) if part else UNKNOWN)
+        return (row,)
+    if atom.kind == "dict":
+        return keys_of(atom)
+    if atom.kind == "loader":
+        return (Tensor(3, 1, machine.derivation.node(), "", True),)
+    if atom.kind == "instance" and isinstance(atom.cls, Class):
+        for name in ("__iter__", "__getitem__"):
+            if atom.cls.find(name) is not None:
+                given: list[Value] = [] if name == "__iter__" else [LIGHT]
+                made = machine.call_method(frame, atom, name, given, {}, machine.site)
+                if name == "__iter__" and atom in made:
+                    made = machine.call_method(frame, atom, "__next__", [], {}, machine.site)
+                    return made
+                return iterate(machine, frame, made) if name == "__iter__" else made
+    return elements(machine, frame, (atom,))
+
+
+def bind_item(machine: Machine, frame: Frame, target: Expr, value: Value, site: Site, how: str) -> None:
+    """`container[key] = value`."""
+    index = machine.eval(frame, target[2])
+    key = constant(index)
+    if _is_table_of_attributes(target):
+        if isinstance(key, str):
+            machine.assign(frame, (m.ATTR, target[1][1], key), value, site, how)
+        else:
+            set_by_name(machine, frame, machine.eval(frame, target[1][1]), value, site)
+        return
+    whole = target[2][0] == m.SLICE
+    for atom in machine.eval(frame, target[1]):
+        if type(atom) is not Obj:
+            attached = any(type(part) is Tensor and part.graph == ATTACHED for part in value)
+            if type(atom) is Tensor and attached:
+                _write_in_place(machine, frame, target[1], atom, value, site, "augment" if how == "augment" else "fill")
+            elif (
+                type(atom) is Tensor and key == "loss" and machine.derivation.labels.get(atom.node, ("",))[0] == "step"
+            ):
+                machine.derivation.refuted.add(atom.node)  # the one part of a step's output that must have a graph
+            continue
+        if atom.kind == "module":  # ModuleDict, ParameterDict: what a model is made of
+            machine.put(atom.fields, "*", machine.join(atom.fields.get("*", UNKNOWN), value))
+            continue
+        if isinstance(atom.cls, Class) and atom.cls.find("__setitem__") is not None:
+            machine.call_method(frame, atom, "__setitem__", [index, value], {}, site)
+            continue
+        if whole:
+            machine.reset(frame, atom, "*", "trim")
+            if not any(target[2][1:]):  # `kept[:] = new`
+                inner = machine.store(frame, atom, "*", elements(machine, frame, value), "set", site)
+                machine.put(atom.fields, "*", inner)
+                continue
+        if key is not ...:
+            field = f"[{key}]"
+            outlives = len(machine.loops) > len(atom.birth)
+            if outlives:
+                value = machine.store(frame, atom, field, value, how, site)
+                if is_light(value):
+                    machine.reset(frame, atom, field, "replace")
+            for part in value:
+                if type(part) is Obj and part.home is None:
+                    part.home = (atom, field)
+                    if len(atom.birth) < len(part.birth) and not outlives:
+                        part.birth = atom.birth
+            machine.put(atom.fields, field, value)
+        elif how in ("augment", "grow"):
+            stored = machine.store(frame, atom, "*", value, how, site)
+            machine.put(atom.fields, "*", machine.join(atom.fields.get("*", UNKNOWN), stored))
+        else:
+            machine.key_kind = KNOWN if a_key_of(atom) in index else kind_of_key(index, target[2], frame)
+            if "$weak" in atom.fields and refers_to(machine, value, index):
+                machine.note("weak-held", site, frame, (atom, index))
+            machine.grow(frame, atom, value, site, "*", "keyed")
+
+
+def _write_in_place(
+    machine: Machine, frame: Frame, place: Expr, tensor: Tensor, value: Value, site: Site, how: str
+) -> None:
+    """`buffer[i] = attached`: the buffer joins the graph."""
+    if machine.grad == OFF or machine.derivation.is_whole(tensor.node):
+        return
+    machine.assign(frame, place, arithmetic(machine, ((tensor,), value)), site, how=how)
+
+
+Machine.iterate = iterate
+Machine.elements = elements

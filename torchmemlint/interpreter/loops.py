@@ -1,0 +1,131 @@
+"""Loops: what goes round, how often, and whether its rounds are steps."""
+
+from __future__ import annotations
+
+import re
+
+from ..facts import model as m
+from ..facts.model import Expr, Stmt
+from .assignment import assign
+from .elements import iterate
+from .machine import JUMPED, Frame, Loop, Machine, executes
+from .narrowing import truth
+from .values import ATTACHED, CONTAINERS, FREE, LEAF, Obj, Tensor, Value
+from .waiting import end_of_round
+
+_LAYERS = re.compile("layer|block|head|level|stage|module|param|resnet", re.I)
+
+
+@executes(m.FOR)
+def _for(machine: Machine, frame: Frame, statement: Stmt) -> None:
+    _, site, target, iterable, body, orelse = statement
+    value = machine.eval(frame, iterable)
+    loop = machine.loop_at(frame, site, loop_kind(machine, frame, iterable, value))
+    if any(type(atom) is Obj and "$backward" in atom.fields for atom in value):
+        loop.backward = True
+    if any(type(atom) is Obj and atom.kind == "loader" for atom in value) or "loader" in _named(iterable):
+        loop.name = "loader"
+    elif "accum" in _named(iterable):
+        loop.name = "accumulation"
+    unrolled = _unroll(value)
+
+    def once() -> None:
+        assign(machine, frame, target, iterate(machine, frame, value), site)
+        machine.block(frame, body)
+        if machine.context is not None:
+            end_of_round(machine, frame, statement)
+
+    if unrolled is not None:
+        for item in unrolled:
+            assign(machine, frame, target, item, site)
+            machine.branch(frame, [lambda: machine.block(frame, body)], conditional=False)
+            if frame.dead == JUMPED:
+                frame.dead = 0
+            if frame.dead:
+                return
+        return
+    machine.go_round(frame, loop, once)
+    take_steps(machine, loop, value)
+    if orelse and not frame.dead:
+        machine.block(frame, orelse)
+
+
+def _unroll(value: Value) -> list[Value] | None:
+    """The items of a short literal sequence: going through them is no repetition."""
+    if len(value) != 1 or type(value[0]) is not Obj or value[0].kind != "tuple":
+        return None
+    fields = value[0].fields
+    items = [fields[f"[{index}]"] for index in range(len(fields)) if f"[{index}]" in fields]
+    return items if 0 < len(items) <= 3 and len(items) == len(fields) - ("*" in fields) else None
+
+
+def loop_kind(machine: Machine, frame: Frame, iterable: Expr, value: Value) -> str:
+    """ "layers": over modules or parameters; "items": over things that are all there already; else "loop"."""
+    for atom in value:
+        if type(atom) is Obj:
+            if atom.kind == "loader":
+                return "loop"  # whatever it is called: `for batch in data_layer`
+            if atom.kind == "module":
+                return "layers"
+            if atom.kind == "zipped":
+                kinds = {loop_kind(machine, frame, iterable, part) for part in atom.fields.values()}
+                if "layers" in kinds:
+                    return "layers"
+                if "items" in kinds:
+                    return "items"
+            for part in atom.fields.values():
+                if any(type(item) is Obj and item.kind == "module" for item in part):
+                    return "layers"
+            if atom.kind in CONTAINERS and machine.reach((atom,)):
+                return "items"
+        elif type(atom) is Tensor and atom.graph == LEAF:
+            return "layers"
+        elif type(atom) is Tensor and atom.graph == ATTACHED and atom.bundle:
+            return "items"  # what one pass of a module has given
+    return "layers" if _names_layers(iterable) else "loop"
+
+
+def take_steps(machine: Machine, loop: Loop, value: Value) -> None:
+    """Batches that lie ready: a loop that trains on them, or runs a model on each, goes through steps. Where they carry
+    a graph they are parts of one pass."""
+    if loop.kind != "items":
+        return
+    trains = loop.backward and loop.steps
+    if trains or (loop.runs and all(tensor.graph == FREE for tensor in machine.reach(value))):
+        loop.kind = "loop"
+
+
+def _named(expr: Expr) -> str:
+    """The name of what a loop goes over: `loader` of `enumerate(tqdm(loader))`."""
+    while expr[0] == m.CALL and expr[3]:
+        expr = expr[3][0]
+    return str(expr[-1]).lower() if expr[0] in (m.NAME, m.ATTR) else ""
+
+
+def _names_layers(expr: Expr) -> bool:
+    """`range(self.num_layers)`, `self.blocks`: named so where nothing else is known."""
+    op = expr[0]
+    if op in (m.NAME, m.ATTR):
+        return _LAYERS.search(expr[-1]) is not None
+    if op == m.CALL:
+        return any(_names_layers(argument) for argument in expr[3])
+    if op in (m.ITEM, m.STAR, m.UNARY):
+        return _names_layers(expr[1])
+    return False
+
+
+@executes(m.WHILE)
+def _while(machine: Machine, frame: Frame, statement: Stmt) -> None:
+    _, site, test, body, orelse = statement
+    loop = machine.loop_at(frame, site)
+    loop.name = "while"
+
+    def once() -> None:
+        _known, _positive, _ = truth(machine, frame, test)
+        machine.block(frame, body)
+        if machine.context is not None:
+            end_of_round(machine, frame, statement)
+
+    machine.go_round(frame, loop, once)
+    if orelse and not frame.dead:
+        machine.block(frame, orelse)
