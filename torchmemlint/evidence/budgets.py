@@ -6,7 +6,7 @@ from ..facts import model as m
 from ..facts.model import FunctionFacts
 from ..facts.program import statements, targets
 from ..facts.walk import heads, last_name, nodes
-from ..interpreter.machine import Frame
+from ..interpreter.frames import Frame
 from ..interpreter.values import Class, Obj
 from .unreleased import methods_of
 

@@ -10,10 +10,11 @@ from ..facts import model as m
 from ..facts.knowledge import MODEL_NAMES
 from ..facts.model import Expr, FunctionFacts, Site
 from ..facts.walk import calls, calls_of, heads, last_name, nodes, statements
+from ..interpreter.frames import Frame
 from ..interpreter.functions import call_unseen
 from ..interpreter.hints import value_of_hint
 from ..interpreter.holders import FRESH, heavy_objects, kind_of_key
-from ..interpreter.machine import Frame, Machine
+from ..interpreter.machine import Machine
 from ..interpreter.unknown import is_module_by_use
 from ..interpreter.values import Class, External, Function, Obj, Value
 from ..interpreter.weights import heavy

@@ -11,7 +11,8 @@ from ..facts.model import Expr
 from ..facts.program import expressions, statements, targets
 from ..facts.walk import calls, last_name, nodes
 from ..interpreter.events import Store
-from ..interpreter.machine import Frame, Loop, Machine
+from ..interpreter.frames import Frame, Loop
+from ..interpreter.machine import Machine
 from ..interpreter.values import ANY, ATTACHED
 from .places import describe
 

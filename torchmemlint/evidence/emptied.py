@@ -9,8 +9,9 @@ from ..facts.model import Expr, FunctionFacts, Site, Stmt
 from ..facts.program import EMPTIES, Block, Place, Program, statements, targets, text
 from ..facts.walk import blocks, calls, calls_of, heads, in_loops, last_name, nodes
 from ..facts.walk import statements as with_tests
+from ..interpreter.frames import Frame
 from ..interpreter.holders import has_parameters
-from ..interpreter.machine import Frame, Machine
+from ..interpreter.machine import Machine
 from ..interpreter.values import UNKNOWN, Obj, Value
 from ..lexical.cleanup import MODELS, Slip, collects, empties, given_up, is_built, let_go, own_calls, runs
 

@@ -17,8 +17,9 @@ from ..facts.program import Program
 from ..facts.releases import Releases, fills_up
 from ..facts.walk import blocks, calls, heads, last_name, nodes, statements
 from ..interpreter.events import NEVER, Backward, Loops, Plain, Reset, Store
+from ..interpreter.frames import Frame, Loop
 from ..interpreter.holders import FRESH, IDENTITY, KNOWN, called_back, heavy_objects, made_in
-from ..interpreter.machine import Frame, Loop, Machine
+from ..interpreter.machine import Machine
 from ..interpreter.values import ATTACHED, DEPENDS, FEW, FREE, SCALAR, Class, Obj, Tensor
 from .places import Holder, describe, in_test, is_pass, is_test_file, last_part
 from .rates import is_let_go_late

@@ -10,7 +10,8 @@ from ..facts import model as m
 from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Program, names_in, statements, targets, text
 from ..facts.walk import calls_of, loops, nodes
-from ..interpreter.machine import Frame, Machine
+from ..interpreter.frames import Frame
+from ..interpreter.machine import Machine
 from ..interpreter.values import UNKNOWN, Obj, Value
 from ..interpreter.weights import heavy
 from .collected import growing

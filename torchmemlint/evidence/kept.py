@@ -11,8 +11,9 @@ from ..facts.program import Program, statements, targets
 from ..facts.walk import calls, heads, last_name, loops, nodes
 from ..interpreter.contexts import Context, Kept, is_module_level, root
 from ..interpreter.events import Plain
+from ..interpreter.frames import Frame
 from ..interpreter.holders import KNOWN
-from ..interpreter.machine import Frame, Machine
+from ..interpreter.machine import Machine
 from ..interpreter.values import Bound, Class, Const, Function, Obj, constant
 from ..lexical.draining import BUILDERS, drained
 from ..lexical.endless import leaves

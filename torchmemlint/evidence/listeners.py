@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from ..facts.program import Program
     from ..facts.releases import Releases
     from ..interpreter.events import Plain
-    from ..interpreter.machine import Frame, Machine
+    from ..interpreter.frames import Frame
+    from ..interpreter.machine import Machine
 
 
 class Listening(NamedTuple):

@@ -9,7 +9,7 @@ from ..facts.model import Expr, FunctionFacts
 from ..facts.program import statements, targets, text
 from ..facts.walk import heads, last_name, nodes
 from ..interpreter.arguments import argument
-from ..interpreter.machine import Frame
+from ..interpreter.frames import Frame
 
 _COUNTERS = ("range", "count", "enumerate")
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..facts import model as m
+from ..interpreter.frames import Frame
 from ..interpreter.linking import Unit
-from ..interpreter.machine import Frame, Machine
+from ..interpreter.machine import Machine
 from ..interpreter.values import ANY_NAME, CONTAINERS, Class, Obj
 
 

@@ -12,7 +12,8 @@ from ..facts.walk import blocks, calls, calls_of, last_name, loops, nodes, root_
 from ..facts.walk import statements as with_tests
 from ..interpreter.contexts import Kept
 from ..interpreter.events import Loops, Trail
-from ..interpreter.machine import Frame, Machine
+from ..interpreter.frames import Frame
+from ..interpreter.machine import Machine
 from ..interpreter.values import SCALAR, Class, Function, Obj
 from .places import describe
 

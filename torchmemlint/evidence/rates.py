@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..facts import knowledge
-from ..interpreter.machine import Frame
+from ..interpreter.frames import Frame
 from ..interpreter.values import Class, Obj
 
 

@@ -11,7 +11,8 @@ from ..facts.program import expressions
 from ..facts.relevance import class_evaluates, says_evaluation, says_inference
 from ..facts.walk import nodes
 from ..interpreter.events import Loops, ModuleCall
-from ..interpreter.machine import Frame, Loop, Machine
+from ..interpreter.frames import Frame, Loop
+from ..interpreter.machine import Machine
 from ..interpreter.values import ASSUMED, DEPENDS, OFF, ON, WANTED, Class, Function, Obj
 from .places import describe_object, in_test
 

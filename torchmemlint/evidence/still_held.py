@@ -9,7 +9,8 @@ from ..facts import model as m
 from ..facts.model import Site, Stmt
 from ..facts.program import EMPTIES, Block, Place, Program, statements, targets
 from ..facts.walk import blocks, calls_of, heads, nodes
-from ..interpreter.machine import Frame, Machine
+from ..interpreter.frames import Frame
+from ..interpreter.machine import Machine
 from ..interpreter.values import Bound, Obj, Partial, Value
 from ..lexical.cleanup import empties
 from .emptied import is_work, names_of, optimizers_of

@@ -11,7 +11,8 @@ from ..facts.program import Program
 from ..facts.walk import calls_of, last_name, loops
 from ..interpreter.contexts import Kept
 from ..interpreter.events import Reset
-from ..interpreter.machine import Frame, Machine
+from ..interpreter.frames import Frame
+from ..interpreter.machine import Machine
 from ..interpreter.values import Class, Obj
 from ..lexical.left_running import is_repeated
 from .kept import measured

@@ -7,7 +7,8 @@ from ..facts.model import FunctionFacts, Site
 from ..facts.program import Program, statements
 from ..facts.walk import calls_of, heads, last_name, loops, nodes
 from ..interpreter.events import Plain
-from ..interpreter.machine import Frame, Machine
+from ..interpreter.frames import Frame
+from ..interpreter.machine import Machine
 from ..interpreter.values import Class, Obj
 from ..lexical.draining import BUILDERS
 from .unreleased import methods_of

@@ -11,7 +11,8 @@ from ..interpreter.contexts import is_module_level
 from ..interpreter.values import Class, Function, Obj
 
 if TYPE_CHECKING:
-    from ..interpreter.machine import Frame, Machine
+    from ..interpreter.frames import Frame
+    from ..interpreter.machine import Machine
 
 _TAKES_OVER = frozenset(("enter_context", "closing", "aclosing", "enter_async_context", "ExitStack"))
 

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from ..facts.walk import calls, last_name
 from ..interpreter.events import Store
-from ..interpreter.machine import Loop, Machine
+from ..interpreter.frames import Loop
+from ..interpreter.machine import Machine
 from ..interpreter.parts import FEW, ROW, SOME, Part, parts_of, same
 from ..interpreter.values import ANY, Obj
 from .collected import collected_on_device

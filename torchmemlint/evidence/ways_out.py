@@ -20,7 +20,8 @@ from .places import describe, last_part
 if TYPE_CHECKING:
     from ..facts.releases import Releases
     from ..interpreter.events import Reset, Store
-    from ..interpreter.machine import Frame, Machine
+    from ..interpreter.frames import Frame
+    from ..interpreter.machine import Machine
 
 _GONE, _THERE, _FAILED = 0, 1, 2  # an entry is out; is in the table; is in the table when an exception was caught
 _ADDS = ("append", "add", "appendleft")

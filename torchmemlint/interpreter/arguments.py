@@ -9,7 +9,7 @@ from ..facts.walk import calls
 
 if TYPE_CHECKING:
     from ..facts.model import Expr
-    from .machine import Frame
+    from .frames import Frame
 
 
 def argument(frame: Frame, name: str) -> Expr | None:

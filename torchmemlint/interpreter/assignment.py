@@ -9,8 +9,10 @@ from ..facts.walk import last_name
 from .attributes import set_attribute
 from .contexts import workers_in
 from .elements import bind_item, elements, iterate
+from .frames import Frame
 from .hints import value_of_hint
-from .machine import EVALUATE, Frame, Machine, executes
+from .machine import EVALUATE, Machine, executes
+from .stores import store
 from .tensors import arithmetic, note_terms
 from .values import ATTACHED, COUNT, FREE, NOTHING, OFF, UNKNOWN, Mode, Obj, Opaque, Tensor, Value, is_light
 
@@ -148,7 +150,7 @@ def grow(
     machine: Machine, frame: Frame, container: Obj, value: Value, site: Site, key: str = "*", how: str = "grow"
 ) -> None:
     """Add an element to a container."""
-    stored = machine.store(frame, container, key, value, how, site)
+    stored = store(machine, frame, container, key, value, how, site)
     for atom in stored:
         if type(atom) is Obj:
             _keep_in(machine, container, atom)
@@ -197,7 +199,7 @@ def _assign_name(machine: Machine, frame: Frame, name: str, value: Value, site: 
     if value == NOTHING:
         _note_dropped(machine, frame, scope, name, site)
     if outlives and value:
-        value = machine.store(frame, scope, name, value, how, site)
+        value = store(machine, frame, scope, name, value, how, site)
         there = _is_there(machine, scope.vars.get(name, UNKNOWN), value)
         other = any(type(atom) is Obj for atom in value) and not there
         if is_light(value) or value == NOTHING or other:

@@ -7,8 +7,10 @@ from typing import Any
 from ..facts import knowledge
 from ..facts.model import Site
 from .cycles import note_cycle
+from .frames import Frame
 from .linking import module_member
-from .machine import Frame, Machine
+from .machine import Machine
+from .stores import store
 from .tensors import freeze_owner, tensor_attribute
 from .unknown import imagine_attribute, is_module_by_use
 from .values import (
@@ -134,7 +136,7 @@ def set_attribute(machine: Machine, frame: Frame, owner: Any, name: str, value: 
         return
     if type(owner) in (Class, Module):
         owner_frame = owner.unit.frame if type(owner) is Module else owner.frame
-        stored = machine.store(frame, owner_frame, name, value, how, site)
+        stored = store(machine, frame, owner_frame, name, value, how, site)
         machine.put(owner_frame.vars, name, stored)
         return
     if type(owner) is Function:  # `measure.seen = {}`: what is there lives as long as the function
@@ -160,7 +162,7 @@ def set_attribute(machine: Machine, frame: Frame, owner: Any, name: str, value: 
     if owner.unknown:
         for tensor in machine.reach(value):
             machine.derivation.spread(machine.derivation.stored, tensor.node)
-    stored = machine.store(frame, owner, name, value, how, site) if value else value
+    stored = store(machine, frame, owner, name, value, how, site) if value else value
     for atom in stored:
         called = type(atom) is Obj and not atom.is_put_off and "$callbacks" in atom.fields
         if called and isinstance(owner.cls, Class):

@@ -6,7 +6,8 @@ import functools
 
 from ..facts.model import Site
 from .attributes import get_attribute, get_by_name, set_attribute, set_by_name
-from .machine import Frame, Machine
+from .frames import Frame
+from .machine import Machine
 from .tensors import arithmetic
 from .values import COUNT, IDENT, LEAF, LIGHT, UNKNOWN, Kwargs, Light, Obj, Tensor, Value, constant, is_light
 

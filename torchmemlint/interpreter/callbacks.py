@@ -10,8 +10,9 @@ from ..facts.knowledge import MODEL_NAMES
 from ..facts.model import Expr, FileFacts, FunctionFacts
 from ..facts.walk import calls, calls_of, heads, last_name, nodes, statements
 from .events import Plain
+from .frames import Frame
 from .holders import captured, heavy_objects
-from .machine import Frame, Machine
+from .machine import Machine
 from .values import Bound, Class, Function, Obj, Partial, Value
 
 _OWNERS = MODEL_NAMES | {"state", "trainer", "engine", "pipeline", "agent", "learner"}

@@ -9,13 +9,14 @@ from ..facts.knowledge import IN_PLACE_LIGHT, LIGHT_RESULTS, REDUCTIONS, VIEWS
 from ..facts.model import Expr, Site
 from ..facts.relevance import says_inference
 from . import threads, weights
+from .frames import Frame
 from .functions import call_function
 from .holders import kind_of_key
 from .instances import call_instance, construct, is_module, ran
 from .library import call_external
 from .linking import module_member
 from .loaders import note_call
-from .machine import EVALUATE, Frame, Machine, evaluates
+from .machine import EVALUATE, Machine, evaluates
 from .objects import call_object
 from .tensors import arithmetic, note_tensor_hook, tensor_method
 from .unknown import call_opaque, imagine_attribute, unknown_call, unknown_method

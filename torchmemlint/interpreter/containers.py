@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from ..facts.model import Site
+from .frames import Frame
 from .holders import UNSURE
-from .machine import Frame, Machine
+from .machine import Machine
+from .stores import store
 from .unknown import unknown_call
 from .values import LIGHT, NAMED, UNKNOWN, Kwargs, Light, Mode, Obj, Value, constant, is_light
 
@@ -137,5 +139,5 @@ def _grow(machine: Machine, frame: Frame, obj: Obj, name: str, args: list[Value]
 def _replace(machine: Machine, frame: Frame, obj: Obj, field: str, value: Value, site: Site) -> None:
     """The entry of a key that is there: it takes the place of the last one."""
     if len(machine.loops) > len(obj.birth):
-        value = machine.store(frame, obj, field, value, "set", site)
+        value = store(machine, frame, obj, field, value, "set", site)
     machine.put(obj.fields, field, value)

@@ -10,8 +10,10 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ..facts.model import FunctionFacts, Site
+from .branching import go_round, loop_at
 from .events import Loops
-from .machine import Frame, Machine
+from .frames import Frame
+from .machine import Machine
 from .values import ON, UNKNOWN, Bound, Class, Function, Obj, Partial, Value
 from .weights import heavy
 
@@ -98,8 +100,8 @@ def in_worker(machine: Machine, frame: Frame, target: Value, args: list[Value], 
     if context.setup:
         once()
     else:
-        loop = machine.loop_at(frame, ("worker", context.site, context.kind), "call")
-        machine.go_round(frame, loop, once)
+        loop = loop_at(machine, frame, ("worker", context.site, context.kind), "call")
+        go_round(machine, frame, loop, once)
     machine.grad, machine.module_depth, machine.context, machine.loops = outer
     return made
 
@@ -171,6 +173,3 @@ def receiver_of(target: Value) -> Any:
         if type(atom) is Partial:
             return receiver_of(atom.callee)
     return None
-
-
-Machine.keep = keep

@@ -13,8 +13,9 @@ from ..facts.model import Expr, Site
 from ..facts.walk import calls, last_name
 from .callbacks import objects_in
 from .events import Plain
+from .frames import Frame
 from .holders import captured, heavy_objects
-from .machine import Frame, Machine
+from .machine import Machine
 from .values import ATTACHED, MAYBE, Bound, Class, Function, Light, Obj, Partial, Tensor, Value
 
 _DEPTH = 8

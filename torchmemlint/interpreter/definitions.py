@@ -8,7 +8,8 @@ from ..facts import model as m
 from ..facts.model import ClassFacts, Expr, FunctionFacts
 from ..facts.relevance import says_no_grad
 from ..facts.walk import calls, last_name, statements
-from .machine import Frame, Machine
+from .frames import Frame
+from .machine import Machine
 from .values import OFF, Class, External, Function, Mode, Obj, Value
 
 _CACHES = ("functools.lru_cache", "functools.cache")

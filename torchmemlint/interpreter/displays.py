@@ -6,10 +6,13 @@ import functools
 
 from ..facts import model as m
 from ..facts.model import Expr
+from .branching import begin_round, loop_at
 from .elements import iterate
+from .frames import Frame
 from .loops import loop_kind, take_steps
-from .machine import Frame, Machine, evaluates
+from .machine import Machine, evaluates
 from .narrowing import truth
+from .stores import made_again, store
 from .values import OFF, UNKNOWN, Const, Obj, Value, constant
 
 
@@ -40,7 +43,7 @@ def _settle(holder: Obj, key: str, value: Value) -> None:
 def _renew(machine: Machine, frame: Frame, ident: int, obj: Obj) -> Obj:
     """A display makes an empty object each time: what an earlier round put in belongs to another one."""
     if obj.stays:
-        machine.made_again(obj)
+        made_again(machine, obj)
         return obj
     for key in list(obj.fields):
         machine.put(obj.fields, key, UNKNOWN)
@@ -142,9 +145,9 @@ def _collect(machine: Machine, frame: Frame, expr: Expr) -> Value:
     loops = machine.loops
     for number, (target, iterable, tests) in enumerate(clauses):
         over = machine.eval(frame, iterable) if number else first
-        loop = machine.loop_at(frame, ("comp", ident), loop_kind(machine, frame, iterable, over))
+        loop = loop_at(machine, frame, ("comp", ident), loop_kind(machine, frame, iterable, over))
         machine.loops = (*loops, loop)
-        machine.begin_round(loop)
+        begin_round(machine, loop)
         machine.assign(frame, target, iterate(machine, frame, over) if number else item, machine.site)
         for test in tests:
             _, positive, _ = truth(machine, frame, test)
@@ -154,7 +157,7 @@ def _collect(machine: Machine, frame: Frame, expr: Expr) -> Value:
     key = constant(machine.eval(frame, element)) if value_expr is not None else ...
     field = "*" if key is ... else f"[{key}]"
     if kind != "generator":
-        value = machine.store(frame, obj, field, value, "grow", machine.site)
+        value = store(machine, frame, obj, field, value, "grow", machine.site)
     machine.loops = loops
     machine.journal = journal
     frame.vars.clear()

@@ -9,9 +9,11 @@ from ..facts.model import Expr, Site
 from .attributes import get_by_name, set_by_name
 from .containers import a_key_of, keys_of
 from .cycles import refers_to
+from .frames import Frame
 from .holders import KNOWN, kind_of_key
-from .machine import Frame, Machine, evaluates
+from .machine import Machine, evaluates
 from .parts import ROW, kind_of, take
+from .stores import store
 from .tensors import arithmetic
 from .unknown import imagine_element
 from .values import (
@@ -206,14 +208,14 @@ def bind_item(machine: Machine, frame: Frame, target: Expr, value: Value, site: 
         if whole:
             machine.reset(frame, atom, "*", "trim")
             if not any(target[2][1:]):  # `kept[:] = new`
-                inner = machine.store(frame, atom, "*", elements(machine, frame, value), "set", site)
+                inner = store(machine, frame, atom, "*", elements(machine, frame, value), "set", site)
                 machine.put(atom.fields, "*", inner)
                 continue
         if key is not ...:
             field = f"[{key}]"
             outlives = len(machine.loops) > len(atom.birth)
             if outlives:
-                value = machine.store(frame, atom, field, value, how, site)
+                value = store(machine, frame, atom, field, value, how, site)
                 if is_light(value):
                     machine.reset(frame, atom, field, "replace")
             for part in value:
@@ -223,7 +225,7 @@ def bind_item(machine: Machine, frame: Frame, target: Expr, value: Value, site: 
                         part.birth = atom.birth
             machine.put(atom.fields, field, value)
         elif how in ("augment", "grow"):
-            stored = machine.store(frame, atom, "*", value, how, site)
+            stored = store(machine, frame, atom, "*", value, how, site)
             machine.put(atom.fields, "*", machine.join(atom.fields.get("*", UNKNOWN), stored))
         else:
             machine.key_kind = KNOWN if a_key_of(atom) in index else kind_of_key(index, target[2], frame)

@@ -8,11 +8,13 @@ from ..facts.guarded import own_calls
 from ..facts.model import Expr, Stmt
 from ..facts.outline import Outline
 from . import assignment, displays, elements, expressions, loops, statements  # noqa: F401  they register themselves
+from .branching import begin_round, branch, loop_at, skip
 from .contexts import Kept, context_of_entry, is_dataset
 from .events import Store
+from .frames import Frame
 from .functions import call_unseen
 from .linking import Project
-from .machine import Frame, Machine, skip
+from .machine import Machine
 from .unknown import modules_by_use
 from .values import ASSUMED, ATTACHED, DEPENDS, OFF, ON, Class, Function, Light, Mode, Obj, Value
 
@@ -136,7 +138,7 @@ def enter(machine: Machine, function: Function, receiver: object) -> bool:
     """Run a function as code that is not seen would: again and again, with grad mode as the framework has it. Returns
     whether anything that was there before has changed."""
     name = function.facts.name
-    loop = machine.loop_at(machine.module_frame, ("entry", id(function.facts), id(receiver)), "call")
+    loop = loop_at(machine, machine.module_frame, ("entry", id(function.facts), id(receiver)), "call")
     loop.name = name
     outer = machine.loops, machine.grad
     if machine.grad != OFF:  # which the module's body sets for the whole process
@@ -145,7 +147,7 @@ def enter(machine: Machine, function: Function, receiver: object) -> bool:
     once = name in ("__init__", "setup", "build", "configure_optimizers", "main", "__post_init__", "prepare_data")
     machine.loops = () if once else (loop,)
 
-    machine.begin_round(loop)
+    begin_round(machine, loop)
 
     def body() -> None:
         _, value = call_unseen(machine, function, receiver)
@@ -155,7 +157,7 @@ def enter(machine: Machine, function: Function, receiver: object) -> bool:
             machine.escape(tuple(atom for atom in value if atom is not receiver))  # whoever called has that anyway
         machine.entered.update(atom.site for atom in value if type(atom) is Mode)
 
-    changed = machine.branch(machine.module_frame, [body, skip], conditional=False)
+    changed = branch(machine, machine.module_frame, [body, skip], conditional=False)
     machine.loops, machine.grad = outer
     machine.context = None
     return changed

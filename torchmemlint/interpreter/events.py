@@ -11,7 +11,7 @@ from .values import ATTACHED, Obj
 
 if TYPE_CHECKING:
     from ..facts.model import Site
-    from .machine import Frame, Loop
+    from .frames import Frame, Loop
     from .values import Tensor, Value
 
 NEVER = 1 << 60

@@ -6,8 +6,9 @@ from ..facts import model as m
 from ..facts.model import Expr
 from .attributes import get_attribute
 from .elements import elements, iterate
+from .frames import Frame
 from .library import get_builtin
-from .machine import EVALUATE, Frame, Machine, evaluates
+from .machine import EVALUATE, Machine, evaluates
 from .narrowing import perhaps, truth
 from .tensors import arithmetic, comparison, note_terms
 from .unknown import imagine_name

@@ -10,9 +10,10 @@ from ..facts import model as m
 from ..facts.model import FunctionFacts, Site
 from .cycles import note_recursion
 from .defaults import default_of
+from .frames import Frame
 from .hints import is_plain_hint, value_of_hint
 from .linking import Unit
-from .machine import Frame, Machine
+from .machine import Machine
 from .unknown import parameter, unknown_call
 from .values import (
     LIGHT,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ..facts import model as m
 from ..facts.model import Expr
-from .machine import Frame, Machine
+from .frames import Frame
+from .machine import Machine
 from .values import LIGHT, MAYBE, UNKNOWN, Class, External, Tensor, Value
 
 _TENSORS = ("Tensor", "FloatTensor", "LongTensor", "BoolTensor", "Float", "Parameter")

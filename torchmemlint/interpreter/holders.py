@@ -14,7 +14,7 @@ from .values import CONTAINERS, COUNT, IDENT, NAMED, Bound, Const, Function, Obj
 if TYPE_CHECKING:
     from ..facts.model import Expr, Stmt
     from .events import Loops
-    from .machine import Frame
+    from .frames import Frame
 
 _DEPTH = 4
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ..facts.model import Site
+from .branching import go_round, loop_at
+from .frames import Frame, Loop
 from .holders import captured
-from .machine import Frame, Loop, Machine
+from .machine import Machine
 from .tensors import free
 from .values import ASSUMED, ATTACHED, FREE, MAYBE, OFF, Bound, Class, Function, Obj, Partial, Tensor, Value
 
@@ -122,10 +124,10 @@ def run_hook(machine: Machine, frame: Frame, name: str, callee: Value, module: V
         given = [module, gradients, gradients]
     else:
         given = [module, maybe, output]
-    loop = machine.loop_at(frame, ("hook", site), "call")
+    loop = loop_at(machine, frame, ("hook", site), "call")
     outer, machine.grad = machine.grad, OFF if bare else ASSUMED
     machine.in_hook += 1
-    machine.go_round(frame, loop, lambda: machine.call(frame, callee, given, {}, site))
+    go_round(machine, frame, loop, lambda: machine.call(frame, callee, given, {}, site))
     machine.in_hook -= 1
     machine.grad = outer
 

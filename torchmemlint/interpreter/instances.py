@@ -8,13 +8,16 @@ from typing import Any
 from ..facts import model as m
 from ..facts.model import Expr, Site
 from ..facts.program import expressions
+from .branching import branch, skip
+from .frames import Frame
 from .functions import call_function, call_unseen
 from .hints import value_of_hint
 from .linking import Unit
-from .machine import Frame, Machine, skip
+from .machine import Machine
 from .modules import run_module
 from .objects import call_object
 from .passes import frozen, note_run, record_module_call
+from .stores import made_again
 from .values import (
     ASSUMED,
     ATTACHED,
@@ -137,8 +140,8 @@ def construct(machine: Machine, frame: Frame, cls: Class, args: list[Value], kwa
         _initialise(machine, frame, cls, obj, args, kwargs, site)
 
     if obj.stays:
-        machine.made_again(obj)
-        machine.branch(frame, [again, skip], conditional=False)
+        made_again(machine, obj)
+        branch(machine, frame, [again, skip], conditional=False)
     else:
         again()
     return (obj,)

@@ -7,8 +7,9 @@ from ..facts.model import Site
 from . import processes, weights
 from .builtins import call_builtin
 from .cycles import note_callbacks
+from .frames import Frame
 from .loaders import loader
-from .machine import Frame, Machine
+from .machine import Machine
 from .stdlib import SPECIAL, SPECIAL_ROOTS
 from .tensors import arithmetic, backward, free, indices, loss, tensor_method, wide_loss_label
 from .unknown import unknown_call

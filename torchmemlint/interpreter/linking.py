@@ -15,7 +15,8 @@ from ..facts.outline import Outline
 from .values import UNKNOWN, External, Imported, Module, Value
 
 if TYPE_CHECKING:
-    from .machine import Frame, Machine
+    from .frames import Frame
+    from .machine import Machine
 
 _DEEPEST_IMPORT = 8
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from ..facts import model as m
 from ..facts.model import Expr, Site
 from .contexts import Context, in_worker
-from .machine import Frame, Machine
+from .frames import Frame
+from .machine import Machine
 from .values import LIGHT, UNKNOWN, Bound, Class, Const, Function, Kwargs, Obj, Value, constant
 
 

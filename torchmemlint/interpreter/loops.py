@@ -7,8 +7,10 @@ import re
 from ..facts import model as m
 from ..facts.model import Expr, Stmt
 from .assignment import assign
+from .branching import branch, go_round, loop_at
 from .elements import iterate
-from .machine import JUMPED, Frame, Loop, Machine, executes
+from .frames import JUMPED, Frame, Loop
+from .machine import Machine, executes
 from .narrowing import truth
 from .values import ATTACHED, CONTAINERS, FREE, LEAF, Obj, Tensor, Value
 from .waiting import end_of_round
@@ -20,7 +22,7 @@ _LAYERS = re.compile("layer|block|head|level|stage|module|param|resnet", re.I)
 def _for(machine: Machine, frame: Frame, statement: Stmt) -> None:
     _, site, target, iterable, body, orelse = statement
     value = machine.eval(frame, iterable)
-    loop = machine.loop_at(frame, site, loop_kind(machine, frame, iterable, value))
+    loop = loop_at(machine, frame, site, loop_kind(machine, frame, iterable, value))
     if any(type(atom) is Obj and "$backward" in atom.fields for atom in value):
         loop.backward = True
     if any(type(atom) is Obj and atom.kind == "loader" for atom in value) or "loader" in _named(iterable):
@@ -38,13 +40,13 @@ def _for(machine: Machine, frame: Frame, statement: Stmt) -> None:
     if unrolled is not None:
         for item in unrolled:
             assign(machine, frame, target, item, site)
-            machine.branch(frame, [lambda: machine.block(frame, body)], conditional=False)
+            branch(machine, frame, [lambda: machine.block(frame, body)], conditional=False)
             if frame.dead == JUMPED:
                 frame.dead = 0
             if frame.dead:
                 return
         return
-    machine.go_round(frame, loop, once)
+    go_round(machine, frame, loop, once)
     take_steps(machine, loop, value)
     if orelse and not frame.dead:
         machine.block(frame, orelse)
@@ -117,7 +119,7 @@ def _names_layers(expr: Expr) -> bool:
 @executes(m.WHILE)
 def _while(machine: Machine, frame: Frame, statement: Stmt) -> None:
     _, site, test, body, orelse = statement
-    loop = machine.loop_at(frame, site)
+    loop = loop_at(machine, frame, site)
     loop.name = "while"
 
     def once() -> None:
@@ -126,6 +128,6 @@ def _while(machine: Machine, frame: Frame, statement: Stmt) -> None:
         if machine.context is not None:
             end_of_round(machine, frame, statement)
 
-    machine.go_round(frame, loop, once)
+    go_round(machine, frame, loop, once)
     if orelse and not frame.dead:
         machine.block(frame, orelse)

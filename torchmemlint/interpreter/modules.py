@@ -7,8 +7,9 @@ from ..facts.model import Site
 from ..facts.relevance import says_evaluation
 from .attributes import part_of, set_attribute
 from .containers import as_list
+from .frames import Frame
 from .hooks import note_hook, run_hook
-from .machine import Frame, Machine
+from .machine import Machine
 from .passes import frozen, in_eval_mode, record_module_call
 from .tensors import arithmetic, backward, free, loss, wide_loss_label
 from .unknown import step_output, unknown_call

@@ -6,22 +6,9 @@ from typing import Any
 
 from ..facts import model as m
 from ..facts.model import Expr
-from .machine import Frame, Machine
-from .values import (
-    ATTACHED,
-    MAYBE,
-    OFF,
-    SERIES,
-    Class,
-    Const,
-    Function,
-    Light,
-    Obj,
-    Opaque,
-    Tensor,
-    Value,
-    constant,
-)
+from .frames import Frame
+from .machine import Machine
+from .values import ATTACHED, MAYBE, OFF, SERIES, Class, Const, Function, Light, Obj, Opaque, Tensor, Value, constant
 
 _TENSOR_WORDS = ("Tensor", "Parameter", "Variable", "FloatTensor", "LongTensor", "is_tensor", "Number")
 _TYPE_TESTS = ((m.NAME, "isinstance"), (m.NAME, "hasattr"))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from ..facts.model import Site
 from . import processes
 from .containers import container_method
-from .machine import Frame, Machine
+from .frames import Frame
+from .machine import Machine
 from .modules import module_method, state_of
 from .threads import run_in_thread, start
 from .unknown import unknown_call

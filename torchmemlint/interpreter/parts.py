@@ -9,7 +9,8 @@ from .values import ATTACHED, LEAF, Obj, Tensor, constant
 
 if TYPE_CHECKING:
     from ..facts.model import Expr
-    from .machine import Frame, Loop, Machine
+    from .frames import Frame, Loop
+    from .machine import Machine
     from .values import Value
 
 FEW = "few"  # one of many along some dimension, or the first or last few: `x[:, 0]`, `x[..., -1:]`

@@ -6,7 +6,8 @@ from typing import Any
 
 from ..facts.model import Site
 from .events import ModuleCall
-from .machine import Frame, Machine
+from .frames import Frame
+from .machine import Machine
 from .values import ATTACHED, LEAF, OFF, UNKNOWN, Obj, Value, constant
 
 

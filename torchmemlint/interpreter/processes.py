@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from ..facts.model import Site
 from .contexts import Context, in_worker, items_of
-from .machine import Frame, Machine
+from .frames import Frame
+from .machine import Machine
 from .values import COUNT, LIGHT, UNKNOWN, Const, Kwargs, Light, Obj, Value, constant
 from .weights import HANDLES, NEW_EACH_TIME, STACKS
 

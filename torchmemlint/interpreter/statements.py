@@ -11,11 +11,13 @@ from ..facts.model import Expr, Site, Stmt
 from ..facts.relevance import says_no_grad
 from ..facts.walk import last_name
 from .assignment import assign
+from .branching import branch, skip
 from .calls import call_method
 from .definitions import define_class, define_function
+from .frames import JUMPED, RETURNED, Frame
 from .functions import call_function
 from .linking import import_name
-from .machine import JUMPED, RETURNED, Frame, Machine, executes, skip
+from .machine import Machine, executes
 from .narrowing import holds_as_long_as_it_lives, truth
 from .values import LIGHT, NOTHING, OFF, UNKNOWN, Class, External, Mode, Obj, Opaque, Tensor, Value, is_light
 
@@ -100,7 +102,8 @@ def _if(machine: Machine, frame: Frame, statement: Stmt) -> None:
         machine.block(frame, statements)
 
     otherwise = functools.partial(arm, negative, orelse) if orelse or negative else skip
-    machine.branch(
+    branch(
+        machine,
         frame,
         [functools.partial(arm, positive, body), otherwise],
         conditional=not holds_as_long_as_it_lives(machine, frame, test),
@@ -126,7 +129,7 @@ def _try(machine: Machine, frame: Frame, statement: Stmt) -> None:
             normal,
             *(functools.partial(handle, name, code) for _, name, code in handlers),
         ]
-        machine.branch(frame, arms, conditional=False)
+        branch(machine, frame, arms, conditional=False)
     else:
         normal()
     if final:

@@ -8,7 +8,8 @@ from typing import Any
 from ..facts.model import Site
 from .builtins import copy_container, is_loader
 from .cycles import note_callbacks
-from .machine import Frame, Machine
+from .frames import Frame
+from .machine import Machine
 from .threads import THREADS
 from .values import (
     COUNT,

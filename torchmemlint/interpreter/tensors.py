@@ -8,7 +8,8 @@ from typing import Any
 from ..facts import knowledge
 from ..facts.model import Site
 from .events import Backward
-from .machine import Frame, Machine
+from .frames import Frame
+from .machine import Machine
 from .parts import INDICES, kind_of_call, take
 from .values import (
     AN_ARRAY,

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from ..facts.model import Site
 from .contexts import Context, in_worker, items_of, kind_of_worker, receiver_of
-from .machine import Frame, Machine
+from .frames import Frame
+from .machine import Machine
 from .processes import pool_method
 from .values import LIGHT, OFF, ON, UNKNOWN, Bound, Class, Function, Kwargs, Method, Obj, Partial, Value
 

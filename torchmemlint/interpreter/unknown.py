@@ -9,8 +9,9 @@ from ..facts import knowledge
 from ..facts import model as m
 from ..facts.model import Expr, FileFacts, Site
 from . import processes
+from .frames import Frame
 from .hooks import note_hook, run_hook
-from .machine import Frame, Machine
+from .machine import Machine
 from .passes import frozen, in_eval_mode, record_module_call
 from .tensors import arithmetic, backward, free, loss
 from .threads import submit

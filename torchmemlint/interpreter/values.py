@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
     from ..facts.model import ClassFacts, FunctionFacts, Site
+    from .frames import Frame, Loop
     from .linking import Unit
-    from .machine import Frame, Loop
     from .parts import Part
 
 # How a tensor stands to the autograd graph.

@@ -6,7 +6,8 @@ from ..facts import model as m
 from ..facts.model import Expr, Stmt
 from ..facts.program import statements, targets
 from ..facts.walk import calls_of
-from .machine import Frame, Machine
+from .frames import Frame
+from .machine import Machine
 from .values import UNKNOWN, Obj
 from .weights import heavy
 

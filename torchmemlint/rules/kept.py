@@ -17,8 +17,8 @@ from ..facts import model as m
 from ..facts.model import CALLS_PER_STATEMENT
 from ..facts.walk import nodes, statements
 from ..finding import Confidence, Remedy, Retains
+from ..interpreter.frames import Frame
 from ..interpreter.holders import FIXED, FRESH, IDENTITY, KNOWN, THREAD, UNSURE
-from ..interpreter.machine import Frame
 from ..interpreter.values import Class, Obj
 from ..lexical.loaded_tables import loaded_tables
 from ..lexical.pending import pending

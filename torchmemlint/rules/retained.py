@@ -12,7 +12,7 @@ from ..facts.model import file_of
 from ..facts.relevance import says_evaluation
 from ..facts.walk import calls_of, heads, last_name, nodes, statements
 from ..finding import Confidence, Remedy, Retains
-from ..interpreter.machine import Frame
+from ..interpreter.frames import Frame
 from ..interpreter.values import ANY_NAME, ASSUMED, ATTACHED, ON, Obj
 from . import Report
 

@@ -58,7 +58,7 @@ from .. import Report
 if TYPE_CHECKING:
     from ...evidence.evidence import Evidence
     from ...facts.model import FunctionFacts, Site
-    from ...interpreter.machine import Frame
+    from ...interpreter.frames import Frame
 
 code = "TML313"
 name = "checkpoint-state-kept"

@@ -61,7 +61,7 @@ from .. import Report
 
 if TYPE_CHECKING:
     from ...evidence.evidence import Evidence
-    from ...interpreter.machine import Frame
+    from ...interpreter.frames import Frame
 
 code = "TML304"
 name = "hook-never-removed"

@@ -1,0 +1,138 @@
+"""How a run branches and joins: each arm starts from the same state; a loop goes round, twice if need be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .frames import JUMPED, RETURNED, Frame, Loop
+from .machine import Journal, Machine
+from .values import UNKNOWN, Obj, Value, is_light, join, same_kind
+
+_OLD = (0, None)
+_Written = dict[tuple[int, Any], tuple[dict[Any, Value], Any, "Value | None"]]  # place -> where, key, value
+
+
+def skip() -> None:
+    """The arm of a branch in which nothing is done."""
+
+
+def branch(
+    machine: Machine,
+    frame: Frame,
+    arms: Sequence[Callable[[], None]],
+    conditional: bool = True,
+    modes_hold: bool = False,
+) -> bool:
+    """Run each arm from the same state, then join their ends.
+
+    Modes of modules are those at the end of the first arm if `modes_hold`: a loop over the parameters of a module
+    goes round. Returns whether anything that was there before has changed.
+    """
+    outer, since = machine.journal, machine.serial
+    ends: list[tuple[_Written, int]] = []
+    before: _Written = {}
+    machine.conditions += conditional
+    for arm in arms:
+        if arm is skip:
+            ends.append(({}, 0))
+            continue
+        journal: Journal = []
+        machine.journal = journal
+        frame.dead = 0
+        arm()
+        written: _Written = {}
+        for where, key, old in reversed(journal):  # the last write comes first, the state before comes last
+            place = (id(where), key)
+            if place not in written:
+                written[place] = (where, key, where.get(key))
+            before[place] = (where, key, old)
+            if old is None:
+                where.pop(key, None)
+            else:
+                where[key] = old
+        ends.append((written, frame.dead))
+    machine.conditions -= conditional
+    machine.journal = outer
+    alive = [end for end in ends if not end[1]]
+    frame.dead = 0 if alive else min((end[1] for end in ends), default=0)
+    return _merge(machine, frame, before, ends, bool(alive), modes_hold, since) if before else False
+
+
+def _merge(
+    machine: Machine,
+    frame: Frame,
+    before: _Written,
+    ends: list[tuple[_Written, int]],
+    any_alive: bool,
+    modes_hold: bool,
+    since: int,
+) -> bool:
+    changed = False
+    own, derivation = frame.vars, machine.derivation
+    for place, (where, key, old) in before.items():
+        merged: Value = UNKNOWN
+        local = where is own
+        for written, dead in ends:
+            # A returned arm's locals are gone; what it wrote elsewhere stays.
+            if local and dead == RETURNED and any_alive:
+                continue
+            entry = written.get(place)
+            value = old if entry is None or entry[2] is None else entry[2]
+            if value is not None:
+                merged = join(merged, value, derivation)
+        if key == "$mode" or key == "$frozen":
+            said = ends[:1] if modes_hold else ends
+            kept = {written[place][2] if place in written else old for written, _ in said}
+            merged = kept.pop() or UNKNOWN if len(kept) == 1 else UNKNOWN
+        if merged is old:
+            continue
+        if old is not None:
+            changed = changed or not same_kind(old, merged)
+        elif not local and not is_light(merged) and machine.made.get(id(where), _OLD)[0] <= since:
+            changed = True  # something that was there before has a part that it had not
+        machine.put(where, key, merged)
+    return changed
+
+
+def loop_at(machine: Machine, frame: Frame, site: Any, kind: str = "loop") -> Loop:
+    """The loop that stands at this place in this activation."""
+    loop: Any = frame.allocs.get(("loop", site))
+    if loop is None:
+        loop = Loop(kind, site, machine.conditions)
+        frame.allocs[("loop", site)] = loop
+    loop.conditions = machine.conditions
+    return loop  # type: ignore[no-any-return]
+
+
+def begin_round(machine: Machine, loop: Loop) -> None:
+    machine.clock += 1
+    loop.started = machine.clock
+    loop.first_node = len(machine.derivation.parents)
+
+
+def go_round(machine: Machine, frame: Frame, loop: Loop, body: Callable[[], Any]) -> None:
+    """Run a loop's body: once, and again if that changed what was there before."""
+    outer = machine.loops
+    machine.loops = (*outer, loop)
+
+    def once() -> None:
+        begin_round(machine, loop)
+        body()
+        if frame.dead == JUMPED:
+            frame.dead = 0
+
+    layers = loop.kind == "layers"
+    changed = branch(machine, frame, [once, skip], conditional=False, modes_hold=layers)
+    # in a second round of a loop around it, a second one of this loop would show nothing new
+    if changed and not machine.exhausted and not _is_building(frame) and not (machine.again and loop.twice):
+        loop.twice = True
+        machine.again += 1
+        branch(machine, frame, [once, skip], conditional=False)
+        machine.again -= 1
+    machine.loops = outer
+
+
+def _is_building(frame: Frame) -> bool:
+    """Whether a module's constructor runs: the parts that its loops make differ in size, not in kind."""
+    return frame.name == "__init__" and type(frame.receiver) is Obj and frame.receiver.kind == "module"

@@ -1,0 +1,92 @@
+"""Where a run stands: the activations of functions, and the loops that go round in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..facts.model import FunctionFacts, Site
+from .linking import Unit
+from .values import UNKNOWN, Function, Obj, Value
+
+RETURNED = 1  # how a block ended before its end
+JUMPED = 2
+
+
+class Loop:
+    """One loop, or the repeated calls of a public function ("call")."""
+
+    __slots__ = ("backward", "conditions", "first_node", "kind", "name", "runs", "site", "started", "steps", "twice")
+
+    def __init__(self, kind: str, site: Site, conditions: int, name: str = "") -> None:
+        self.kind = kind
+        self.site = site
+        self.conditions = conditions
+        self.name = name
+        self.backward = False  # a backward pass runs in it
+        self.first_node = 0  # of the derivation, in its current round
+        self.started = 0  # when its current round began
+        self.steps = False  # it takes optimizer steps, or goes over a loader
+        self.runs = False  # a model runs in it
+        self.twice = False  # it has been gone round twice
+
+
+class Frame:
+    """One activation of a function; kept per call site, so a loop meets the same objects again."""
+
+    __slots__ = (
+        "allocs",
+        "births",
+        "call_site",
+        "caller",
+        "children",
+        "dead",
+        "facts",
+        "first_node",
+        "function",
+        "loops",
+        "on_yield",
+        "outer",
+        "parent",
+        "receiver",
+        "returned_at",
+        "returns",
+        "unit",
+        "vars",
+        "yields",
+    )  # fmt: skip
+
+    def __init__(
+        self, facts: FunctionFacts, parent: Frame | None, caller: Frame | None, call_site: Site, unit: Unit
+    ) -> None:
+        self.facts = facts
+        self.unit = unit  # the file that it is in
+        self.parent = parent  # lexically enclosing
+        self.caller = caller
+        self.call_site = call_site
+        self.function: Function | None = None
+        self.receiver: Any = None
+        self.vars: dict[str, Value] = {}
+        self.births: dict[str, tuple[Loop, ...]] = {}
+        self.allocs: dict[Any, Obj] = {}
+        self.children: dict[Any, Frame] = {}
+        self.loops: tuple[Loop, ...] = ()
+        self.returns: Value = UNKNOWN
+        self.returned_at: Site = -1  # the last statement that returned something heavy
+        self.yields: Value = UNKNOWN
+        self.dead = 0
+        self.first_node = 0  # of the derivation, in its current activation
+        self.on_yield: Callable[[Value], None] | None = None
+        self.outer: dict[str, Frame] = {}  # names declared global or nonlocal
+
+    @property
+    def name(self) -> str:
+        return self.facts.name
+
+    def trail(self) -> tuple[Site, ...]:
+        sites: list[Site] = []
+        frame: Frame | None = self
+        while frame is not None and frame.call_site >= 0:
+            sites.append(frame.call_site)
+            frame = frame.caller
+        return tuple(reversed(sites))

@@ -1,0 +1,226 @@
+"""What reaches a place: noted with all it was made from, and as it is read from there later."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..facts.model import Site
+from .contexts import keep
+from .events import NEVER, Store
+from .frames import Frame
+from .holders import heavy_objects, made_in
+from .machine import Machine
+from .values import (
+    ATTACHED,
+    FREE,
+    MAYBE,
+    OFF,
+    VEILED,
+    Bound,
+    Class,
+    Function,
+    Obj,
+    Opaque,
+    Partial,
+    Tensor,
+    Value,
+    is_light,
+)
+
+_CALLABLE = (Function, Bound, Partial)
+
+
+def store(machine: Machine, frame: Frame, owner: Obj | Frame, key: str, value: Value, how: str, site: Site) -> Value:
+    """Note that `value` goes to a place; returns the value as it is read from there later."""
+    if machine.context is not None:
+        keep(machine, frame, owner, key, value, how, site)
+    if not value:
+        return value
+    if is_light(value):
+        machine.innocent.add(site)
+        machine.innocent.update(frame.trail())
+        return value
+    if how in ("grow", "keyed") and any(type(atom) in _CALLABLE for atom in value):
+        machine.note("listener", site, frame, (owner, key, value))
+    new = value if how == "set" else tuple(atom for atom in value if not _is_in(atom, owner))
+    reached = _news(machine, new)
+    objects = () if reached else heavy_objects(value)
+    instances = _new_instances(machine, new, how) if not reached and not objects else ()
+    attached = [tensor.node for tensor in reached if tensor.graph == ATTACHED]
+    veiled = _veiled_in(machine, new, reached) if machine.grad != OFF and not attached else []
+    seen = reached or objects or instances
+    if not seen and not veiled:
+        return value
+    if reached and all(tensor.graph == FREE for tensor in reached):
+        machine.innocent.add(site)
+        machine.innocent.update(frame.trail())
+    machine.clock += 1
+    # without a graph only what a loop adds to by concatenation is of interest
+    traced = attached or veiled or (how == "set" and machine.grad == OFF and machine.loops and type(owner) is Frame)
+    label = ("write", owner, key, machine.clock) if traced else None
+    node = machine.derivation.node(tuple({*veiled, *(tensor.node for tensor in reached)}), label)
+    if reached:
+        machine.derivation.write(node, *(tensor.node for tensor in reached))
+    summed = carried = NEVER
+    if how != "grow" and machine.loops:
+        summed, carried = _made_of_what_was_there(machine, attached or veiled, owner, key)
+    parts: list[tuple[int, int]] = []
+    place = (owner, key) if how == "set" else None
+    own = None if len(reached) == 1 and not veiled else label
+    changed = reached or veiled
+    written = tuple(_as_written(machine, atom, node, own, place, parts) for atom in value) if changed else value
+    event = Store(
+        site=site,
+        trail=frame.trail(),
+        owner=owner,
+        key=key,
+        how=how,
+        tensors=tuple(reached),
+        node=node,
+        summed=summed,
+        carried=carried,
+        loops=machine.loops,
+        starts=tuple(loop.started for loop in machine.loops),
+        conditions=machine.conditions,
+        frame=frame,
+        grad=machine.grad,
+        hook=bool(machine.in_hook),
+        thread=bool(machine.threads),
+        inside=bool(machine.module_depth),
+        objects=objects,
+        fresh=any(made_in(obj, machine.loops) for obj in objects),
+        key_kind=machine.key_kind if how == "keyed" else "",
+        instances=instances,
+        parts=tuple(parts),
+    )
+    if seen:
+        (machine.later if instances else machine.stores).append(event)
+    if veiled:
+        machine.veiled_stores.append((event, tuple(veiled)))
+    return written
+
+
+def _veiled_in(machine: Machine, value: Value, reached: list[Tensor]) -> list[int]:
+    """The nodes of what may have a graph, and was computed: a backward pass may say so later."""
+    maybe = (tensor.node for tensor in reached if tensor.graph == MAYBE)
+    return [node for node in (*machine.veiled(value), *maybe) if machine.derivation.parents[node]]
+
+
+def made_again(machine: Machine, obj: Obj) -> None:
+    """An expression makes another object, which is empty yet; `obj` stands for it and for those made before."""
+    obj.earlier = frozenset(tensor.node for tensor in machine.reach((obj,)))
+
+
+def _news(machine: Machine, value: Value) -> list[Tensor]:
+    """The tensors of a value, without those that only the objects made before by the same expression have."""
+    earlier = {node for atom in value if type(atom) is Obj for node in atom.earlier}
+    return [tensor for tensor in machine.reach(value) if tensor.node not in earlier]
+
+
+def _new_instances(machine: Machine, value: Value, how: str) -> tuple[Obj, ...]:
+    """The objects of this round that a container gets before anything heavy has been put on them."""
+    if how not in ("grow", "keyed"):
+        return ()
+    instances = (atom for atom in value if type(atom) is Obj and atom.kind == "instance")
+    return tuple(atom for atom in instances if made_in(atom, machine.loops))
+
+
+def _as_written(
+    machine: Machine,
+    atom: Any,
+    node: int,
+    label: Any,
+    place: tuple[Obj | Frame, str] | None,
+    parts: list[tuple[int, int]],
+    depth: int = 3,
+) -> Any:
+    """A value as it is read from the place that it was written to; `parts` gets the node of each tensor in it."""
+    if type(atom) is Tensor:
+        if label is not None:  # one of several: what is asked of it is not asked of the others
+            node = machine.derivation.node((atom.node,), label)
+            machine.derivation.write(node, atom.node)
+            parts.append((atom.graph, node))
+        return atom._replace(node=node)
+    if type(atom) is Opaque and label is not None:
+        node = machine.derivation.node((atom.node,), label)
+        machine.derivation.write(node, atom.node)
+        parts.append((VEILED, node))
+        return atom._replace(node=node)
+    if type(atom) is Obj and depth and _is_tuple(atom):  # immutable: a copy with the write noted will do
+        view = Obj(atom.kind, atom.cls, atom.birth, atom.site, atom.weight)
+        view.serial, view.home = atom.serial, atom.home
+        view.fields = {
+            key: tuple(_as_written(machine, part, node, label, place, parts, depth - 1) for part in value)
+            for key, value in atom.fields.items()
+        }
+        return view
+    if type(atom) is Obj and atom.kind in ("dict", "list") and depth and place and _is_made_for(atom, place):
+        for key, value in list(atom.fields.items()):
+            if key[:1] != "$" and value:
+                made = tuple(_as_written(machine, part, node, label, place, parts, depth - 1) for part in value)
+                machine.put(atom.fields, key, made)
+    return atom
+
+
+def _made_of_what_was_there(machine: Machine, nodes: list[int], owner: Obj | Frame, key: str) -> tuple[int, int]:
+    """When the place was first written with what a value is a sum of, and with what it was computed from by modules."""
+    summed = carried = NEVER
+    for start in _alternatives(machine, nodes, owner, key):
+        summed = min(summed, _written_before(machine, start, owner, key, through_modules=False))
+        carried = min(carried, _written_before(machine, start, owner, key, through_modules=True))
+    return summed, carried
+
+
+def _alternatives(machine: Machine, nodes: list[int], owner: Obj | Frame, key: str) -> Iterator[int]:
+    """What a value may be, but for what the place holds already: `best = loss if loss < best else best`."""
+    derivation = machine.derivation
+    seen = set(nodes)
+    for node in (queue := list(nodes)):
+        label = derivation.labels.get(node)
+        if label is not None and label[0] == "write" and label[1] is owner and label[2] == key:
+            continue
+        if node not in derivation.written:
+            yield node
+        for other in derivation.written.get(node, ()):
+            if other not in seen:
+                seen.add(other)
+                queue.append(other)
+
+
+def _written_before(machine: Machine, start: int, owner: Obj | Frame, key: str, through_modules: bool) -> int:
+    """The earliest write to a place that a value derives from; `NEVER` if there is none."""
+    derivation = machine.derivation
+    found = NEVER
+    seen = {start}
+    for node in (queue := [start]):
+        if len(queue) > 400:
+            break
+        label = derivation.labels.get(node)
+        if label is not None:
+            if label[0] == "write" and label[1] is owner and label[2] == key:
+                found = min(found, label[3])
+            elif label[0] == "module" and not through_modules:
+                continue
+        for parent in derivation.parents[node]:
+            if parent not in seen:
+                seen.add(parent)
+                queue.append(parent)
+    return found
+
+
+def _is_in(atom: Any, owner: Obj | Frame) -> bool:
+    """Whether an object is what an earlier round put into the same container: what it has got since then is no news
+    of this store."""
+    return type(atom) is Obj and atom.kind == "instance" and atom.home is not None and atom.home[0] is owner
+
+
+def _is_made_for(obj: Obj, place: tuple[Obj | Frame, str]) -> bool:
+    """Whether a container has no other place: a display, a comprehension, or the variable of a call that made it."""
+    home = obj.home
+    return home is None or home == place or (type(home[0]) is Frame and home[0].function is not None)
+
+
+def _is_tuple(obj: Obj) -> bool:
+    """Whether an object is a tuple, or of a class that is one with names."""
+    return obj.kind == "tuple" or (obj.kind == "instance" and isinstance(obj.cls, Class) and obj.cls.is_named_tuple)
