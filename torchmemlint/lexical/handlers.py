@@ -1,37 +1,19 @@
-"""`except` clauses: what they do while the exception, and with it every frame of the failed call, is alive."""
+"""`except` clauses that put the exception away, and with it every frame of the failed call."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ..facts import knowledge
 from ..facts import model as m
 from ..facts.model import ClassFacts, Expr, FileFacts, FunctionFacts, Site, Stmt
 from ..facts.program import Program, keyword
-from ..facts.walk import blocks, calls, calls_of, last_name, loops, nodes, root_of, statements
-from .at_work import reaches_work
+from ..facts.walk import calls, last_name, loops, root_of, statements
+from .keepers import ADDS, Keeping, is_exception, place_of
 
-_MEMORY = ("OutOfMemory", "MemoryError")
-_BROAD = ("RuntimeError", "Exception", "BaseException", "")
-_LETS_GO = frozenset(("with_traceback", "clear_frames"))
-_LIGHT = (
-    knowledge.REPORTERS | knowledge.BUILTINS | {"append", "get", "join", "format", "empty_cache", "collect", "sleep"}
-)
-_OF_TEXT = frozenset(dir(str))
+MEMORY = ("OutOfMemory", "MemoryError")
+LETS_GO = frozenset(("with_traceback", "clear_frames"))
 _CONTAINERS = ("list", "dict", "set", "deque", "defaultdict")
-_ADDS = ("append", "add", "appendleft", "insert", "put", "put_nowait")
-Keeping = dict[str, list[tuple[str, bool]]]  # class -> its constructor's parameters, and whether it keeps them
-
-
-class Retry(NamedTuple):
-    """The work of a `try` done again in its `except` clause."""
-
-    site: Site
-    callee: str
-    called: Expr
-    function: str
-    certain: bool  # the clause is about memory, in so many words
 
 
 class Kept(NamedTuple):
@@ -57,75 +39,15 @@ def tries(function: FunctionFacts) -> list[Stmt]:
     return [statement for statement, _ in statements(function.body) if statement[0] == m.TRY]
 
 
-def retries(function: FunctionFacts, tried_in: Sequence[Stmt]) -> Iterator[Retry]:
-    """Work that is tried again while the traceback of the first try keeps its frames."""
-    for statement in tried_in:
-        tried = {last_name(call[2]) for call in calls(statement[2])} | {function.name}
-        tried -= _LIGHT | _OF_TEXT
-        for caught, _, body in statement[3]:
-            certain = _about_memory(caught, body)
-            if not certain and not _empties_cache(body):
-                continue
-            if not set(_type_names(caught)) & set(_BROAD) and not certain:
-                continue
-            if any(last_name(call[2]) in _LETS_GO for call in calls(body)):
-                continue
-            raised = {one[2] for one, _ in statements(body) if one[0] == m.RAISE}
-            for call in calls(body):
-                name = last_name(call[2])
-                if call in raised or _on_the_cpu(call):
-                    continue
-                if name in tried and len(name) > 2:
-                    yield Retry(call[1], name, call[2], function.name, certain)
-                    break
-
-
-def _on_the_cpu(call: Expr) -> bool:
-    """`Merger(shape, device="cpu")`: what the device is short of is not needed there."""
-    given = (*call[3], *(value for _, value in call[4]))
-    return any(part == (m.CONST, "cpu") for value in given for part in nodes(value))
-
-
-def emptied_in_clauses(program: Program, function: FunctionFacts) -> Iterator[Site]:
-    """Where a clause empties a device cache before the next round of its loop tries again."""
-    for _, inside in loops(function.body):
-        clauses = [(tried, clause) for tried in inside if tried[0] == m.TRY for clause in tried[3]]
-        for tried, (caught, _, body) in clauses:
-            names = {last_name(call[2]) for call in calls(tried[2])} - _LIGHT - _OF_TEXT
-            memory = _about_memory(caught, body)
-            if not names or not (memory or set(_type_names(caught)) & set(_BROAD)) or _lets_go(body):
-                continue
-            own = {id(one) for _, clause in clauses for one, _ in statements(clause[2])}
-            if any(_empties_cache((one,)) for one in inside if id(one) not in own and not any(blocks(one))):
-                continue  # once more in each round, when the exception is gone
-            for at in _before_the_next(body):
-                if memory or not names <= program.by_name.keys() or reaches_work(program, names):
-                    yield at
-
-
-def _before_the_next(body: tuple[Stmt, ...], on: bool = True) -> Iterator[Site]:
-    """The calls that empty a cache on the ways through a clause that lead to the next round; `on`: whether the end of
-    the block does."""
-    last = body[-1] if body else None
-    if last is not None and last[0] in (m.RETURN, m.RAISE, m.JUMP):
-        on = last[0] == m.JUMP and not last[2]
-    for statement in body:
-        if statement[0] in (m.IF, m.WITH):
-            for suite in blocks(statement):
-                yield from _before_the_next(suite, on)
-        elif on:
-            yield from (call[1] for call in calls_of(statement) if last_name(call[2]) == "empty_cache")
-
-
 def kept(program: Program, function: FunctionFacts, tried_in: Sequence[Stmt], keeping: Keeping) -> Iterator[Kept]:
     """Exceptions that a clause puts into an attribute, a global or a container, or hands to a helper that does."""
     for statement in tried_in:
         called = frozenset(last_name(call[2]) for call in calls(statement[2]))
         for caught, name, body in statement[3]:
-            if _lets_go(body):
+            if lets_go(body):
                 continue
             names = set() if name is None else {name}
-            certain = any(word in one for one in _type_names(caught) for word in _MEMORY)
+            certain = any(word in one for one in type_names(caught) for word in MEMORY)
             put = [*_put_away(function, body, names, called, keeping)]
             put += _handed_over(program, function, body, names, called, keeping)
             put += _returned(program, function, body, names, called, keeping)
@@ -133,9 +55,9 @@ def kept(program: Program, function: FunctionFacts, tried_in: Sequence[Stmt], ke
                 yield one._replace(certain=certain)
 
 
-def _lets_go(body: tuple[Stmt, ...]) -> bool:
+def lets_go(body: tuple[Stmt, ...]) -> bool:
     """Whether a clause takes the frames off: `error.__traceback__ = None`, `traceback.clear_frames(...)`."""
-    if any(last_name(call[2]) in _LETS_GO for call in calls(body)):
+    if any(last_name(call[2]) in LETS_GO for call in calls(body)):
         return True
     return any(target[0] == m.ATTR and target[2] == "__traceback__" for target in _targets(body))
 
@@ -176,7 +98,7 @@ def lingering(function: FunctionFacts, keeping: Keeping) -> Iterator[Kept]:
                 if body[-1][0] == m.JUMP and body[-1][2]:
                     continue
                 for inner in body:
-                    if inner[0] != m.ASSIGN or not _is_exception(inner[3], {name}, keeping):
+                    if inner[0] != m.ASSIGN or not is_exception(inner[3], {name}, keeping):
                         continue
                     for target in inner[2]:
                         if target[0] == m.NAME and target[1] not in cleared:
@@ -190,12 +112,12 @@ def _put_away(
     declared = {name for one, _ in statements(function.body) if one[0] == m.GLOBAL for name in one[2]}
     by_parts = any(last_name(call[2]) == "exc_info" for call in calls(body))
     for inner, _ in statements(body):
-        if inner[0] == m.ASSIGN and _is_exception(inner[3], names, keeping):
+        if inner[0] == m.ASSIGN and is_exception(inner[3], names, keeping):
             bound = {part[1] for target in inner[2] for part in _parts(target, inner[3]) if part[0] == m.NAME}
             names |= bound
             for name in sorted(bound & declared):
                 yield Kept(inner[1], name, name, False, function, called, True, by_parts=by_parts)
-        place = _place_of(inner, names, keeping)
+        place = place_of(inner, names, keeping)
         if place is None:
             continue
         holder, grows = place
@@ -261,13 +183,13 @@ def _handed_over(
     for call in calls(body):
         name = last_name(call[2])
         helpers = program.by_name.get(name, ())
-        if len(helpers) != 1 or name == function.name or (name in _ADDS and len(call[3]) < 2):
+        if len(helpers) != 1 or name == function.name or (name in ADDS and len(call[3]) < 2):
             continue
         helper = helpers[0].facts
         bound = helper.owner >= 0 and call[2][0] == m.ATTR
         given = ((param.name, keyword(call, param.name, i - bound)) for i, param in enumerate(helper.params))
-        taken = {param for param, value in given if value is not None and _is_exception(value, names, keeping)}
-        if not taken or _lets_go(helper.body):
+        taken = {param for param, value in given if value is not None and is_exception(value, names, keeping)}
+        if not taken or lets_go(helper.body):
             continue
         for put in _put_away(helper, helper.body, taken, called, keeping):
             if put.root == "self" or put.process_wide or put.root not in _own_names(helper):
@@ -286,7 +208,7 @@ def _returned(
     """Exceptions that a clause returns as a part of what the calling function adds to a container, round by round:
     `return Outcome(error=error)`, and `self.outcomes.append(self.run_one(number))` there."""
     back = [s for s, _ in statements(body) if s[0] == m.RETURN and s[2] is not None]
-    back = [s for s in back if s[2][0] != m.NAME and _is_exception(s[2], names, keeping)]
+    back = [s for s in back if s[2][0] != m.NAME and is_exception(s[2], names, keeping)]
     if not back or len(program.by_name.get(function.name, ())) != 1:
         return
     for place in program.places:
@@ -296,7 +218,7 @@ def _returned(
         given = [(s[2], s[3]) for s, _ in statements(place.facts.body) if s[0] == m.ASSIGN]
         bound = {t[1] for targets, value in given if value in results for t in targets if t[0] == m.NAME}
         for statement, _ in statements(place.facts.body):
-            added = _place_of(_with_names(statement, results), bound | {_RESULT[1]}, {})
+            added = place_of(_with_names(statement, results), bound | {_RESULT[1]}, {})
             if added is not None and added[1]:
                 holder, root = added[0], root_of(added[0])
                 rounds = _in_rounds(place.facts, root, statement)
@@ -334,7 +256,7 @@ def _own_names(function: FunctionFacts) -> set[str]:
 def _filed_in(function: FunctionFacts, local: Expr) -> Expr | None:
     """The attribute or global that a function adds a local container to."""
     for statement, _ in statements(function.body):
-        place = _place_of(statement, {local[1]}, {})
+        place = place_of(statement, {local[1]}, {})
         if place is not None and place[1] and root_of(place[0]) != local:
             return place[0]
     return None
@@ -365,27 +287,6 @@ def _targets(body: tuple[Stmt, ...]) -> Iterator[Expr]:
             yield from statement[2]
         elif statement[0] == m.ANNOTATE:
             yield statement[2]
-
-
-def keeping_classes(facts: FileFacts) -> Keeping:
-    """The classes of a file whose objects keep what they are made with: dataclasses and the like, and those whose
-    constructor puts a parameter on the object."""
-    return {cls.name: kept_parts(facts, cls) for cls in facts.classes}
-
-
-def kept_parts(facts: FileFacts, cls: ClassFacts) -> list[tuple[str, bool]]:
-    """What the objects of a class are made with, and whether they keep it."""
-    init = cls.methods.get("__init__")
-    if init is None:
-        declared = [s for s in facts.functions[cls.body].body if s[0] == m.ANNOTATE and s[2][0] == m.NAME]
-        return [(s[2][1], s[3] != (m.NAME, "str")) for s in declared]
-    function = facts.functions[init]
-    put = {
-        s[3][1]
-        for s, _ in statements(function.body)
-        if s[0] == m.ASSIGN and s[3][0] == m.NAME and any(target[0] == m.ATTR for target in s[2])
-    }
-    return [(param.name, param.name in put) for param in function.params[1:]]
 
 
 def called_in_clauses(facts: FileFacts) -> set[str]:
@@ -421,84 +322,12 @@ def _stored_in(value: Expr) -> str:
     return _text(place) if place[0] in (m.ATTR, m.ITEM, m.NAME) else ""
 
 
-def _type_names(caught: Expr | None) -> list[str]:
+def type_names(caught: Expr | None) -> list[str]:
     if caught is None:
         return [""]
     if caught[0] == m.NEW:
         return [last_name(item) for item in caught[3]]
     return [last_name(caught)]
-
-
-def _about_memory(caught: Expr | None, body: tuple[Stmt, ...]) -> bool:
-    if any(word in name for name in _type_names(caught) for word in _MEMORY):
-        return True
-    for statement, tests in statements(body):
-        for expr in tests:
-            for node in nodes(expr):
-                if node[0] == m.CONST and isinstance(node[1], str) and "out of memory" in node[1].lower():
-                    return True
-        for call in calls_of(statement):
-            name = last_name(call[2]).lower()
-            if "oom" in name or "out_of_memory" in name:
-                return True
-        if statement[0] == m.IF:
-            for node in nodes(statement[2]):
-                if node[0] == m.CONST and isinstance(node[1], str) and "out of memory" in node[1].lower():
-                    return True
-                if node[0] == m.CALL and "oom" in last_name(node[2]).lower():
-                    return True
-    return False
-
-
-def _empties_cache(body: tuple[Stmt, ...]) -> bool:
-    return any(last_name(call[2]) == "empty_cache" for call in calls(body))
-
-
-_UPDATES = ("update", m.DICT)  # `failed.update({size: error})`
-
-
-def _place_of(statement: Stmt, names: set[str], keeping: Keeping) -> tuple[Expr, bool] | None:
-    """Where a statement puts the exception, and whether that place grows."""
-    if statement[0] == m.ASSIGN and _is_exception(statement[3], names, keeping):
-        for target in statement[2]:
-            if target[0] in (m.ATTR, m.ITEM):
-                return target, target[0] == m.ITEM and target[2][0] != m.CONST
-    if (
-        statement[0] == m.AUGMENT
-        and statement[2][0] in (m.ATTR, m.NAME)
-        and _is_exception(statement[4], names, keeping)
-    ):
-        return statement[2], True
-    if statement[0] == m.EXPR and statement[2][0] == m.CALL:
-        call = statement[2]
-        adds = call[2][0] == m.ATTR and call[3] and (call[2][2] in _ADDS or (call[2][2], call[3][0][0]) == _UPDATES)
-        if adds and _is_exception(call[3][-1], names, keeping):
-            place = call[2][1]
-            if place[0] == m.CALL and last_name(place) == "setdefault" and place[2][0] == m.ATTR:
-                place = place[2][1]
-            return place, True
-    return None
-
-
-def _is_exception(value: Expr, names: set[str], keeping: Keeping) -> bool:
-    """Whether a value is the exception or keeps it: in a display, or as a part of an object of the file."""
-    if value[0] == m.NAME:
-        return value[1] in names
-    if value[0] == m.NEW:
-        return any(_is_exception(item, names, keeping) for item in value[3])
-    if value[0] == m.DICT:
-        return any(_is_exception(item, names, keeping) for _, item in value[2])
-    if value[0] == m.ITEM:  # `sys.exc_info()[2]`: the value and the traceback keep the frames, the type does not
-        return value[2] != (m.CONST, 0) and value[1][0] == m.CALL and _is_exception(value[1], names, keeping)
-    if value[0] != m.CALL:
-        return False
-    if value[2][0] == m.ATTR and value[2][2] == "exc_info":
-        return True
-    parts = keeping.get(last_name(value[2]), []) if value[2][0] == m.NAME else []
-    given = [(item, name) for item, (name, _) in zip(value[3], parts, strict=False)]
-    given += [(item, name) for name, item in value[4]]
-    kept = {name for name, keeps in parts if keeps}
-    return any(name in kept and _is_exception(item, names, keeping) for item, name in given)
 
 
 def _text(place: Expr) -> str:

@@ -48,7 +48,7 @@ from ...evidence.emptied import bound_while_emptied, emptied_while_held
 from ...evidence.forgotten import forgotten
 from ...evidence.still_held import still_held
 from ...finding import Confidence, Remedy, Retains
-from ...lexical.handlers import emptied_in_clauses
+from ...lexical.retries import emptied_in_clauses
 from .. import Report
 
 if TYPE_CHECKING:

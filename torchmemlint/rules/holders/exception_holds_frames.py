@@ -49,7 +49,7 @@ from ...facts import knowledge
 from ...facts.model import ATTR, TRIES
 from ...finding import Confidence, Remedy, Retains
 from ...interpreter.values import Class
-from ...lexical import handlers
+from ...lexical import handlers, keepers, retries
 from ...lexical.at_work import decorated, handed_in, is_called_at_work, reaches_work
 from .. import Report
 
@@ -71,7 +71,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
     stored: list[handlers.Kept] = []
     for function in facts.functions:
         tries = handlers.tries(function)
-        for retry in handlers.retries(function, tries):
+        for retry in retries.retries(function, tries):
             if not _may_work(evidence, retry):
                 continue
             yield Report(
@@ -117,14 +117,14 @@ def check(evidence: Evidence) -> Iterator[Report]:
             )
 
 
-def _keeping_classes(evidence: Evidence) -> handlers.Keeping:
+def _keeping_classes(evidence: Evidence) -> keepers.Keeping:
     """The classes of the file, and those that it imports, which keep what they are made with."""
-    found = handlers.keeping_classes(evidence.facts)
+    found = keepers.keeping_classes(evidence.facts)
     machine = evidence.machine
     for name in handlers.called_in_clauses(evidence.facts) & evidence.program.imports.keys():
         for atom in machine.look_up(machine.module_frame, name) or ():
             if isinstance(atom, Class):
-                found[name] = handlers.kept_parts(atom.frame.unit.facts, atom.facts)
+                found[name] = keepers.kept_parts(atom.frame.unit.facts, atom.facts)
     return found
 
 
@@ -144,7 +144,7 @@ def _while_tried_again(kept: handlers.Kept) -> Report:
     )
 
 
-def _may_work(evidence: Evidence, retry: handlers.Retry) -> bool:
+def _may_work(evidence: Evidence, retry: retries.Retry) -> bool:
     """Whether what is tried again does what needs memory: it is not seen, it starts itself over, or it runs a model.
 
     A helper of this file that only computes a new size is called in both places, too; and what is native, as

@@ -1,0 +1,74 @@
+"""Which values are an exception or keep one, and where a statement puts it."""
+
+from __future__ import annotations
+
+from ..facts import model as m
+from ..facts.model import ClassFacts, Expr, FileFacts, Stmt
+from ..facts.walk import last_name, statements
+
+ADDS = ("append", "add", "appendleft", "insert", "put", "put_nowait")
+Keeping = dict[str, list[tuple[str, bool]]]  # class -> its constructor's parameters, and whether it keeps them
+
+
+def keeping_classes(facts: FileFacts) -> Keeping:
+    """The classes of a file whose objects keep what they are made with: dataclasses and the like, and those whose
+    constructor puts a parameter on the object."""
+    return {cls.name: kept_parts(facts, cls) for cls in facts.classes}
+
+
+def kept_parts(facts: FileFacts, cls: ClassFacts) -> list[tuple[str, bool]]:
+    """What the objects of a class are made with, and whether they keep it."""
+    init = cls.methods.get("__init__")
+    if init is None:
+        declared = [s for s in facts.functions[cls.body].body if s[0] == m.ANNOTATE and s[2][0] == m.NAME]
+        return [(s[2][1], s[3] != (m.NAME, "str")) for s in declared]
+    function = facts.functions[init]
+    put = {
+        s[3][1]
+        for s, _ in statements(function.body)
+        if s[0] == m.ASSIGN and s[3][0] == m.NAME and any(target[0] == m.ATTR for target in s[2])
+    }
+    return [(param.name, param.name in put) for param in function.params[1:]]
+
+
+_UPDATES = ("update", m.DICT)  # `failed.update({size: error})`
+
+
+def place_of(statement: Stmt, names: set[str], keeping: Keeping) -> tuple[Expr, bool] | None:
+    """Where a statement puts the exception, and whether that place grows."""
+    if statement[0] == m.ASSIGN and is_exception(statement[3], names, keeping):
+        for target in statement[2]:
+            if target[0] in (m.ATTR, m.ITEM):
+                return target, target[0] == m.ITEM and target[2][0] != m.CONST
+    if statement[0] == m.AUGMENT and statement[2][0] in (m.ATTR, m.NAME) and is_exception(statement[4], names, keeping):
+        return statement[2], True
+    if statement[0] == m.EXPR and statement[2][0] == m.CALL:
+        call = statement[2]
+        adds = call[2][0] == m.ATTR and call[3] and (call[2][2] in ADDS or (call[2][2], call[3][0][0]) == _UPDATES)
+        if adds and is_exception(call[3][-1], names, keeping):
+            place = call[2][1]
+            if place[0] == m.CALL and last_name(place) == "setdefault" and place[2][0] == m.ATTR:
+                place = place[2][1]
+            return place, True
+    return None
+
+
+def is_exception(value: Expr, names: set[str], keeping: Keeping) -> bool:
+    """Whether a value is the exception or keeps it: in a display, or as a part of an object of the file."""
+    if value[0] == m.NAME:
+        return value[1] in names
+    if value[0] == m.NEW:
+        return any(is_exception(item, names, keeping) for item in value[3])
+    if value[0] == m.DICT:
+        return any(is_exception(item, names, keeping) for _, item in value[2])
+    if value[0] == m.ITEM:  # `sys.exc_info()[2]`: the value and the traceback keep the frames, the type does not
+        return value[2] != (m.CONST, 0) and value[1][0] == m.CALL and is_exception(value[1], names, keeping)
+    if value[0] != m.CALL:
+        return False
+    if value[2][0] == m.ATTR and value[2][2] == "exc_info":
+        return True
+    parts = keeping.get(last_name(value[2]), []) if value[2][0] == m.NAME else []
+    given = [(item, name) for item, (name, _) in zip(value[3], parts, strict=False)]
+    given += [(item, name) for name, item in value[4]]
+    kept = {name for name, keeps in parts if keeps}
+    return any(name in kept and is_exception(item, names, keeping) for item, name in given)

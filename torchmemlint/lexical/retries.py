@@ -1,0 +1,115 @@
+"""Work that an `except` clause, or the next round of its loop, tries again, and what is alive while it does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ..facts import knowledge
+from ..facts import model as m
+from ..facts.model import Expr, FunctionFacts, Site, Stmt
+from ..facts.program import Program
+from ..facts.walk import blocks, calls, calls_of, last_name, loops, nodes, statements
+from .at_work import reaches_work
+from .handlers import LETS_GO, MEMORY, lets_go, type_names
+
+_BROAD = ("RuntimeError", "Exception", "BaseException", "")
+_LIGHT = (
+    knowledge.REPORTERS | knowledge.BUILTINS | {"append", "get", "join", "format", "empty_cache", "collect", "sleep"}
+)
+_OF_TEXT = frozenset(dir(str))
+
+
+class Retry(NamedTuple):
+    """The work of a `try` done again in its `except` clause."""
+
+    site: Site
+    callee: str
+    called: Expr
+    function: str
+    certain: bool  # the clause is about memory, in so many words
+
+
+def retries(function: FunctionFacts, tried_in: Sequence[Stmt]) -> Iterator[Retry]:
+    """Work that is tried again while the traceback of the first try keeps its frames."""
+    for statement in tried_in:
+        tried = {last_name(call[2]) for call in calls(statement[2])} | {function.name}
+        tried -= _LIGHT | _OF_TEXT
+        for caught, _, body in statement[3]:
+            certain = _about_memory(caught, body)
+            if not certain and not _empties_cache(body):
+                continue
+            if not set(type_names(caught)) & set(_BROAD) and not certain:
+                continue
+            if any(last_name(call[2]) in LETS_GO for call in calls(body)):
+                continue
+            raised = {one[2] for one, _ in statements(body) if one[0] == m.RAISE}
+            for call in calls(body):
+                name = last_name(call[2])
+                if call in raised or _on_the_cpu(call):
+                    continue
+                if name in tried and len(name) > 2:
+                    yield Retry(call[1], name, call[2], function.name, certain)
+                    break
+
+
+def _on_the_cpu(call: Expr) -> bool:
+    """`Merger(shape, device="cpu")`: what the device is short of is not needed there."""
+    given = (*call[3], *(value for _, value in call[4]))
+    return any(part == (m.CONST, "cpu") for value in given for part in nodes(value))
+
+
+def emptied_in_clauses(program: Program, function: FunctionFacts) -> Iterator[Site]:
+    """Where a clause empties a device cache before the next round of its loop tries again."""
+    for _, inside in loops(function.body):
+        clauses = [(tried, clause) for tried in inside if tried[0] == m.TRY for clause in tried[3]]
+        for tried, (caught, _, body) in clauses:
+            names = {last_name(call[2]) for call in calls(tried[2])} - _LIGHT - _OF_TEXT
+            memory = _about_memory(caught, body)
+            if not names or not (memory or set(type_names(caught)) & set(_BROAD)) or lets_go(body):
+                continue
+            own = {id(one) for _, clause in clauses for one, _ in statements(clause[2])}
+            if any(_empties_cache((one,)) for one in inside if id(one) not in own and not any(blocks(one))):
+                continue  # once more in each round, when the exception is gone
+            for at in _before_the_next(body):
+                if memory or not names <= program.by_name.keys() or reaches_work(program, names):
+                    yield at
+
+
+def _before_the_next(body: tuple[Stmt, ...], on: bool = True) -> Iterator[Site]:
+    """The calls that empty a cache on the ways through a clause that lead to the next round; `on`: whether the end of
+    the block does."""
+    last = body[-1] if body else None
+    if last is not None and last[0] in (m.RETURN, m.RAISE, m.JUMP):
+        on = last[0] == m.JUMP and not last[2]
+    for statement in body:
+        if statement[0] in (m.IF, m.WITH):
+            for suite in blocks(statement):
+                yield from _before_the_next(suite, on)
+        elif on:
+            yield from (call[1] for call in calls_of(statement) if last_name(call[2]) == "empty_cache")
+
+
+def _about_memory(caught: Expr | None, body: tuple[Stmt, ...]) -> bool:
+    if any(word in name for name in type_names(caught) for word in MEMORY):
+        return True
+    for statement, tests in statements(body):
+        for expr in tests:
+            for node in nodes(expr):
+                if node[0] == m.CONST and isinstance(node[1], str) and "out of memory" in node[1].lower():
+                    return True
+        for call in calls_of(statement):
+            name = last_name(call[2]).lower()
+            if "oom" in name or "out_of_memory" in name:
+                return True
+        if statement[0] == m.IF:
+            for node in nodes(statement[2]):
+                if node[0] == m.CONST and isinstance(node[1], str) and "out of memory" in node[1].lower():
+                    return True
+                if node[0] == m.CALL and "oom" in last_name(node[2]).lower():
+                    return True
+    return False
+
+
+def _empties_cache(body: tuple[Stmt, ...]) -> bool:
+    return any(last_name(call[2]) == "empty_cache" for call in calls(body))
