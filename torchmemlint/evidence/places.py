@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..facts import model as m
+from ..interpreter.events import Store
 from ..interpreter.frames import Frame
 from ..interpreter.linking import Unit
 from ..interpreter.machine import Machine
@@ -65,6 +66,24 @@ def describe(owner: Obj | Frame, key: str, machine: Machine, depth: int = 0) -> 
         return Holder("local", "a container", "", True)
     outer = describe(*owner.home, machine, depth + 1)
     return Holder(outer.kind, outer.text + part, outer.owner, True)
+
+
+def holder_of(machine: Machine, store: Store) -> Holder:
+    """Who keeps what is stored. A variable of a function that has returned is one of what it defined."""
+    holder = describe(store.owner, store.key, machine)
+    if holder.kind != "local":
+        return holder
+    owner: Obj | Frame | None = store.owner
+    for _ in range(6):
+        if isinstance(owner, Obj):
+            owner = None if owner.home is None else owner.home[0]
+    inner, caller = store.frame.parent, store.frame.caller
+    while inner is not None and inner is not owner:
+        inner = inner.parent
+    while caller is not None and caller is not owner:
+        caller = caller.caller
+    closed = inner is not None and caller is None and isinstance(owner, Frame) and owner.function is not None
+    return holder._replace(kind="closure") if closed else holder
 
 
 def is_test_file(unit: Unit) -> bool:

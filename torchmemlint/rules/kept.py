@@ -25,7 +25,8 @@ from ..lexical.pending import pending
 from . import Report, retained
 
 if TYPE_CHECKING:
-    from ..evidence.evidence import Evidence, Retention
+    from ..evidence.evidence import Evidence
+    from ..evidence.retentions import Retention
     from ..evidence.ways_out import LeftBehind
     from ..interpreter.events import Store
 

@@ -17,8 +17,9 @@ from ..interpreter.values import ANY_NAME, ASSUMED, ATTACHED, ON, Obj
 from . import Report
 
 if TYPE_CHECKING:
-    from ..evidence.evidence import Evidence, Retention
+    from ..evidence.evidence import Evidence
     from ..evidence.places import Holder
+    from ..evidence.retentions import Retention
     from ..interpreter.events import Store
 
 _ORDERS = ("LessThan", "LessThanEqual", "GreaterThan", "GreaterThanEqual")

@@ -56,8 +56,9 @@ from .. import Report
 from ..retained import cost, detach, is_record, of_code, place, report, until
 
 if TYPE_CHECKING:
-    from ...evidence.evidence import Evidence, Retention
+    from ...evidence.evidence import Evidence
     from ...evidence.places import Holder
+    from ...evidence.retentions import Retention
 
 code = "TML108"
 name = "stored-activation"

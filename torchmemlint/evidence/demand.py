@@ -1,0 +1,113 @@
+"""Who will still differentiate what a place keeps: then it has to be there, unless it stays when that is done."""
+
+from __future__ import annotations
+
+import functools
+
+from ..facts.model import Site
+from ..interpreter.events import Store
+from ..interpreter.frames import Frame
+from ..interpreter.holders import FRESH, IDENTITY
+from ..interpreter.machine import Machine
+from ..interpreter.values import Obj
+from .lifetimes import Lifetimes, older
+from .places import describe, holder_of, is_pass
+
+
+class Demand:
+    """What backward passes ask of the stores of one file."""
+
+    def __init__(self, machine: Machine, stores: list[Store], lifetimes: Lifetimes) -> None:
+        self.machine = machine
+        self.stores = stores
+        self.lifetimes = lifetimes
+
+    def demanded(self, store: Store) -> bool:
+        """Whether a backward pass goes through what was read from the place."""
+        if not self.machine.derivation.demanded.isdisjoint(store.with_graph):
+            return True
+        if isinstance(store.owner, Obj) and describe(store.owner, store.key, self.machine).kind != "local":
+            # A statistic that the storing function itself reads, in another branch, is not kept for that.
+            if (store.owner, store.key, store.frame, store.site) in self._demanded_rounds:
+                return True
+            return self.lifetimes.handed_on(store) and (id(store.owner), store.key) in self._marks[0]
+        return (id(store.owner), store.key) in self._marks[0]
+
+    def stays_anyway(self, store: Store) -> bool:
+        """Whether it stays when it has been differentiated, or is differentiated again and again."""
+        return self._retained_for(store) or self._never_emptied(store) or self._kept_by_itself(store)
+
+    def escapes(self, store: Store) -> bool:
+        """Whether something that was read from the place is handed out."""
+        return (id(store.owner), store.key) in self._marks[1]
+
+    @functools.cached_property
+    def _marks(self) -> tuple[set[tuple[int, str]], set[tuple[int, str]]]:
+        """Places that something back-propagated, or handed out, was read from."""
+        derivation = self.machine.derivation
+        demanded: set[tuple[int, str]] = set()
+        escaped: set[tuple[int, str]] = set()
+        for store in self.stores:
+            place = (id(store.owner), store.key)
+            if not derivation.demanded.isdisjoint(store.with_graph):
+                demanded.add(place)
+            if any(
+                node in derivation.escaped
+                or node in derivation.passed
+                or (node in derivation.stored and isinstance(store.owner, Frame))
+                for node in store.nodes
+            ):
+                escaped.add(place)
+        return demanded, escaped
+
+    @functools.cached_property
+    def _demanded_rounds(self) -> set[tuple[Obj | Frame, str, Frame, Site]]:
+        """What a statement, reached in one way, stores for a later round to differentiate: it does so each time."""
+        demanded = self.machine.derivation.demanded
+        return {
+            (store.owner, store.key, store.frame, store.site)
+            for store in self.stores
+            if not demanded.isdisjoint(store.with_graph)
+        }
+
+    def _never_emptied(self, store: Store) -> bool:
+        """A container that is differentiated in a loop but never emptied: a second pass through what is left
+        would fail, so only a part of it is used and the rest stays."""
+        return (
+            (store.how == "grow" or (store.how == "keyed" and store.key_kind in (FRESH, IDENTITY)))
+            and any(loop.backward and loop not in store.birth for loop in store.loops if loop.kind == "loop")
+            and holder_of(self.machine, store).kind != "local"
+            and not self.lifetimes.is_released(store)
+        )
+
+    def _kept_by_itself(self, store: Store) -> bool:
+        """An attribute that only the storing function reads: what is differentiated is this call's value, and
+        the attribute keeps it for nobody."""
+        return (
+            isinstance(store.owner, Obj)
+            and store.owner.kind == "module"
+            and store.how in ("set", "inplace", "fill")
+            and is_pass(store.frame)
+            and not self.lifetimes.handed_on(store)
+        )
+
+    def _retained_for(self, store: Store) -> bool:
+        """Whether a backward pass in the loop goes through what earlier rounds left in the place: possible
+        only with `retain_graph=True`, and each step then goes through all earlier ones."""
+        retaining = [backward for backward in self.machine.backwards if backward.retain]
+        if not retaining:
+            return False
+        since = min(store.summed, store.carried)
+        ancestors = self.machine.derivation.ancestors
+        written = {
+            node
+            for other in self.machine.stores
+            if other.owner is store.owner and other.key == store.key
+            for node in other.nodes
+        }
+        return any(
+            not written.isdisjoint(ancestors(node))
+            for backward in retaining
+            if any(loop in backward.loops for loop in older(store, since))
+            for node in backward.nodes
+        )

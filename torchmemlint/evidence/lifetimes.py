@@ -1,0 +1,154 @@
+"""How long a place keeps what reaches it: who empties it, who reads it, and in which rounds of the loops around."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+
+from ..facts import knowledge
+from ..facts import model as m
+from ..facts.model import Expr, FunctionFacts
+from ..facts.program import Program
+from ..facts.releases import Releases
+from ..facts.walk import blocks, calls, heads, last_name, nodes, statements
+from ..interpreter.events import Loops, Reset, Store
+from ..interpreter.frames import Frame, Loop
+from ..interpreter.machine import Machine
+from ..interpreter.values import Class, Obj
+from .places import Holder, holder_of, last_part
+from .unreleased import methods_of
+
+
+class Lifetimes:
+    """The resets of one file's run, and what its text says about who lets go."""
+
+    def __init__(self, machine: Machine, program: Program) -> None:
+        self.machine = machine
+        self.program = program
+
+    @functools.cached_property
+    def releases(self) -> Releases:
+        """Who lets go of what, by the text of the files in the run."""
+        return Releases(unit.outline for unit in self.machine.units.values())
+
+    @functools.cached_property
+    def _resets(self) -> dict[tuple[int, str], list[Reset]]:
+        table: dict[tuple[int, str], list[Reset]] = {}
+        for reset in self.machine.resets:
+            table.setdefault((id(reset.owner), reset.key), []).append(reset)
+        return table
+
+    def _places(self, store: Store) -> Iterator[tuple[Obj | Frame, str]]:
+        """The place of a store and the places that hold it: emptying one of them releases the value."""
+        place: tuple[Obj | Frame, str] | None = (store.owner, store.key)
+        for _ in range(5):
+            if place is None:
+                return
+            yield place
+            owner, key = place
+            if isinstance(owner, Obj) and key != "*":
+                yield owner, "*"
+            place = owner.home if isinstance(owner, Obj) else None
+
+    def covered(self, store: Store, loop: Loop, graph: bool) -> bool:
+        """Whether each round of the loop empties the place."""
+        for depth, (owner, key) in enumerate(self._places(store)):
+            for reset in self._resets.get((id(owner), key), ()):
+                if loop not in reset.loops or reset.site == store.site:
+                    continue
+                if reset.how == "pop" and self.releases.is_debugging(reset.frame.name):
+                    continue
+                holder = holder_of(self.machine, store)
+                cls = holder.owner if holder.kind == "attribute" else ""
+                if reset.frame.name in self.releases.misjudging(last_part(holder.text), cls):
+                    continue
+                if reset.how in ("pop", "trim"):
+                    return True
+                if reset.conditions <= loop.conditions or (reset.conditions <= store.conditions and depth == 0):
+                    return True
+                if not graph or _is_at_an_optimizer_step(reset):
+                    return True
+        return False
+
+    def readers(self, store: Store) -> set[str]:
+        """The functions that read the place."""
+        reads = self.machine.reads
+        places = ((owner.serial, key) for owner, key in self._places(store) if isinstance(owner, Obj))
+        return {name for place in places for name in reads.get(place, ())}
+
+    def handed_on(self, store: Store) -> bool:
+        """Whether another function reads the place."""
+        if self.readers(store) - {store.frame.name}:
+            return True
+        if not isinstance(store.owner, Obj) or not isinstance(store.owner.cls, Class):
+            return False
+        place = (m.ATTR, (m.NAME, "self"), store.key)
+        return any(  # by a loss that was not run: it needs the graph
+            "loss" in name.lower()
+            and id(facts) not in self.machine.reached
+            and any(place in nodes(head) for head in _heads_but_refills(facts, place))
+            for name, facts in methods_of(store.owner.cls).items()
+        )
+
+    def released_in(self, store: Store) -> set[str]:
+        """The functions that empty the place."""
+        return {
+            reset.frame.name for owner, key in self._places(store) for reset in self._resets.get((id(owner), key), ())
+        } - {"__init__"}
+
+    def is_released(self, store: Store) -> bool:
+        return bool(self.released_in(store))
+
+    def letting_go(self, store: Store, holder: Holder) -> set[str]:
+        """The functions that let the place go, in the run or by their text."""
+        return (self.released_in(store) | self.releases.of(last_part(holder.text))) - {"__init__"}
+
+    def may_be_let_go(self, holder: Holder, storing: str, growing: list[Loop]) -> bool:
+        """Whether another method lets the attribute go, perhaps of another instance, and something calls it, or those
+        who call what fills it are not seen either."""
+        if holder.kind != "attribute" or any(loop.kind != "call" for loop in growing):
+            return False
+        names = self.releases.of(last_part(holder.text)) - {"__init__", storing}
+        return bool(names) if growing else not names.isdisjoint(self.program.called)
+
+    def resets_of(self, store: Store) -> Sequence[Reset]:
+        """What empties the very place of a store."""
+        return self._resets.get((id(store.owner), store.key), ())
+
+
+def _heads_but_refills(facts: FunctionFacts, place: Expr) -> Iterator[Expr]:
+    """The expressions of a function's statements, without those that only fill a place anew, `self.total.zero_()`."""
+    for statement, _ in statements(facts.body):
+        call = statement[2] if statement[0] == m.EXPR and statement[2][0] == m.CALL else None
+        refill = call and call[2][0] == m.ATTR and call[2][1] == place and call[2][2] in knowledge.IN_PLACE_LIGHT
+        if not refill:
+            yield from heads(statement)
+
+
+def _is_at_an_optimizer_step(reset: Reset) -> bool:
+    """`if (i + 1) % accumulate == 0: optimizer.step(); running = 0`: what a few batches of one step add up."""
+    for statement, _ in statements(reset.frame.facts.body):
+        for suite in blocks(statement) if statement[0] == m.IF else ():
+            if any(one[1] == reset.site for one in suite):
+                return any(last_name(call[2]) == "step" for call in calls(suite))
+    return False
+
+
+def kept_since(owner: Obj | Frame, born: Loops) -> Loops:
+    """The loops that were running when the place was made, or whatever has held it longest: what goes into an
+    older container does not go with the round that it was made in."""
+    current: Obj | Frame | None = owner
+    for _ in range(6):
+        if not isinstance(current, Obj) or current.home is None:
+            break
+        holder, key = current.home
+        since = holder.birth if isinstance(holder, Obj) else holder.births.get(key, ())
+        if len(since) < len(born):
+            born = since
+        current = holder
+    return born
+
+
+def older(store: Store, since: int) -> list[Loop]:
+    """The loops whose current round began after the place was first written."""
+    return [loop for loop, start in zip(store.loops, store.starts, strict=True) if start > since]

@@ -1,0 +1,107 @@
+"""What a stored value was made from: who differentiates it, and on which line of the home file it came in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..facts import model as m
+from ..facts.model import Site
+from ..interpreter.events import Store
+from ..interpreter.machine import Machine
+from ..interpreter.values import FREE, Tensor
+
+_NEAR = 30  # steps of a derivation that are gone back
+
+
+def origins(machine: Machine, node: int) -> list[Any]:
+    """The labels of what a node was made from."""
+    derivation = machine.derivation
+    labels = (derivation.labels.get(ancestor) for ancestor in derivation.ancestors(node))
+    return [label for label in labels if label is not None and label[0] != "write"]
+
+
+def is_spent(machine: Machine, store: Store, kept: list[Tensor]) -> bool:
+    """Whether a backward pass has gone through all that a value was made from."""
+    derivation = machine.derivation
+    if any(tensor.node in derivation.spent for tensor in kept):
+        return True
+    made = [
+        node
+        for node in derivation.ancestors(store.node)
+        if node in derivation.labels
+        and derivation.labels[node][0] in ("module", "loss", "wide-loss", "differentiated", "step")
+    ]
+    return bool(made) and all(node in derivation.spent for node in made)
+
+
+def is_differentiated(machine: Machine, tensor: Tensor) -> bool:
+    """Whether a backward pass goes through a tensor, or what it was computed from since a module ran. Of the parts
+    of a module's output another one may be meant."""
+    derivation = machine.derivation
+    pending, seen = [tensor.node], set[int]()
+    while pending and len(seen) < _NEAR:
+        node = pending.pop()
+        label, above = derivation.labels.get(node, ("",)), derivation.parents[node]
+        if node in seen:
+            continue
+        seen.add(node)
+        if label[0] == "module":
+            returned = derivation.returned.get(above[0], {}) if above else {}
+            if returned and _is_term(machine, above[1], returned):
+                return True  # of a pass in sight one knows which part is meant
+        elif node in derivation.demanded:
+            return True
+        else:
+            pending.extend(above)
+    return False
+
+
+def _is_term(machine: Machine, part: int, returned: dict[int, int]) -> bool:
+    """Whether a backward pass goes through a tensor that a pass has returned, itself or in what it returned."""
+    derivation = machine.derivation
+    wanted = (inner for inner, outer in returned.items() if outer in derivation.demanded)
+    return any(part in derivation.ancestors(inner, _NEAR) for inner in wanted)
+
+
+def is_wide(machine: Machine, tensor: Tensor) -> bool:
+    label = machine.derivation.labels.get(tensor.node)
+    return tensor.graph == FREE and label is not None and label[0] in ("wide", "wide-loss")
+
+
+def stays_inside(machine: Machine, store: Store) -> bool:
+    """Whether nothing that a state was computed with is returned or passed on with its graph."""
+    derivation = machine.derivation
+    made = derivation.ancestors(store.node)
+    return derivation.escaped.isdisjoint(made) and derivation.passed.isdisjoint(made)
+
+
+def anchor(machine: Machine, store: Store) -> Site | None:
+    """The store, or, where others store innocent values there, the call through which the bad one came.
+
+    Always in the home file: what another file keeps is said of the line that hands it over. None if no line
+    does: then it is the other file's affair.
+    """
+    if not machine.is_home(store.site):
+        if store.instances:  # nothing heavy was handed over then: what made the object and put it there is
+            return next((site for site in reversed(store.trail) if machine.is_home(site)), None)
+        if _differentiated_there(machine, store):
+            return None
+        handed = [label[1] for label in origins(machine, store.node) if label[0] == "handed over"]
+        here = [site for site in reversed(store.trail) if machine.is_home(site)]
+        place = (store.owner, store.key)
+        leading = {site for one in machine.stores if (one.owner, one.key) == place for site in one.trail}
+        returned = any(site % m.CALLS_PER_STATEMENT == 0 for site in handed)
+        if not handed or returned or not leading.isdisjoint(handed) or not here:
+            return handed[0] if handed else None
+        return here[0]  # what was handed to another function comes here in a container
+    for site in (store.site, *reversed(store.trail)):
+        if site not in machine.innocent and machine.is_home(site):
+            return site
+    return store.site
+
+
+def _differentiated_there(machine: Machine, store: Store) -> bool:
+    """Whether the function that stores a value back-propagates it, too: then its own file says all of it."""
+    made = set(machine.derivation.ancestors(store.node))
+    facts = store.frame.facts
+    return any(one.frame.facts is facts and not made.isdisjoint(one.nodes) for one in machine.backwards)

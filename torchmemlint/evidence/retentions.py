@@ -1,0 +1,280 @@
+"""Retentions: heavy values that reached a place which outlives them.
+
+Each store is joined with what says whether it stays: who holds it, since when, how often, what lets go, who will
+still differentiate it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from ..facts import knowledge
+from ..facts.model import BACKWARD, Site
+from ..facts.releases import fills_up
+from ..interpreter.events import NEVER, Loops, Store
+from ..interpreter.frames import Frame, Loop
+from ..interpreter.holders import FRESH, IDENTITY, KNOWN, called_back, heavy_objects, made_in
+from ..interpreter.machine import Machine
+from ..interpreter.values import ATTACHED, DEPENDS, FEW, FREE, SCALAR, Obj, Tensor
+from .demand import Demand
+from .lifetimes import Lifetimes, kept_since, older
+from .origins import anchor, is_differentiated, is_spent, is_wide, origins, stays_inside
+from .places import Holder, holder_of, in_test, last_part
+from .rates import is_let_go_late
+from .recordings import evaluates_by_name
+from .ways_out import LeftBehind, left_behind
+
+_REPEATS = ("loop", "call")  # kinds of loops whose rounds are steps
+
+
+class Retention(NamedTuple):
+    """A heavy value that stays where it outlives its use."""
+
+    site: Site  # where to speak of it
+    store: Site
+    graph: bool  # attached to the autograd graph, as opposed to a plain tensor
+    how: str
+    chain: str  # "" | "sum" | "carry"
+    growing: bool
+    loops: Loops  # those whose rounds add to it
+    holder: Holder
+    function: str  # where it is stored
+    hook: bool
+    spent: bool  # has been back-propagated: its activations are gone, its nodes stay
+    training: bool  # a backward pass runs in a loop that it outlives
+    evaluating: bool  # it comes from a module in eval mode
+    named: bool  # a function on the way says that it evaluates
+    inward: bool  # a local state, and nothing that is computed with it is handed out
+    escaped: bool
+    handed_on: bool  # another function reads the place
+    consumed: bool  # a function that empties it has read it
+    summed_up: bool  # what a framework calls at the end of an epoch reads it
+    released: bool  # something empties the place, though not in time
+    late: bool  # it does so once for many of the rounds that fill it
+    closed: bool  # the owner's close empties it
+    wide: bool  # a scalar with an input-sized storage
+    threaded: bool  # recorded in a thread that was started under no_grad
+    origins: tuple[Any, ...]  # labels of what it was computed from
+    small: bool  # scalars, or a few elements
+    remade: bool  # what holds it is made anew in each round of some loop
+    weight: int
+    related: tuple[tuple[Site, str], ...]
+    store_event: Store
+    left: LeftBehind | None = None  # the way out of a function on which an entry stays that the others take out
+
+
+class Retentions:
+    """What is found of them in one file, from the stores of its run."""
+
+    def __init__(
+        self,
+        machine: Machine,
+        stores: list[Store],
+        lifetimes: Lifetimes,
+        demand: Demand,
+        refuted: set[int],
+        in_tests: bool,
+    ) -> None:
+        self.machine = machine
+        self.stores = stores
+        self.lifetimes = lifetimes
+        self.demand = demand
+        self.refuted = refuted
+        self.in_tests = in_tests
+
+    def found(self) -> list[Retention]:
+        """One a place and store, those with the most evidence."""
+        best: dict[tuple[Site, str, bool], Retention] = {}
+        for store in (*self.stores, *self._filled_later()):
+            for retention in self._judge(store):
+                key = (retention.site, retention.holder.text, retention.graph)
+                known = best.get(key)
+                if known is None or _rank(retention) > _rank(known):
+                    best[key] = retention
+        return sorted(best.values(), key=lambda retention: (retention.site, retention.holder.text))
+
+    def _filled_later(self) -> Iterator[Store]:
+        """Stores of objects that got their tensors or models when they were in the container already."""
+        for store in self.machine.later:
+            held = (*store.instances, *called_back(store.instances))
+            tensors = tuple(tensor._replace(graph=FREE) for tensor in self.machine.reach(held))
+            objects = () if tensors else heavy_objects(store.instances)
+            if tensors or objects:
+                yield store._replace(
+                    tensors=tensors, objects=objects, fresh=any(made_in(obj, store.loops) for obj in objects)
+                )
+
+    def _judge(self, store: Store) -> Iterator[Retention]:
+        if self.demand.demanded(store) and not self.demand.stays_anyway(store):
+            return
+        attached = [t for t in store.tensors if t.graph == ATTACHED and t.node not in self.refuted]
+        free = [tensor for tensor in store.tensors if tensor.graph != ATTACHED]
+        if attached:
+            yield from self._retention(store, attached, True)
+        if (free or store.objects) and store.how in ("grow", "keyed"):
+            yield from self._retention(store, free, False)
+
+    def _retention(self, store: Store, kept: list[Tensor], graph: bool) -> Iterator[Retention]:
+        lifetimes, holder = self.lifetimes, holder_of(self.machine, store)
+        if isinstance(store.owner, Obj) and store.owner.bounded and not (graph and store.owner.roomy):
+            return
+        tested = self.in_tests and holder.kind in ("local", "attribute")
+        if tested or (holder.kind == "local" and in_test(store.frame)):
+            return  # it goes with the test
+        born = store.birth
+        repeats = [loop for loop in store.loops if loop not in born and loop.kind in _REPEATS]
+        since = min(store.summed, store.carried)
+        if store.how not in ("grow", "keyed") or (graph and store.key_kind == KNOWN):
+            growing = [loop for loop in repeats if loop in older(store, since)]
+        else:
+            growing = repeats
+        resets = lifetimes.resets_of(store)
+        left = left_behind(self.machine, lifetimes.releases, store, resets) if resets and growing else None
+        uncovered = [loop for loop in growing if left or not lifetimes.covered(store, loop, graph)]
+        filled = uncovered and store.how == "grow" and fills_up(store.frame.facts, last_part(holder.text))
+        if filled and store.frame.name not in lifetimes.releases.switched_off(last_part(holder.text), holder.owner):
+            return
+        growing = _beyond_a_step(store, uncovered, repeats)
+        if uncovered and not growing:
+            return  # it is there for one step
+        made_from = origins(self.machine, store.node)
+        if graph and holder.kind == "local" and store.how in ("grow", "keyed"):
+            growing = self._with_new_graphs(growing, made_from)
+        if not growing and (holder.kind == "local" or not graph or not repeats):
+            return
+        if not growing and any(lifetimes.covered(store, loop, graph) for loop in repeats):
+            return
+        site = anchor(self.machine, store)
+        if site is not None:
+            yield self._record(site, store, kept, graph, holder, growing, repeats, made_from)._replace(left=left)
+
+    def _record(
+        self,
+        site: Site,
+        store: Store,
+        kept: list[Tensor],
+        graph: bool,
+        holder: Holder,
+        growing: list[Loop],
+        repeats: list[Loop],
+        made_from: list[Any],
+    ) -> Retention:
+        """All that a rule needs of a value that stays."""
+        lifetimes = self.lifetimes
+        chain = "sum" if store.summed < NEVER else "carry" if store.carried < NEVER else ""
+        calls = [label for label in made_from if label[0] == "module"]
+        weight = max([tensor.weight for tensor in kept] + [obj.weight for obj in store.objects])
+        if graph and weight == 1 and any(is_differentiated(self.machine, tensor) for tensor in kept):
+            weight = 2  # whatever computed it, it has a graph
+        if store.grad == DEPENDS:
+            weight = min(weight, 2)
+        return Retention(
+            site=site,
+            store=store.site,
+            graph=graph,
+            how=store.how,
+            chain=chain if growing else "",
+            growing=bool(growing),
+            loops=tuple(growing or repeats),
+            holder=holder,
+            function=store.frame.name,
+            hook=store.hook,
+            spent=is_spent(self.machine, store, kept),
+            training=any(loop.backward for loop in growing or repeats),
+            evaluating=self._in_eval_mode(calls),
+            named=self._says_evaluation(store),
+            inward=bool(chain) and holder.kind == "local" and stays_inside(self.machine, store),
+            escaped=self.demand.escapes(store),
+            handed_on=lifetimes.handed_on(store),
+            consumed=not lifetimes.readers(store).isdisjoint(lifetimes.released_in(store)),
+            summed_up=any(name.endswith("epoch_end") for name in lifetimes.readers(store)),
+            released=lifetimes.is_released(store) or lifetimes.may_be_let_go(holder, store.frame.name, growing),
+            late=is_let_go_late(store.frame, lambda: lifetimes.letting_go(store, holder)),
+            closed=any(name in knowledge.CLOSERS for name in lifetimes.released_in(store)),
+            wide=any(is_wide(self.machine, tensor) for tensor in kept),
+            threaded=store.thread or any(label[2] in self._threaded for label in calls),
+            origins=tuple(made_from),
+            small=not store.objects and all(tensor.size in (SCALAR, FEW) for tensor in kept),
+            remade=any(loop.kind in _REPEATS for loop in kept_since(store.owner, store.birth)),
+            weight=weight,
+            related=_trail_notes(store),
+            store_event=store,
+        )
+
+    def _with_new_graphs(self, loops: list[Loop], origins: list[Any]) -> list[Loop]:
+        """The loops that run a module: `[loss * w for w in weights]` collects parts of one graph, which is there
+        anyway."""
+        runs = [label[2] for label in origins if label[0] == "module" and label[2] in self._run_in]
+        if not runs:  # those of a model's parts are within its own
+            return loops
+        if any(label[0] not in ("module", "loss", "wide-loss") for label in origins):
+            return loops
+        if not self._yielding.isdisjoint(runs):
+            return loops
+        return [loop for loop in loops if any(loop in self._run_in[site] for site in runs)]
+
+    @functools.cached_property
+    def _yielding(self) -> set[Site]:
+        """The runs that a generator makes for its items."""
+        return {call.site for call in self.machine.module_calls if call.yielding}
+
+    @functools.cached_property
+    def _run_in(self) -> dict[Site, set[Loop]]:
+        """The loops in which the modules are run, by the place."""
+        found: dict[Site, set[Loop]] = {}
+        for call in self.machine.module_calls:
+            found.setdefault(call.site, set()).update(call.loops)
+        return found
+
+    @functools.cached_property
+    def _threaded(self) -> set[Site]:
+        return {call.site for call in self.machine.module_calls if call.thread}
+
+    def _in_eval_mode(self, calls: list[Any]) -> bool:
+        sites = {label[2] for label in calls}
+        return any(call.evaluating and call.site in sites for call in self.machine.module_calls)
+
+    def _says_evaluation(self, store: Store) -> bool:
+        frame: Frame | None = store.frame
+        while frame is not None:
+            if evaluates_by_name(frame):
+                return True
+            frame = frame.caller
+        return False
+
+
+def _beyond_a_step(store: Store, growing: list[Loop], repeats: list[Loop]) -> list[Loop]:
+    """Without the loops of one training step, where each step empties the place, or makes the object that has it:
+    those go through time, and what they leave is there for one step. So do the batches of one optimizer step."""
+    growing = [loop for loop in growing if loop.name != "accumulation"]
+    steps = [store.loops.index(loop) for loop in repeats if loop.backward and loop not in growing]
+    if store.how == "set" and isinstance(store.owner, Obj) and _differentiates(store.frame):
+        steps += [number for number, loop in enumerate(store.loops) if loop.backward and loop in store.birth]
+    return [loop for loop in growing if loop.backward or not any(step < store.loops.index(loop) for step in steps)]
+
+
+def _differentiates(frame: Frame | None) -> bool:
+    """Whether a function, or one that it was called from, has a backward pass of its own."""
+    while frame is not None:
+        if frame.facts.flags & BACKWARD:
+            return True
+        frame = frame.caller
+    return False
+
+
+def _rank(retention: Retention) -> tuple[bool, int, bool, bool, int, bool, bool]:
+    return (
+        retention.growing,
+        retention.weight,
+        bool(retention.chain),
+        retention.training,
+        len(retention.loops),
+        retention.store_event.key_kind in (FRESH, IDENTITY),
+        any(loop.kind == "loop" for loop in retention.loops),
+    )
+
+
+def _trail_notes(store: Store) -> tuple[tuple[Site, str], ...]:
+    return tuple((site, "called from here") for site in reversed(store.trail))

@@ -1,0 +1,77 @@
+"""Graphs that several share: two backward passes, or the runs of two models."""
+
+from __future__ import annotations
+
+from ..interpreter.events import Backward
+from ..interpreter.machine import Machine
+from ..interpreter.values import Class, Obj
+from .recordings import Recording
+
+
+def differentiated_again(machine: Machine, backward: Backward) -> bool:
+    """Whether another pass goes through the same graph later in the step."""
+    own = _graph_of(machine, backward)
+    if not backward.method and not own.isdisjoint(machine.derivation.escaped):
+        return True  # for a weight of a loss that is handed out, and goes through the same graph
+    for other in machine.backwards:
+        if other.site == backward.site or other.loops[: len(backward.loops)] != backward.loops[: len(other.loops)]:
+            continue
+        if other.site < backward.site and other.frame is backward.frame:
+            continue
+        if _is_foreign(machine, other) or own & _graph_of(machine, other):
+            return True
+        if _unseen(machine, backward) and _unseen(machine, other):
+            return True  # nothing says that they do not share a graph
+    return False
+
+
+def _unseen(machine: Machine, backward: Backward) -> bool:
+    labels = machine.derivation.labels
+    return all(labels[node][0] == "differentiated" for node in _graph_of(machine, backward))
+
+
+def _is_foreign(machine: Machine, backward: Backward) -> bool:
+    """Whether a backward pass goes through what unknown code made: then not all of its graph is seen."""
+    derivation = machine.derivation
+    ancestors = {node for start in backward.nodes for node in derivation.ancestors(start)}
+    return not backward.nodes or not derivation.foreign.isdisjoint(ancestors)
+
+
+def _graph_of(machine: Machine, backward: Backward) -> set[int]:
+    derivation = machine.derivation
+    labels = derivation.labels
+    return {
+        node
+        for start in backward.nodes
+        for node in derivation.ancestors(start)
+        if node in labels and labels[node][0] in ("module", "loss", "differentiated", "cat", "hook")
+    }
+
+
+def meets_others(machine: Machine, recording: Recording) -> bool:
+    """Whether a backward pass goes through this run together with the run of another module."""
+    return any(_meet(machine, recording, start) for backward in machine.backwards for start in backward.nodes)
+
+
+def meets_others_in_loss(machine: Machine, recording: Recording) -> bool:
+    """Whether a loss that is handed out, for others to differentiate, is made of this run and of another
+    module's."""
+    derivation = machine.derivation
+    losses = (node for node, label in derivation.labels.items() if label[0] in ("loss", "wide-loss"))
+    return any(node in derivation.escaped and _meet(machine, recording, node) for node in losses)
+
+
+def _meet(machine: Machine, recording: Recording, start: int) -> bool:
+    derivation = machine.derivation
+    labels = [derivation.labels.get(node) for node in derivation.ancestors(start)]
+    modules = {_whole(label[1]) for label in labels if label is not None and label[0] == "module"}
+    return _whole(recording.call.module) in modules and len(modules) > 1
+
+
+def _whole(module: Obj) -> Obj:
+    """The model that a module is a part of, where that is not seen."""
+    while module.home is not None and isinstance(module.home[0], Obj) and module.home[0].kind == "module":
+        if isinstance(module.home[0].cls, Class):
+            break
+        module = module.home[0]
+    return module
