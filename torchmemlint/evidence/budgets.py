@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ..facts import model as m
 from ..facts.model import FunctionFacts
-from ..facts.program import statements, targets
-from ..facts.walk import heads, last_name, nodes
+from ..facts.program import targets
+from ..facts.walk import heads, last_name, nodes, statements
 from ..interpreter.frames import Frame
 from ..interpreter.values import Class, Obj
 from .unreleased import methods_of

@@ -128,7 +128,7 @@ def _is_of_item(value: Expr, index: Expr, reader: FunctionFacts, depth: int = 2)
     if op == m.ITEM:
         return _is_of_item(value[2], index, reader, depth) and kind_of_key((), (m.NAME, _singular(value[1]))) == FRESH
     if op == m.NAME and depth:
-        bound = [s[3] for s, _ in statements(reader.body) if s[0] == m.ASSIGN and s[2] == (value,)]
+        bound = [s[3] for s in statements(reader.body) if s[0] == m.ASSIGN and s[2] == (value,)]
         return any(_is_of_item(one, index, reader, depth - 1) for one in bound)
     return False
 
@@ -258,7 +258,7 @@ def _memoizes(decorator: Any) -> bool:
 
 def _tables(function: FunctionFacts) -> Iterator[Expr]:
     """The places that a function binds to an empty dictionary: `results`, `self.results`, `inner.results`."""
-    for statement, _ in statements(function.body):
+    for statement in statements(function.body):
         if statement[0] == m.ASSIGN:
             places, value = statement[2], statement[3]
         elif statement[0] == m.ANNOTATE and statement[4] is not None:
@@ -273,7 +273,7 @@ def _tables(function: FunctionFacts) -> Iterator[Expr]:
 def _filled(function: FunctionFacts) -> Iterator[tuple[Expr, Expr]]:
     """The places that a function puts elements into, and these: `results[key] = value`, `results.setdefault(key,
     value)`."""
-    for statement, _ in statements(function.body):
+    for statement in statements(function.body):
         for target in statement[2] if statement[0] == m.ASSIGN else ():
             if target[0] == m.ITEM:
                 yield target[1], statement[3]
@@ -284,7 +284,7 @@ def _filled(function: FunctionFacts) -> Iterator[tuple[Expr, Expr]]:
 
 def _is_result(value: Expr, function: FunctionFacts, given: set[str]) -> bool:
     """Whether a value is what a call of something that the decorator was given has returned: `fn(*args)`."""
-    bound = [s[3] for s, _ in statements(function.body) if s[0] == m.ASSIGN and value in s[2]]
+    bound = [s[3] for s in statements(function.body) if s[0] == m.ASSIGN and value in s[2]]
     return any(
         node[0] == m.CALL and len(node) == 5 and node[2][0] in (m.NAME, m.ATTR) and node[2][-1].lstrip("_") in given
         for one in (value, *bound)
@@ -294,7 +294,7 @@ def _is_result(value: Expr, function: FunctionFacts, given: set[str]) -> bool:
 
 def _lets_go(function: FunctionFacts, tables: set[Expr]) -> bool:
     """Whether a function takes anything out of one of the tables, or asks for its size."""
-    for statement, _ in statements(function.body):
+    for statement in statements(function.body):
         if statement[0] == m.DELETE and any(target[0] == m.ITEM and target[1] in tables for target in statement[2]):
             return True
         for head in heads(statement):

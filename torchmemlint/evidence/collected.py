@@ -8,8 +8,8 @@ from typing import NamedTuple
 from ..facts import model as m
 from ..facts.knowledge import TO_DEVICE
 from ..facts.model import Expr
-from ..facts.program import expressions, statements, targets
-from ..facts.walk import calls, last_name, nodes
+from ..facts.program import expressions, targets
+from ..facts.walk import calls, last_name, nodes, statements
 from ..interpreter.events import Store
 from ..interpreter.frames import Frame, Loop
 from ..interpreter.machine import Machine

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from ..facts import model as m
 from ..facts.model import Expr, FunctionFacts, Site, Stmt
-from ..facts.program import EMPTIES, Block, Place, Program, statements, targets, text
-from ..facts.walk import blocks, calls, calls_of, heads, in_loops, last_name, nodes
-from ..facts.walk import statements as with_tests
+from ..facts.program import EMPTIES, Block, Place, Program, targets, text
+from ..facts.walk import blocks, calls, calls_of, heads, in_loops, last_name, nodes, statements, with_tests
 from ..interpreter.frames import Frame
 from ..interpreter.holders import has_parameters
 from ..interpreter.machine import Machine

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.model import ClassFacts, FunctionFacts, Site
-from ..facts.program import Program, expressions, statements, targets
-from ..facts.walk import calls, calls_of
+from ..facts.program import Program, expressions, targets
+from ..facts.walk import calls, calls_of, statements
 from ..interpreter.holders import has_parameters
 from ..interpreter.machine import Machine
 from ..interpreter.values import Bound, Class, Obj, Value

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.model import Expr, Site, Stmt
-from ..facts.program import Place, Program, keyword, statements
-from ..facts.walk import calls_of, heads, last_name, nodes
+from ..facts.program import Place, Program, keyword
+from ..facts.walk import calls_of, heads, last_name, nodes, statements
 from ..interpreter.machine import Machine
 from ..interpreter.values import Obj, Value
 from ..interpreter.weights import heavy

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from ..facts import model as m
 from ..facts.model import Expr, Site, Stmt
-from ..facts.program import Program, names_in, statements, targets, text
-from ..facts.walk import calls_of, loops, nodes
+from ..facts.program import Program, names_in, targets, text
+from ..facts.walk import calls_of, loops, nodes, statements
 from ..interpreter.frames import Frame
 from ..interpreter.machine import Machine
 from ..interpreter.values import UNKNOWN, Obj, Value

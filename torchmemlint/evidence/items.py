@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ..facts import model as m
 from ..facts.model import Expr, FunctionFacts, Site
-from ..facts.program import Block, statements, targets
-from ..facts.walk import calls_of, last_name, nodes
+from ..facts.program import Block, targets
+from ..facts.walk import calls_of, last_name, nodes, statements
 from ..interpreter.hints import value_of_hint
 from ..interpreter.machine import Machine
 from ..interpreter.values import Obj, is_light

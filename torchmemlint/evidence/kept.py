@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.model import CALLS_PER_STATEMENT, FunctionFacts, Site
-from ..facts.program import Program, statements, targets
-from ..facts.walk import calls, heads, last_name, loops, nodes
+from ..facts.program import Program, targets
+from ..facts.walk import calls, heads, last_name, loops, nodes, statements
 from ..interpreter.contexts import Context, Kept, is_module_level, root
 from ..interpreter.events import Plain
 from ..interpreter.frames import Frame

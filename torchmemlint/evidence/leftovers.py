@@ -59,7 +59,7 @@ def _given_module(store: Store) -> str:
     name = params[0].name if params else ""
     written = (m.ATTR, (m.NAME, name), store.key)
     body = statements(store.frame.facts.body)
-    return name if any(s[1] == store.site and s[0] == m.ASSIGN and written in s[2] for s, _ in body) else ""
+    return name if any(s[1] == store.site and s[0] == m.ASSIGN and written in s[2] for s in body) else ""
 
 
 def _hooks(facts: FileFacts) -> set[str]:

@@ -118,7 +118,7 @@ class Lifetimes:
 
 def _heads_but_refills(facts: FunctionFacts, place: Expr) -> Iterator[Expr]:
     """The expressions of a function's statements, without those that only fill a place anew, `self.total.zero_()`."""
-    for statement, _ in statements(facts.body):
+    for statement in statements(facts.body):
         call = statement[2] if statement[0] == m.EXPR and statement[2][0] == m.CALL else None
         refill = call and call[2][0] == m.ATTR and call[2][1] == place and call[2][2] in knowledge.IN_PLACE_LIGHT
         if not refill:
@@ -127,7 +127,7 @@ def _heads_but_refills(facts: FunctionFacts, place: Expr) -> Iterator[Expr]:
 
 def _is_at_an_optimizer_step(reset: Reset) -> bool:
     """`if (i + 1) % accumulate == 0: optimizer.step(); running = 0`: what a few batches of one step add up."""
-    for statement, _ in statements(reset.frame.facts.body):
+    for statement in statements(reset.frame.facts.body):
         for suite in blocks(statement) if statement[0] == m.IF else ():
             if any(one[1] == reset.site for one in suite):
                 return any(last_name(call[2]) == "step" for call in calls(suite))

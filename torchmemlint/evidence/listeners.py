@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..facts import model as m
 from ..facts.knowledge import CLOSERS
-from ..facts.program import statements
+from ..facts.walk import statements
 from ..interpreter.contexts import is_module_level, root
 from ..interpreter.holders import captured, heavy_objects, made_in
 from ..interpreter.values import FEW, SCALAR, Bound, Class, Function, Obj, Partial, Value

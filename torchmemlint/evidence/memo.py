@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from ..facts import model as m
 from ..facts.model import Expr, FunctionFacts
-from ..facts.program import statements, targets, text
-from ..facts.walk import heads, last_name, nodes
+from ..facts.program import targets, text
+from ..facts.walk import heads, last_name, nodes, statements
 from ..interpreter.arguments import argument
 from ..interpreter.frames import Frame
 

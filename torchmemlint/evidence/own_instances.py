@@ -45,7 +45,7 @@ def _of_class(machine: Machine, cls: Class) -> Iterator[OwnInstance]:
     for method in methods:
         if not method.params or method.params[0].name != "self" or set(_ADDS).isdisjoint(method.calls):
             continue
-        for statement, _ in statements(method.body):
+        for statement in statements(method.body):
             for call in calls_of(statement):
                 if call[2][0] != m.ATTR or call[2][2] not in _ADDS or not call[3]:
                     continue
@@ -73,7 +73,7 @@ def _has_it(value: Expr, methods: list[FunctionFacts], cls: Class) -> bool:
     """Whether an attribute is a method of the object, or something that was made with the object: `Callback(self)`."""
     if value[0] != m.ATTR or value[1] != _SELF:
         return value[0] == m.CALL and last_name(value)[:1].isupper() and _SELF in value[3]
-    made = (one[3] for method in methods for one, _ in statements(method.body) if value in targets(one))
+    made = (one[3] for method in methods for one in statements(method.body) if value in targets(one))
     return value[2] in cls.facts.methods or any(
         one is not None and one[0] == m.CALL and last_name(one)[:1].isupper() and _SELF in one[3] for one in made
     )
@@ -83,7 +83,7 @@ def _is_shared(machine: Machine, cls: Class, method: FunctionFacts, place: Expr)
     """Whether a container belongs to the class or the module, and nobody takes anything out of it."""
     if place[0] == m.NAME:
         own = {param.name for param in method.params}
-        own |= {target[1] for one, _ in statements(method.body) for target in targets(one) if target[0] == m.NAME}
+        own |= {target[1] for one in statements(method.body) for target in targets(one) if target[0] == m.NAME}
         body = machine.facts.functions[0].body
         return place[1] not in own and _makes(body, place[1]) and not _is_emptied(machine.facts, place[1])
     if place[0] != m.ATTR or place[1] not in (_SELF, (m.NAME, cls.facts.name), (m.ATTR, _SELF, "__class__")):
@@ -123,7 +123,7 @@ def _is_emptied(facts: FileFacts, name: str) -> bool:
     the object one of its own."""
     bodies = {klass.body for klass in facts.classes}
     for index, function in enumerate(facts.functions):
-        for statement, _ in statements(function.body):
+        for statement in statements(function.body):
             bound = targets(statement) if index and index not in bodies else ()
             if any(last_name(one) == name and (one[0] != m.ITEM or _is_empty(statement)) for one in bound):
                 return True

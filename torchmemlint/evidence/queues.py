@@ -8,8 +8,7 @@ from typing import NamedTuple
 from ..facts import model as m
 from ..facts.model import CALLS_PER_STATEMENT, Expr, Site, Stmt
 from ..facts.program import targets
-from ..facts.walk import blocks, calls, calls_of, last_name, loops, nodes, root_of
-from ..facts.walk import statements as with_tests
+from ..facts.walk import blocks, calls, calls_of, last_name, loops, nodes, root_of, with_tests
 from ..interpreter.contexts import Kept
 from ..interpreter.events import Loops, Trail
 from ..interpreter.frames import Frame

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.model import Expr, Site, Stmt
-from ..facts.program import Block, Program, keyword, statements, targets, text
-from ..facts.walk import calls_of, heads, in_loops, last_name, nodes
+from ..facts.program import Block, Program, keyword, targets, text
+from ..facts.walk import calls_of, heads, in_loops, last_name, nodes, statements
 from ..interpreter.machine import Machine
 from ..interpreter.values import Bound, Class, Function, Obj, Partial, Value, constant
 from ..interpreter.weights import heavy

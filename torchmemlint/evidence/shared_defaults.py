@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.model import ClassFacts, Expr, Site
-from ..facts.program import Program, keyword, statements, targets, text
-from ..facts.walk import calls_of
+from ..facts.program import Program, keyword, targets, text
+from ..facts.walk import calls_of, statements
 from ..interpreter.holders import FIXED, KNOWN, kind_of_key
 from ..lexical.draining import drained
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.model import Site, Stmt
-from ..facts.program import EMPTIES, Block, Place, Program, statements, targets
-from ..facts.walk import blocks, calls_of, heads, nodes
+from ..facts.program import EMPTIES, Block, Place, Program, targets
+from ..facts.walk import blocks, calls_of, heads, nodes, statements
 from ..interpreter.frames import Frame
 from ..interpreter.machine import Machine
 from ..interpreter.values import Bound, Obj, Partial, Value

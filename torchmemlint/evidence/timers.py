@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.model import FunctionFacts, Site
-from ..facts.program import Program, keyword, statements, targets, text
-from ..facts.walk import calls, calls_of, last_name, nodes
+from ..facts.program import Program, keyword, targets, text
+from ..facts.walk import calls, calls_of, last_name, nodes, statements
 from ..interpreter.callbacks import objects_in
 from ..interpreter.events import Plain
 from ..interpreter.machine import Machine

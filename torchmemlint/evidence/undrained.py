@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ..facts import model as m
 from ..facts.model import FunctionFacts, Site
-from ..facts.program import Program, statements
-from ..facts.walk import calls_of, heads, last_name, loops, nodes
+from ..facts.program import Program
+from ..facts.walk import calls_of, heads, last_name, loops, nodes, statements
 from ..interpreter.events import Plain
 from ..interpreter.frames import Frame
 from ..interpreter.machine import Machine

@@ -71,7 +71,7 @@ def _is_caught(frame: Frame) -> bool:
         number = inner.call_site // CALLS_PER_STATEMENT
         tried = (one for _, inside in loops(inner.caller.facts.body) for one in inside if one[0] == m.TRY)
         for statement in tried:
-            called = any(one[1] // CALLS_PER_STATEMENT == number for one, _ in statements(statement[2]))
+            called = any(one[1] // CALLS_PER_STATEMENT == number for one in statements(statement[2]))
             if called and any(_goes_on(caught, clause) for caught, _, clause in statement[3]):
                 return True
     return False
@@ -88,7 +88,7 @@ def _goes_on(caught: Expr | None, clause: Sequence[Stmt]) -> bool:
 
 def _statement_at(facts: FunctionFacts, site: Site) -> Stmt | None:
     number = site // CALLS_PER_STATEMENT
-    return next((one for one, _ in statements(facts.body) if one[1] // CALLS_PER_STATEMENT == number), None)
+    return next((one for one in statements(facts.body) if one[1] // CALLS_PER_STATEMENT == number), None)
 
 
 def _element(statement: Stmt | None) -> Expr | None:
@@ -147,7 +147,7 @@ def _is_for_nobody(machine: Machine, frame: Frame, store: Store, name: str) -> b
         for function in unit.facts.functions:
             if function.name in ("__init__", "__post_init__", "<module>"):
                 continue
-            for statement, _ in statements(function.body):
+            for statement in statements(function.body):
                 mentioned = _mentions(statement, name)
                 if mentioned and id(function) not in concerned:
                     return False
@@ -232,7 +232,7 @@ class _Ways:
 
     def _loop(self, statement: Stmt, states: _States, failing: bool) -> _States:
         body, orelse = statement[-2:]
-        own = any(one[1] // CALLS_PER_STATEMENT == self._puts for one, _ in statements(body))
+        own = any(one[1] // CALLS_PER_STATEMENT == self._puts for one in statements(body))
         self._jumps.append(None if own else set())
         end = self.through(body, states, failing)
         jumped = frozenset(self._jumps.pop() or ())
@@ -259,7 +259,7 @@ class _Ways:
             if _FAILED in after:
                 self._clause = clause[0][1]
             end |= after
-        if any(one[1] // CALLS_PER_STATEMENT in self._takes for one, _ in statements(final)):
+        if any(one[1] // CALLS_PER_STATEMENT in self._takes for one in statements(final)):
             del self.found[before:]
             return frozenset((_GONE,)) if end else end
         return self.through(final, end, failing) if end else end

@@ -1,4 +1,4 @@
-"""Going over lexical facts without running them: statements, expressions, dotted names, who defines what.
+"""Reading lexical facts without running them: expressions, dotted names, targets, who defines what.
 
 For what a text says as it stands, such as the order of two calls, no values are needed.
 """
@@ -10,17 +10,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from . import model as m
-from . import walk
 from .model import Expr, FileFacts, FunctionFacts, Stmt
-from .walk import heads, nodes
+from .walk import heads, nodes, statements
 
 Block = tuple[Stmt, ...]
 EMPTIES = ("empty_cache", "free_all_blocks")  # of torch.cuda, torch.mps ...; of CuPy's pools
-
-
-def statements(body: Block) -> Iterator[Stmt]:
-    """All statements of a body, as they are written, without those of functions and classes inside."""
-    return (statement for statement, _ in walk.statements(body))
 
 
 def expressions(body: Block) -> Iterator[Expr]:

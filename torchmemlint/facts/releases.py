@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from . import knowledge
 from . import model as m
 from .model import Expr, FileFacts, FunctionFacts, Stmt
-from .walk import heads, last_name, nodes, statements
+from .walk import heads, last_name, nodes, statements, with_tests
 
 if TYPE_CHECKING:
     from .outline import Outline
@@ -152,7 +152,7 @@ class FileReleases:
                 if one[4] in _UNSET:
                     self.off_by_default[cls.name, one[2][1]] = (one[2][1], place)
         for function in facts.functions:
-            for statement, self._tests in statements(function.body):
+            for statement, self._tests in with_tests(function.body):
                 self._statement(function, statement, self._tests)
 
     def _defaults(self, cls: str, init: FunctionFacts) -> None:
@@ -303,7 +303,7 @@ def fills_up(function: FunctionFacts, name: str) -> bool:
     """`while len(self.queue) < limit:` in a function: what it adds to the place stays within the limit."""
     return any(
         node[0] == m.CALL and node[2] == (m.NAME, "len") and node[3] and last_name(node[3][0]) == name
-        for statement, _ in statements(function.body)
+        for statement in statements(function.body)
         if statement[0] == m.WHILE
         for node in nodes(statement[2])
     )
@@ -341,14 +341,14 @@ def _asks_of(test: Expr, name: str) -> bool:
 
 
 def _names(function: FunctionFacts) -> set[str]:
-    every = (node for s, _ in statements(function.body) for head in heads(s) for node in nodes(head))
+    every = (node for s in statements(function.body) for head in heads(s) for node in nodes(head))
     return {node[-1] for node in every if node[0] in (m.NAME, m.ATTR)}
 
 
 def _changed(function: FunctionFacts) -> set[str]:
     """The places that a function puts something into, takes something out of, or binds."""
     found = set[str]()
-    for statement, _ in statements(function.body):
+    for statement in statements(function.body):
         if statement[0] in (m.ASSIGN, m.DELETE):
             found |= {last_name(target) for target in statement[2]}
         elif statement[0] in (m.AUGMENT, m.ANNOTATE):
@@ -399,7 +399,7 @@ def joins(target: Expr, value: Expr, body: tuple[Stmt, ...] = (), depth: int = 2
 
 
 def _bound_to(name: Expr, body: tuple[Stmt, ...]) -> Iterator[Expr]:
-    return (s[3] for s, _ in statements(body) if s[0] == m.ASSIGN and s[2] == (name,))
+    return (s[3] for s in statements(body) if s[0] == m.ASSIGN and s[2] == (name,))
 
 
 def _is_missing(target: Expr, test: Expr) -> bool:

@@ -133,7 +133,7 @@ def _makers_of_cycles(facts: FileFacts) -> set[int]:
 
 
 def _binds(function: FunctionFacts, methods: Collection[str]) -> bool:
-    values = [statement[3] for statement, _ in statements(function.body) if statement[0] == m.ASSIGN]
+    values = [statement[3] for statement in statements(function.body) if statement[0] == m.ASSIGN]
     kept = [value for value in values if value[0] == m.CALL and value[2][-1] in knowledge.KEEPS_CALLBACKS]
     values += [given for value in kept for given in (*value[3], *(item for _, item in value[4]))]
     return any(value[0] == m.LAMBDA or (value[0] == m.ATTR and value[2] in methods) for value in values)

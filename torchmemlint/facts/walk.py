@@ -46,13 +46,22 @@ def heads(statement: Stmt) -> Iterator[Expr]:
     yield from (part for part in parts if part is not None)
 
 
-def statements(block: tuple[Stmt, ...], tests: tuple[Expr, ...] = ()) -> Iterator[tuple[Stmt, tuple[Expr, ...]]]:
-    """Every statement of a block and of the suites in it, with the tests of the `if`s that it stands in."""
+def statements(block: tuple[Stmt, ...]) -> Iterator[Stmt]:
+    """Every statement of a block and of the suites in it, as they are written, without those of functions and classes
+    inside."""
+    for statement in block:
+        yield statement
+        for suite in blocks(statement):
+            yield from statements(suite)
+
+
+def with_tests(block: tuple[Stmt, ...], tests: tuple[Expr, ...] = ()) -> Iterator[tuple[Stmt, tuple[Expr, ...]]]:
+    """The same, each with the tests of the `if`s that it stands in."""
     for statement in block:
         yield statement, tests
         inner = (*tests, statement[2]) if statement[0] == m.IF else tests
         for suite in blocks(statement):
-            yield from statements(suite, inner)
+            yield from with_tests(suite, inner)
 
 
 def in_loops(block: tuple[Stmt, ...], looped: bool = False) -> Iterator[tuple[Stmt, bool]]:
@@ -69,7 +78,7 @@ def loops(block: tuple[Stmt, ...]) -> Iterator[tuple[Stmt, list[Stmt]]]:
         for suite in blocks(statement):
             yield from loops(suite)
         if statement[0] in (m.FOR, m.WHILE):
-            yield statement, [inner for inner, _ in statements(next(blocks(statement)))]
+            yield statement, list(statements(next(blocks(statement))))
 
 
 def nodes(expr: Expr) -> Iterator[Expr]:
@@ -94,7 +103,7 @@ def calls_of(statement: Stmt) -> Iterator[Expr]:
 
 def calls(block: tuple[Stmt, ...]) -> Iterator[Expr]:
     """Every call in a block."""
-    return (call for statement, _ in statements(block) for call in calls_of(statement))
+    return (call for statement in statements(block) for call in calls_of(statement))
 
 
 def last_name(expr: Expr | None) -> str:

@@ -89,7 +89,7 @@ def _puts_back(call: Expr, registration: Expr, own: set[str]) -> bool:
 def _goes_through_handlers(function: FunctionFacts) -> bool:
     return any(
         node[0] == m.ATTR and node[2] in ("handlers", "filters")
-        for statement, _ in statements(function.body)
+        for statement in statements(function.body)
         for head in heads(statement)
         for node in nodes(head)
     )
@@ -97,7 +97,7 @@ def _goes_through_handlers(function: FunctionFacts) -> bool:
 
 def _argument_names(note: Plain) -> Iterator[str]:
     """The names of what a callback is registered with."""
-    for statement, _ in statements(note.frame.facts.body):
+    for statement in statements(note.frame.facts.body):
         for call in calls_of(statement):
             if call[1] == note.site:
                 yield from (last_name(argument) for argument in call[3][1:])

@@ -118,7 +118,7 @@ def _mode_around(machine: Machine, decorator: Function) -> int | None:
     if not facts.params:
         return None
     wrapped = facts.params[0].name
-    for statement, _ in statements(facts.body):
+    for statement in statements(facts.body):
         made = statement[2] if statement[0] == m.RETURN else None
         if made is not None and made[0] == m.CALL and made[3] == ((m.NAME, wrapped),):
             for atom in machine.eval(decorator.frame, made[2]):
@@ -126,7 +126,7 @@ def _mode_around(machine: Machine, decorator: Function) -> int | None:
                     machine.entered.add(atom.site)
                     return atom.grad
     for index in facts.inner:
-        for statement, _ in statements(decorator.frame.unit.facts.functions[index].body):
+        for statement in statements(decorator.frame.unit.facts.functions[index].body):
             if statement[0] != m.WITH or wrapped not in {last_name(call[2]) for call in calls(statement[3])}:
                 continue
             for context, _ in statement[2]:

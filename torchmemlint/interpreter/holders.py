@@ -72,7 +72,7 @@ def captured(function: Function) -> Iterator[tuple[str, Value]]:
     own = {param.name for param in function.facts.params}
     names: set[Any] = {
         node[1]
-        for statement, _ in statements(function.facts.body)
+        for statement in statements(function.facts.body)
         for head in heads(statement)
         for node in nodes(head)
         if node[0] == m.NAME
@@ -178,7 +178,7 @@ _PARTS_OF_MODELS = frozenset("modules layers params parameters blocks children".
 
 def _is_layer(name: Expr, body: tuple[Stmt, ...]) -> bool:
     """Whether a loop binds a name to one layer or parameter after the other: `for i, m in enumerate(self.modules)`."""
-    for statement, _ in statements(body):
+    for statement in statements(body):
         if statement[0] == m.FOR and name in (statement[2], *(statement[2][3] if statement[2][0] == m.NEW else ())):
             over = statement[3]
             while over[0] == m.CALL and over[3] and over[2][-1] in ("enumerate", "zip", "list", "reversed", "sorted"):
@@ -212,7 +212,7 @@ def _is_given_layers(name: str, frame: Frame) -> bool:
 
 def _is_of_a_batch(name: Expr, body: tuple[Stmt, ...]) -> bool:
     """Whether a loop binds a name to one after the other of what a call was given: `for smiles in smiles_batch`."""
-    for statement, _ in statements(body):
+    for statement in statements(body):
         if statement[0] == m.FOR and name in (statement[2], *(statement[2][3] if statement[2][0] == m.NEW else ())):
             over = statement[3]
             calls = over[0] == m.CALL and over[2][-1] not in ("zip", "enumerate", "tqdm", "set")
@@ -226,7 +226,7 @@ _THREADS = ("current_thread", "currentThread", "get_ident", "get_native_id")
 def _of_thread(expr: Expr, body: tuple[Stmt, ...]) -> str:
     """What sort of key a thread's name or number is; "" for other keys. `get_ident()` is given out again."""
     if expr[0] == m.NAME and body:
-        found = [s[3] for s, _ in statements(body) if s[0] == m.ASSIGN and s[2] == (expr,)]
+        found = [s[3] for s in statements(body) if s[0] == m.ASSIGN and s[2] == (expr,)]
         expr = found[0] if len(found) == 1 else expr
     attribute = expr[2] if expr[0] == m.ATTR else ""
     call = expr[1] if expr[0] == m.ATTR else expr
@@ -240,7 +240,7 @@ def _assigned(expr: Expr, body: tuple[Stmt, ...]) -> Expr:
     """What a name that says nothing of itself was bound to in the function."""
     if not _says_nothing(expr):
         return expr
-    found = [s[3] for s, _ in statements(body) if s[0] == m.ASSIGN and s[2] == (expr,)]
+    found = [s[3] for s in statements(body) if s[0] == m.ASSIGN and s[2] == (expr,)]
     return found[0] if len(found) == 1 else expr
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..facts import model as m
+from ..facts.walk import last_name, statements
 from .values import ATTACHED, LEAF, Obj, Tensor, constant
 
 if TYPE_CHECKING:
@@ -120,9 +121,7 @@ def _number(machine: Machine, frame: Frame, expr: Expr) -> int | None:
 
 def _is_number(frame: Frame, index: Expr) -> bool:
     """Whether a name is bound to one number after the other: by `range`, by `enumerate`."""
-    from ..facts.walk import last_name, statements
-
-    for statement, _ in statements(frame.facts.body):
+    for statement in statements(frame.facts.body):
         if statement[0] == m.FOR and statement[3][0] == m.CALL:
             counts = last_name(statement[3])
             if (counts == "range" and statement[2] == index) or (
@@ -133,8 +132,6 @@ def _is_number(frame: Frame, index: Expr) -> bool:
 
 
 def _name(base: Expr | None) -> str:
-    from ..facts.walk import last_name
-
     if base is None:
         return ""
     if base[0] == m.CALL:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ..facts import model as m
 from ..facts.model import Expr, Stmt
-from ..facts.program import statements, targets
-from ..facts.walk import calls_of
+from ..facts.program import targets
+from ..facts.walk import calls_of, statements
 from .frames import Frame
 from .machine import Machine
 from .values import UNKNOWN, Obj

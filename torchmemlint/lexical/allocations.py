@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from ..facts import model as m
 from ..facts import walk
 from ..facts.model import Expr, Site, Stmt
-from ..facts.program import Place, Program, expressions, statements, targets, text
-from ..facts.walk import calls, calls_of, last_name, loops, nodes
+from ..facts.program import Place, Program, expressions, targets, text
+from ..facts.walk import calls, calls_of, last_name, loops, nodes, statements
 from .devices import Slip
 from .draining import drained
 from .exits import left_before
@@ -117,7 +117,7 @@ def _overwritten(program: Program, place: Place, name: str) -> Iterator[Slip]:
     """`self.pointer = cudaMalloc(n)` where a larger one is needed, and nothing frees the one before it."""
     if _may_free(program, place, _FREED_BY[name], 3):
         return
-    for statement, tests in walk.statements(place.facts.body):
+    for statement, tests in walk.with_tests(place.facts.body):
         held = [target for target in targets(statement) if target[0] == m.ATTR and target[1] == (m.NAME, "self")]
         if statement[0] != m.ASSIGN or not held or not any(_allocates_raw(call, name) for call in calls_of(statement)):
             continue

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.model import Expr, FunctionFacts, Site
-from ..facts.program import Program, statements, targets
-from ..facts.walk import calls, last_name
+from ..facts.program import Program, targets
+from ..facts.walk import calls, last_name, statements
 
 _HEAVY = ("model", "net", "generator", "pipeline", "pipe", "cache", "encoder", "decoder", "weight", "engine", "llm")
 _SINGLETON = ("instance", "singleton", "shared")

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterator
 from ..facts import model as m
 from ..facts.knowledge import FACTORIES, MODEL_NAMES
 from ..facts.model import Expr, FileFacts, FunctionFacts
-from ..facts.program import Place, Program, keyword, statements, targets
-from ..facts.walk import calls, last_name, nodes
+from ..facts.program import Place, Program, keyword, targets
+from ..facts.walk import calls, last_name, nodes, statements
 
 _RUNS = MODEL_NAMES | set(
     """forward generate backward matmul bmm einsum softmax conv1d conv2d conv3d interpolate cdist addmm baddbmm

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ..facts import model as m
 from ..facts.model import Expr, FileFacts, FunctionFacts, Site
 from ..facts.program import Program, expressions, targets
-from ..facts.walk import calls, calls_of, last_name, nodes, statements
+from ..facts.walk import calls, calls_of, last_name, nodes, statements, with_tests
 
 _FORWARD = ("register_forward_hook", "register_forward_pre_hook")
 _BACKWARD = (
@@ -113,7 +113,7 @@ def _filled(hook: FunctionFacts) -> Iterator[tuple[Site, Expr]]:
     given = {param.name for param in hook.params if param.name not in ("self", "cls")}
     layers = {param.name for param in hook.params if param.name in ("module", "layer", "mod", "m", "name", "key")}
     tensors = given - layers
-    for statement, _ in statements(hook.body):
+    for statement in statements(hook.body):
         if statement[0] == m.ASSIGN and _is_tensor(tensors, statement[3]):
             tensors |= {target[1] for target in targets(statement) if target[0] == m.NAME}
         for call in calls_of(statement):
@@ -141,7 +141,7 @@ def _is_tensor(given: set[str], value: Expr) -> bool:
 
 def _takes(function: FunctionFacts, place: Expr) -> bool:
     """Whether a function takes something out of a list."""
-    for statement, _ in statements(function.body):
+    for statement in statements(function.body):
         if statement[0] == m.DELETE and any(t[0] == m.ITEM and _list(t) == place for t in statement[2]):
             return True
         if any(c[2][0] == m.ATTR and c[2][2] in _TAKES and _list(c[2][1]) == place for c in calls_of(statement)):
@@ -155,7 +155,7 @@ def _sets(function: FunctionFacts, place: Expr) -> bool:
         statement[0] == m.ASSIGN
         and not any(_list(node) == place or node == (m.CONST, place[-1]) for test in tests for node in nodes(test))
         and any(_list(target) == place for target in targets(statement))
-        for statement, tests in statements(function.body)
+        for statement, tests in with_tests(function.body)
         if function.name not in ("__init__", "<module>")
     )
 
@@ -167,5 +167,5 @@ def _has_room_for_few(facts: FileFacts, place: Expr) -> bool:
         and any(_list(target) == place for target in targets(statement))
         and any(key == "maxlen" for call in calls_of(statement) for key, _ in call[4])
         for function in facts.functions
-        for statement, _ in statements(function.body)
+        for statement in statements(function.body)
     )

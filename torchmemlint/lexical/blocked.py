@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.model import ClassFacts, Expr, FunctionFacts, Site, Stmt
-from ..facts.program import Block, Place, Program, keyword, statements, targets
-from ..facts.walk import blocks, calls, calls_of, heads, in_loops, last_name, loops, nodes
+from ..facts.program import Block, Place, Program, keyword, targets
+from ..facts.walk import blocks, calls, calls_of, heads, in_loops, last_name, loops, nodes, statements
 from .left_running import called_as, is_given, is_repeated, setup_of
 
 _QUEUES = ("Queue", "LifoQueue", "PriorityQueue")

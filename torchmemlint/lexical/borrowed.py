@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from ..facts import model as m
 from ..facts.model import Expr, Site, Stmt
-from ..facts.program import Block, Place, Program, keyword, statements, targets, text
-from ..facts.walk import calls, calls_of, heads, last_name, nodes
+from ..facts.program import Block, Place, Program, keyword, targets, text
+from ..facts.walk import calls, calls_of, heads, last_name, nodes, statements
 from .cleanup import FREES, Slip, collects, empties, let_go
 
 _SHORTENS = frozenset("evict trim prune drop shrink truncate release free discard purge cleanup expire keep".split())

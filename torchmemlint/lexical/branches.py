@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.model import Expr, Site, Stmt
-from ..facts.program import Place, Program, statements, text
-from ..facts.walk import calls_of, heads, in_loops, last_name, nodes
+from ..facts.program import Place, Program, text
+from ..facts.walk import calls_of, heads, in_loops, last_name, nodes, statements
 
 _HEAVY = re.compile(r"(?i)batch|loader|dataset|sample|stream|frame|image|example|clip|chunk|tensor|activation")
 _LOOKS = ("next", "anext", "islice")

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from ..facts import model as m
 from ..facts.model import Expr, Stmt
-from ..facts.program import Place, Program, statements, targets, text
-from ..facts.walk import calls, calls_of, last_name, nodes
+from ..facts.program import Place, Program, targets, text
+from ..facts.walk import calls, calls_of, last_name, nodes, statements
 from .devices import Slip
 from .draining import drained
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ..facts import model as m
 from ..facts.model import Expr, FunctionFacts, Site, Stmt
 from ..facts.program import Program, targets
-from ..facts.walk import calls, calls_of, heads, last_name, nodes, statements
+from ..facts.walk import calls, calls_of, heads, last_name, nodes, statements, with_tests
 
 _WORDS = ("ckpt", "checkpoint", "state", "model", "weight", "resume", "pretrained", "optim", "snapshot")
 
@@ -49,7 +49,7 @@ def loads(function: FunctionFacts) -> Iterator[Load]:
     """The calls of `torch.load` in a function."""
     if "load" not in function.calls:
         return
-    for statement, _ in statements(function.body):
+    for statement in statements(function.body):
         for call in calls_of(statement):
             if call[2] == (m.ATTR, (m.NAME, "torch"), "load"):
                 target = None
@@ -104,7 +104,7 @@ def _cost(program: Program, function: FunctionFacts, load: Load, decided: bool) 
 def _is_for_one_rank(function: FunctionFacts, site: Site) -> bool:
     """Whether a statement is done on one rank, or where there are no ranks: `if rank() == 0`, the other arm of `if
     dist.is_initialized()`, after `if rank != 0: return`."""
-    for one, tests in statements(function.body):
+    for one, tests in with_tests(function.body):
         if one[1] == site or (one[0] == m.RETURN and one[1] < site):
             words = (str(node[-1]).lower() for test in tests for node in nodes(test) if node[0] in (m.NAME, m.ATTR))
             if any(asked in word for word in words for asked in _ASKS):
@@ -119,7 +119,7 @@ def _is_for_all_ranks(function: FunctionFacts, load: Load) -> bool:
     if not ranks or not load.call[3]:
         return False
     path = load.call[3][0]
-    bound = [one[3] for one, _ in statements(function.body) if one[0] == m.ASSIGN and path in one[2]]
+    bound = [one[3] for one in statements(function.body) if one[0] == m.ASSIGN and path in one[2]]
     return not any(node in ranks or node[0] == m.TEXT for part in (path, *bound) for node in nodes(part))
 
 
@@ -130,8 +130,8 @@ def _are_copied_from(methods: list[FunctionFacts], weights: Expr) -> bool:
         return False
     copied = False
     for method in methods:
-        found = [node for one, _ in statements(method.body) for head in heads(one) for node in nodes(head)]
-        for one, _ in statements(method.body):
+        found = [node for one in statements(method.body) for head in heads(one) for node in nodes(head)]
+        for one in statements(method.body):
             bound = one[-1] if one[0] in (m.ASSIGN, m.ANNOTATE) and weights in targets(one) else None
             if bound is not None and last_name(bound) != "load":
                 return False
@@ -147,7 +147,7 @@ def is_model(functions: Iterable[FunctionFacts], place: Expr) -> bool:
     return any(
         node[0] == m.ATTR and node[1] == place and node[2] not in _OF_DICTS
         for function in functions
-        for one, _ in statements(function.body)
+        for one in statements(function.body)
         for head in heads(one)
         for node in nodes(head)
     )
@@ -156,7 +156,7 @@ def is_model(functions: Iterable[FunctionFacts], place: Expr) -> bool:
 def _restored(function: FunctionFacts) -> Iterator[Site]:
     """Models of NeMo that a rank restores, by default onto `cuda:0`, and moves to its own device only then."""
     given = {param.name for param in function.params}
-    for statement, _ in statements(function.body) if "restore_from" in function.calls else ():
+    for statement in statements(function.body) if "restore_from" in function.calls else ():
         if statement[0] == m.ASSIGN and statement[3][0] == m.CALL and last_name(statement[3]) == "restore_from":
             moved = any(
                 call[2][0] == m.ATTR
@@ -176,12 +176,12 @@ def _goes_in_by_part(function: FunctionFacts, place: Expr) -> bool:
     lies on the device for nothing."""
     if "load_state_dict" not in function.calls:
         return False
-    for one, _ in statements(function.body):
+    for one in statements(function.body):
         bound = one[3] if one[0] == m.ASSIGN and place in one[2] else (m.CONST, None)
         if bound[0] != m.CONST and last_name(bound) != "load" and place not in nodes(bound):
             return False  # the name stands for something else as well
-    found = [node for one, _ in statements(function.body) for head in heads(one) for node in nodes(head)]
-    rounds = {target for one, _ in statements(function.body) if one[0] == m.FOR for target in targets(one)}
+    found = [node for one in statements(function.body) for head in heads(one) for node in nodes(head)]
+    rounds = {target for one in statements(function.body) if one[0] == m.FOR for target in targets(one)}
     rounds |= {part[0] for node in found if node[0] == m.COMP for part in node[5]}  # `states[key]` for each: all of it
     return any(_is_part(node, place) and not (node[0] == m.ITEM and node[2] in rounds) for node in found)
 
@@ -211,7 +211,7 @@ def _ignoring(program: Program, function: FunctionFacts) -> Iterator[Site]:
 def _decides(function: FunctionFacts, wanted: Expr) -> bool:
     """Whether a function does something else with a parameter than to pass it on: it asks whether it is given, or
     moves what it has loaded."""
-    for statement, tests in statements(function.body):
+    for statement, tests in with_tests(function.body):
         if any(wanted in nodes(test) for test in tests):
             return True
         for head in heads(statement):
@@ -229,7 +229,7 @@ def _is_mapped(call: Expr, position: int) -> bool:
 
 def parts_under_names(function: FunctionFacts, place: Expr) -> Iterator[tuple[Site, Expr]]:
     """The names that stand for a part of what was loaded, and go into a module: `states = checkpoint["model"]`."""
-    for statement, _ in statements(function.body):
+    for statement in statements(function.body):
         if statement[0] == m.ASSIGN and len(statement[2]) == 1 and _is_part(statement[3], place):
             name = statement[2][0]
             if name[0] == m.NAME and name != place and consumed(function, name) >= 0:
@@ -252,7 +252,7 @@ def _names(part: object) -> Iterator[Expr]:
 def consumed(function: FunctionFacts, place: Expr) -> Site:
     """The last call of `load_state_dict` that copies a part of a place; -1 if there is none."""
     found = -1
-    for statement, _ in statements(function.body):
+    for statement in statements(function.body):
         for call in calls_of(statement):
             copies = last_name(call[2]).startswith("load_state_dict") and ("assign", (m.CONST, True)) not in call[4]
             if copies and any(node == place for argument in call[3] for node in nodes(argument)):
@@ -265,7 +265,7 @@ def wanted_after(function: FunctionFacts, place: Expr, parts: frozenset[str], si
     for small parts that are loaded nowhere, `place["epoch"]`."""
     return any(
         statement[1] > site and any(_wants(head, place, parts) for head in heads(statement))
-        for statement, _ in statements(function.body)
+        for statement in statements(function.body)
     )
 
 
@@ -292,7 +292,7 @@ def loaded_parts(functions: Iterable[FunctionFacts], place: Expr) -> frozenset[s
     return frozenset(
         str(node[2][1])
         for function in functions
-        for statement, _ in statements(function.body)
+        for statement in statements(function.body)
         for call in calls_of(statement)
         if last_name(call[2]).startswith("load_state_dict")
         for argument in call[3]
@@ -317,7 +317,7 @@ def copies_of_callbacks(program: Program) -> Iterator[Copy]:
             continue
         if not any(base.endswith("Callback") for base in place.bases):
             continue
-        for statement, _ in statements(place.facts.body):
+        for statement in statements(place.facts.body):
             called = [last_name(call[2]) for call in calls_of(statement)]
             copied = any(
                 last_name(call[2]) == "deepcopy" and call[3] and last_name(call[3][0]) in _MODULES

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.model import Expr, FunctionFacts, Site, Stmt
-from ..facts.program import EMPTIES, Block, Place, Program, statements, targets, text
-from ..facts.walk import blocks, calls_of, last_name
+from ..facts.program import EMPTIES, Block, Place, Program, targets, text
+from ..facts.walk import blocks, calls_of, last_name, statements
 
 FREES = (*EMPTIES, "collect", "malloc_trim", "ipc_collect")
 MODELS = ("model", "net", "network", "module", "trainer", "pipe", "pipeline", "teacher", "student", "agent", "engine",

@@ -34,7 +34,7 @@ class _Cut(NamedTuple):
 def cut_weights(facts: FileFacts) -> Iterator[CutWeight]:
     for function in facts.functions:
         if "Parameter" not in function.calls and not (
-            function.flags & m.KEEPS and any(_data(s) for s, _ in statements(function.body))
+            function.flags & m.KEEPS and any(_data(s) for s in statements(function.body))
         ):
             continue
         made = [(site, place, cut) for site, place, value in _made(function) if (cut := _cut(function, value, site))]
@@ -49,7 +49,7 @@ def cut_weights(facts: FileFacts) -> Iterator[CutWeight]:
 
 def _made(function: FunctionFacts) -> Iterator[tuple[Site, Expr, Expr]]:
     """What becomes a parameter: where, the place that it goes to, and the value."""
-    for statement, _ in statements(function.body):
+    for statement in statements(function.body):
         place = next(iter(targets(statement)), ())
         if _data(statement):
             yield statement[1], place[1], statement[3]
@@ -90,7 +90,7 @@ def _cut(function: FunctionFacts, value: Expr, site: Site) -> _Cut | None:
 
 def _last_bound(function: FunctionFacts, name: Expr, site: Site) -> tuple[Expr, Site]:
     found: tuple[Expr, Site] = (), site
-    for statement, _ in statements(function.body):
+    for statement in statements(function.body):
         if statement[1] < site and statement[0] == m.ASSIGN and name in statement[2]:
             found = statement[3], statement[1]
     return found

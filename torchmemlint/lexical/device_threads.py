@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from ..facts import model as m
 from ..facts.model import Expr, FunctionFacts, Stmt
-from ..facts.program import Place, Program, statements, targets, text
-from ..facts.walk import calls, calls_of, in_loops, last_name
+from ..facts.program import Place, Program, targets, text
+from ..facts.walk import calls, calls_of, in_loops, last_name, statements
 from .devices import THREADS, Slip, handed, is_thread
 
 _STREAMS = ("torch.cuda.Stream", "torch.xpu.Stream", "torch.cuda.streams.Stream", "cupy.cuda.Stream")

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from ..facts import model as m
 from ..facts import walk
 from ..facts.model import Expr, Site, Stmt
-from ..facts.program import Place, Program, keyword, statements, targets, text
-from ..facts.walk import calls, calls_of, last_name
+from ..facts.program import Place, Program, keyword, targets, text
+from ..facts.walk import calls, calls_of, last_name, statements
 from .exits import in_final, stands_right_before
 
 _ABSENT = {

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..facts import model as m
-from ..facts.program import Program, names_in, statements, targets
-from ..facts.walk import calls, heads, nodes
+from ..facts.program import Program, names_in, targets
+from ..facts.walk import calls, heads, nodes, statements
 
 BUILDERS = ("__init__", "__post_init__", "setup", "__setstate__", "<module>")
 _EMPTY = ("clear", "pop", "popleft", "popitem", "remove", "discard", "difference_update", "intersection_update")

@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.model import Expr, FunctionFacts, Site, Stmt
-from ..facts.program import Block, Place, Program, expressions, keyword, statements, targets
-from ..facts.walk import blocks, calls, calls_of, heads, last_name, loops, nodes
-from ..facts.walk import statements as with_tests
+from ..facts.program import Block, Place, Program, expressions, keyword, targets
+from ..facts.walk import blocks, calls, calls_of, heads, last_name, loops, nodes, statements, with_tests
 
 SELF: Expr = (m.NAME, "self")
 _ALWAYS = ((m.CONST, True), (m.CONST, 1))

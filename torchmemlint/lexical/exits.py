@@ -6,9 +6,8 @@ from collections.abc import Set
 
 from ..facts import model as m
 from ..facts.model import Expr, Stmt
-from ..facts.program import Place, statements
-from ..facts.walk import calls_of, last_name, nodes
-from ..facts.walk import statements as with_tests
+from ..facts.program import Place
+from ..facts.walk import calls_of, last_name, nodes, statements, with_tests
 
 
 def left_before(place: Place, made: Stmt, frees: list[Stmt], names: Set[Expr]) -> Stmt | None:

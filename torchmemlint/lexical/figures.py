@@ -10,9 +10,8 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.model import Expr, Site, Stmt
-from ..facts.program import Place, Program, expressions, keyword, statements, targets
-from ..facts.walk import calls, heads, in_loops, last_name, nodes
-from ..facts.walk import statements as with_tests
+from ..facts.program import Place, Program, expressions, keyword, targets
+from ..facts.walk import calls, heads, in_loops, last_name, nodes, statements, with_tests
 from .left_running import ONCE, called_as, is_repeated
 
 _MAKES = ("figure", "subplots", "subplot_mosaic")

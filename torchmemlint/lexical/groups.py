@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.model import Expr, Site, Stmt
-from ..facts.program import Place, Program, keyword, statements, targets, text
-from ..facts.walk import calls, calls_of, last_name, loops, nodes
+from ..facts.program import Place, Program, keyword, targets, text
+from ..facts.walk import calls, calls_of, last_name, loops, nodes, statements
 from .left_running import called_as, is_repeated
 
 _MAKES = ("new_group", "new_subgroups", "init_device_mesh")

@@ -37,13 +37,13 @@ def handed_out(program: Program) -> Iterator[MovedLate]:
 
 def _of_function(function: FunctionFacts) -> Iterator[MovedLate]:
     covered = [function.body] if any(map(turns_off, function.decorators)) else list(_without_gradients(function.body))
-    made = _assigned(statement for statement, _ in statements(function.body))
+    made = _assigned(statement for statement in statements(function.body))
     within = [one for block in covered for one in loops(block)]
     for loop, inside in within:
         if loop[0] != m.FOR or not (is_loader(loop[3]) or _names_loader(loop[3], made)):
             continue
         ends = max(one[1] for one in inside)
-        rest = [one for one, _ in statements(function.body) if one[1] > ends]
+        rest = [one for one in statements(function.body) if one[1] > ends]
         local = _assigned(inside)
         for statement, name, value in _added(inside):
             born = any(_is_empty_list(one) for one in made.get(name, ()))
@@ -54,7 +54,7 @@ def _of_function(function: FunctionFacts) -> Iterator[MovedLate]:
 
 
 def _without_gradients(block: tuple[Stmt, ...]) -> Iterator[tuple[Stmt, ...]]:
-    for statement, _ in statements(block):
+    for statement in statements(block):
         if statement[0] == m.WITH and any(turns_off(context) for context, _ in statement[2]):
             yield statement[3]
 

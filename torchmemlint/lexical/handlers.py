@@ -36,7 +36,7 @@ def tries(function: FunctionFacts) -> list[Stmt]:
     """The `try` statements of a function."""
     if not function.flags & m.TRIES:
         return []
-    return [statement for statement, _ in statements(function.body) if statement[0] == m.TRY]
+    return [statement for statement in statements(function.body) if statement[0] == m.TRY]
 
 
 def kept(program: Program, function: FunctionFacts, tried_in: Sequence[Stmt], keeping: Keeping) -> Iterator[Kept]:
@@ -109,9 +109,9 @@ def _put_away(
     function: FunctionFacts, body: tuple[Stmt, ...], names: set[str], called: frozenset[str], keeping: Keeping
 ) -> Iterator[Kept]:
     names = set(names)
-    declared = {name for one, _ in statements(function.body) if one[0] == m.GLOBAL for name in one[2]}
+    declared = {name for one in statements(function.body) if one[0] == m.GLOBAL for name in one[2]}
     by_parts = any(last_name(call[2]) == "exc_info" for call in calls(body))
-    for inner, _ in statements(body):
+    for inner in statements(body):
         if inner[0] == m.ASSIGN and is_exception(inner[3], names, keeping):
             bound = {part[1] for target in inner[2] for part in _parts(target, inner[3]) if part[0] == m.NAME}
             names |= bound
@@ -138,7 +138,7 @@ def _parts(target: Expr, value: Expr) -> tuple[Expr, ...]:
 
 def _in_rounds(function: FunctionFacts, local: Expr, put: Stmt) -> bool:
     """Whether a container that was made before a loop gains one in each of many rounds."""
-    made = [value for one, _ in statements(function.body) for value in _made(one, local)]
+    made = [value for one in statements(function.body) for value in _made(one, local)]
     if not made or any(one[0] not in (m.NEW, m.DICT) and last_name(one) not in _CONTAINERS for one in made):
         return False
     for loop, inside in loops(function.body):
@@ -207,7 +207,7 @@ def _returned(
 ) -> Iterator[Kept]:
     """Exceptions that a clause returns as a part of what the calling function adds to a container, round by round:
     `return Outcome(error=error)`, and `self.outcomes.append(self.run_one(number))` there."""
-    back = [s for s, _ in statements(body) if s[0] == m.RETURN and s[2] is not None]
+    back = [s for s in statements(body) if s[0] == m.RETURN and s[2] is not None]
     back = [s for s in back if s[2][0] != m.NAME and is_exception(s[2], names, keeping)]
     if not back or len(program.by_name.get(function.name, ())) != 1:
         return
@@ -215,9 +215,9 @@ def _returned(
         if function.name not in place.facts.calls:
             continue
         results = {call for call in calls(place.facts.body) if last_name(call[2]) == function.name}
-        given = [(s[2], s[3]) for s, _ in statements(place.facts.body) if s[0] == m.ASSIGN]
+        given = [(s[2], s[3]) for s in statements(place.facts.body) if s[0] == m.ASSIGN]
         bound = {t[1] for targets, value in given if value in results for t in targets if t[0] == m.NAME}
-        for statement, _ in statements(place.facts.body):
+        for statement in statements(place.facts.body):
             added = place_of(_with_names(statement, results), bound | {_RESULT[1]}, {})
             if added is not None and added[1]:
                 holder, root = added[0], root_of(added[0])
@@ -249,13 +249,13 @@ def _with_names(part: Any, results: set[Expr]) -> Any:
 
 def _own_names(function: FunctionFacts) -> set[str]:
     """The parameters and variables of a function."""
-    bound = {t[1] for s, _ in statements(function.body) if s[0] == m.ASSIGN for t in s[2] if t[0] == m.NAME}
+    bound = {t[1] for s in statements(function.body) if s[0] == m.ASSIGN for t in s[2] if t[0] == m.NAME}
     return (bound | {param.name for param in function.params}) - {"cls"}
 
 
 def _filed_in(function: FunctionFacts, local: Expr) -> Expr | None:
     """The attribute or global that a function adds a local container to."""
-    for statement, _ in statements(function.body):
+    for statement in statements(function.body):
         place = place_of(statement, {local[1]}, {})
         if place is not None and place[1] and root_of(place[0]) != local:
             return place[0]
@@ -268,11 +268,11 @@ def _entered(facts: FileFacts, cls: str) -> tuple[frozenset[str], bool]:
     for function in facts.functions:
         made = {
             target
-            for statement, _ in statements(function.body)
+            for statement in statements(function.body)
             if statement[0] == m.ASSIGN and statement[3][0] == m.CALL and last_name(statement[3]) == cls
             for target in statement[2]
         }
-        for statement, _ in statements(function.body):
+        for statement in statements(function.body):
             for context, _ in statement[2] if statement[0] == m.WITH else ():
                 fresh = context[0] == m.CALL and last_name(context) == cls
                 if fresh or context in made:
@@ -304,11 +304,11 @@ def raised_again(program: Program, kept: Kept) -> bool:
             continue
         stands_for: dict[Expr, Expr] = {
             target: one[3]
-            for one, _ in statements(place.facts.body)
+            for one in statements(place.facts.body)
             if one[0] == m.ASSIGN and one[3][0] in (m.ATTR, m.ITEM, m.CALL)
             for target in one[2]
         }
-        for one, _ in statements(place.facts.body):
+        for one in statements(place.facts.body):
             raised: Expr = one[2] if one[0] == m.RAISE and one[2] is not None else (m.TEXT,)
             if _stored_in(stands_for.get(raised, raised)) == kept.holder:
                 return True

@@ -25,7 +25,7 @@ def kept_parts(facts: FileFacts, cls: ClassFacts) -> list[tuple[str, bool]]:
     function = facts.functions[init]
     put = {
         s[3][1]
-        for s, _ in statements(function.body)
+        for s in statements(function.body)
         if s[0] == m.ASSIGN and s[3][0] == m.NAME and any(target[0] == m.ATTR for target in s[2])
     }
     return [(param.name, param.name in put) for param in function.params[1:]]

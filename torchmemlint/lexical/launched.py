@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from ..facts import model as m
 from ..facts.model import Expr, Site, Stmt
-from ..facts.program import Block, Program, expressions, statements
-from ..facts.walk import heads, in_loops, nodes
+from ..facts.program import Block, Program, expressions
+from ..facts.walk import heads, in_loops, nodes, statements
 
 _OF_RANKS = frozenset("LOCAL_RANK RANK WORLD_SIZE CUDA_VISIBLE_DEVICES MASTER_ADDR MASTER_PORT".split())
 

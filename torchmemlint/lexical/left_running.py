@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.model import ClassFacts, Expr, FunctionFacts, Site, Stmt
-from ..facts.program import Place, Program, keyword, statements, targets
-from ..facts.walk import calls, calls_of, heads, in_loops, last_name, loops, nodes
+from ..facts.program import Place, Program, keyword, targets
+from ..facts.walk import calls, calls_of, heads, in_loops, last_name, loops, nodes, statements
 
 _PROCESSES = ("Process", "SpawnProcess", "ForkProcess")
 _ENDS = frozenset("close stop shutdown terminate join finish end kill cleanup stop_workers __exit__ quit exit".split())

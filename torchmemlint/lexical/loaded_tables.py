@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..facts import model as m
 from ..facts.model import Expr, FunctionFacts, Site
-from ..facts.program import Place, Program, statements, targets
-from ..facts.walk import calls_of, last_name, nodes
+from ..facts.program import Place, Program, targets
+from ..facts.walk import calls_of, last_name, nodes, statements
 from ..interpreter.holders import FRESH, UNSURE, kind_of_key
 
 if TYPE_CHECKING:

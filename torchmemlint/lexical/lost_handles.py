@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.model import Expr, FileFacts, FunctionFacts, Site, Stmt
-from ..facts.walk import calls, heads, last_name, loops, nodes, statements
+from ..facts.walk import calls, heads, last_name, loops, nodes, statements, with_tests
 
 
 class Lost(NamedTuple):
@@ -27,7 +27,7 @@ def lost_handles(facts: FileFacts) -> Iterator[Lost]:
                 continue
             layers = {node[1] for node in nodes(loop[2]) if node[0] == m.NAME}
             ends = any(statement[0] in (m.JUMP, m.RETURN) for statement in inside)
-            for statement, tests in statements(loop[4]) if not ends else ():
+            for statement, tests in with_tests(loop[4]) if not ends else ():
                 place = _bound_to_a_handle(statement, layers)
                 if place is None or _is_used(inside, statement, place) or any(_picks_one(test) for test in tests):
                     continue
@@ -80,5 +80,5 @@ def _is_gone_through(function: FunctionFacts, place: Expr) -> bool:
     """`for handle in handles: handle.remove()`: another handle under the same name."""
     return any(
         statement[0] == m.FOR and any(node == place for node in nodes(statement[2]))
-        for statement, _ in statements(function.body)
+        for statement in statements(function.body)
     )

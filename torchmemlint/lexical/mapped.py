@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.model import Expr, Site, Stmt
-from ..facts.program import Place, Program, statements, text
-from ..facts.walk import calls_of, last_name
+from ..facts.program import Place, Program, text
+from ..facts.walk import calls_of, last_name, statements
 from .draining import drained
 from .left_running import is_repeated
 from .segments import called_on, flow, made_in

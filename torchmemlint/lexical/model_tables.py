@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.model import Expr, FunctionFacts, Site
-from ..facts.program import Program, statements, targets
-from ..facts.walk import last_name, nodes
+from ..facts.program import Program, targets
+from ..facts.walk import last_name, nodes, statements
 
 _PARTS = ("named_modules", "named_parameters", "modules", "parameters", "named_children", "children")
 _WITH_NAMES = ("named_modules", "named_parameters", "named_children")

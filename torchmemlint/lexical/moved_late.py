@@ -60,7 +60,7 @@ def turns_off(decorator: Expr) -> bool:
 
 def _joined(function: FunctionFacts) -> Iterator[tuple[str, Site]]:
     """The lists whose elements are joined and then moved: `torch.cat(rows).cpu()`."""
-    for statement, _ in statements(function.body):
+    for statement in statements(function.body):
         for call in calls_of(statement):
             if call[2][0] != m.ATTR or call[2][2] != "cpu":
                 continue

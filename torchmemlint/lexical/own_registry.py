@@ -51,7 +51,7 @@ def own_entries(facts: FileFacts) -> Iterator[OwnEntry]:
 
 def _entries(function: FunctionFacts) -> Iterator[tuple[Site, str, Expr]]:
     """What a method puts into containers of its object: where, which, and what."""
-    for statement, _ in statements(function.body):
+    for statement in statements(function.body):
         for target in targets(statement) if statement[0] == m.ASSIGN else ():
             if target[0] == m.ITEM and _attribute(target[1]):
                 yield statement[1], _attribute(target[1]), statement[3]
@@ -87,7 +87,7 @@ def _makes_a_function(facts: FileFacts, cls: ClassFacts, function: FunctionFacts
     for part in value[3] if value[0] == m.NEW and value[2] == "tuple" else (value,):
         bound = [(part, site)]
         if part[0] == m.NAME:
-            every = (one for one, _ in statements(function.body) if one[0] == m.ASSIGN and part in one[2])
+            every = (one for one in statements(function.body) if one[0] == m.ASSIGN and part in one[2])
             bound = [(one[3], one[1]) for one in every]
         for made, at in bound:
             own = made[0] == m.CALL and made[2][0] == m.ATTR and made[2][1] == _SELF
@@ -100,10 +100,10 @@ def _makes_a_function(facts: FileFacts, cls: ClassFacts, function: FunctionFacts
 def _returns_a_closure(facts: FileFacts, method: FunctionFacts) -> bool:
     """Whether a method returns a function defined in it that refers to the object."""
     inner = {facts.functions[index].name: facts.functions[index] for index in method.inner}
-    returned = (one[2] for one, _ in statements(method.body) if one[0] == m.RETURN and one[2] is not None)
+    returned = (one[2] for one in statements(method.body) if one[0] == m.RETURN and one[2] is not None)
     named = (inner[value[1]] for value in returned if value[0] == m.NAME and value[1] in inner)
     return any(
-        node == _SELF for one in named for statement, _ in statements(one.body) for head in heads(statement)
+        node == _SELF for one in named for statement in statements(one.body) for head in heads(statement)
         for node in nodes(head)
     )  # fmt: skip
 
@@ -113,6 +113,6 @@ def _keeps_heavy(facts: FileFacts, cls: ClassFacts) -> bool:
     return any(
         target[0] == m.ATTR and target[2].strip("_").lower() in _HEAVY and _SELF in nodes(target)
         for index in cls.methods.values()
-        for statement, _ in statements(facts.functions[index].body)
+        for statement in statements(facts.functions[index].body)
         for target in targets(statement)
     )

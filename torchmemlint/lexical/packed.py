@@ -53,7 +53,7 @@ def _packs(facts: FileFacts, function: FunctionFacts, derives: bool) -> Iterator
 def _filled(pack: FunctionFacts) -> Iterator[tuple[Site, str]]:
     """Where a pack hook puts the tensor, or what it makes of it, into a table of an object."""
     tensors = {param.name for param in pack.params[-1:]}
-    for statement, _ in statements(pack.body):
+    for statement in statements(pack.body):
         if statement[0] != m.ASSIGN or not any(_is(tensors, node) for node in nodes(statement[3])):
             continue
         for target in targets(statement):
@@ -80,7 +80,7 @@ def _is_emptied(facts: FileFacts, made_by: FunctionFacts, pack: FunctionFacts, t
     """Whether something empties a table or makes a new one, or the hook itself makes room in it."""
     name = table.rpartition(".")[2]
     for function in facts.functions:
-        for statement, _ in statements(function.body):
+        for statement in statements(function.body):
             if function is not made_by and any(t[0] == m.ATTR and t[2] == name for t in targets(statement)):
                 return True
             if function is pack and statement[0] == m.DELETE and any(last_name(t) == name for t in statement[2]):

@@ -33,7 +33,7 @@ def pending(facts: FileFacts) -> Iterator[Pending]:
     for function in facts.functions[1:]:
         if not function.flags & m.TRIES:
             continue
-        if "pop" in function.calls or any(one[0] == m.DELETE for one, _ in statements(function.body)):
+        if "pop" in function.calls or any(one[0] == m.DELETE for one in statements(function.body)):
             for taken, table in _taken_in_a_try(function):
                 put = _tensors_put(facts, function, table)
                 if put >= 0 and not _is_emptied(facts, function, table):
@@ -44,11 +44,11 @@ def _taken_in_a_try(function: FunctionFacts) -> Iterator[tuple[Stmt, Expr]]:
     """The entries of lasting tables, for a key that was given, that a `try` takes out after something that may fail,
     and that nobody takes out when it does."""
     given = {param.name for param in function.params}
-    for statement, _ in statements(function.body):
+    for statement in statements(function.body):
         if statement[0] != m.TRY or not statement[3]:
             continue
-        body = [one for one, _ in statements(statement[2])]
-        others = [one for one, _ in statements(function.body) if one not in body]
+        body = list(statements(statement[2]))
+        others = [one for one in statements(function.body) if one not in body]
         for number, one in enumerate(body):
             for table, key in _takes(one):
                 lasting = table[0] == m.NAME or (table[0] == m.ATTR and table[1] == (m.NAME, "self"))
@@ -72,7 +72,7 @@ def _is_bound(function: FunctionFacts, table: Expr) -> bool:
     """Whether a name is the function's own."""
     own = {param.name for param in function.params}
     return table[0] == m.NAME and (
-        table[1] in own or any(table in targets(statement) for statement, _ in statements(function.body))
+        table[1] in own or any(table in targets(statement) for statement in statements(function.body))
     )
 
 
@@ -80,7 +80,7 @@ def _tensors_put(facts: FileFacts, taking: FunctionFacts, table: Expr) -> Site:
     """Where another function puts tensors into a table, by what they are called; -1 if none does."""
     for function in facts.functions[1:]:
         same = table[0] == m.NAME or function.owner == taking.owner
-        for statement, _ in statements(function.body) if same and function is not taking else ():
+        for statement in statements(function.body) if same and function is not taking else ():
             stored = statement[0] == m.ASSIGN and any(t[0] == m.ITEM and t[1] == table for t in statement[2])
             parts = statement[3][3] if stored and statement[3][0] == m.NEW else statement[3:4]
             if stored and any(part[0] == m.NAME and part[1] in _TENSORS for part in parts):
@@ -94,8 +94,8 @@ def _is_emptied(facts: FileFacts, taking: FunctionFacts, table: Expr) -> bool:
         stranger = table[0] == m.ATTR and function.owner != taking.owner
         if function is taking or stranger or function.name == "__init__":
             continue
-        said = table[0] == m.ATTR or any(s[0] == m.GLOBAL and table[1] in s[2] for s, _ in statements(function.body))
-        for statement, _ in statements(function.body):
+        said = table[0] == m.ATTR or any(s[0] == m.GLOBAL and table[1] in s[2] for s in statements(function.body))
+        for statement in statements(function.body):
             clears = any(call[2] == (m.ATTR, table, "clear") for call in calls_of(statement))
             if clears or (said and table in targets(statement)) or any(one == table for one, _ in _takes(statement)):
                 return True

@@ -9,7 +9,7 @@ from ..facts import knowledge
 from ..facts import model as m
 from ..facts.model import Expr, FunctionFacts, Site, Stmt
 from ..facts.program import Program
-from ..facts.walk import blocks, calls, calls_of, last_name, loops, nodes, statements
+from ..facts.walk import blocks, calls, calls_of, last_name, loops, nodes, statements, with_tests
 from .at_work import reaches_work
 from .handlers import LETS_GO, MEMORY, lets_go, type_names
 
@@ -43,7 +43,7 @@ def retries(function: FunctionFacts, tried_in: Sequence[Stmt]) -> Iterator[Retry
                 continue
             if any(last_name(call[2]) in LETS_GO for call in calls(body)):
                 continue
-            raised = {one[2] for one, _ in statements(body) if one[0] == m.RAISE}
+            raised = {one[2] for one in statements(body) if one[0] == m.RAISE}
             for call in calls(body):
                 name = last_name(call[2])
                 if call in raised or _on_the_cpu(call):
@@ -68,7 +68,7 @@ def emptied_in_clauses(program: Program, function: FunctionFacts) -> Iterator[Si
             memory = _about_memory(caught, body)
             if not names or not (memory or set(type_names(caught)) & set(_BROAD)) or lets_go(body):
                 continue
-            own = {id(one) for _, clause in clauses for one, _ in statements(clause[2])}
+            own = {id(one) for _, clause in clauses for one in statements(clause[2])}
             if any(_empties_cache((one,)) for one in inside if id(one) not in own and not any(blocks(one))):
                 continue  # once more in each round, when the exception is gone
             for at in _before_the_next(body):
@@ -93,7 +93,7 @@ def _before_the_next(body: tuple[Stmt, ...], on: bool = True) -> Iterator[Site]:
 def _about_memory(caught: Expr | None, body: tuple[Stmt, ...]) -> bool:
     if any(word in name for name in type_names(caught) for word in MEMORY):
         return True
-    for statement, tests in statements(body):
+    for statement, tests in with_tests(body):
         for expr in tests:
             for node in nodes(expr):
                 if node[0] == m.CONST and isinstance(node[1], str) and "out of memory" in node[1].lower():

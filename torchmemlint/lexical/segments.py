@@ -7,8 +7,8 @@ from typing import Any
 
 from ..facts import model as m
 from ..facts.model import Expr, Site, Stmt
-from ..facts.program import Block, Place, Program, expressions, keyword, statements, targets
-from ..facts.walk import blocks, calls_of, heads, last_name, nodes
+from ..facts.program import Block, Place, Program, expressions, keyword, targets
+from ..facts.walk import blocks, calls_of, heads, last_name, nodes, statements
 from .exits import left_before
 
 Key = tuple[str, str]  # (function, name) of a local, ("", name) of an attribute or global

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.model import ClassFacts, Expr, FunctionFacts, Site
-from ..facts.program import Place, Program, keyword, statements
-from ..facts.walk import calls, last_name
+from ..facts.program import Place, Program, keyword
+from ..facts.walk import calls, last_name, statements
 from .endless import work_of
 
 _PIPES = ("stdout", "stderr")

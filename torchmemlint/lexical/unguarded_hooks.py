@@ -71,7 +71,7 @@ class _File:
 
     def left_by(self, function: FunctionFacts) -> Unguarded | None:
         """The first hook that a function puts in, and takes out again unless something raises."""
-        body = [statement for statement, _ in statements(function.body)]
+        body = list(statements(function.body))
         removals = [one for one in body if any(self._removes(call) for call in calls_of(one))]
         if not removals or any(_is_in_case_of_error(body, one) for one in removals):
             return None
@@ -161,7 +161,7 @@ def _is_big(value: Expr) -> bool:
 def _names_of(function: FunctionFacts) -> set[str]:
     return {
         node[1]
-        for statement, _ in statements(function.body)
+        for statement in statements(function.body)
         for head in heads(statement)
         for node in nodes(head)
         if node[0] == m.NAME
@@ -201,7 +201,7 @@ def _is_in_case_of_error(body: list[Stmt], statement: Stmt) -> bool:
         for one in body
         if one[0] == m.TRY
         for suite in (one[5], *(clause for _, _, clause in one[3]))
-        for inner, _ in statements(suite)
+        for inner in statements(suite)
     )
 
 
@@ -209,7 +209,7 @@ def _is_apart(body: list[Stmt], one: Stmt, other: Stmt) -> bool:
     """Whether two statements stand in different arms of an `if`."""
     for branch in body:
         if branch[0] == m.IF:
-            arms = [[inner for inner, _ in statements(suite)] for suite in blocks(branch)]
+            arms = [list(statements(suite)) for suite in blocks(branch)]
             if any(one in arm and other not in arm for arm in arms) and any(other in arm for arm in arms):
                 return True
     return False
@@ -258,7 +258,7 @@ def _was_there(function: FunctionFacts, module: Expr) -> bool:
 
 def _bound_to(function: FunctionFacts, name: Expr) -> Iterator[Expr]:
     """What a name is bound to, or goes through."""
-    for statement, _ in statements(function.body):
+    for statement in statements(function.body):
         if statement[0] in (m.FOR, m.ASSIGN) and name in targets(statement):
             yield statement[3]
         for node in (node for head in heads(statement) for node in nodes(head) if node[0] == m.COMP):
@@ -271,7 +271,7 @@ def _records(hook: FunctionFacts) -> bool:
     module = next((param.name for param in hook.params if param.name != "self"), "")
     tensors = given - {module}
     own = set(tensors)
-    for statement, _ in statements(hook.body):
+    for statement in statements(hook.body):
         values = [statement[3]] if statement[0] in (m.ASSIGN, m.FOR) else []
         values += [statement[4]] if statement[0] == m.AUGMENT else []
         tells = any(_is_of(value, tensors) for value in values)

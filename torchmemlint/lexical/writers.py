@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.model import ClassFacts, Expr, Site, Stmt
-from ..facts.program import Place, Program, expressions, statements, targets
-from ..facts.walk import calls, last_name, nodes
+from ..facts.program import Place, Program, expressions, targets
+from ..facts.walk import calls, last_name, nodes, statements
 from .left_running import ONCE, is_repeated
 from .segments import called_on, flow
 

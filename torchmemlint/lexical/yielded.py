@@ -67,7 +67,7 @@ def _fills(function: FunctionFacts, buffer: Expr) -> bool:
     """Whether the generator itself puts the items in."""
     return any(
         call[2][0] == m.ATTR and call[2][2] in _ADDS and call[2][1] == buffer
-        for statement, _ in statements(function.body)
+        for statement in statements(function.body)
         for call in calls_of(statement)
     )
 
@@ -76,7 +76,7 @@ def _attribute(function: FunctionFacts, buffer: Expr) -> str:
     """The attribute of the object that a buffer is, or is a part of; "" if it is the generator's own, or is made anew
     where an iteration begins."""
     if buffer[0] == m.NAME:
-        bound = [one[3] for one, _ in statements(function.body) if one[0] == m.ASSIGN and buffer in one[2]]
+        bound = [one[3] for one in statements(function.body) if one[0] == m.ASSIGN and buffer in one[2]]
         buffer = next((value for value in bound if value[0] in (m.ITEM, m.ATTR)), ())
     while buffer and buffer[0] == m.ITEM:
         buffer = buffer[1]

@@ -160,7 +160,7 @@ def _replaces(store: Store) -> bool:
     """`states[key] = step(x, states[key])`: the entry is there already."""
     if store.how != "keyed" or (isinstance(store.owner, Obj) and "$default" in store.owner.fields):
         return False
-    for statement, _ in statements(store.frame.facts.body):
+    for statement in statements(store.frame.facts.body):
         if statement[0] == m.ASSIGN and statement[1] == store.site:
             return any(target[0] == m.ITEM and target in nodes(statement[3]) for target in statement[2])
     return False

@@ -10,7 +10,7 @@ from ..evidence.places import is_pass, last_part
 from ..facts import model as m
 from ..facts.model import file_of
 from ..facts.relevance import says_evaluation
-from ..facts.walk import calls_of, heads, last_name, nodes, statements
+from ..facts.walk import calls_of, heads, last_name, nodes, statements, with_tests
 from ..finding import Confidence, Remedy, Retains
 from ..interpreter.frames import Frame
 from ..interpreter.values import ANY_NAME, ASSUMED, ATTACHED, ON, Obj
@@ -100,7 +100,7 @@ def is_record(retention: Retention) -> bool:
     store = retention.store_event
     if store.how != "set" or retention.spent:
         return False
-    for statement, tests in statements(store.frame.facts.body):
+    for statement, tests in with_tests(store.frame.facts.body):
         if statement[0] == m.ASSIGN and statement[1] == store.site and statement[3][0] in (m.NAME, m.ATTR, m.ITEM):
             pairs = [(target, statement[3]) for target in statement[2]]
             return any(
@@ -114,7 +114,7 @@ def is_record(retention: Retention) -> bool:
 def is_conversion(store: Store) -> bool:
     """Whether a place gets what it has, in another type or elsewhere, `bn.weight = bn.weight.float()`: there is
     nothing to be converted the next time."""
-    for statement, _ in statements(store.frame.facts.body):
+    for statement in statements(store.frame.facts.body):
         if statement[0] == m.ASSIGN and statement[1] == store.site:
             value = statement[3]
             while value[0] == m.CALL and value[2][0] == m.ATTR and value[2][2] in _CONVERSIONS:
@@ -208,7 +208,7 @@ def _is_setter(store: Store) -> bool:
     given = {(m.NAME, param.name) for param in store.frame.facts.params}
     return any(
         statement[0] == m.ASSIGN and statement[1] == store.site and statement[3] in given
-        for statement, _ in statements(store.frame.facts.body)
+        for statement in statements(store.frame.facts.body)
     )
 
 
@@ -219,7 +219,7 @@ def _is_read_elsewhere(store: Store, name: str) -> bool:
         node[0] == m.ATTR and node[2] == name and (node[1] != (m.NAME, "self") or function.owner == own.owner)
         for function in store.frame.unit.facts.functions
         if function is not own and function.name != "__init__"
-        for statement, _ in statements(function.body)
+        for statement in statements(function.body)
         for head in heads(statement)
         for node in nodes(head)
     )
@@ -229,7 +229,7 @@ def _is_counted(retention: Retention) -> bool:
     """Whether all loops that add to a place go a number of times that is known before, or over a part of something:
     `for _ in range(self.horizon)`, `for row in rows[:4]`."""
     body = statements(retention.store_event.frame.facts.body)
-    over = {statement[1]: statement[3] for statement, _ in body if statement[0] == m.FOR}
+    over = {statement[1]: statement[3] for statement in body if statement[0] == m.FOR}
     counted = {
         site
         for site, value in over.items()
@@ -243,7 +243,7 @@ def _is_returned(retention: Retention) -> bool:
     """Whether the function that fills a variable returns what it is filled with."""
     place = (m.NAME, retention.holder.text)
     body = statements(retention.store_event.frame.facts.body)
-    return any(s[0] == m.RETURN and place in nodes(head) for s, _ in body for head in heads(s))
+    return any(s[0] == m.RETURN and place in nodes(head) for s in body for head in heads(s))
 
 
 def _in_a_pass(frame: Frame) -> bool:
@@ -314,7 +314,7 @@ def holds_several(store: Store) -> bool:
 
 def _written_out(store: Store) -> bool:
     """Whether what is stored is a list, tuple or dictionary in the text itself."""
-    for statement, _ in statements(store.frame.facts.body):
+    for statement in statements(store.frame.facts.body):
         if statement[1] // m.CALLS_PER_STATEMENT == store.site // m.CALLS_PER_STATEMENT:
             given = [value for call in calls_of(statement) for value in call[3]]
             given += [statement[3]] if statement[0] == m.ASSIGN else []

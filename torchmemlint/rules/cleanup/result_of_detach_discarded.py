@@ -33,8 +33,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...facts import model as m
-from ...facts.program import statements
-from ...facts.walk import last_name
+from ...facts.walk import last_name, statements
 from ...finding import Confidence, Remedy
 from .. import Report
 

@@ -55,9 +55,8 @@ from typing import TYPE_CHECKING
 from ...facts import knowledge
 from ...facts import model as m
 from ...facts.model import BACKWARD, EVALUATES
-from ...facts.program import statements
 from ...facts.relevance import says_evaluation
-from ...facts.walk import last_name
+from ...facts.walk import last_name, statements
 from ...finding import Confidence, Remedy, Retains
 from ...interpreter.values import ASSUMED, Class, Obj
 from .. import Report

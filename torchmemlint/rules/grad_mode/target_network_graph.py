@@ -125,7 +125,7 @@ def _gives_learning_target(recording: Recording) -> bool:
 
 
 def _assigned_at(call: ModuleCall) -> Iterator[str]:
-    for statement, _ in statements(call.frame.facts.body):
+    for statement in statements(call.frame.facts.body):
         if statement[0] == m.ASSIGN and statement[1] // m.CALLS_PER_STATEMENT == call.site // m.CALLS_PER_STATEMENT:
             yield from (target[1] for target in targets(statement) if target[0] == m.NAME)
 

@@ -126,7 +126,7 @@ def _is_returned(note: Plain) -> bool:
     """Whether what is kept is what the function returns, by its name, alone or with others."""
     bound: dict[Expr, Site] = {}
     kept: set[Expr] = set()
-    for statement, _ in statements(note.frame.facts.body):
+    for statement in statements(note.frame.facts.body):
         if statement[0] == m.ASSIGN and statement[1] == note.site:
             kept.update(_names(statement[3]))
         elif statement[0] == m.ASSIGN:
@@ -150,7 +150,7 @@ def _taken_off(note: Plain, name: str) -> bool:
         return False
     facts = note.frame.unit.facts
     for index in function.owner.facts.methods.values():
-        for statement, _ in statements(facts.functions[index].body):
+        for statement in statements(facts.functions[index].body):
             emptied = statement[0] == m.DELETE or (statement[0] == m.ASSIGN and statement[3] == (m.CONST, None))
             if emptied and any(target[0] == m.ATTR and target[2] == name for target in statement[2]):
                 return True

@@ -106,7 +106,7 @@ def _names(evidence: Evidence, sites: set[Site]) -> dict[Site, str]:
         call[1]: last_name(_inner(call[3][0]))
         for function in evidence.facts.functions
         if function.calls
-        for statement, _ in statements(function.body)
+        for statement in statements(function.body)
         for call in calls_of(statement)
         if call[1] in sites and call[3]
     }

@@ -82,7 +82,7 @@ def _built(function: FunctionFacts) -> Iterator[tuple[str, str]]:
     """Pairs of attributes: a model, and the optimizer that is made from its parameters."""
     if not {"parameters", "named_parameters"}.intersection(function.calls):
         return
-    for statement, _ in statements(function.body):
+    for statement in statements(function.body):
         if statement[0] != m.ASSIGN:
             continue
         for target in statement[2]:
@@ -97,7 +97,7 @@ def _built(function: FunctionFacts) -> Iterator[tuple[str, str]]:
 
 def _dropped(function: FunctionFacts) -> Iterator[tuple[Site, Expr, bool]]:
     """Attributes that a function deletes or sets to None."""
-    for statement, _ in statements(function.body):
+    for statement in statements(function.body):
         if statement[0] == m.DELETE:
             for target in statement[2]:
                 if target[0] == m.ATTR:

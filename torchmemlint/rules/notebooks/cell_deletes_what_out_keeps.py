@@ -36,8 +36,8 @@ from typing import TYPE_CHECKING
 
 from ...facts import model as m
 from ...facts.model import Expr, Site
-from ...facts.program import statements, targets
-from ...facts.walk import calls
+from ...facts.program import targets
+from ...facts.walk import calls, statements
 from ...finding import Confidence, Retains
 from ...interpreter.weights import heavy
 from .. import Report
