@@ -88,7 +88,7 @@ def _stack_method(
         _empty(machine, obj)
         return UNKNOWN
     for atom in args[0] if name == "enter_context" and args else ():
-        if type(atom) is Mode:  # until the stack is left, see `calls.enter_context`
+        if type(atom) is Mode:  # until the stack is left, see `statements._enter_context`
             machine.entered.add(atom.site)
             machine.grad = atom.grad
             return LIGHT

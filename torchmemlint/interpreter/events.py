@@ -1,6 +1,6 @@
 """What an abstract run notes down: stores, resets, backward passes, module calls.
 
-Events are raw; `evidence.py` turns them into the records that rules judge.
+Events are raw; the modules of `evidence/` turn them into the records that rules judge.
 """
 
 from __future__ import annotations

@@ -14,25 +14,11 @@ from typing import Any
 from ..facts import model as m
 from ..facts.model import Expr, Site, Stmt
 from ..facts.outline import Outline
+from .derivation import Derivation
 from .events import Backward, ModuleCall, Plain, Reset, Store
 from .frames import Frame, Loop
 from .linking import Project, Unit, link, module_name
-from .values import (
-    ASSUMED,
-    CONTAINERS,
-    LIGHT,
-    OFF,
-    ON,
-    UNKNOWN,
-    Class,
-    Derivation,
-    Imported,
-    Obj,
-    Opaque,
-    Tensor,
-    Value,
-    join,
-)
+from .values import ASSUMED, CONTAINERS, LIGHT, OFF, ON, UNKNOWN, Class, Imported, Obj, Opaque, Tensor, Value, join
 
 _DEEPEST_CALL = 12
 _STEPS_PER_STATEMENT = 12

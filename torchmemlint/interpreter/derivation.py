@@ -1,0 +1,95 @@
+"""Which value was made from which: the graph that a run leaves behind."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .frames import Loop
+    from .parts import Part
+
+
+class Derivation:
+    """Which tensor was made from which: a growing graph of numbered nodes.
+
+    Back-propagating or handing out a value marks all it was made from; marks are spread once a node.
+    """
+
+    def __init__(self) -> None:
+        self.parents: list[tuple[int, ...]] = [()]
+        self.labels: dict[int, Any] = {}
+        self.demanded: set[int] = set()
+        self.spent: set[int] = set()
+        self.escaped: set[int] = set()
+        self.consumed: set[int] = set()
+        self.live: set[int] = set()  # results that have a graph, or may have one
+        self.passed: set[int] = set()  # given to code that is not seen
+        self.stored: set[int] = set()  # went on into an attribute of an object that others see
+        self.detached: dict[int, tuple[Loop, ...]] = {}  # and the loops that ran when it was
+        self.refuted: set[int] = set()  # cannot have a graph after all
+        self.whole: set[int] = set()  # tensors of whole numbers or truth values, which cannot have a graph
+        self.parts: dict[int, Part] = {}  # views of a part of something
+        self.shared: dict[int, tuple[int, ...]] = {}  # what has another's storage, as `detach()` does: and that
+        self.leaves: set[int] = set()  # of which `requires_grad_()` has made leaves, wherever they are kept
+        self.terms: dict[int, tuple[int, ...]] = {}  # sums and multiples, and what was added up or scaled
+        self.computed: set[int] = set()  # what has a graph if one of those has that it was made from
+        self.foreign: set[int] = set()  # what unknown code made
+        self.unrecorded: set[int] = set()  # that, while gradients were off
+        self.returned: dict[int, dict[int, int]] = {}  # by a pass: each tensor, and its node outside
+        self.written: dict[int, tuple[int, ...]] = {}  # nodes of what is put somewhere, or may be one of several: these
+
+    def is_whole(self, node: int) -> bool:
+        """Whether a tensor has elements that cannot require gradients."""
+        return node in self.whole or any(map(self.is_whole, self.written.get(node, ())))
+
+    def node(self, parents: tuple[int, ...] = (), label: Any = None) -> int:
+        self.parents.append(parents)
+        number = len(self.parents) - 1
+        if label is not None:
+            self.labels[number] = label
+        return number
+
+    def spread(self, marks: set[int], start: int, stop: frozenset[int] = frozenset()) -> None:
+        stack = [start]
+        while stack:
+            node = stack.pop()
+            if node not in marks and node not in stop:
+                marks.add(node)
+                stack.extend(self.parents[node])
+
+    def write(self, node: int, *originals: int) -> None:
+        """Tensors go somewhere: from there they are read as another node."""
+        self.written[node] = originals
+        if not self.leaves.isdisjoint(originals):
+            self.leaves.add(node)
+
+    def require(self, node: int, grad: bool) -> None:
+        """`requires_grad_()`: of this tensor, under whatever name or in whatever list it was found."""
+        for one in self.names_of(node):
+            (self.leaves.add if grad else self.leaves.discard)(one)
+
+    def names_of(self, node: int) -> list[int]:
+        """A tensor's node, and those that it had before it was put where it was found."""
+        stack, seen = [node], {node}
+        for one in stack:
+            stack += [original for original in self.written.get(one, ()) if original not in seen]
+            seen.update(stack)
+        return stack
+
+    def is_step(self, node: int) -> bool:
+        """Whether this is what a training step gave."""
+        label = self.labels.get(node)
+        return label is not None and label[0] == "step"
+
+    def ancestors(self, start: int, most: int = 400) -> list[int]:
+        """`start` and what it was made from, nearest first."""
+        seen = {start}
+        order = [start]
+        for node in order:
+            if len(order) > most:
+                break
+            for parent in self.parents[node]:
+                if parent not in seen:
+                    seen.add(parent)
+                    order.append(parent)
+        return order
