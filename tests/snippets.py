@@ -49,6 +49,16 @@ def check(snippet: str, prelude: str = PRELUDE) -> None:
     assert [(f.start.row, f.code) for f in got] == wanted, [f"{f.start.row}: {f.code} {f.message}" for f in got]
 
 
+def check_innocent(snippet: str) -> None:
+    """Nothing is to be reported, and no comment asks for it."""
+    assert "# TML" not in snippet
+    check(snippet)
+
+
+def check_syntax(snippet: str) -> None:
+    compile(PRELUDE + textwrap.dedent(snippet), "snippet", "exec")
+
+
 def known(bugs: dict[str, str], names: list[str]) -> list[object]:
     """The names as parameters, those with a known bug marked."""
     marked: list[object] = []

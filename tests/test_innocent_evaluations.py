@@ -1,0 +1,197 @@
+"""Innocent evaluations: who asks for their gradients, or runs them without any, is out of sight."""
+
+from __future__ import annotations
+
+import pytest
+from snippets import check_innocent, check_syntax
+
+INNOCENT = {
+    "evaluation under no_grad that is fed by another module": """
+        def look_up(embeddings, ids):
+            return embeddings(ids)
+
+        @torch.no_grad()
+        def evaluate(loader, model, embeddings):
+            model.eval()
+            return torch.cat([model(look_up(embeddings, ids)).argmax(dim=1) for ids in loader])
+
+        def main(loader):
+            print(evaluate(loader, Net(), nn.Embedding(9, 8)))
+        """,
+    "layers run over a loader for a caller that nobody sees": """
+        class Layers(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layers = nn.ModuleList([nn.Linear(8, 8) for _ in range(3)])
+
+            def inference(self, loader, table):
+                for layer in self.layers:
+                    for rows, x in loader:
+                        table[rows] = layer(x).cpu()
+                return table
+        """,
+    "attack on a model that is evaluated": """
+        def evaluate(loader, model):
+            model.eval()
+            for x, y in loader:
+                x.requires_grad_(True)
+                loss = F.cross_entropy(model(x), y)
+                attacked = x + 0.1 * torch.autograd.grad(loss, x)[0].sign()
+                with torch.no_grad():
+                    print((model(attacked).argmax(1) == y).sum().item())
+        """,
+    "test of a loader under the caller's no_grad": """
+        def test(loader, model):
+            return sum(int((model(x).round() != y).sum()) for x, y in loader)
+
+        def main(loader):
+            with torch.no_grad():
+                print(test(loader, Net()))
+        """,
+    "one of two columns, and parts that are computed with": """
+        @torch.no_grad()
+        def evaluate(model, loader):
+            scores, normed = [], []
+            for x in loader:
+                hidden = model(x)
+                scores.append(hidden[:, 1])
+                normed.append(hidden[:, 0, :] * 2)
+            return torch.cat(scores), torch.cat(normed)
+        """,
+    "validation step of Lightning": """
+        class Module(lightning.LightningModule):
+            def __init__(self):
+                super().__init__()
+                self.model, self.outputs = Net(), []
+
+            def training_step(self, batch, batch_idx):
+                x, y = batch
+                loss = F.cross_entropy(self.model(x), y)
+                self.log("loss", loss)
+                return loss
+
+            def validation_step(self, batch, batch_idx):
+                x, y = batch
+                loss = F.cross_entropy(self.model(x), y)
+                self.outputs.append(loss)
+                return loss
+
+            def on_validation_epoch_end(self):
+                self.log("val", torch.stack(self.outputs).mean())
+                self.outputs.clear()
+        """,
+    "generator of outputs": """
+        def outputs(model: Net, loader):
+            for x, _ in loader:
+                yield model(x)
+        """,
+    "detached in each round": """
+        def rank(net, make_energy, candidates):
+            net.eval()
+            energy = make_energy(net, "slice")
+            found = [energy(candidate).detach() for candidate in candidates]
+            return torch.cat(found).numpy()
+        """,
+    "made from a model, and nobody knows of a graph": """
+        def explain(net, make_explainer, loader):
+            net.eval()
+            explainer = make_explainer(net)
+            maps = [explainer(x) for x in loader]
+            return torch.cat(maps).cpu()
+        """,
+    "parts of one pass from a generator": """
+        def parts(model, x):
+            out = model(x)
+            for part in out.chunk(4):
+                yield part
+
+        def main():
+            kept = []
+            for part in parts(Net(), torch.randn(4, 8)):
+                kept.append(part)
+            print(len(kept))
+    """,
+    "model tried once": """
+        def build():
+            return nn.Sequential(nn.Linear(8, 8), nn.ReLU()).eval()
+
+        def main():
+            model = build()
+            out = model(torch.randn(1, 8))
+            print(out.shape, out.sum().item())
+    """,
+    "a module's inference method that others may run under no_grad": """
+        class Part(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = nn.Linear(8, 8)
+
+            def inference(self, x):
+                return self.layer(x)
+        """,
+    "inputs taken to the device by a pass of its own": """
+        class Encoder(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = nn.Linear(8, 8)
+
+            @torch.no_grad()
+            def inference(self, x):
+                return self.encode(x)
+
+            def encode(self, x):
+                return self.layer(x.to(self.layer.weight.device))
+
+            def _infer(self, x):
+                return self.layer(x.to(self.layer.weight.device))
+        """,
+    "a pass of validation that is called an inference": """
+        class DenoiseMasked(lightning.LightningModule):
+            def __init__(self):
+                super().__init__()
+                self.net, self.loss = Net(), nn.CrossEntropyLoss()
+
+            def inference_pass(self, batch):
+                x, y = batch
+                return {"val_loss": self.loss(self.net(x.to(self.device)), y)}
+
+            @torch.no_grad()
+            def transcribe(self, x):
+                return self.net(x)
+
+            def compute_loss(self, batch, other: nn.Module):
+                return F.mse_loss(self.forward(batch), other(batch))
+
+            def forward(self, batch):
+                return self.net(batch)
+        """,
+    "a frozen reference model in a loss that is handed out": """
+        class Tuner:
+            def __init__(self, ref_model: nn.Module):
+                self.ref_model = ref_model
+                self.ref_model.requires_grad_(False)
+
+            def compute_loss(self, model: nn.Module, x):
+                return F.mse_loss(model(x), self.ref_model(x))
+        """,
+    "a reference model whose scores are detached": """
+        def compute_loss(model: nn.Module, ref_model: nn.Module, x):
+            return F.mse_loss(model(x), ref_model(x).detach())
+        """,
+    "a prediction that is differentiated for its input": """
+        def predict(net, x):
+            net.eval()
+            x = x.clone().requires_grad_(True)
+            return net(x).sum()
+        """,
+}
+
+
+@pytest.mark.parametrize("name", list(INNOCENT))
+def test_innocent(name: str) -> None:
+    check_innocent(INNOCENT[name])
+
+
+@pytest.mark.parametrize("name", list(INNOCENT))
+def test_is_a_program(name: str) -> None:
+    check_syntax(INNOCENT[name])
