@@ -1,0 +1,300 @@
+"""Losses that a training loop keeps or sums up with their graphs: in many kinds of loop, and of many kinds."""
+
+from __future__ import annotations
+
+import pytest
+from snippets import check, check_syntax, known
+
+GUILTY = {
+    "comprehension in the loop": """
+        def train(loader):
+            models, log = [Net(), Net()], []
+            for x, y in loader:
+                losses = [F.cross_entropy(model(x), y) for model in models]
+                sum(losses).backward()
+                log.append([loss for loss in losses])  # TML102
+            return log
+        """,
+    "dictionary by step": """
+        def train(loader):
+            model, log = Net(), {}
+            for step, (x, y) in enumerate(loader):
+                loss = F.cross_entropy(model(x), y)
+                loss.backward()
+                log[step] = loss  # TML102
+            return log
+        """,
+    "losses of a closure that the optimizer calls": """
+        class Style:
+            def __init__(self, net: Net, image):
+                self.net, self.scores = net, []
+                self.image = image.requires_grad_()
+                self.optimizer = torch.optim.LBFGS([self.image])
+
+            def fit(self, steps):
+                for _ in range(steps):
+                    def closure():
+                        self.optimizer.zero_grad()
+                        loss = self.net(self.image).pow(2).mean()
+                        loss.backward()
+                        self.scores.append(loss)  # TML102
+                        return loss
+
+                    self.optimizer.step(closure)
+        """,
+    "loss kept under a branch": """
+        def train(loader, verbose):
+            model, log = Net(), []
+            for step, (x, y) in enumerate(loader):
+                loss = F.cross_entropy(model(x), y)
+                loss.backward()
+                if verbose and step % 10 == 0:
+                    log.append(loss)  # TML102
+            return log
+        """,
+    "loss kept in a while loop": """
+        def train(x, y):
+            model, log, step = Net(), [], 0
+            while step < 100:
+                loss = F.cross_entropy(model(x), y)
+                loss.backward()
+                log.append(loss)  # TML102
+                step += 1
+            return log
+        """,
+    "accelerator": """
+        from accelerate import Accelerator
+
+        def train(loader):
+            accelerator = Accelerator()
+            model = Net()
+            model, loader = accelerator.prepare(model, loader)
+            total = 0.0
+            for x, y in loader:
+                loss = F.cross_entropy(model(x), y)
+                accelerator.backward(loss)
+                total += loss  # TML101
+            print(total / len(loader))
+        """,
+    "gradient scaler": """
+        def train(loader, optimizer):
+            model, scaler, total = Net(), torch.amp.GradScaler(), 0.0
+            for x, y in loader:
+                with torch.autocast("cuda"):
+                    loss = F.cross_entropy(model(x), y)
+                scaler.scale(loss).backward()
+                scaler.step(optimizer)
+                scaler.update()
+                total += loss  # TML101
+            print(total)
+        """,
+    "loss of an unseen criterion that is back-propagated": """
+        def train(model, criterion, optimizer, loader):
+            total = 0.0
+            for x, y in loader:
+                optimizer.zero_grad()
+                loss = criterion(model(x), y)
+                loss.backward()
+                optimizer.step()
+                total += loss  # TML101
+            return total / len(loader)
+        """,
+    "loss of a model's output object": """
+        from transformers import AutoModelForCausalLM
+
+        def train(loader):
+            model = AutoModelForCausalLM.from_pretrained("gpt2")
+            losses = []
+            for batch in loader:
+                outputs = model(**batch)
+                outputs.loss.backward()
+                losses.append(outputs.loss)  # TML102
+            return losses
+        """,
+    "sum with an annotation": """
+        def step(model: nn.Module, batch: torch.Tensor) -> torch.Tensor:
+            return model(batch).mean()
+
+        def train(model: nn.Module, loader):
+            total: torch.Tensor = torch.tensor(0.0)
+            for batch in loader:
+                loss = step(model, batch)
+                loss.backward()
+                total = total + loss  # TML101
+            print(total)
+        """,
+    "narrowing that lets the tensor through": """
+        def plain(value):
+            if isinstance(value, torch.Tensor):
+                return value.clone()
+            return value
+
+        def train(loader):
+            model, log = Net(), []
+            for x, y in loader:
+                loss = F.cross_entropy(model(x), y)
+                loss.backward()
+                log.append(plain(loss))  # TML102
+            return log
+        """,
+    "grad mode ends before the sum": """
+        def train(loader):
+            model, total = Net(), 0.0
+            for x, y in loader:
+                with torch.no_grad():
+                    scale = model(x).mean()
+                loss = F.cross_entropy(model(x), y) * scale
+                loss.backward()
+                total += loss  # TML101
+            print(total)
+        """,
+    "view under no_grad keeps the graph": """
+        def train(loader):
+            model, kept = Net(), []
+            for x, y in loader:
+                logits = model(x)
+                F.cross_entropy(logits, y).backward()
+                with torch.no_grad():
+                    kept.append(logits.view(-1))  # TML102
+            return kept
+        """,
+    "one retained graph too many": """
+        def train(loader, optimizer):
+            model = Net()
+            for x, y in loader:
+                loss = F.cross_entropy(model(x), y)
+                loss.backward(retain_graph=True)  # TML103
+                optimizer.step()
+        """,
+    "detach thrown away": """
+        def train(loader):
+            model = Net()
+            for x, y in loader:
+                loss = F.cross_entropy(model(x), y)
+                loss.backward()
+                loss.detach()  # TML605
+                print(loss)
+        """,
+    "async": """
+        async def train(loader):
+            model, log = Net(), []
+            async for x, y in loader:
+                loss = F.cross_entropy(model(x), y)
+                loss.backward()
+                log.append(loss)  # TML102
+            return log
+        """,
+    "tuple of losses taken apart": """
+        def losses(model: Net, x, y):
+            out = model(x)
+            return F.cross_entropy(out, y), out.norm()
+
+        def train(loader):
+            model, norms = Net(), 0.0
+            for x, y in loader:
+                loss, norm = losses(model, x, y)
+                (loss + norm).backward()
+                norms += norm  # TML101
+            print(norms)
+        """,
+    "sum of what a parameter made": """
+        def fit(data):
+            weight, total = nn.Parameter(torch.zeros(8)), 0.0
+            for x, y in data:
+                loss = (x @ weight - y).pow(2).sum()
+                loss.backward()
+                total += loss  # TML101
+            print(total)
+        """,
+    "dictionary of losses": """
+        def losses(model: Net, x, y):
+            out = model(x)
+            return {"ce": F.cross_entropy(out, y), "norm": out.norm()}
+
+        def train(loader):
+            model, sums = Net(), defaultdict(float)
+            for x, y in loader:
+                parts = losses(model, x, y)
+                sum(parts.values()).backward()
+                for name, value in parts.items():
+                    sums[name] += value  # TML101
+            print(dict(sums))
+        """,
+    "phases that sum the loss": """
+        def fit(model: Net, loaders, optimizer):
+            for epoch in range(10):
+                for phase in ("train", "val"):
+                    running = 0.0
+                    for x, y in loaders[phase]:
+                        with torch.set_grad_enabled(phase == "train"):
+                            out = model(x)
+                            loss = F.cross_entropy(out, y)
+                            if phase == "train":
+                                loss.backward()
+                                optimizer.step()
+                        running += loss  # TML101
+        """,
+    "parts of a loss, whose sum is back-propagated, kept together": """
+        def train(agent, loader, optimizer):
+            history, parts = [], []
+            for batch in loader:
+                losses = agent.compute(batch)
+                loss = sum(losses) if isinstance(losses, tuple) else losses
+                terms = agent.regularizers(batch)
+                total = sum(terms.values())
+                optimizer.zero_grad()
+                loss.backward()
+                total.backward()
+                optimizer.step()
+                history.append(losses)  # TML102
+                parts.append(terms)  # TML102
+            return history, parts
+        """,
+    "epoch sums in a history": """
+        def train(model: Net, loader, optimizer):
+            history = []
+            for epoch in range(10):
+                epoch_loss = 0
+                for x, y in loader:
+                    optimizer.zero_grad()
+                    loss = F.cross_entropy(model(x), y)
+                    loss.backward()
+                    optimizer.step()
+                    epoch_loss += loss  # TML101
+                history.append(epoch_loss / len(loader))  # TML102
+        """,
+    "losses from a generator": """
+        def steps(model, loader):
+            for x, y in loader:
+                loss = F.cross_entropy(model(x), y)
+                loss.backward()
+                yield loss
+        def train(loader):
+            losses = []
+            for loss in steps(Net(), loader):
+                losses.append(loss)  # TML102
+            print(losses[-1])
+        """,
+    "list sorted with one more": """
+        def train(loader):
+            model, best = Net(), []
+            for x, y in loader:
+                loss = F.cross_entropy(model(x), y)
+                loss.backward()
+                best = sorted(best + [loss])  # TML102
+        """,
+}
+
+GUILTY_BUGS: dict[str, str] = {
+    "list sorted with one more": "a list rebuilt from itself is not seen to grow",
+}
+
+
+@pytest.mark.parametrize("name", known(GUILTY_BUGS, list(GUILTY)))
+def test_guilty(name: str) -> None:
+    check(GUILTY[name])
+
+
+@pytest.mark.parametrize("name", list(GUILTY))
+def test_is_a_program(name: str) -> None:
+    check_syntax(GUILTY[name])
