@@ -55,6 +55,12 @@ def check_innocent(snippet: str) -> None:
     check(snippet)
 
 
+def codes(snippet: str, prelude: str = PRELUDE) -> set[str]:
+    """The codes of all that is reported."""
+    text = prelude + textwrap.dedent(snippet)
+    return {finding.code for finding in lint_source(decode("snippet.py", text.encode()), PLAN)}
+
+
 def check_syntax(snippet: str) -> None:
     compile(PRELUDE + textwrap.dedent(snippet), "snippet", "exec")
 
