@@ -1,0 +1,255 @@
+"""What the code of another file does with what it is given: its base classes, modules, functions and globals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from projects import check_project
+
+POOL = """
+from concurrent.futures import ThreadPoolExecutor
+
+class Plain:
+    def __init__(self):
+        self.pool = ThreadPoolExecutor(1)
+
+    def run(self, function, *args):
+        return self.pool.submit(function, *args)
+
+class Remembering(Plain):
+    def __init__(self):
+        super().__init__()
+        self.jobs = []
+
+    def run(self, function, *args):
+        job = super().run(function, *args)
+        self.jobs.append(job)
+        return job
+
+    def wait(self):
+        while self.jobs:
+            self.jobs.pop().result()
+"""
+PRINT = """
+import torch
+from pools import Plain, Remembering
+
+def page(number):
+    return torch.full((64, 64), number)
+
+def main(pool, count):
+    for number in range(count):
+        print(pool.run(page, number).result().sum().item()){mark}
+    {end}
+
+main({cls}(), 99)
+"""
+JUDGED = """
+import torch
+from torch import nn
+from features import {features}
+
+class Judge(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = {features}()
+        self.total = torch.zeros(())
+
+    def add(self, image, other):
+        self.total = self.total + (self.net(image) - self.net(other)).pow(2).mean(){mark}
+
+def main(count):
+    judge, painter = Judge(), nn.Conv2d(3, 3, 3)
+    optimizer = torch.optim.SGD(painter.parameters(), lr=0.1)
+    for _ in range(count):
+        image = painter(torch.rand(1, 3, 16, 16))
+        loss = image.pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        judge.add(image.detach(), torch.rand(1, 3, 14, 14))
+"""
+FEATURES = """
+import torch
+from torch import nn
+
+class Features(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Conv2d(3, 8, 3)
+        self.second = nn.Conv2d(8, 8, 3)
+
+    def forward(self, x):
+        return self.second(torch.relu(self.first(x)))
+
+class FrozenFeatures(Features):
+    def __init__(self):
+        super().__init__()
+        for weight in self.parameters():
+            weight.requires_grad = False
+"""
+PROJECTS = {
+    "a sum of losses in the loop of a base class, which back-propagates what its subclasses give": {
+        "base.py": """
+import torch
+
+class Base:
+    def __init__(self, model: torch.nn.Module, optimizer):
+        self.model, self.optimizer = model, optimizer
+
+    def fit(self, loader):
+        total = 0.0
+        for x, y in loader:
+            loss = self.cost(x, y)
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+            total += loss  # TML101
+        return float(total)
+""",
+        "own.py": """
+import torch
+from base import Base
+
+class Own(Base):
+    def cost(self, x, y):
+        loss = torch.nn.functional.mse_loss(self.model(x), y)
+        return loss
+""",
+    },
+    "a module of another file that freezes itself": {
+        "features.py": FEATURES,
+        "frozen.py": JUDGED.format(features="FrozenFeatures", mark=""),
+        "trained.py": JUDGED.format(features="Features", mark="  # TML101"),
+    },
+    "futures that a method of another file would take out": {
+        "pools.py": POOL,
+        "left.py": PRINT.format(cls="Remembering", mark="  # TML503", end="print(count)"),
+        "taken.py": PRINT.format(cls="Remembering", mark="", end="pool.wait()"),
+        "plain.py": PRINT.format(cls="Plain", mark="", end="print(count)"),
+    },
+    "a base class in another file stores what a method returns": {
+        "engine.py": """
+class Trainer:
+    def fit(self, loader):
+        self.logs = []
+        for batch in loader:
+            self.logs.append(self.step(batch))
+""",
+        "train.py": """
+import torch
+from engine import Trainer
+
+class Mine(Trainer):
+    def __init__(self):
+        self.net = torch.nn.Linear(2, 2)
+        self.optimizer = torch.optim.SGD(self.net.parameters(), 0.1)
+
+    def step(self, batch):
+        loss = self.net(batch).pow(2).mean()
+        loss.backward()
+        self.optimizer.step()
+        return {"loss": loss}  # TML102
+
+class Other(Mine):
+    def step(self, batch):
+        loss = self.net(batch).pow(2).mean()
+        loss.backward()
+        self.optimizer.step()
+        return {"loss": loss.item()}
+""",
+    },
+    "a global of another module": {
+        "state.py": "HISTORY = []\n",
+        "train.py": """
+import torch
+import state
+
+def train(model: torch.nn.Module, loader):
+    for x, y in loader:
+        loss = torch.nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        state.HISTORY.append(loss)  # TML102
+""",
+    },
+    "a function that returns a number": {
+        "tools.py": "def mean(values):\n    return float(sum(values)) / len(values)\n",
+        "train.py": """
+import torch
+from tools import mean
+
+def train(model: torch.nn.Module, loader):
+    losses = []
+    for x, y in loader:
+        loss = torch.nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        losses.append(mean([loss]))
+    return losses
+""",
+    },
+    "a loss that its helper says is a float": {
+        "tools.py": "def distance(output, y) -> float:\n    return ((output - y) ** 2).mean()\n",
+        "train.py": """
+import torch
+from tools import distance
+
+def train(model: torch.nn.Module, loader, optimizer):
+    losses = []
+    for x, y in loader:
+        loss = distance(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss)  # TML102
+    return losses
+""",
+    },
+    "a number of a helper that says so": {
+        "tools.py": "def rate(step, warmup: int = 0) -> float:\n    for _ in range(warmup):\n        step = step / 2\n"
+        "    return step\n",
+        "train.py": """
+import torch
+from tools import rate
+
+def train(model: torch.nn.Module, loader, optimizer, start):
+    rates = []
+    for step, (x, y) in enumerate(loader):
+        loss = torch.nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+        rates.append(rate(start))
+        rates.append(rate(step))
+    return rates
+""",
+    },
+    "what another file keeps of its own is not said here": {
+        "tools.py": """
+import torch
+
+class Keeper:
+    def __init__(self, model: torch.nn.Module):
+        self.model, self.kept = model, []
+
+    def run(self, loader):
+        for x, y in loader:
+            loss = torch.nn.functional.mse_loss(self.model(x), y)
+            loss.backward()
+            self.kept.append(loss)  # TML102
+""",
+        "train.py": """
+import torch
+from tools import Keeper
+
+def main(loader):
+    keeper = Keeper(torch.nn.Linear(1, 1))
+    for _ in range(10):
+        keeper.run(loader)
+""",
+    },
+}
+
+
+@pytest.mark.parametrize("name", PROJECTS)
+def test_projects(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_project(PROJECTS[name], tmp_path, monkeypatch)

@@ -1,0 +1,204 @@
+"""What another file offers to keep: the handlers of a bus, results of a decorated function, rows of a recorder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from projects import check_project
+
+PROJECTS = {
+    "functions given to a bus that keeps them": {
+        "bus.py": """
+_handlers = {}
+
+def on(event, handler):
+    _handlers.setdefault(event, []).append(handler)
+
+def off(event, handler):
+    _handlers[event].remove(handler)
+
+class Dispatcher:
+    def __init__(self):
+        self.callbacks = []
+
+    def connect(self, function):
+        self.callbacks.append(function)
+
+dispatcher = Dispatcher()
+""",
+        "sessions.py": """
+import functools
+import torch
+from bus import dispatcher, on
+
+class Session:
+    def __init__(self):
+        self.model = torch.nn.Linear(64, 64)
+        on("reload", self.reload)  # TML314
+
+    def reload(self, state):
+        self.model.load_state_dict(state)
+
+    @torch.no_grad()
+    def run(self, x):
+        return self.model(x).mean().item()
+
+def evaluate(x):
+    model = torch.nn.Linear(64, 64)
+    dispatcher.connect(lambda: model.zero_grad())  # TML314
+    with torch.no_grad():
+        return model(x).sum().item()
+
+def calibrate(x):
+    reference = x * 2
+    on("report", functools.partial(torch.dist, reference))  # TML314
+    return reference.mean().item()
+
+def profile(x):
+    total = x.sum().item()
+    dispatcher.connect(lambda: print(total))
+    return total
+
+def main(n):
+    for i in range(n):
+        Session().run(torch.randn(8, 64))
+        evaluate(torch.randn(8, 64))
+        calibrate(torch.randn(8, 64))
+        profile(torch.randn(8, 64))
+""",
+        "once.py": """
+import torch
+from bus import dispatcher, off, on
+
+class App:
+    def __init__(self):
+        self.model = torch.nn.Linear(64, 64)
+        on("reload", self.reload)
+
+    def reload(self, state):
+        self.model.load_state_dict(state)
+
+class Job:
+    def __init__(self):
+        self.model = torch.nn.Linear(64, 64)
+        on("tick", self.tick)
+
+    def tick(self):
+        self.model.zero_grad()
+
+    def close(self):
+        off("tick", self.tick)
+
+app = App()
+
+def main(n):
+    model = torch.nn.Linear(64, 64)
+    dispatcher.connect(lambda: model.zero_grad())
+    for i in range(n):
+        job = Job()
+        job.close()
+""",
+    },
+    "a decorator that remembers for ever": {
+        "caching.py": """
+import functools
+
+def remember(fn):
+    results: dict = {}
+
+    @functools.wraps(fn)
+    def inner(*args):
+        if args not in results:
+            results[args] = fn(*args)
+        return results[args]
+
+    return inner
+
+def recent(limit):
+    def decorate(fn):
+        results = {}
+
+        def inner(*args):
+            if args not in results:
+                results[args] = fn(*args)
+            while len(results) > limit:
+                results.pop(next(iter(results)))
+            return results[args]
+
+        return inner
+
+    return decorate
+""",
+        "voices.py": """
+import torch
+from caching import recent, remember
+
+@remember  # TML305
+def voice(clip: str) -> torch.Tensor:
+    return torch.load(clip, map_location="cpu")
+
+@recent(4)
+def speaker(clip: str) -> torch.Tensor:
+    return torch.load(clip, map_location="cpu")
+
+@remember
+def window(n_fft: int) -> torch.Tensor:
+    return torch.hann_window(n_fft)
+""",
+    },
+    "a recorder that its user leaves on the model": {
+        "recorder.py": """
+class Recorder:
+    def __init__(self, names):
+        self.names, self.rows, self.handles = names, [], []
+
+    def attach(self, model):
+        for name in self.names:
+            self.handles.append(model.get_submodule(name).register_forward_hook(self.keep))
+        return self
+
+    def keep(self, module, inputs, output):
+        self.rows.append(output.detach())
+
+    def detach(self):
+        for handle in self.handles:
+            handle.remove()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.detach()
+""",
+        "left.py": """
+import torch
+from torch import nn
+from recorder import Recorder
+
+def validate(loader):
+    model = nn.Sequential(nn.Linear(8, 8), nn.ReLU()).eval()
+    for x in loader:
+        recorder = Recorder(["0"]).attach(model)  # TML304
+        with torch.no_grad():
+            model(x)
+        print(len(recorder.rows))
+""",
+        "used.py": """
+import torch
+from torch import nn
+from recorder import Recorder
+
+def validate(loader):
+    model = nn.Sequential(nn.Linear(8, 8), nn.ReLU()).eval()
+    for x in loader:
+        with Recorder(["0"]).attach(model), torch.no_grad():
+            model(x)
+""",
+    },
+}
+
+
+@pytest.mark.parametrize("name", PROJECTS)
+def test_projects(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_project(PROJECTS[name], tmp_path, monkeypatch)
