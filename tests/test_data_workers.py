@@ -1,0 +1,193 @@
+"""What data sets leave in the workers of their loaders: records that are copied, items that are kept."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+from snippets import check
+
+DATA = """\
+from collections import defaultdict
+from torch.utils.data import DataLoader, Dataset
+
+class Box:
+    def __init__(self, x, label):
+        self.x, self.label = x, label
+
+"""
+RECORDS = {
+    "in an object of the data set": """
+        class Boxes:
+            def __init__(self, lines):
+                self.boxes = defaultdict(list)
+                for line in lines:
+                    self.parse(line)
+
+            def parse(self, line):
+                image, x, label = line.split()
+                self.boxes[image].append(Box(float(x), label)){}
+
+            def of(self, image):
+                return self.boxes[image]
+
+        class Detection(Dataset):
+            def __init__(self, lines):
+                self.boxes = Boxes(lines)
+
+            def __getitem__(self, index):
+                return torch.tensor([box.x for box in self.boxes.of(index)])
+        """,
+    "by key": """
+        class Detection(Dataset):
+            def __init__(self, lines):
+                self.boxes = {{}}
+                for line in lines:
+                    image, x, label = line.split()
+                    self.boxes[image] = Box(float(x), label){}
+
+            def __getitem__(self, index):
+                return torch.tensor(self.boxes[index].x)
+        """,
+    "grouped": """
+        class Detection(Dataset):
+            def __init__(self, lines):
+                self.boxes = {{}}
+                for line in lines:
+                    image, x, label = line.split()
+                    self.boxes.setdefault(image, []).append({{"x": float(x), "label": label}}){}
+
+            def __getitem__(self, index):
+                return torch.tensor([box["x"] for box in self.boxes[index]])
+        """,
+}
+LOADER = "\n\ndef main(lines):\n    return DataLoader(Detection(lines), num_workers={})\n"
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_records_that_workers_copy(name: str) -> None:
+    check(DATA + textwrap.dedent(RECORDS[name].format("  # TML405")) + LOADER.format(2))
+    check(DATA + textwrap.dedent(RECORDS[name].format("")) + LOADER.format(0))
+
+
+CACHES = """
+class Files(Dataset):
+    def __init__(self, paths):
+        self.paths = paths
+        {0}
+
+    def part(self, index){1}:
+        {2}
+
+    def __getitem__(self, index):
+        return self.part(index)
+
+def main(paths):
+    return DataLoader(Files(paths), num_workers=2)
+"""
+ITEMS = [
+    ("self.kept = {}", "", "self.kept[index] = read(self.paths[index])  # TML404\n        return self.kept[index]"),
+    ("self.kept = {}", "", "item = read(index)\n        self.kept[index] = item  # TML404\n        return item, index"),
+    ("self.kept = []", "", "item = read(index)\n        self.kept.append(item)  # TML404\n        return crop(item)"),
+]
+NOT_ITEMS = [
+    ("self.kept: dict[str, int] = {}", "", "self.kept[index] = read(index)\n        return self.kept[index]"),
+    ("self.kept = {}", " -> int", "self.kept[index] = read(index)\n        return self.kept[index]"),
+    ("self.kept = {}", "", "self.kept[index] = self.paths[index].stat().st_size\n        return self.kept[index]"),
+    ("self.words = []", "", "word = read(index)\n        self.words.append(word)\n        return len(self.words)"),
+    (
+        "self.words = []; self.ids = {}",
+        "",
+        "word = read(index)\n        self.words.append(word)\n        return self.ids[word]",
+    ),
+]
+
+
+@pytest.mark.parametrize("parts", ITEMS)
+def test_items_that_each_worker_keeps(parts: tuple[str, str, str]) -> None:
+    check(DATA + CACHES.format(*parts))
+
+
+@pytest.mark.parametrize("parts", NOT_ITEMS)
+def test_what_is_no_item(parts: tuple[str, str, str]) -> None:
+    check(DATA + CACHES.format(*parts))
+
+
+COLLATES = """
+def collating():
+    kept = []
+
+    def collate(items):
+        batch = torch.stack(items)
+        {}
+        return batch
+
+    return collate
+
+def main(paths):
+    return DataLoader(paths, num_workers=2, collate_fn=collating())
+"""
+
+
+def test_what_a_closure_keeps_in_each_worker() -> None:
+    check(DATA + COLLATES.format("kept.append(batch)  # TML404"))
+    check(DATA + COLLATES.format("kept.append(batch.shape)"))
+    check(DATA + COLLATES.format("kept.append(batch); kept.pop()"))
+    check(DATA + COLLATES.format("parts = []; parts.append(batch)"))
+
+
+LOADERS = """
+class Stages:
+    def __init__(self, workers):
+        self.loaders, self.workers = {{}}, workers
+
+    def loader(self, stage):
+        if stage not in self.loaders:
+            {}
+        return self.loaders[stage]
+
+def train(count: int):
+    made = Stages(2)
+    for stage in range(count):
+        for batch in made.loader(stage):
+            print(batch)
+"""
+
+
+def test_loaders_that_pile_up() -> None:
+    made = "DataLoader(range(9), num_workers=self.workers, persistent_workers={})"
+    check(DATA + LOADERS.format(f"self.loaders[stage] = {made.format('self.workers > 0')}  # TML408"))
+    check(DATA + LOADERS.format(f"self.loaders[stage] = {made.format('True')}  # TML408"))
+    check(DATA + LOADERS.format(f"self.loaders[stage] = {made.format('False')}"))
+    check(DATA + LOADERS.format(f"self.loaders.clear(); self.loaders[stage] = {made.format('True')}"))
+
+
+PREPARED = """
+class Prepared:
+    def __init__(self, workers):
+        self.all, self.one, self.workers = [], {{}}, workers
+
+    def prepare(self, loader):
+        self.all.append(loader)%s
+        return loader
+
+    def make(self):
+        return self.prepare(DataLoader(range(9), num_workers=2, persistent_workers=True))
+
+    def loader(self, name):
+        {}
+
+def train(count: int, names):
+    made = Prepared(2)
+    for _ in range(count):
+        for name in names:
+            for batch in made.loader(name):
+                print(batch)
+"""
+
+
+def test_loaders_that_are_made_once() -> None:
+    check(DATA + PREPARED.format("return self.make()") % "  # TML408")
+    once = "if name not in self.one:\n            self.one[name] = self.make()\n        return self.one[name]"
+    check(DATA + PREPARED.format(once) % "")
+    check(DATA + PREPARED.format(once.replace("name not in self.one", "self.one.get(name) is None")) % "")

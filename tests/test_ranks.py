@@ -1,0 +1,103 @@
+"""What all ranks gather and one of them needs; `# TML410` says what is due."""
+
+from __future__ import annotations
+
+import pytest
+from snippets import check
+
+GATHER = """
+import torch.distributed as dist
+
+def gather(mine, size):
+    parts = [None] * size
+    dist.all_gather_object(parts, mine){0}
+    {1}
+"""
+FOR_ONE = [
+    "if dist.get_rank() == 0:\n        save(parts)",
+    "rows = [row for part in parts for row in part]\n    if is_main_process():\n        save(rows)",
+    "if dist.get_rank() != 0:\n        return None\n    return len(parts)",
+    "if mine and accelerator.is_main_process:\n        save(parts)\n    del parts",
+    "return parts\n\ndef main(rank):\n    found = gather([1], 2)\n    if rank == 0:\n        print(found)",
+    "return list(parts)\n\ndef main(rank):\n    found = gather([1], 2)\n    if rank == 0:\n        print(found)",
+]
+FOR_ALL = [
+    "return parts",
+    "return sum(parts)",
+    "if dist.get_rank() == 0:\n        save(parts)\n    return len(parts)",
+    "if size == 0:\n        save(parts)",
+    "if dist.get_rank() == 1 or mine:\n        save(parts)",
+    "return parts\n\ndef main(rank):\n    found = gather([1], 2)\n    print(found)",
+    "pass",
+]
+
+
+@pytest.mark.parametrize("after", FOR_ONE)
+def test_what_one_rank_reads(after: str) -> None:
+    check(GATHER.format("  # TML410", after))
+
+
+@pytest.mark.parametrize("after", FOR_ALL)
+def test_what_all_ranks_read(after: str) -> None:
+    check(GATHER.format("", after))
+
+
+# -- on objects -----------------------------------------------------------------------------------
+
+RANKS = """
+import torch.distributed as dist
+
+class Evaluator:
+    def __init__(self, rank, world):
+        self.rank, self.world, self.parts = rank, world, None
+
+    def gather(self, mine):
+        found = [None] * self.world
+        dist.all_gather_object(found, mine){}
+        self.parts = found
+
+    def report(self):
+        {}
+"""
+
+
+EVALUATION = """
+def main(rank, world):
+    evaluator = Evaluator(rank, world)
+    evaluator.gather([torch.rand(8)])
+    mean = evaluator.report()
+    {}
+"""
+
+
+def test_what_one_rank_needs_the_result_of() -> None:
+    each = "for part in found:\n            self.parts.append(part)"
+    report = "joined = torch.cat(self.parts)\n        return joined.mean().item()"
+    text = RANKS.replace("self.parts = found", each) + EVALUATION
+    check(text.format("  # TML410", report, "if rank == 0:\n        print(mean)"))
+    check(text.format("", report, "print(mean)"))
+    check(text.format("", report.replace("joined", "self.joined"), "if rank == 0:\n        print(mean)"))
+
+
+def test_what_one_rank_reads_of_a_list() -> None:
+    text = RANKS.replace("self.parts = found", "self.parts.append(torch.cat(found))")
+    check(text.format("  # TML410", "if self.rank == 0:\n            return torch.cat(self.parts).mean().item()"))
+    check(text.format("", "return torch.cat(self.parts).mean().item()"))
+
+
+@pytest.mark.parametrize(
+    ("body", "due"),
+    [
+        ("if self.rank != 0:\n            return None\n        return sum(map(len, self.parts))", "  # TML410"),
+        ("if self.rank == 0:\n            save(self.parts)", "  # TML410"),
+        (
+            "if not self.parts:\n            return\n        if self.rank == 0:\n            save(self.parts)",
+            "  # TML410",
+        ),
+        ("return sum(map(len, self.parts))", ""),
+        ("if self.rank == 0:\n            save(self.parts)\n        self.parts = None", ""),
+        ("return self.rank", ""),
+    ],
+)
+def test_what_one_rank_reads_of_an_attribute(body: str, due: str) -> None:
+    check(RANKS.format(due, body))

@@ -1,0 +1,86 @@
+"""Segments of shared memory that nobody unlinks, and handles of them that pile up."""
+
+from __future__ import annotations
+
+from snippets import check
+
+SEGMENTS = """
+import contextlib
+from multiprocessing.shared_memory import SharedMemory
+
+class Area:
+    def __init__(self):
+        self.segment = SharedMemory(create=True, size=4096){}
+
+    def close(self):
+        self.segment.close()
+
+    def destroy(self):
+        self.segment.close()
+        self.segment.unlink()
+
+def stage(work):
+    with contextlib.closing(Area()) as area:
+        try:
+            work(area)
+        except OSError:
+            area.destroy()
+            raise
+        {}
+"""
+
+
+def test_segments_that_only_an_error_unlinks() -> None:
+    check(SEGMENTS.format("  # TML407", "pass"))
+    check(SEGMENTS.format("", "finally:\n            area.destroy()"))
+    check(SEGMENTS.format("", "else:\n            area.destroy()"))
+    check(SEGMENTS.format("", "work.on_end(area.destroy)"))
+
+
+LEAVING = """
+from multiprocessing import shared_memory
+
+def stage(x, send):
+    segment = shared_memory.SharedMemory(create=True, size=x.nbytes){}
+    {}
+"""
+
+
+def test_segments_that_an_early_return_leaves() -> None:
+    early = "if not send(segment.name):\n        segment.close()\n        return False\n    segment.unlink()"
+    check(LEAVING.format("  # TML407", early))
+    check(LEAVING.format("", early.replace("return False", "segment.unlink()\n        return False")))
+    check(LEAVING.format("", "try:\n        return send(segment)\n    finally:\n        segment.unlink()"))
+
+
+LISTED = """
+from multiprocessing.shared_memory import SharedMemory
+
+SEEN = []
+
+class Reader:
+    def __init__(self, names):
+        self.names, self.blocks = names, []
+
+    def read(self, name):
+        block = SharedMemory(name=name)
+        {}
+        total = sum(block.buf)
+        {}
+        return total
+
+    def all(self):
+        return [self.read(name) for name in self.names]
+
+    def close(self):
+        {}
+"""
+
+
+def test_handles_of_segments_that_pile_up() -> None:
+    check(LISTED.format("self.blocks.append(block)  # TML409", "block.unlink()", "pass"))
+    check(LISTED.format("SEEN.append(block)  # TML409", "pass", "pass"))
+    check(LISTED.format("self.blocks.append(block)", "block.close()", "pass"))
+    check(LISTED.format("self.blocks.append(block)", "block.unlink()", "self.blocks.clear()"))
+    check(LISTED.format("self.blocks.append(block)", "pass", "for one in self.blocks:\n            one.close()"))
+    check(LISTED.format("self.blocks.append(block.name)", "block.unlink()", "pass"))
