@@ -228,6 +228,9 @@ def call_method(
     if kind is Function and name == "__call__":
         return call_function(machine, frame, atom, None, args, kwargs, site)
     if kind is Mode and name == "__enter__":  # by hand, for the rest of the function
+        if atom.name == "inference_mode" and atom.site // m.CALLS_PER_STATEMENT == site // m.CALLS_PER_STATEMENT:
+            machine.note("mode-dropped", site, frame)  # nothing keeps the object, and with it the mode ends
+            return UNKNOWN
         machine.grad = atom.grad
         machine.entered.add(atom.site)
     elif kind is Mode and name == "__exit__":

@@ -301,7 +301,11 @@ def _under_it(text: Text, statement: ast.Expr) -> Iterator[Candidate]:
     rest = block[block.index(statement) + 1 :] if statement in block else []
     if not rest or not text.stands_alone(statement) or not all(text.stands_at_line_start(each) for each in rest):
         return
-    head = (insertion(text.start(statement), "with "), insertion(text.end(statement), ":"))
+    mode = statement.value
+    if isinstance(mode, ast.Call) and isinstance(mode.func, ast.Attribute) and mode.func.attr == "__enter__":
+        mode = mode.func.value
+    colon = Edit(text.end(mode), text.end(statement), ":")
+    head = (insertion(text.start(statement), "with "), colon)
     moved = text.indented(statement.lineno + 1, rest[-1].end_lineno or rest[-1].lineno, text.indent(statement))
     yield Candidate("Put what follows under it", (*head, *moved), False)
 

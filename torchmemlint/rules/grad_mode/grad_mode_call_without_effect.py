@@ -3,19 +3,23 @@
 ## What it does
 Reports `torch.no_grad()`, `torch.inference_mode()` and `torch.enable_grad()`
 as a statement of their own, an object of these that is assigned and never
-entered, and `with torch.no_grad:` without the call.
+entered, `with torch.no_grad:` without the call, and
+`torch.inference_mode().__enter__()` on an object that nothing keeps.
 
 ## Why it retains
 It keeps nothing by itself. `no_grad` and its relatives act when they are
 *entered*. As a bare statement the object is dropped at once and gradients are
 recorded as before, with all that follows from it (TML201). In
 `with torch.no_grad:` the class itself is entered, which raises an error when
-the line is reached.
+the line is reached. Inference mode that is entered by hand ends when its object
+is freed, which is at once where no name keeps it.
 
 ## When it is fine
 - `torch.set_grad_enabled(False)` as a statement acts at once, and on
   everything that follows in this thread.
 - The object is kept and entered later, by `with` or by an exit stack.
+- `torch.no_grad().__enter__()` by hand: the mode stays off until `__exit__`,
+  which nobody calls.
 - It is used as a decorator.
 
 ## How to release it
@@ -51,6 +55,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
         ("mode-discarded", "is called as a statement: it makes a context and drops it"),
         ("mode-not-called", "is entered without being called: `with` needs an instance"),
         ("mode-assigned", "is assigned and never entered"),
+        ("mode-dropped", "is entered on an object that nothing keeps: inference mode ends with its object"),
     ):
         for note in evidence.plain(kind):
             if kind == "mode-assigned" and note.detail in evidence.machine.entered:
