@@ -32,7 +32,9 @@ def reaches_work(program: Program, names: set[str], *, making: bool = False) -> 
 
 
 def is_called_at_work(program: Program, function: FunctionFacts) -> bool:
-    """Whether a function that has tensors or a model at hand calls this one: its frame is in the traceback, too."""
+    """Whether a function has tensors or a model at hand, or one that calls it: its frame is in the traceback, too."""
+    if any(place.facts is function and _has_at_hand(place) for place in program.places):
+        return True
     called = {function.name}
     for _ in range(4):
         callers = [one for one in program.places if not called.isdisjoint(one.facts.calls)]

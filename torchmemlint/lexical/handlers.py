@@ -192,7 +192,7 @@ def _handed_over(
         if not taken or lets_go(helper.body):
             continue
         for put in _put_away(helper, helper.body, taken, called, keeping):
-            if put.root == "self" or put.process_wide or put.root not in _own_names(helper):
+            if put.root == "self" or put.process_wide or put.root not in own_names(helper):
                 yield put._replace(site=call[1], stored=put.site, function=function)
                 break
 
@@ -247,7 +247,7 @@ def _with_names(part: Any, results: set[Expr]) -> Any:
     return _RESULT if part in results else tuple(_with_names(inner, results) for inner in part)
 
 
-def _own_names(function: FunctionFacts) -> set[str]:
+def own_names(function: FunctionFacts) -> set[str]:
     """The parameters and variables of a function."""
     bound = {t[1] for s in statements(function.body) if s[0] == m.ASSIGN for t in s[2] if t[0] == m.NAME}
     return (bound | {param.name for param in function.params}) - {"cls"}

@@ -1,7 +1,7 @@
 """A caught exception keeps the frames of the failed call with their locals.
 
 ## What it does
-Reports two things. A clause that does the failed work again while its exception
+Reports three things. A clause that does the failed work again while its exception
 is alive: it catches an out-of-memory error and calls what the `try` called, or
 its own function, inside the `except`. And a clause that puts the exception away
 in an attribute, a list or a dictionary which nothing empties, itself or by a
@@ -9,7 +9,9 @@ helper that it is given to, when the `try` ran a model, or made tensors one
 attempt after another, or a function that it was given to call did. An exception
 in a global is reported as well where a method of a module, or a function with
 tensors at hand, leads to the clause; and one that is raised again each time
-somebody asks, since it gets the frames of all who asked.
+somebody asks, since it gets the frames of all who asked. And an exception that
+the module makes once, as a constant, and that is raised as it is from where
+tensors are at hand.
 
 ## Why it retains
 An exception refers to its traceback, the traceback to every frame between the
@@ -27,6 +29,7 @@ is stored.
 - The second attempt runs on the CPU, or is a tensor's own method: no Python
   frame of the failed attempt is there.
 - The message is kept, `str(error)`, and not the exception.
+- The class is a constant of the module, and each `raise` makes an object of it.
 
 ## How to release it
 Set a flag in the clause and retry below it. Store
@@ -35,7 +38,8 @@ Set a flag in the clause and retry below it. Store
 ## References
 - PyTorch documentation, "Frequently Asked Questions": "My out of memory
   exception handler can't allocate memory".
-- Python documentation, `traceback.clear_frames`.
+- Python documentation, `traceback.clear_frames`; "The raise statement": a
+  raise adds to the traceback that the object has.
 - Bytes per failed attempt: measured by this rule's fixtures.
 """
 
@@ -51,6 +55,7 @@ from ...finding import Confidence, Remedy, Retains
 from ...interpreter.values import Class
 from ...lexical import handlers, keepers, retries
 from ...lexical.at_work import decorated, handed_in, is_called_at_work, reaches_work
+from ...lexical.shared_errors import SharedError, raised_again_and_again
 from .. import Report
 
 if TYPE_CHECKING:
@@ -63,6 +68,7 @@ retains: Retains | None = Retains.HELD
 
 
 def check(evidence: Evidence) -> Iterator[Report]:
+    yield from map(_raised_as_it_is, raised_again_and_again(evidence.program))
     facts = evidence.facts
     leaves = any("__exit__" in cls.methods or "__aexit__" in cls.methods for cls in facts.classes)
     if not leaves and not any(function.flags & TRIES for function in facts.functions):
@@ -95,7 +101,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
     for kept in stored:
         again = handlers.raised_again(evidence.program, kept)
         works = _runs_model(evidence, kept) or (again and _uses_torch(evidence))
-        works = works or (kept.process_wide and is_called_at_work(evidence.program, kept.function))
+        works = works or (_is_global(evidence, kept) and is_called_at_work(evidence.program, kept.function))
         if works and not _emptied(evidence, kept):
             yield Report(
                 site=kept.site,
@@ -126,6 +132,22 @@ def _keeping_classes(evidence: Evidence) -> keepers.Keeping:
             if isinstance(atom, Class):
                 found[name] = keepers.kept_parts(atom.frame.unit.facts, atom.facts)
     return found
+
+
+def _raised_as_it_is(shared: SharedError) -> Report:
+    return Report(
+        site=shared.site,
+        message=(
+            f"`{shared.name}` is made once and raised each time: its traceback gets longer with every raise and keeps "
+            "the frames of all of them, with their tensors; raise a new exception"
+        ),
+        confidence=Confidence.MEDIUM,
+        value="the frames of every raise",
+        holder=f"the traceback of {shared.name}",
+        release=f"make the exception where it is raised, or raise `{shared.name}.with_traceback(None)`",
+        retains=Retains.GROWING,
+        related=((shared.made, "made here"),),
+    )
 
 
 def _while_tried_again(kept: handlers.Kept) -> Report:
@@ -168,6 +190,12 @@ def _runs_model(evidence: Evidence, kept: handlers.Kept) -> bool:
     names = set(kept.names) | decorated(evidence.facts, kept.function)
     names |= handed_in(evidence.program, kept.function, kept.names)
     return reaches_work(evidence.program, names, making=kept.grows)
+
+
+def _is_global(evidence: Evidence, kept: handlers.Kept) -> bool:
+    """Whether the process keeps it, in a name of the module or in a table under one."""
+    is_own = kept.root in handlers.own_names(kept.function)
+    return kept.process_wide or (kept.root in evidence.machine.module_frame.vars and not is_own)
 
 
 def _uses_torch(evidence: Evidence) -> bool:
