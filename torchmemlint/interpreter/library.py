@@ -99,6 +99,8 @@ def _call_torch(machine: Machine, frame: Frame, dotted: str, args: list[Value], 
         machine.note("emptied", site, frame)
     if dotted == "torch.load":
         machine.note("load", site, frame, len(args) > 1 or "map_location" in kwargs)
+    if dotted == "torch.device" and len(args) == 1:
+        return args[0]  # as its name: whatever takes a device takes that
     if dotted == "torch.save" and args:
         machine.moves += [(tensor.node, machine.loops) for tensor in machine.reach(args[0])]
     if dotted.startswith("torch.optim."):

@@ -199,7 +199,11 @@ def tensor_method(
     if name in _OF_TEXT:
         machine.derivation.refuted.add(tensor.node)  # it was text all along
         return LIGHT
-    if (name == "cpu" or (name == "to" and args and constant(args[0]) == "cpu")) and not machine.statement_call(site):
+    if name in ("items", "keys") and not tensor.bundle:
+        machine.derivation.refuted.add(tensor.node)  # it is a dictionary, whatever its hint says
+        return UNKNOWN
+    to_host = name == "to" and "cpu" in map(constant, (*args[:1], kwargs.get("device", UNKNOWN)))
+    if (name == "cpu" or to_host) and not machine.statement_call(site):
         machine.moves.append((tensor.node, machine.loops))
     if name in knowledge.LIGHT_RESULTS:
         machine.derivation.consumed.add(tensor.node)

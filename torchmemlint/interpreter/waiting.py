@@ -17,7 +17,7 @@ _NUMBERS = ("weight", "factor", "ratio", "count", "coef", "lr")  # names of sing
 
 def end_of_round(machine: Machine, frame: Frame, loop: Stmt) -> None:
     """Note what a thread's loop still has bound when it goes back to wait for the next item."""
-    if machine.context.kind != "thread" or frame.dead:
+    if machine.context.kind != "thread" or frame.dead or _ends_when_empty(loop):
         return
     body = loop[4] if loop[0] == m.FOR else loop[3]
     waits = next((call for statement in body for call in calls_of(statement) if _blocks(call)), None)
@@ -40,6 +40,15 @@ def end_of_round(machine: Machine, frame: Frame, loop: Stmt) -> None:
     awaited = _awaited(machine, frame, loop, body) if not kept else {}
     if kept or awaited:
         machine.note("kept-while-waiting", waits[1], frame, (kept, awaited, machine.context))
+
+
+def _ends_when_empty(loop: Stmt) -> bool:
+    """`while not queue.empty()`: what is left is taken out, and nothing is waited for."""
+    test = loop[2] if loop[0] == m.WHILE else None
+    called = test[1] if test is not None and test[0] == m.NOT else test
+    if called is None or called[0] != m.CALL or called[2][0] != m.ATTR:
+        return False
+    return bool(called[2][2] == ("empty" if test is not called else "qsize"))
 
 
 def _is_kept_anyway(machine: Machine, frame: Frame, iterated: Expr) -> bool:

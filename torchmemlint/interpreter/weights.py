@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .holders import has_parameters
 from .machine import Machine
 from .values import COUNT, LIGHT, SCALAR, Light, Obj, Opaque, Tensor, Value
 
@@ -57,7 +58,8 @@ def _weigh(value: Value, depth: int, found: dict[str, int], seen: set[int]) -> N
         elif kind is Obj and id(atom) not in seen and depth:
             seen.add(id(atom))
             if atom.kind == "module":
-                found["module"] = max(found.get("module", 0), atom.weight)
+                if has_parameters(atom):
+                    found["module"] = max(found.get("module", 0), atom.weight)
                 continue
             for key, part in atom.fields.items():
                 if part and key[0] != "$":

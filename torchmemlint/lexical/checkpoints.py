@@ -6,19 +6,16 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
+from ..facts.knowledge import TO_DEVICE
 from ..facts.model import Expr, FunctionFacts, Site, Stmt
 from ..facts.program import Program, targets
 from ..facts.walk import calls, calls_of, heads, last_name, nodes, statements, with_tests
 
 _WORDS = ("ckpt", "checkpoint", "state", "model", "weight", "resume", "pretrained", "optim", "snapshot")
-
 _SMALL = ("scaler", "sched", "rng", "random", "metric", "statistic", "index", "config", "arg")
-
 _RUN_STARTS = frozenset("setup on_fit_start on_train_start on_train_begin on_pretrain_routine_start".split())
-
 _MODULES = frozenset("module model pl_module layer net network".split())
-
-
+_DEVICES = TO_DEVICE | {"device", "set_device", "is_available", "current_device", "autocast"}
 _ON_A_DEVICE = frozenset("load_state_dict to cuda eval train backward forward DataLoader".split())
 
 _RANKS = frozenset(
@@ -83,7 +80,7 @@ def unmapped_loads(program: Program) -> Iterator[Unmapped]:
 
 def _cost(program: Program, function: FunctionFacts, load: Load, decided: bool) -> str:
     if not _RANKS.isdisjoint(program.called):
-        return "" if _is_for_one_rank(function, load.site) else "ranks"
+        return "" if _is_for_one_rank(function, load.site) or _is_of_one_rank(function, load) else "ranks"
     if decided:
         return ""  # somebody has thought of it: `if torch.cuda.is_available()`, beside a load onto the host
     if _is_for_all_ranks(function, load):
@@ -98,6 +95,8 @@ def _cost(program: Program, function: FunctionFacts, load: Load, decided: bool) 
     tool = "save" in program.called and _ON_A_DEVICE.isdisjoint(program.called) and not program.facts.classes
     if tool and load.call[3] and load.call[3][0][0] != m.CONST:
         return "unused"  # it reads checkpoints and writes one, and computes nothing on a device
+    if program.called.isdisjoint(_DEVICES):
+        return ""  # nothing says that there is a device
     return "copied" if _goes_in_by_part(function, load.target) else ""
 
 
@@ -115,12 +114,23 @@ def _is_for_one_rank(function: FunctionFacts, site: Site) -> bool:
 def _is_for_all_ranks(function: FunctionFacts, load: Load) -> bool:
     """Whether a function that is told its rank loads what the others load too: the rank is not in the file's name,
     nor is anything that is filled into a text."""
-    ranks = {(m.NAME, param.name) for param in function.params if param.name in _RANK}
-    if not ranks or not load.call[3]:
+    told = any(param.name in _RANK for param in function.params)
+    if not told or not load.call[3]:
         return False
-    path = load.call[3][0]
-    bound = [one[3] for one in statements(function.body) if one[0] == m.ASSIGN and path in one[2]]
-    return not any(node in ranks or node[0] == m.TEXT for part in (path, *bound) for node in nodes(part))
+    return not _is_of_one_rank(function, load) and not any(node[0] == m.TEXT for node in _path(function, load))
+
+
+def _is_of_one_rank(function: FunctionFacts, load: Load) -> bool:
+    """`torch.load(f"part-{rank}.pt")`: each rank has a file of its own, saved from its own device."""
+    return any(node[0] in (m.NAME, m.ATTR) and node[-1] in _RANK for node in _path(function, load))
+
+
+def _path(function: FunctionFacts, load: Load) -> Iterator[Expr]:
+    """What a file's name is made of, here or where it is bound."""
+    for path in load.call[3][:1]:
+        bound = (one[3] for one in statements(function.body) if one[0] == m.ASSIGN and path in one[2])
+        for part in (path, *bound):
+            yield from nodes(part)
 
 
 def _are_copied_from(methods: list[FunctionFacts], weights: Expr) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
-from ..facts.model import ClassFacts, Expr, FunctionFacts, Site
+from ..facts.model import ClassFacts, Expr, FunctionFacts, Site, Stmt
 from ..facts.program import Place, Program, keyword
 from ..facts.walk import calls, last_name, statements
 from .endless import work_of
@@ -72,6 +72,8 @@ def _ending(program: Program, methods: dict[str, int]) -> Site | None:
 
 def _stays(worker: FunctionFacts) -> bool:
     """Whether a thread goes on until it is told to stop, or until the other end of a pipe is closed."""
+    if any(map(_follows_weakly, statements(worker.body))):
+        return False  # it ends when what it works for is gone
     for statement in statements(worker.body):
         if statement[0] == m.WHILE and _until_told(statement[2]):
             return True
@@ -81,6 +83,14 @@ def _stays(worker: FunctionFacts) -> bool:
             if piped or last_name(over) in _PIPES:
                 return True
     return False
+
+
+def _follows_weakly(statement: Stmt) -> bool:
+    """`owner = self._owner_ref()`: what a weak reference gives, None when the object is gone."""
+    value = statement[3] if statement[0] == m.ASSIGN else None
+    if value is None or value[0] != m.CALL or value[3]:
+        return False
+    return not {"ref", "weakref", "weak", "wref"}.isdisjoint(last_name(value[2]).lower().split("_"))
 
 
 def _until_told(test: Expr) -> bool:

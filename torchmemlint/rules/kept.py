@@ -14,8 +14,8 @@ from ..evidence.places import last_part
 from ..evidence.thread_locals import is_thread_local, one_for_each
 from ..evidence.unreleased import is_asked, may_be_asked, methods_of
 from ..facts import model as m
-from ..facts.model import CALLS_PER_STATEMENT
-from ..facts.walk import nodes, statements
+from ..facts.model import CALLS_PER_STATEMENT, Expr, Stmt
+from ..facts.walk import blocks, nodes, statements
 from ..finding import Confidence, Remedy, Retains
 from ..interpreter.frames import Frame
 from ..interpreter.holders import FIXED, FRESH, IDENTITY, KNOWN, THREAD, UNSURE
@@ -77,6 +77,8 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
     if retention.small or retention.wide or store.hook:
         return 0
     if retained.speaks_of(retention) or _emptied(evidence, retention) or _while_made(retention):
+        return 0
+    if _in_first_phase(store):
         return 0
     if is_thread_local(store.owner) and any(note.site == store.site for note in evidence.plain("thread-store")):
         return 0  # TML502 speaks of what a thread has for itself
@@ -234,6 +236,47 @@ def _while_made(retention: Retention) -> bool:
     owner = _entered(retention)
     receiver = owner.receiver
     return isinstance(receiver, Obj) and isinstance(receiver.cls, Class) and _only_while_made(receiver.cls, owner.name)
+
+
+def _in_first_phase(store: Store) -> bool:
+    """Whether a flag of the object lets it happen, `if self.warmup:`, which is turned off once and never on again."""
+    receiver = store.frame.receiver
+    if not isinstance(receiver, Obj) or not isinstance(receiver.cls, Class):
+        return False
+    demanded = _demanded_for(store.site // CALLS_PER_STATEMENT, store.frame.facts.body) or set()
+    bound: dict[str, list[tuple[str, Expr]]] = {}
+    for name, function in methods_of(receiver.cls).items() if demanded else ():
+        for one in statements(function.body):
+            for target in one[2] if one[0] == m.ASSIGN else ():
+                if target[:2] == (m.ATTR, (m.NAME, "self")) and target[2] in demanded:
+                    bound.setdefault(target[2], []).append((name, one[3]))
+    return any(
+        all(value in ((m.CONST, False), (m.CONST, True)) for _, value in values)
+        and {name for name, value in values if value[1]} == {"__init__"}
+        and any(not value[1] for name, value in values if name != "__init__")
+        for values in bound.values()
+    )
+
+
+def _demanded_for(row: int, block: tuple[Stmt, ...]) -> set[str] | None:
+    """The attributes of the object that are true where a statement runs; None if it is not in the block."""
+    for statement in block:
+        if statement[1] // CALLS_PER_STATEMENT == row:
+            return set()
+        for suite in blocks(statement):
+            found = _demanded_for(row, suite)
+            if found is not None:
+                return found | set(_true_in(statement[2])) if statement[0] == m.IF and suite is statement[3] else found
+    return None
+
+
+def _true_in(test: Expr) -> Iterator[str]:
+    """The attributes of the object that are true if a test is."""
+    if test[0] == m.BOOL and test[1] == "and":
+        for part in test[-1]:
+            yield from _true_in(part)
+    elif test[:2] == (m.ATTR, (m.NAME, "self")):
+        yield test[2]
 
 
 def _only_while_made(cls: Class, name: str, depth: int = 3) -> bool:

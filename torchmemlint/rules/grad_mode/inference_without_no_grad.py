@@ -56,7 +56,7 @@ from ...facts import knowledge
 from ...facts import model as m
 from ...facts.model import BACKWARD, EVALUATES
 from ...facts.relevance import says_evaluation
-from ...facts.walk import last_name, statements
+from ...facts.walk import calls, last_name, nodes, statements
 from ...finding import Confidence, Remedy, Retains
 from ...interpreter.values import ASSUMED, Class, Obj
 from .. import Report
@@ -75,20 +75,21 @@ _OF_MODELS = ("torch.nn.", "torchvision.models.", "transformers.", "timm.")
 _SERVICES = ("Handler", "Service", "Servicer", "Predictor", "Deployment", "Endpoint")
 _PLAIN = frozenset(("item", "tolist", "numpy"))
 _SMALL = frozenset("policy actor critic agent q qnet".split())  # networks that control something: they save little
-
-
-_NORMALIZES = frozenset("norm normalizer normalize std rms scaler".split())  # they save next to nothing
+# Modules that save next to nothing, or only what they are given.
+_LIGHT = frozenset("norm normalizer normalize std rms scaler loss losses criterion criterions".split())
 
 
 def check(evidence: Evidence) -> Iterator[Report]:
     spoken = [kept for kept in evidence.retentions if kept.graph and kept.growing and speaks_of(kept)]
-    tried = ("mode-discarded", "mode-not-called", "mode-assigned")
+    tried = ("mode-discarded", "mode-not-called", "mode-assigned", "mode-dropped")
     seen: set[str] = {note.frame.name for kind in tried for note in evidence.plain(kind)}  # TML202 says why
     seen.update(call.frame.name for _, call in recorded(evidence))  # TML203 says why
-    weighed = [(_weight(recording), recording) for recording in evidence.recordings]
+    weighed = [(weight, evidence.in_evaluation(one)) for one in evidence.recordings if (weight := _weight(one))]
+    own = dict(sorted((recording.function, weight) for weight, recording in weighed if _is_own(recording)))
     for weight, recording in sorted(weighed, key=lambda pair: (pair[0] < 2, not _repeats(pair[1]), pair[1].site)):
-        recording = evidence.in_evaluation(recording) if weight else recording
-        if not weight or recording.function in seen:
+        if not _is_own(recording) and own.get(recording.call.frame.name, 0) >= weight:
+            continue  # the function that runs the model is reported itself
+        if recording.function in seen:
             continue
         if any(speaks_of(kept) >= weight and evidence.keeps_results_of(kept, recording.call.site) for kept in spoken):
             continue  # reported where its result is kept
@@ -102,6 +103,11 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release="decorate the function with `@torch.no_grad()` or `@torch.inference_mode()`",
             remedy=Remedy("no-grad", sure=not recording.escaped and not recording.collected),
         )
+
+
+def _is_own(recording: Recording) -> bool:
+    """Whether the function that is reported runs the model itself, and not by a helper."""
+    return recording.function == recording.call.frame.name
 
 
 def _what(recording: Recording) -> str:
@@ -120,7 +126,7 @@ def _weight(recording: Recording) -> int:
     call = recording.call
     if recording.demanded or (recording.given_graph and not recording.pipeline):
         return 0
-    if not _NORMALIZES.isdisjoint(recording.module.lower().replace(".", "_").split("_")):
+    if _speaks_of(recording, _LIGHT):
         return 0
     hands_out = recording.entry or (recording.concludes and recording.evaluating)  # predictions
     if recording.escaped and not (recording.pipeline or hands_out):
@@ -142,6 +148,8 @@ def _weight(recording: Recording) -> int:
     over_loader = recording.over_loader and (call.grad != ASSUMED or (recording.kept and not recording.in_module))
     if _in_handler(recording):
         return min(recording.weight, 2)
+    if not recording.evaluating and call.module.unknown and _speaks_of(recording, _SMALL):
+        return 1  # it may be any object that decides what is done, with a mode of its own
     if not recording.evaluating and not (recording.named and (recording.consumed or over_loader)):
         return 0
     if call.grad == ASSUMED and recording.in_module and not (recording.over_loader or _sees_to_modes(recording)):
@@ -173,7 +181,7 @@ def _only_infers(recording: Recording) -> bool:
         return False  # whoever calls the module's method may have turned gradients off
     if call.frame.name == "<lambda>":
         return False  # for a helper that detaches whatever it is given to call
-    if _is_layer(call.module) or not _SMALL.isdisjoint(recording.module.lower().replace(".", "_").split("_")):
+    if _is_layer(call.module) or _speaks_of(recording, _SMALL):
         return False
     if not (recording.evaluating or recording.named or call.module.unknown or _is_of_models(call.module)):
         return False  # it may be a filter or a transform
@@ -192,6 +200,11 @@ def _gives_numbers(recording: Recording) -> bool:
         and not _PLAIN.isdisjoint(frame.facts.calls)
         and any(statement[0] == m.RETURN and statement[2] is not None for statement in statements(frame.facts.body))
     )
+
+
+def _speaks_of(recording: Recording, words: frozenset[str]) -> bool:
+    """Whether one of these is a word of the module's name."""
+    return not words.isdisjoint(recording.module.lower().replace(".", "_").split("_"))
 
 
 def _in_handler(recording: Recording) -> bool:
@@ -232,7 +245,8 @@ def _sees_to_modes(recording: Recording) -> bool:
     """Whether a module's method for inference sets the mode itself and runs the module again and again."""
     call = recording.call
     rounds = any(loop.kind == "loop" for loop in call.loops if loop not in call.frame.loops)
-    return rounds and bool(call.frame.facts.flags & EVALUATES) and recording.concludes
+    own = (one[2] for one in calls(call.frame.facts.body) if last_name(one[2]) == "eval")
+    return rounds and any((m.NAME, "self") in nodes(callee) for callee in own) and recording.concludes
 
 
 def _repeats(recording: Recording) -> bool:

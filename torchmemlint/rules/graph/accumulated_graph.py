@@ -47,12 +47,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ...facts import model as m
+from ...facts.walk import statements
 from ...finding import Retains
 from .. import Report
 from ..retained import cost, detach, of_code, place, report, until
 
 if TYPE_CHECKING:
     from ...evidence.evidence import Evidence
+    from ...evidence.retentions import Retention
 
 code = "TML101"
 name = "accumulated-graph"
@@ -60,11 +63,22 @@ retains: Retains | None = Retains.GROWING
 
 
 def check(evidence: Evidence) -> Iterator[Report]:
-    for retention, confidence in of_code(evidence, code):
+    found = list(of_code(evidence, code))
+    added = {(one.holder.text, one.function) for one, _ in found if not _scales(one)}
+    for retention, confidence in found:
         holder = retention.holder
+        if _scales(retention) and (holder.text, retention.function) in added:
+            continue  # reported where it grows
         message = (
             f"{place(holder)} adds up values that carry their graph: {cost(retention)} {until(holder)}; "
             "add `.item()` or `.detach()`"
         )
         release = "add a number, `value.item()`, or a detached tensor, `value.detach()`"
         yield report(retention, confidence, message, "autograd graph", release, remedy=detach(evidence, retention))
+
+
+def _scales(retention: Retention) -> bool:
+    """`total /= steps`: a total that is made elsewhere."""
+    store = retention.store_event
+    own = (one for one in statements(store.frame.facts.body) if one[0] == m.AUGMENT and one[1] == store.site)
+    return any(one[3] in ("Divide", "Multiply") for one in own)

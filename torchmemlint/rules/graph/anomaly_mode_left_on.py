@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 code = "TML109"
 name = "anomaly-mode-left-on"
 retains: Retains | None = Retains.GROWING
+of_tests = False
 
 
 _KEEPS = {

@@ -41,12 +41,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...evidence.places import in_test
+from ...facts import model as m
+from ...facts.walk import calls_of, nodes, statements
 from ...finding import Confidence, Remedy, Retains
 from ...interpreter.values import ATTACHED
 from .. import Report
 
 if TYPE_CHECKING:
     from ...evidence.evidence import Evidence
+    from ...interpreter.events import Backward
 
 code = "TML103"
 name = "retain-graph-in-loop"
@@ -66,6 +69,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
             or not repeats
             or in_test(backward.frame)
             or backward.site in outside
+            or _goes_over_results(backward)
             or evidence.differentiated_again(backward)
         ):
             continue
@@ -82,3 +86,15 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release="leave `retain_graph=True` out of the last backward of a step",
             remedy=Remedy("drop-argument", "retain_graph"),
         )
+
+
+def _goes_over_results(backward: Backward) -> bool:
+    """`for loss in losses: loss.backward(retain_graph=True)`: they may share what the last one was made from."""
+    for loop in statements(backward.frame.facts.body):
+        if loop[0] != m.FOR:
+            continue
+        items = {name for name in nodes(loop[2]) if name[0] == m.NAME}
+        for call in (call for one in statements(loop[4]) for call in calls_of(one) if call[1] == backward.site):
+            if (call[3][:1] or (call[2][1],))[0] in items or call[2][1] in items:
+                return True
+    return False
