@@ -6,6 +6,14 @@ import pytest
 from snippets import check_innocent, check_syntax
 
 INNOCENT = {
+    "a sequence that a helper adds to itself": """
+        def main(rows):
+            inner = nn.Sequential(nn.Linear(2, 2))
+            inner.append(inner)
+            loss = inner(rows).sum()
+            loss.backward()
+            return loss.item()
+        """,
     "layers of one model that choose a method": """
         class Layer(nn.Module):
             def __init__(self, first):

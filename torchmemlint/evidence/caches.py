@@ -332,6 +332,8 @@ def _heavy_key(machine: Machine, function: FunctionFacts) -> tuple[str, str, int
 def _named_part(machine: Machine, cls: Class) -> str:
     """An attribute that is called a model or what has one, `self.agents`, whatever it is bound to."""
     for atom in machine.instance_of(machine.module_frame, cls, "cached"):
+        if type(atom) is Obj and "possible_agents" in atom.fields:
+            continue  # its agents are names [docs of PettingZoo: AECEnv]
         for name in atom.fields if type(atom) is Obj else ():
             if name.strip("_").removesuffix("s") in _OWNERS:
                 return str(name)

@@ -53,6 +53,7 @@ class Machine:
         self.most_steps = facts.statements * _STEPS_PER_STATEMENT + 3000
         self.most_steps_away = facts.statements * _STEPS_AWAY_PER_STATEMENT + 500
         self.module_depth = 0
+        self.sequences: list[Obj] = []  # those that run: one may hold itself, where a helper calls itself
         self.site: Site = 0  # what is being run: a statement, or a call in it
         self.statement: Site = 0
         self.home = self.add_unit(outline, path)

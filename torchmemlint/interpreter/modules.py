@@ -212,14 +212,18 @@ def run_module(machine: Machine, frame: Frame, obj: Obj, args: list[Value], kwar
 
 
 def _run_sequence(machine: Machine, frame: Frame, obj: Obj, args: list[Value], site: Site) -> Value:
-    machine.module_depth += 1
     value = args[0] if args else UNKNOWN
+    if any(obj is running for running in machine.sequences):
+        return value
+    machine.module_depth += 1
+    machine.sequences.append(obj)
     indexed = [obj.fields[f"[{index}]"] for index in range(8) if f"[{index}]" in obj.fields]
     if "*" in obj.fields:
         indexed.append(obj.fields["*"])
     for part in indexed:
         made = machine.call(frame, part, [value], {}, site)
         value = machine.join(value, made) if "*" in obj.fields and part is obj.fields["*"] else made
+    machine.sequences.pop()
     machine.module_depth -= 1
     attached = [tensor for tensor in machine.reach(value, 1) if tensor.graph == ATTACHED]
     if not attached:
