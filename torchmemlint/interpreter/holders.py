@@ -9,7 +9,24 @@ from ..facts import knowledge
 from ..facts import model as m
 from ..facts.walk import calls, heads, nodes, statements
 from .arguments import argument
-from .values import CONTAINERS, COUNT, IDENT, NAMED, Bound, Const, Function, Obj, Partial, Tensor, Value
+from .values import (
+    CONTAINERS,
+    COUNT,
+    FREE,
+    IDENT,
+    NAMED,
+    Bound,
+    Class,
+    Const,
+    Function,
+    Light,
+    Obj,
+    Partial,
+    Tensor,
+    Value,
+)
+
+_PLAIN_BASES = ("torch.nn.Module", "torch.nn.modules.module.Module", "builtins.", "abc.", "typing.")
 
 if TYPE_CHECKING:
     from ..facts.model import Expr, Stmt
@@ -83,12 +100,34 @@ def captured(function: Function) -> Iterator[tuple[str, Value]]:
             yield name, value
 
 
-def has_parameters(module: Obj) -> bool:
-    """Whether a module is more than an activation or a loss function."""
+def has_parameters(module: Obj, seen: set[int] | None = None) -> bool:
+    """Whether a module is more than an activation or a loss function: a class of the project, too, may set nothing
+    on its objects that could be trained. What was `seen` on the way is not asked again."""
+    if isinstance(module.cls, Class):
+        seen = seen if seen is not None else set()
+        seen.add(id(module))
+        known = not module.unknown and all(base.startswith(_PLAIN_BASES) for base in module.cls.external)
+        parts = [part for key, part in module.fields.items() if key[0] != "$"]
+        return not known or any(_may_be_trained(part, seen) for part in parts)
     if not isinstance(module.cls, str):
         return True
     tail = module.cls.rsplit(".", 1)[-1]
     return not (tail in knowledge.PARAMETERLESS or tail.endswith("Loss"))
+
+
+def _may_be_trained(value: Value, seen: set[int]) -> bool:
+    for atom in value:
+        if type(atom) is Obj:
+            if id(atom) in seen:
+                continue
+            seen.add(id(atom))
+            if atom.kind == "instance" or (atom.kind == "module" and has_parameters(atom, seen)):
+                return True
+            if atom.kind != "module" and any(_may_be_trained(part, seen) for part in atom.fields.values()):
+                return True
+        elif not (type(atom) in (Const, Light) or (type(atom) is Tensor and atom.graph == FREE)):
+            return True
+    return not value
 
 
 def made_in(obj: Obj, loops: Loops) -> bool:

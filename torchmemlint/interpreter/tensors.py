@@ -200,8 +200,10 @@ def tensor_method(
         machine.derivation.refuted.add(tensor.node)  # it was text all along
         return LIGHT
     if name in ("items", "keys") and not tensor.bundle:
-        machine.derivation.refuted.add(tensor.node)  # it is a dictionary, whatever its hint says
-        return UNKNOWN
+        if not machine.derivation.parents[tensor.node]:
+            machine.derivation.refuted.add(tensor.node)  # it is a dictionary, whatever its hint says
+            return UNKNOWN
+        tensor = tensor._replace(bundle=True)
     to_host = name == "to" and "cpu" in map(constant, (*args[:1], kwargs.get("device", UNKNOWN)))
     if (name == "cpu" or to_host) and not machine.statement_call(site):
         machine.moves.append((tensor.node, machine.loops))

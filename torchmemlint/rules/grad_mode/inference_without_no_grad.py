@@ -58,6 +58,7 @@ from ...facts.model import BACKWARD, EVALUATES
 from ...facts.relevance import says_evaluation
 from ...facts.walk import calls, last_name, nodes, statements
 from ...finding import Confidence, Remedy, Retains
+from ...interpreter.holders import has_parameters
 from ...interpreter.values import ASSUMED, Class, Obj
 from .. import Report
 from ..retained import speaks_of
@@ -126,7 +127,7 @@ def _weight(recording: Recording) -> int:
     call = recording.call
     if recording.demanded or (recording.given_graph and not recording.pipeline):
         return 0
-    if _speaks_of(recording, _LIGHT):
+    if _speaks_of(recording, _LIGHT) or _is_plain(call.module):
         return 0
     hands_out = recording.entry or (recording.concludes and recording.evaluating)  # predictions
     if recording.escaped and not (recording.pipeline or hands_out):
@@ -148,7 +149,7 @@ def _weight(recording: Recording) -> int:
     over_loader = recording.over_loader and (call.grad != ASSUMED or (recording.kept and not recording.in_module))
     if _in_handler(recording):
         return min(recording.weight, 2)
-    if not recording.evaluating and call.module.unknown and _speaks_of(recording, _SMALL):
+    if not (recording.evaluating or recording.consumed) and call.module.unknown and _speaks_of(recording, _SMALL):
         return 1  # it may be any object that decides what is done, with a mode of its own
     if not recording.evaluating and not (recording.named and (recording.consumed or over_loader)):
         return 0
@@ -239,6 +240,11 @@ def _is_layer(module: Obj) -> bool:
     """Whether a module is a single layer of torch, which saves little but its input."""
     dotted = module.cls if isinstance(module.cls, str) else ""
     return dotted.startswith("torch.nn.") and dotted.rsplit(".", 1)[-1] not in knowledge.MODULE_CONTAINERS
+
+
+def _is_plain(module: Obj) -> bool:
+    """Whether a module is of a class of the project that has nothing to train: a formula."""
+    return isinstance(module.cls, Class) and not has_parameters(module)
 
 
 def _sees_to_modes(recording: Recording) -> bool:
