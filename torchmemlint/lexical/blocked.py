@@ -33,6 +33,7 @@ class Producer(NamedTuple):
     filler: Filler
     alone: bool = False  # a generator: only it can end what it starts
     anew: bool = False  # each pass over it starts one of its own
+    deaf: bool = False  # its end only sets a flag, which nobody looks at who waits in `put`
 
 
 class Blocked(NamedTuple):
@@ -83,7 +84,7 @@ def _left_producers(program: Program, producers: dict[str, Producer]) -> Iterato
             continue
         for made, looped in in_loops(place.facts.body):
             name = next((last_name(call[2]) for call in calls_of(made) if last_name(call[2]) in producers), "")
-            left = _left(place, made, name) if name else None
+            left = _left(place, made, producers[name]) if name else None
             if left is not None and (looped or is_repeated(program, place)):
                 yield Blocked(made[1], producers[name], left[1])
     for producer in producers.values():
@@ -121,7 +122,25 @@ def _classes(program: Program, queues: set[str]) -> Iterator[Producer]:
             continue
         filler = next(_fillers_of(program, cls, setup, queues), None)
         if filler is not None:
-            yield Producer(cls.name, end, filler)
+            deaf = bool(end) and _only_tells(program, cls, end) and not _looks_up(program, filler)
+            yield Producer(cls.name, end, filler, deaf=deaf)
+
+
+def _looks_up(program: Program, filler: Filler) -> bool:
+    """Whether a thread waits for a time only, and then looks whether it is to go on."""
+    found = (call for place in program.places for call in calls(place.facts.body) if call[1] == filler.put)
+    return any(keyword(call, "timeout", 2) is not None for call in found)
+
+
+def _only_tells(program: Program, cls: ClassFacts, end: str) -> bool:
+    """Whether a method only sets flags and events, and takes nothing out of the queue: `self.stopping = True`."""
+    body = program.facts.functions[cls.methods[end]].body
+    told = [one for one in body if one[0] != m.EXPR or any(calls_of(one))]  # without its docstring
+    return bool(told) and all(
+        (one[0] == m.ASSIGN and one[3][0] == m.CONST)
+        or (one[0] == m.EXPR and one[2][0] == m.CALL and last_name(one[2]) == "set" and not one[2][3])
+        for one in told
+    )
 
 
 def _fillers_of(program: Program, cls: ClassFacts, setup: list[FunctionFacts], queues: set[str]) -> Iterator[Filler]:
@@ -230,16 +249,20 @@ def _waits(call: Expr, body: Block, queues: set[str]) -> bool:
 # -- readers --------------------------------------------------------------------------------------
 
 
-def _left(place: Place, made: Stmt, name: str) -> Stmt | None:
+def _left(place: Place, made: Stmt, producer: Producer) -> Stmt | None:
     """The loop that reads from a producer and leaves before the end, if nobody else has the producer."""
+    name = producer.name
     if made[0] == m.FOR:
         over = _read(made[3])
         return made if over[0] == m.CALL and last_name(over) == name and _breaks_off(made) else None
     if made[0] != m.ASSIGN or made[2][0][0] != m.NAME or last_name(_read(made[3])) != name:
         return None
     local, left = made[2][0], None
+    told = (m.ATTR, local, producer.end)
     for statement in statements(place.facts.body):
         if statement is made:
+            continue
+        if producer.deaf and statement[0] == m.EXPR and statement[2][0] == m.CALL and statement[2][2] == told:
             continue
         if statement[0] == m.FOR and _read(statement[3]) == local:
             left = statement if _breaks_off(statement) else left

@@ -11,7 +11,7 @@ from ..facts.program import Block, Place, Program, expressions, keyword, targets
 from ..facts.walk import blocks, calls, calls_of, heads, last_name, loops, nodes, statements, with_tests
 
 SELF: Expr = (m.NAME, "self")
-_ALWAYS = ((m.CONST, True), (m.CONST, 1))
+ALWAYS = ((m.CONST, True), (m.CONST, 1))
 _KINDS = {"Thread": "thread", "Process": "process", "SpawnProcess": "process", "ForkProcess": "process"}
 _EXITS = ("exit", "_exit", "quit", "interrupt_main")
 _RAISES = frozenset("next accept recv recvfrom recv_bytes readline read get_nowait popleft __next__".split())
@@ -205,7 +205,7 @@ def _is_endless(program: Program, loop: Stmt) -> bool:
     if loop[0] == m.FOR:
         forever = loop[3][0] == m.CALL and last_name(loop[3]) in ("count", "repeat") and len(loop[3][3]) < 2
     else:
-        forever = loop[2] in _ALWAYS or _is_never_told(program, loop[2])
+        forever = loop[2] in ALWAYS or _is_never_told(program, loop[2])
     return forever and not leaves(next(blocks(loop)))
 
 
@@ -288,3 +288,12 @@ def _is_waited_for(program: Program, place: Place, made: Stmt, work: Work) -> bo
         return True
     serves = any(call[2][0] == m.ATTR and call[2][2] == "get" and not call[3] for call in calls(work.function.body))
     return place.facts.name in _MAIN and not serves
+
+
+def until_told(test: Expr) -> bool:
+    """`True`, `self.running`, `not self._stop.is_set()`; `owner.running`, where the object is given."""
+    while test[0] == m.NOT:
+        test = test[1]
+    if test[0] == m.CALL and test[2][0] == m.ATTR and test[2][2] in ("is_set", "wait"):
+        test = test[2][1]
+    return test in ALWAYS or (test[0] == m.ATTR and test[1][0] == m.NAME)

@@ -9,6 +9,7 @@ from ..facts import model as m
 from ..facts.model import ClassFacts, Expr, FunctionFacts, Site, Stmt
 from ..facts.program import Place, Program, keyword, targets
 from ..facts.walk import calls, calls_of, heads, in_loops, last_name, loops, nodes, statements
+from .endless import ALWAYS, until_told
 
 _PROCESSES = ("Process", "SpawnProcess", "ForkProcess")
 _ENDS = frozenset("close stop shutdown terminate join finish end kill cleanup stop_workers __exit__ quit exit".split())
@@ -37,7 +38,16 @@ def left_running(program: Program) -> Iterator[LeftRunning]:
     """Objects that own processes which serve a queue until they are told to stop, made again and again."""
     if not any(name.endswith(_PROCESSES) for name in program.called | _bases(program)):
         return
-    owners = with_parts(program, dict(_owners(program)))
+    yield from _dropped(program, with_parts(program, dict(_owners(program))))
+
+
+def left_threads(program: Program) -> Iterator[LeftRunning]:
+    """Objects that own a thread which goes round until they tell it to stop, made again and again."""
+    if "Thread" in program.called:
+        yield from _dropped(program, with_parts(program, dict(_owners_of_threads(program))))
+
+
+def _dropped(program: Program, owners: dict[str, Owner]) -> Iterator[LeftRunning]:
     makers = with_factories(program, owners)
     for place in program.places if makers else ():
         if makers.keys().isdisjoint(place.facts.calls):
@@ -76,6 +86,33 @@ def _owners(program: Program) -> Iterator[tuple[str, Owner]]:
             shared = target in piped and _forks(program, call) and any(map(_pipes_first, setup))
             if name in processes or target in serving or shared:
                 yield cls.name, Owner(end, call[1])
+
+
+def _owners_of_threads(program: Program) -> Iterator[tuple[str, Owner]]:
+    """The classes whose constructor starts a thread over a method that asks in each round whether to go on."""
+    for cls in program.facts.classes:
+        setup, end = setup_of(program, cls)
+        if not end or not any("start" in function.calls for function in setup):
+            continue
+        for call in (call for function in setup for call in calls(function.body) if last_name(call[2]) == "Thread"):
+            target = keyword(call, "target", 1)
+            own = target is not None and target[0] == m.ATTR and target[1] == (m.NAME, "self")
+            if (
+                target is not None
+                and own
+                and target[2] in cls.methods
+                and _goes_on(program.facts.functions[cls.methods[target[2]]])
+            ):
+                yield cls.name, Owner(end, call[1])
+
+
+def _goes_on(worker: FunctionFacts) -> bool:
+    """`while not self._done.wait(1):`, `while self.running:`, with nothing else that ends it."""
+    for loop, inside in loops(worker.body):
+        asks = loop[0] == m.WHILE and loop[2] not in ALWAYS and until_told(loop[2])
+        if asks and not any(one[0] == m.RETURN or (one[0] == m.JUMP and one[2]) for one in inside):
+            return True
+    return False
 
 
 def _forks(program: Program, started: Expr) -> bool:
@@ -251,10 +288,20 @@ def is_seen_to(place: Place, made: Stmt, name: Expr) -> bool:
     )
 
 
+def _receiver(call: Expr) -> tuple[Expr, ...]:
+    return (call[2][1],) if call[2][0] == m.ATTR else ()
+
+
 def is_given(expr: Expr, name: Expr) -> bool:
+    """Whether an expression does more with an object than to call its other methods or to read what it says."""
     if expr == name:
         return True
+    if expr[0] == m.ATTR and expr[1] == name:
+        return False
     parts: list[object] = list(expr)
+    called = expr[0] == m.CALL and len(expr) == 5
+    if called and any(part[0] == m.ATTR and part[1] == name for part in (*_receiver(expr), *expr[3])):
+        return True  # `watch.done.set()`, `drain(watch.queue)`: what ends it may be a part of it
     if expr[0] == m.CALL and len(expr) == 5 and expr[2][0] == m.ATTR and expr[2][1] == name:
         if expr[2][2] in _ENDS:
             return True

@@ -9,7 +9,7 @@ from ..facts import model as m
 from ..facts.model import ClassFacts, Expr, FunctionFacts, Site, Stmt
 from ..facts.program import Place, Program, keyword
 from ..facts.walk import calls, last_name, statements
-from .endless import work_of
+from .endless import until_told, work_of
 
 _PIPES = ("stdout", "stderr")
 _STARTS_ITSELF: Expr = (m.ATTR, (m.NAME, "self"), "start")
@@ -75,7 +75,7 @@ def _stays(worker: FunctionFacts) -> bool:
     if any(map(_follows_weakly, statements(worker.body))):
         return False  # it ends when what it works for is gone
     for statement in statements(worker.body):
-        if statement[0] == m.WHILE and _until_told(statement[2]):
+        if statement[0] == m.WHILE and until_told(statement[2]):
             return True
         if statement[0] == m.FOR:
             over = statement[3]
@@ -91,12 +91,3 @@ def _follows_weakly(statement: Stmt) -> bool:
     if value is None or value[0] != m.CALL or value[3]:
         return False
     return not {"ref", "weakref", "weak", "wref"}.isdisjoint(last_name(value[2]).lower().split("_"))
-
-
-def _until_told(test: Expr) -> bool:
-    """`True`, `self.running`, `not self._stop.is_set()`; `owner.running`, where the object is given."""
-    while test[0] == m.NOT:
-        test = test[1]
-    if test[0] == m.CALL and test[2][0] == m.ATTR and test[2][2] in ("is_set", "wait"):
-        test = test[2][1]
-    return test in ((m.CONST, True), (m.CONST, 1)) or (test[0] == m.ATTR and test[1][0] == m.NAME)

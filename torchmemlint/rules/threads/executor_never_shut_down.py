@@ -5,7 +5,10 @@ Reports a thread or executor task whose function is an endless loop, `while
 True:` without a way out, where it is started in a loop or in a method that is
 called again and again. And a prefetcher, an object or generator whose thread or
 process fills a queue of limited size, where the loop that reads from it leaves
-before the end and nobody ends the thread.
+before the end and nobody ends the thread, or ends it by a flag that it does not
+look at while it waits for room. And an object that starts a thread which goes
+round until it is told to stop, made again and again and dropped without its
+`stop()`.
 Also a thread or process, no daemon, whose loop has no way out, or one that
 nothing in the file uses (an event that is never set), and a timer that always
 sets the next one; as daemons, where they keep an object with a `close` that
@@ -60,6 +63,7 @@ from ...facts.model import Site
 from ...finding import Confidence, Retains
 from ...lexical.blocked import blocked_producers, unended_iterators
 from ...lexical.endless import endless
+from ...lexical.left_running import left_threads
 from ...lexical.undying import kept_by_own_thread
 from ...lexical.writers import unclosed_writers
 from .. import Report
@@ -143,6 +147,8 @@ def check(evidence: Evidence) -> Iterator[Report]:
         what = producer.filler.what
         how = "end it in a `finally`" if producer.alone else "give it an end, and call it in a `finally`"
         how = f"call `{producer.end}()` in a `finally`" if producer.end else how
+        if producer.deaf:
+            how = f"let `{producer.end}()` empty the queue, too: nobody who waits looks at what it sets"
         yield Report(
             site=blocked.site,
             message=(
@@ -155,6 +161,23 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release=f"end the {what} when the loop is left, whatever the reason",
             related=((producer.filler.put, "it waits here"),)
             + (((blocked.left, "read here"),) if blocked.left != blocked.site else ()),
+        )
+    for left in left_threads(evidence.program):
+        if left.site in said or left.cls in seen:
+            continue
+        before = f"the one before in `self.{left.attribute}`" if left.attribute else "this one"
+        yield Report(
+            site=left.site,
+            message=(
+                f"each {left.cls} starts a thread that goes round until it is told to stop, and {before} is dropped "
+                f"without: the thread stays, and keeps the {left.cls} with all that it has; call `{left.end}()` "
+                f"{'first' if left.attribute else 'in a `finally`'}"
+            ),
+            confidence=Confidence.MEDIUM,
+            value=f"a thread with its {left.cls}",
+            holder="the running thread",
+            release=f"call `{left.end}()` when it is done, or make one and reuse it",
+            related=((left.started, "the thread starts here"),),
         )
     for producer in unended_iterators(evidence.program):
         if producer.name in seen:
