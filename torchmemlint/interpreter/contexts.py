@@ -158,7 +158,7 @@ def _is_worker(obj: Obj) -> bool:
     """Whether an object stands for work that goes on, or for its result: a process, a thread, a future."""
     if not obj.is_put_off and "$moved" in obj.fields:  # to another thread, by Qt
         return True
-    if obj.kind in ("pool", "process", "executor", "thread", "future"):
+    if obj.kind in ("pool", "process", "mp-manager", "executor", "thread", "future"):
         return True
     return (obj.kind == "loader" and "$persistent" in obj.fields) or (
         obj.kind == "instance" and bool(kind_of_worker(obj.cls))

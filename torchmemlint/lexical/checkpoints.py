@@ -95,9 +95,15 @@ def _cost(program: Program, function: FunctionFacts, load: Load, decided: bool) 
     tool = "save" in program.called and _ON_A_DEVICE.isdisjoint(program.called) and not program.facts.classes
     if tool and load.call[3] and load.call[3][0][0] != m.CONST:
         return "unused"  # it reads checkpoints and writes one, and computes nothing on a device
-    if program.called.isdisjoint(_DEVICES):
-        return ""  # nothing says that there is a device
+    if "save" in program.called and not _names_a_device(program):
+        return ""  # what it has saved itself, from the host
     return "copied" if _goes_in_by_part(function, load.target) else ""
+
+
+def _names_a_device(program: Program) -> bool:
+    """Whether anything in the file says that there is one."""
+    params = {param.name for function in program.facts.functions for param in function.params}
+    return bool(program.called & _DEVICES or params & {"device", "map_location"})
 
 
 def _is_for_one_rank(function: FunctionFacts, site: Site) -> bool:

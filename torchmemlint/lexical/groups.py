@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ..facts import model as m
 from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Place, Program, keyword, targets, text
-from ..facts.walk import calls, calls_of, last_name, loops, nodes, statements
+from ..facts.walk import calls, calls_of, heads, last_name, loops, nodes, statements
 from .left_running import called_as, is_repeated
 
 _MAKES = ("new_group", "new_subgroups", "init_device_mesh")
@@ -36,7 +36,8 @@ def groups_each_time(program: Program) -> Iterator[GroupEachTime]:
             if last_name(call[2]) not in _MAKES or not dotted.startswith("torch.") or call[1] in own:
                 continue
             ranks = keyword(call, "ranks", 0)
-            if (ranks is None or _is_fixed(program, place, ranks)) and is_repeated(program, place, driven=True):
+            again = ranks is None or _is_fixed(program, place, ranks) or _is_for_this_call(program, place, call)
+            if again and is_repeated(program, place, driven=True):
                 yield GroupEachTime(call[1], last_name(call[2]))
 
 
@@ -170,6 +171,18 @@ def _forgotten(statement: Stmt) -> Iterator[tuple[Expr, bool]]:
         callee = statement[2][2]
         if callee[0] == m.ATTR and callee[2] == "clear":
             yield callee[1], True
+
+
+def _is_for_this_call(program: Program, place: Place, made: Expr) -> bool:
+    """Whether a group is bound to a local that is given to collectives and to nothing else."""
+    names = [one[2][0] for one in statements(place.facts.body) if one[0] == m.ASSIGN and one[3] == made]
+    if len(names) != 1 or names[0][0] != m.NAME:
+        return False
+    uses = sum(part == names[0] for one in statements(place.facts.body) for head in heads(one) for part in nodes(head))
+    collectives = [call for call in calls(place.facts.body) if program.dotted(call[2]).startswith("torch.distributed.")]
+    given = sum(value == names[0] for call in collectives for value in (*call[3], *(one for _, one in call[4])))
+    bound = sum(names[0] in targets(one) for one in statements(place.facts.body) if one[0] == m.ASSIGN)
+    return bound == 1 and given > 0 and uses - bound <= given
 
 
 def _destroys(program: Program) -> bool:

@@ -1,7 +1,7 @@
 """Pools, processes or loaders with persistent workers pile up in a container.
 
 ## What it does
-Reports pools of processes, processes, thread pools and loaders with
+Reports pools of processes, processes, managers, thread pools and loaders with
 `persistent_workers=True` that go into an attribute or global, call after call
 or epoch after epoch, where nothing takes them out or closes them. And an object
 that starts processes, itself or in its parts, which serve a queue until they
@@ -60,7 +60,10 @@ code = "TML408"
 name = "pool-or-loader-never-closed"
 retains: Retains | None = Retains.GROWING
 
-WHAT = {"pool": "pool of processes", "executor": "executor", "loader": "loader", "process": "process"}
+WHAT = {
+    "pool": "pool of processes", "executor": "executor", "loader": "loader", "process": "process",
+    "mp-manager": "manager with its server process",
+}  # fmt: skip
 
 
 def check(evidence: Evidence) -> Iterator[Report]:
