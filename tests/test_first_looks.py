@@ -190,7 +190,10 @@ QUIET = {
             def action_space(self, agent):
                 return len(agent)
         """,
-    "checkpoints where nothing names a device": """
+    "checkpoints of a program that names no device": """
+        def save(path, model, optimizer):
+            torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, path)
+
         def resume(path, model, optimizer):
             states = torch.load(path)
             model.load_state_dict(states["model"])

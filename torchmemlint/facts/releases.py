@@ -262,6 +262,8 @@ class FileReleases:
         for given in (*arguments, *(value for _, value in call[4])):
             if given[0] == m.ATTR and given[2] in _RELEASERS:  # `weakref.finalize(self, _entries.pop, key)`
                 self._note(given[1], function, HANDED_OVER)
+        if name == "iter" and len(arguments) == 2 and arguments[0][0] == m.ATTR:
+            self._note(arguments[0][1], function)  # `iter(queue.get, None)`
         if name[:1].isupper():
             self.makings.setdefault(name, []).append(call)
         if name == "setattr":

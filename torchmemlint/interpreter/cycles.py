@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.model import Expr, Site
-from ..facts.walk import calls, last_name
+from ..facts.walk import calls, last_name, statements
 from .callbacks import objects_in
 from .events import Plain
 from .frames import Frame
@@ -106,9 +106,23 @@ def cycles(machine: Machine) -> Iterator[Cycle]:
         looped = any(loop.kind == "loop" for loop in whole.birth) and not owner.unknown
         tensors = machine.reach((owner,), 2)
         made = looped and site == note.site and (heavy_objects((owner,)) or tensors)
+        if _is_taken_apart(owner.cls, name):
+            continue
         if dropped and (made or (whole is owner and _is_value(owner, tensors))):
             seen.add(site)
             yield Cycle(site, f"each {owner.cls.facts.name}", f"`self.{name}` refers to the object", 2)
+
+
+def _is_taken_apart(cls: Class, name: str) -> bool:
+    """Whether a method breaks the circle, `self.callback = None`, as part of what ends the object's work."""
+    place = (m.ATTR, (m.NAME, "self"), name)
+    for entry in cls.mro:
+        for method in (entry.frame.unit.facts.functions[index] for index in entry.facts.methods.values()):
+            for one in statements(method.body) if method.name != "__init__" else ():
+                emptied = one[0] == m.ASSIGN and one[3] == (m.CONST, None)
+                if (emptied or one[0] == m.DELETE) and place in one[2]:
+                    return True
+    return False
 
 
 def _is_value(owner: Obj, tensors: list[Tensor]) -> bool:

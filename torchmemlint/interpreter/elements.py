@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from ..facts import model as m
 from ..facts.model import Expr, Site
+from ..facts.walk import statements
 from .attributes import get_by_name, set_by_name
 from .containers import a_key_of, keys_of
 from .cycles import refers_to
@@ -224,7 +226,7 @@ def bind_item(machine: Machine, frame: Frame, target: Expr, value: Value, site: 
                     if len(atom.birth) < len(part.birth) and not outlives:
                         part.birth = atom.birth
             machine.put(atom.fields, field, value)
-        elif how in ("augment", "grow"):
+        elif how in ("augment", "grow", "fill"):
             stored = store(machine, frame, atom, "*", value, how, site)
             machine.put(atom.fields, "*", machine.join(atom.fields.get("*", UNKNOWN), stored))
         else:
@@ -240,7 +242,18 @@ def _write_in_place(
     """`buffer[i] = attached`: the buffer joins the graph."""
     if machine.grad == OFF or machine.derivation.is_whole(tensor.node):
         return
-    machine.assign(frame, place, arithmetic(machine, ((tensor,), value)), site, how=how)
+    filled = arithmetic(machine, ((tensor,), value))
+    machine.assign(frame, place, filled, site, how=how)
+    for other in _other_names(frame, place):
+        machine.assign(frame, other, filled, site, how=how)
+
+
+def _other_names(frame: Frame, place: Expr) -> Iterator[Expr]:
+    """`self.data[key]` for `rows`, where a function says `rows = self.data[key]` and nothing else of that name."""
+    if place[0] == m.NAME and place[1] not in {param.name for param in frame.facts.params}:
+        bound = [one[3] for one in statements(frame.facts.body) if one[0] == m.ASSIGN and place in one[2]]
+        if len(bound) == 1 and bound[0][0] in (m.ATTR, m.ITEM):
+            yield bound[0]
 
 
 Machine.iterate = iterate

@@ -191,6 +191,8 @@ def _grad_of_entry(function: Function, receiver: object) -> int:
     """The grad mode in which a framework runs a method of a class that derives from it."""
     if _starts_the_program(function):
         return ON
+    if function.owner is not None and "torch.autograd.Function" in function.owner.external:
+        return OFF  # [docs: Extending PyTorch, "forward"]: what it computes is not recorded
     if not isinstance(receiver, Obj) or not isinstance(receiver.cls, Class):
         return ASSUMED
     bases = receiver.cls.base_names

@@ -1,17 +1,17 @@
 """A caught exception keeps the frames of the failed call with their locals.
 
 ## What it does
-Reports three things. A clause that does the failed work again while its exception
-is alive: it catches an out-of-memory error and calls what the `try` called, or
-its own function, inside the `except`. And a clause that puts the exception away
-in an attribute, a list or a dictionary which nothing empties, itself or by a
-helper that it is given to, when the `try` ran a model, or made tensors one
-attempt after another, or a function that it was given to call did. An exception
-in a global is reported as well where a method of a module, or a function with
-tensors at hand, leads to the clause; and one that is raised again each time
-somebody asks, since it gets the frames of all who asked. And an exception that
-the module makes once, as a constant, and that is raised as it is from where
-tensors are at hand.
+Reports three things. First, a clause that does the failed work again while its
+exception is alive: it catches an out-of-memory error and calls what the `try`
+called, or its own function, inside the `except`. Second, a clause that puts the
+exception away in an attribute, a list or a dictionary which nothing empties,
+itself or by a helper that it is given to: when the `try` ran a model, or made
+tensors one attempt after another, or a function that it was given to call did.
+An exception in a global is reported as well where a method of a module, or a
+function with tensors at hand, leads to the clause; and one that is raised again
+each time somebody asks, since it gets the frames of all who asked. Third, an
+exception that the module makes once, as a constant, and that is raised as it is
+from where tensors are at hand.
 
 ## Why it retains
 An exception refers to its traceback, the traceback to every frame between the
@@ -38,8 +38,8 @@ Set a flag in the clause and retry below it. Store
 ## References
 - PyTorch documentation, "Frequently Asked Questions": "My out of memory
   exception handler can't allocate memory".
-- Python documentation, `traceback.clear_frames`; "The raise statement": a
-  raise adds to the traceback that the object has.
+- Python documentation, `traceback.clear_frames`; "The raise statement":
+  a raise adds to the traceback that the object has.
 - Bytes per failed attempt: measured by this rule's fixtures.
 """
 
