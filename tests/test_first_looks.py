@@ -54,6 +54,27 @@ SEEN = {
                     total /= every
                     print(total)
         """,
+    "a model whose constructor makes parts of another library": """
+        from dgl.nn import EdgeConv
+
+        class Cloud(nn.Module):
+            def __init__(self, sizes):
+                super().__init__()
+                self.conv = EdgeConv(3, 9)
+
+            def forward(self, x):
+                return self.conv(x)
+
+        def evaluate(model, loader):
+            model.eval()
+            right = 0
+            for x, y in loader:
+                right += (model(x).argmax(1) == y).sum().item()  # TML201
+            return right
+
+        def main(loader):
+            print(evaluate(Cloud([3, 9]), loader))
+        """,
     "a helper speaks for its callers": """
         def sample(model, prompt):
             model.eval()
@@ -175,6 +196,24 @@ QUIET = {
                 if x.mean() < 0:
                     raise NOT_READY.with_traceback(None)
                 return x
+        """,
+    "a formula that is asked again and again": """
+        class Bowl(nn.Module):
+            def __init__(self, low, high):
+                super().__init__()
+                self.low, self.high = float(low), float(high)
+                self.register_buffer("middle", torch.zeros(2))
+
+            def forward(self, x):
+                return ((x - self.middle) ** 2).sum(-1) * (self.high - self.low)
+
+        def trials(points):
+            bowl = Bowl(0, 1)
+            bowl.eval()
+            worst = 0.0
+            for x in points:
+                worst = max(worst, bowl(x).item())
+            return worst
         """,
     "names of agents": """
         from pettingzoo import AECEnv

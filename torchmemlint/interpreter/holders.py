@@ -108,6 +108,8 @@ def has_parameters(module: Obj, seen: set[int] | None = None) -> bool:
         seen.add(id(module))
         known = not module.unknown and all(base.startswith(_PLAIN_BASES) for base in module.cls.external)
         parts = [part for key, part in module.fields.items() if key[0] != "$"]
+        if not parts and module.cls.find("__init__") is not None:
+            return True  # what its constructor makes was not worth a run
         return not known or any(_may_be_trained(part, seen) for part in parts)
     if not isinstance(module.cls, str):
         return True
