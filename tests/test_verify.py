@@ -241,13 +241,13 @@ def main(steps):
 def test_path_of_what_is_not_there_at_the_end(write: Write, run: Run, name: str) -> None:
     program, path = PATHS[name]
     write("program.py", program)
-    command = ("verify", "--device", "cpu", "--output-format", "json", "--steps", "8", "--entry", "program.py::main")
-    for _ in range(3):  # on a busy machine a step may end before anybody has looked
+    command = ("verify", "--device", "cpu", "--output-format", "json", "--steps", "32", "--entry", "program.py::main")
+    for _ in range(4):  # on a busy machine a step, or all of them, may end before anybody has looked
         done = run(*command)
         verdicts = [one["verdict"] for one in json.loads(done.stdout)]
-        assert [one["status"] for one in verdicts] == ["growing"]
-        if verdicts[0]["path"]:
+        if verdicts and verdicts[0]["path"]:
             break
+    assert [one["status"] for one in verdicts] == ["growing"]
     assert " -> ".join(verdicts[0]["path"]).startswith(path)
 
 
