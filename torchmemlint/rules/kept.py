@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 from ..evidence.kept import kept_in_containers
 from ..evidence.memo import looks_up
+from ..evidence.occasions import ONCE, entered, in_first_phase, nobody_reads, periodic, while_made
 from ..evidence.places import last_part
 from ..evidence.thread_locals import is_thread_local, one_for_each
 from ..evidence.unreleased import is_asked, may_be_asked, methods_of
 from ..facts import model as m
-from ..facts.model import CALLS_PER_STATEMENT, Expr, Stmt
-from ..facts.walk import blocks, nodes, statements
+from ..facts.model import CALLS_PER_STATEMENT
+from ..facts.walk import nodes, statements
 from ..finding import Confidence, Remedy, Retains
 from ..interpreter.frames import Frame
 from ..interpreter.holders import FIXED, FRESH, IDENTITY, KNOWN, THREAD, UNSURE
@@ -29,19 +30,6 @@ if TYPE_CHECKING:
     from ..evidence.retentions import Retention
     from ..evidence.ways_out import LeftBehind
     from ..interpreter.events import Store
-
-_ONCE = frozenset(
-    """__init__ __post_init__ setup build configure_optimizers prepare_data __init_subclass__
-    on_init_end on_train_begin on_train_start on_fit_start on_pretrain_routine_start on_experiment_start""".split()
-)
-_PERIODIC = frozenset(
-    """__call__ __getitem__ forward update feed step observe record push collect log predict infer encode decode
-    process handle submit generate track match tick run_step transcribe translate embed score evaluate hook
-    consume receive publish report inference detect compute_loss __next__ act select_action remember""".split()
-)
-_PERIODIC_STARTS = ("on_", "process_", "handle_", "predict_", "record_", "update_", "feed_", "track_", "observe_",
-                    "capture_", "store_", "save_activation", "forward_", "log_")  # fmt: skip
-_PERIODIC_ENDS = ("_step", "_hook", "_batch", "_batch_end", "_frame", "_request", "_callback", "_forward")
 
 
 def of_code(evidence: Evidence, code: str) -> Iterator[tuple[Retention, Confidence]]:
@@ -76,9 +64,9 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
     store = retention.store_event
     if retention.small or retention.wide or store.hook:
         return 0
-    if retained.speaks_of(retention) or _emptied(evidence, retention) or _while_made(retention):
+    if retained.speaks_of(retention) or _emptied(evidence, retention) or while_made(retention):
         return 0
-    if _in_first_phase(store):
+    if in_first_phase(store):
         return 0
     if is_thread_local(store.owner) and any(note.site == store.site for note in evidence.plain("thread-store")):
         return 0  # TML502 speaks of what a thread has for itself
@@ -95,8 +83,8 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
     if _replaces(store) or _is_of_attention(store.frame):
         return 0
     weight = min(retention.weight, 1) if _is_passing(retention) else retention.weight
-    entered = _entered(retention)
-    outside = [loop for loop in retention.loops if loop in entered.loops or loop.name in ("while", "loader")]
+    method = entered(retention)
+    outside = [loop for loop in retention.loops if loop in method.loops or loop.name in ("while", "loader")]
     if not any(loop.name != "loader" for loop in outside):
         if retention.holder.kind in ("attribute", "closure"):
             return 0  # one call fills it: these are its results
@@ -118,11 +106,12 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
         weight = min(weight, 3 if store.key_kind == IDENTITY else 2 if store.key_kind in kinds else 1)
     if all(loop.kind == "call" for loop in outside):
         each_thread = retention.how == "keyed" and store.key_kind == THREAD
-        once = entered.name in _ONCE or retention.function.lstrip("_").startswith(("setup_", "init_"))
+        once = method.name in ONCE or retention.function.lstrip("_").startswith(("setup_", "init_"))
         asked = retention.how == "keyed" and store.key_kind in (FRESH, IDENTITY) and not store.objects
         asked = asked and retention.holder.kind != "attribute"  # whose object may come and go
         asked = asked and looks_up(store.frame.facts, last_part(retention.holder.text))
-        often = not once and (asked or _periodic(retention.function) or _periodic(entered.name))
+        asked = asked or nobody_reads(store, last_part(retention.holder.text))
+        often = not once and (asked or periodic(retention.function) or periodic(method.name))
         weight = min(weight, 2 if each_thread or often else 1)
     return weight
 
@@ -203,7 +192,7 @@ def _emptied(evidence: Evidence, retention: Retention) -> bool:
     name = last_part(retention.holder.text)
     releases = evidence.releases
     owner = retention.holder.owner if retention.holder.kind == "attribute" else ""
-    letting_go = evidence.released_in(retention.store_event) | releases.of(name, owner) - _ONCE
+    letting_go = evidence.released_in(retention.store_event) | releases.of(name, owner) - ONCE
     letting_go = {one for one in letting_go if not releases.is_debugging(one)} - releases.misjudging(name, owner)
     if any(loop.kind == "loop" for loop in retention.loops):  # who could let go in time is in sight
         letting_go = {one for one in letting_go if _may_be_called(evidence, retention, one)}
@@ -224,88 +213,6 @@ def _may_be_called(evidence: Evidence, retention: Retention, name: str) -> bool:
     if themselves:  # what is kept takes itself out
         return any(is_asked(machine, obj, frozenset((name,))) for obj in themselves)
     return may_be_asked(machine, store.owner, name)
-
-
-def _while_made(retention: Retention) -> bool:
-    """Filled by a loop that runs while something is set up: that is done once."""
-    frame: Frame | None = retention.store_event.frame
-    while frame is not None:
-        if frame.name in _ONCE and not any(loop in frame.loops for loop in retention.loops):
-            return True
-        frame = frame.caller
-    owner = _entered(retention)
-    receiver = owner.receiver
-    return isinstance(receiver, Obj) and isinstance(receiver.cls, Class) and _only_while_made(receiver.cls, owner.name)
-
-
-def _in_first_phase(store: Store) -> bool:
-    """Whether a flag of the object lets it happen, `if self.warmup:`, which is turned off once and never on again."""
-    receiver = store.frame.receiver
-    if not isinstance(receiver, Obj) or not isinstance(receiver.cls, Class):
-        return False
-    demanded = _demanded_for(store.site // CALLS_PER_STATEMENT, store.frame.facts.body) or set()
-    bound: dict[str, list[tuple[str, Expr]]] = {}
-    for name, function in methods_of(receiver.cls).items() if demanded else ():
-        for one in statements(function.body):
-            for target in one[2] if one[0] == m.ASSIGN else ():
-                if target[:2] == (m.ATTR, (m.NAME, "self")) and target[2] in demanded:
-                    bound.setdefault(target[2], []).append((name, one[3]))
-    return any(
-        all(value in ((m.CONST, False), (m.CONST, True)) for _, value in values)
-        and {name for name, value in values if value[1]} == {"__init__"}
-        and any(not value[1] for name, value in values if name != "__init__")
-        for values in bound.values()
-    )
-
-
-def _demanded_for(row: int, block: tuple[Stmt, ...]) -> set[str] | None:
-    """The attributes of the object that are true where a statement runs; None if it is not in the block."""
-    for statement in block:
-        if statement[1] // CALLS_PER_STATEMENT == row:
-            return set()
-        for suite in blocks(statement):
-            found = _demanded_for(row, suite)
-            if found is not None:
-                return found | set(_true_in(statement[2])) if statement[0] == m.IF and suite is statement[3] else found
-    return None
-
-
-def _true_in(test: Expr) -> Iterator[str]:
-    """The attributes of the object that are true if a test is."""
-    if test[0] == m.BOOL and test[1] == "and":
-        for part in test[-1]:
-            yield from _true_in(part)
-    elif test[:2] == (m.ATTR, (m.NAME, "self")):
-        yield test[2]
-
-
-def _only_while_made(cls: Class, name: str, depth: int = 3) -> bool:
-    """Whether a method is the class's own affair, and only what sets its objects up calls it: `_pack` in a data set."""
-    if name[:1] != "_" or name.startswith("__") or not depth:
-        return False
-    callers = {other for other, function in methods_of(cls).items() if name in function.calls} - {name}
-    return bool(callers) and all(other in _ONCE or _only_while_made(cls, other, depth - 1) for other in callers)
-
-
-def _entered(retention: Retention) -> Frame:
-    """The method of the object that keeps the values through which others have it filled. Loops in it go once
-    through what there is, except for those that go on until they are told to stop."""
-    store = retention.store_event
-    owner: Obj | Frame | None = store.owner
-    if isinstance(owner, Obj) and owner.kind not in ("instance", "module"):
-        owner = None if owner.home is None else owner.home[0]
-    entered: Frame = store.frame
-    frame: Frame | None = entered.caller
-    while frame is not None and isinstance(owner, Obj):
-        if frame.receiver is owner:
-            entered = frame
-        frame = frame.caller
-    return entered
-
-
-def _periodic(name: str) -> bool:
-    bare = name.lstrip("_") if not name.startswith("__") else name
-    return bare in _PERIODIC or bare.startswith(_PERIODIC_STARTS) or bare.endswith(_PERIODIC_ENDS)
 
 
 # -- words ----------------------------------------------------------------------------------------

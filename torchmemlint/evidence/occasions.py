@@ -1,0 +1,129 @@
+"""When a place is filled: once, while something is set up, in a first phase, or again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..facts import model as m
+from ..facts.model import CALLS_PER_STATEMENT, Expr, Stmt
+from ..facts.walk import blocks, heads, nodes, statements
+from ..interpreter.frames import Frame
+from ..interpreter.values import Class, Obj
+from .unreleased import methods_of
+
+if TYPE_CHECKING:
+    from ..interpreter.events import Store
+    from .retentions import Retention
+
+ONCE = frozenset(
+    """__init__ __post_init__ setup build configure_optimizers prepare_data __init_subclass__
+    on_init_end on_train_begin on_train_start on_fit_start on_pretrain_routine_start on_experiment_start""".split()
+)
+_ADDS = ("append", "extend", "add", "appendleft")
+_PERIODIC = frozenset(
+    """__call__ __getitem__ forward update feed step observe record push collect log predict infer encode decode
+    process handle submit generate track match tick run_step transcribe translate embed score evaluate hook
+    consume receive publish report inference detect compute_loss __next__ act select_action remember""".split()
+)
+_PERIODIC_STARTS = ("on_", "process_", "handle_", "predict_", "record_", "update_", "feed_", "track_", "observe_",
+                    "capture_", "store_", "save_activation", "forward_", "log_")  # fmt: skip
+_PERIODIC_ENDS = ("_step", "_hook", "_batch", "_batch_end", "_frame", "_request", "_callback", "_forward")
+
+
+def while_made(retention: Retention) -> bool:
+    """Filled by a loop that runs while something is set up: that is done once."""
+    frame: Frame | None = retention.store_event.frame
+    while frame is not None:
+        if frame.name in ONCE and not any(loop in frame.loops for loop in retention.loops):
+            return True
+        frame = frame.caller
+    owner = entered(retention)
+    receiver = owner.receiver
+    return isinstance(receiver, Obj) and isinstance(receiver.cls, Class) and _onlywhile_made(receiver.cls, owner.name)
+
+
+def in_first_phase(store: Store) -> bool:
+    """Whether a flag of the object lets it happen, `if self.warmup:`, which is turned off once and never on again."""
+    receiver = store.frame.receiver
+    if not isinstance(receiver, Obj) or not isinstance(receiver.cls, Class):
+        return False
+    demanded = _demanded_for(store.site // CALLS_PER_STATEMENT, store.frame.facts.body) or set()
+    bound: dict[str, list[tuple[str, Expr]]] = {}
+    for name, function in methods_of(receiver.cls).items() if demanded else ():
+        for one in statements(function.body):
+            for target in one[2] if one[0] == m.ASSIGN else ():
+                if target[:2] == (m.ATTR, (m.NAME, "self")) and target[2] in demanded:
+                    bound.setdefault(target[2], []).append((name, one[3]))
+    return any(
+        all(value in ((m.CONST, False), (m.CONST, True)) for _, value in values)
+        and {name for name, value in values if value[1]} == {"__init__"}
+        and any(not value[1] for name, value in values if name != "__init__")
+        for values in bound.values()
+    )
+
+
+def _demanded_for(row: int, block: tuple[Stmt, ...]) -> set[str] | None:
+    """The attributes of the object that are true where a statement runs; None if it is not in the block."""
+    for statement in block:
+        if statement[1] // CALLS_PER_STATEMENT == row:
+            return set()
+        for suite in blocks(statement):
+            found = _demanded_for(row, suite)
+            if found is not None:
+                return found | set(_true_in(statement[2])) if statement[0] == m.IF and suite is statement[3] else found
+    return None
+
+
+def _true_in(test: Expr) -> Iterator[str]:
+    """The attributes of the object that are true if a test is."""
+    if test[0] == m.BOOL and test[1] == "and":
+        for part in test[-1]:
+            yield from _true_in(part)
+    elif test[:2] == (m.ATTR, (m.NAME, "self")):
+        yield test[2]
+
+
+def _onlywhile_made(cls: Class, name: str, depth: int = 3) -> bool:
+    """Whether a method is the class's own affair, and only what sets its objects up calls it: `_pack` in a data set."""
+    if name[:1] != "_" or name.startswith("__") or not depth:
+        return False
+    callers = {other for other, function in methods_of(cls).items() if name in function.calls} - {name}
+    return bool(callers) and all(other in ONCE or _onlywhile_made(cls, other, depth - 1) for other in callers)
+
+
+def entered(retention: Retention) -> Frame:
+    """The method of the object that keeps the values through which others have it filled. Loops in it go once
+    through what there is, except for those that go on until they are told to stop."""
+    store = retention.store_event
+    owner: Obj | Frame | None = store.owner
+    if isinstance(owner, Obj) and owner.kind not in ("instance", "module"):
+        owner = None if owner.home is None else owner.home[0]
+    outermost: Frame = store.frame
+    frame: Frame | None = outermost.caller
+    while frame is not None and isinstance(owner, Obj):
+        if frame.receiver is owner:
+            outermost = frame
+        frame = frame.caller
+    return outermost
+
+
+def periodic(name: str) -> bool:
+    bare = name.lstrip("_") if not name.startswith("__") else name
+    return bare in _PERIODIC or bare.startswith(_PERIODIC_STARTS) or bare.endswith(_PERIODIC_ENDS)
+
+
+def nobody_reads(store: Store, name: str) -> bool:
+    """Whether no function of the file does anything with an attribute that is its class's own, but add to it."""
+    if name[:1] != "_" or name.startswith("__"):
+        return False
+    place = (m.ATTR, (m.NAME, "self"), name)
+    for function in store.frame.unit.facts.functions:
+        for one in statements(function.body):
+            if one[0] == m.ASSIGN and place in one[2] and not any(name in node for node in nodes(one[3])):
+                continue
+            seen = sum(node[0] == m.ATTR and node[2] == name for head in heads(one) for node in nodes(head))
+            adds = one[0] == m.EXPR and one[2][0] == m.CALL and one[2][2] in [(m.ATTR, place, way) for way in _ADDS]
+            if seen > adds:
+                return False
+    return True
