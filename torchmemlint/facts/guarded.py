@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import model as m
+from .knowledge import GRAD_OFF
 from .model import Expr, FunctionFacts, Stmt
 from .relevance import says_no_grad
 from .walk import blocks, heads, last_name, nodes
-
-_OFF = ("no_grad", "inference_mode")
 
 
 def own_calls(function: FunctionFacts) -> Iterator[tuple[str, bool]]:
@@ -32,7 +31,7 @@ def _calls(body: tuple[Stmt, ...], own: Expr, off: bool) -> Iterator[tuple[str, 
 
 def _turns_off(expr: Expr) -> bool:
     """`torch.no_grad()`, `torch.no_grad`, `set_grad_enabled(training)`: off at least where nothing is trained."""
-    name = last_name(expr[2] if expr[0] == m.CALL else expr)
+    name = last_name(expr)
     if name == "set_grad_enabled" and expr[0] == m.CALL:
         return bool(expr[3] != ((m.CONST, True),))
-    return name in _OFF or says_no_grad(name)
+    return name in GRAD_OFF or says_no_grad(name)

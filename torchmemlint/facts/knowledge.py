@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from typing import Final
 
+# Contexts and decorators of torch that set the grad mode [docs]; `set_grad_enabled` takes it as an argument.
+GRAD_OFF: Final = ("no_grad", "inference_mode")
+GRAD_MODES: Final = (*GRAD_OFF, "enable_grad")
+
 # Functions and methods whose results carry no graph [measured]: comparisons, indices, integer casts, shapes.
 GRAPH_FREE: Final = frozenset(
     """argmax argmin argsort eq ne lt le gt ge equal isnan isinf isfinite isclose allclose nonzero long int bool

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from . import model as m
+from .knowledge import GRAD_MODES
 from .model import Expr
 from .parsing import by_type
 
@@ -23,7 +24,6 @@ _RELEASERS = frozenset("clear pop popleft popitem remove discard".split())
 _HOLDERS = frozenset(("cycle", "finalize", "addHandler", "addFilter"))
 _REGISTRIES = frozenset((("atexit", "register"), ("signal", "signal")))
 _RECORDERS = frozenset("set_detect_anomaly detect_anomaly _record_memory_history record_memory_history profile".split())
-_MODES = frozenset("no_grad inference_mode enable_grad set_grad_enabled".split())
 _THREADS = frozenset(
     """Thread submit run_in_executor to_thread map Timer start_new_thread apply_async imap imap_unordered starmap
     map_async starmap_async Pool Process ProcessPoolExecutor DataLoader delayed spawn start_processes
@@ -98,7 +98,7 @@ def _note_call(low: Lowering, call: Expr) -> None:
         method = callee[1]
     else:
         return
-    if method in _MODES:
+    if method in GRAD_MODES or method == "set_grad_enabled":
         scope.flags |= m.MODE
     elif method in _RECORDERS:
         scope.flags |= m.RECORDS

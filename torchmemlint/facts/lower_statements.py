@@ -9,6 +9,7 @@ import libcst as cst
 
 from . import model as m
 from .differentiated import operands
+from .knowledge import GRAD_MODES
 from .lower_expressions import SELF
 from .lower_expressions import lower as expression
 from .model import ClassFacts, Site, Stmt
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from .lower import Lowering
 
 _DISCARDED = frozenset("detach cpu cuda to float half double numpy clone no_grad inference_mode enable_grad".split())
-_MODES = frozenset(("no_grad", "inference_mode", "enable_grad"))
 
 
 def _expr(low: Lowering, node: cst.Expr, site: Site) -> Stmt | None:
@@ -27,7 +27,7 @@ def _expr(low: Lowering, node: cst.Expr, site: Site) -> Stmt | None:
         return None  # a docstring
     value = expression(low, node.value)
     if (value[0] == m.CALL and value[2][0] == m.ATTR and value[2][2] in _DISCARDED) or (
-        value[0] == m.CALL and value[2][0] == m.NAME and value[2][1] in _MODES
+        value[0] == m.CALL and value[2][0] == m.NAME and value[2][1] in GRAD_MODES
     ):
         low.scope.flags |= m.DISCARDS
     return (m.EXPR, site, value)
@@ -197,7 +197,7 @@ def _with(low: Lowering, node: cst.With, site: Site) -> Stmt:
     items = []
     for item in node.items:
         context = expression(low, item.item)
-        if context[0] in (m.ATTR, m.NAME) and context[-1] in _MODES:
+        if context[0] in (m.ATTR, m.NAME) and context[-1] in GRAD_MODES:
             low.scope.flags |= m.MODE
         target = None if item.asname is None else low.target(item.asname.name, site)
         items.append((context, target))

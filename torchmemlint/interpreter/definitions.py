@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..facts import model as m
+from ..facts.knowledge import GRAD_OFF
 from ..facts.model import ClassFacts, Expr, FunctionFacts
 from ..facts.relevance import says_no_grad
 from ..facts.walk import calls, last_name, statements
@@ -66,7 +67,7 @@ def _decorate(machine: Machine, frame: Frame, function: Function, decorator: Exp
         elif type(atom) is External:
             name = atom.dotted
             tail = name.rsplit(".", 1)[-1]
-            if tail in ("no_grad", "inference_mode") and name.startswith("torch"):
+            if tail in GRAD_OFF and name.startswith("torch"):
                 function.mode = tail
                 function.grad = OFF  # a class used as a decorator without a call acts too
             elif says_no_grad(tail):

@@ -89,7 +89,7 @@ def call_external(machine: Machine, frame: Frame, dotted: str, args: list[Value]
 def _call_torch(machine: Machine, frame: Frame, dotted: str, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
     tail = dotted.rsplit(".", 1)[-1]
     values = [*args, *kwargs.values()]
-    if tail in ("no_grad", "inference_mode", "enable_grad", "set_grad_enabled"):
+    if tail in knowledge.GRAD_MODES or tail == "set_grad_enabled":
         return _mode(machine, frame, tail, args, kwargs, site)
     if dotted in ("torch.autograd.grad", "torch.autograd.backward"):
         return _differentiate(machine, frame, tail, args, kwargs, site)

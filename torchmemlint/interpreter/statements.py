@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..facts import model as m
+from ..facts.knowledge import GRAD_MODES
 from ..facts.model import Expr, Site, Stmt
 from ..facts.relevance import says_no_grad
 from ..facts.walk import last_name
@@ -22,7 +23,6 @@ from .narrowing import holds_as_long_as_it_lives, truth
 from .values import LIGHT, NOTHING, OFF, UNKNOWN, Class, External, Mode, Obj, Opaque, Tensor, Value, is_light
 
 _COPIES = ("detach", "cpu", "cuda", "to", "float", "half", "double", "numpy", "clone", "contiguous")
-_GRAD_FUNCTIONS = ("no_grad", "inference_mode", "enable_grad")
 
 
 @executes(m.EXPR)
@@ -155,7 +155,7 @@ def _enter(machine: Machine, frame: Frame, items: list[Any], body: tuple[Stmt, .
     value = machine.eval(frame, context)
     if context[0] in (m.ATTR, m.NAME) and value and type(value[0]) is External:
         tail = value[0].dotted.rsplit(".", 1)[-1]
-        if value[0].dotted.startswith("torch") and tail in _GRAD_FUNCTIONS:
+        if value[0].dotted.startswith("torch") and tail in GRAD_MODES:
             machine.note("mode-not-called", site, frame, tail)
 
     if not value or type(value[0]) is Opaque:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
-from ..facts.knowledge import MODEL_NAMES
+from ..facts.knowledge import GRAD_OFF, MODEL_NAMES
 from ..facts.model import Expr, FunctionFacts, Site
 from ..facts.program import Program
 from ..facts.walk import calls_of, last_name, loops, nodes, statements
@@ -55,7 +55,7 @@ def _of_function(function: FunctionFacts) -> Iterator[MovedLate]:
 
 
 def turns_off(decorator: Expr) -> bool:
-    return last_name(decorator) in ("no_grad", "inference_mode")
+    return last_name(decorator) in GRAD_OFF
 
 
 def _joined(function: FunctionFacts) -> Iterator[tuple[str, Site]]:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from ...facts.knowledge import GRAD_MODES
 from ...finding import Edit, Location
 from .certainty import is_tensor
 from .text import FunctionNode, Text, insertion
@@ -36,7 +37,6 @@ _GROWERS = {
 }
 _TIGHT = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)  # what a method call may follow without brackets
 _MAY_BE_TENSORS = (*_TIGHT, ast.BinOp, ast.UnaryOp, ast.IfExp, ast.BoolOp)
-_MODES = ("no_grad", "inference_mode", "enable_grad")
 
 
 def remedy(name: str) -> Callable[[Remedy], Remedy]:
@@ -288,7 +288,7 @@ def _enter_mode(text: Text, node: Node, about: str) -> Iterator[Candidate]:
         for item in node.items:
             tail = item.context_expr.attr if isinstance(item.context_expr, ast.Attribute) else ""
             tail = item.context_expr.id if isinstance(item.context_expr, ast.Name) else tail
-            if tail in _MODES:
+            if tail in GRAD_MODES:
                 yield Candidate(f"Call `{tail}`", (insertion(text.end(item.context_expr), "()"),), True)
     statement = text.statement(node)
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
