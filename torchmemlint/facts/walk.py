@@ -113,6 +113,11 @@ def last_name(expr: Expr | None) -> str:
     return str(expr[-1]) if expr is not None and expr[0] in (m.ATTR, m.NAME) else ""
 
 
+def is_count(iterated: Expr) -> bool:
+    """`range(n)`: a loop over it goes over numbers, as often as is known before."""
+    return bool(iterated[0] == m.CALL and last_name(iterated) in ("range", "trange"))
+
+
 def root_of(place: Expr) -> Expr:
     """`self` of `self.rows[0].values`."""
     while place[0] in (m.ATTR, m.ITEM):

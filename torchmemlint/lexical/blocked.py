@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ..facts import model as m
 from ..facts.model import ClassFacts, Expr, FunctionFacts, Site, Stmt
 from ..facts.program import Block, Place, Program, keyword, targets
-from ..facts.walk import blocks, calls, calls_of, heads, in_loops, last_name, loops, nodes, statements
+from ..facts.walk import blocks, calls, calls_of, heads, in_loops, is_count, last_name, loops, nodes, statements
 from .left_running import called_as, is_given, is_repeated, setup_of
 
 _QUEUES = ("Queue", "LifoQueue", "PriorityQueue")
@@ -317,7 +317,7 @@ def _breaks_off(loop: Stmt) -> bool:
     """Whether a loop may leave before what it goes over has ended: `break`, `return`, or as many as are wanted."""
     for part in nodes(loop[3]):
         if part[0] == m.CALL and len(part) == 5:
-            counted = any(last_name(other) in ("range", "trange") for other in part[3][1:])
+            counted = any(map(is_count, part[3][1:]))
             if last_name(part[2]) == "islice" or (last_name(part[2]) == "zip" and counted):
                 return True
     items: tuple[Expr, ...] = (loop[2],)

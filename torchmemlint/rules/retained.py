@@ -10,7 +10,7 @@ from ..evidence.places import is_pass, last_part
 from ..facts import model as m
 from ..facts.model import file_of
 from ..facts.relevance import says_evaluation
-from ..facts.walk import calls_of, heads, last_name, nodes, statements, with_tests
+from ..facts.walk import calls_of, heads, is_count, nodes, statements, with_tests
 from ..finding import Confidence, Remedy, Retains
 from ..interpreter.frames import Frame
 from ..interpreter.values import ANY_NAME, ASSUMED, ATTACHED, ON, Obj
@@ -231,10 +231,7 @@ def _is_counted(retention: Retention) -> bool:
     body = statements(retention.store_event.frame.facts.body)
     over = {statement[1]: statement[3] for statement in body if statement[0] == m.FOR}
     counted = {
-        site
-        for site, value in over.items()
-        if (value[0] == m.CALL and last_name(value[2]) in ("range", "trange"))
-        or (value[0] == m.ITEM and value[2][0] == m.SLICE)
+        site for site, value in over.items() if is_count(value) or (value[0] == m.ITEM and value[2][0] == m.SLICE)
     }
     return bool(counted) and all(loop.site in counted for loop in retention.loops)
 

@@ -56,7 +56,7 @@ from ...facts import knowledge
 from ...facts import model as m
 from ...facts.model import BACKWARD, EVALUATES
 from ...facts.relevance import says_evaluation
-from ...facts.walk import calls, last_name, nodes, statements
+from ...facts.walk import calls, is_count, last_name, nodes, statements
 from ...finding import Confidence, Remedy, Retains
 from ...interpreter.holders import has_parameters
 from ...interpreter.values import ASSUMED, Class, Obj
@@ -170,7 +170,7 @@ def _counts(call: ModuleCall) -> bool:
     """Whether the loops around a run go over numbers, not over data."""
     sites = {loop.site for loop in call.loops}
     over = [one[3] for one in statements(call.frame.facts.body) if one[0] == m.FOR and one[1] in sites]
-    return all(value[0] == m.CALL and last_name(value[2]) in ("range", "trange") for value in over)
+    return all(map(is_count, over))
 
 
 def _only_infers(recording: Recording) -> bool:
