@@ -199,11 +199,13 @@ def tensor_method(
     if name in _OF_TEXT:
         machine.derivation.refuted.add(tensor.node)  # it was text all along
         return LIGHT
+    nested = name != "get"
     if name in ("items", "keys") and not tensor.bundle:
         if not machine.derivation.parents[tensor.node]:
             machine.derivation.refuted.add(tensor.node)  # it is a dictionary, whatever its hint says
             return UNKNOWN
-        tensor = tensor._replace(bundle=True)
+        tensor = tensor._replace(bundle=True)  # a dictionary of tensors
+        nested = False
     to_host = name == "to" and "cpu" in map(constant, (*args[:1], kwargs.get("device", UNKNOWN)))
     if (name == "cpu" or to_host) and not machine.statement_call(site):
         machine.moves.append((tensor.node, machine.loops))
@@ -217,7 +219,7 @@ def tensor_method(
     if tensor.bundle and name in ("items", "values", "keys", "to_tuple", "get", "pop"):
         if name == "keys":
             return LIGHT
-        item = tensor._replace(bundle=name != "get")
+        item = tensor._replace(bundle=nested)
         if name == "items":
             pair = machine.allocate(frame, ("pair", site), "tuple")
             pair.fields = {"[0]": LIGHT, "[1]": (item,)}

@@ -149,7 +149,8 @@ def _weight(recording: Recording) -> int:
     over_loader = recording.over_loader and (call.grad != ASSUMED or (recording.kept and not recording.in_module))
     if _in_handler(recording):
         return min(recording.weight, 2)
-    if not (recording.evaluating or recording.consumed) and call.module.unknown and _speaks_of(recording, _SMALL):
+    decides = call.module.unknown and _speaks_of(recording, _SMALL) and not recording.evaluating
+    if decides and (_by_forward(call) or not recording.consumed):
         return 1  # it may be any object that decides what is done, with a mode of its own
     if not recording.evaluating and not (recording.named and (recording.consumed or over_loader)):
         return 0
@@ -218,6 +219,11 @@ def _in_handler(recording: Recording) -> bool:
         return False
     served = any(name.endswith(_SERVICES) for name in (receiver.cls.facts.name, *receiver.cls.base_names))
     return served and says_evaluation(frame.name) and not _PLAIN.isdisjoint(frame.facts.calls)
+
+
+def _by_forward(call: ModuleCall) -> bool:
+    """`policy.forward(obs)`: of an object that is no module, which would be called itself."""
+    return any(one[1] == call.site and last_name(one[2]) == "forward" for one in calls(call.frame.facts.body))
 
 
 def _runs_itself(call: ModuleCall) -> bool:
