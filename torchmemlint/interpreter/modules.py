@@ -183,6 +183,14 @@ def _hook(machine: Machine, frame: Frame, obj: Obj, name: str, args: list[Value]
     return UNKNOWN
 
 
+def runs_its_part(frame: Frame) -> bool:
+    """Whether this is the pass of a module, and what it calls on itself may be its parts."""
+    owner = frame.receiver
+    if not isinstance(owner, Obj) or owner.kind != "module" or not isinstance(owner.cls, Class):
+        return False
+    return frame.name.startswith("forward")
+
+
 def run_module(machine: Machine, frame: Frame, obj: Obj, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
     """Run a module whose `forward` is not seen."""
     dotted = obj.cls if isinstance(obj.cls, str) else ""
@@ -206,6 +214,8 @@ def run_module(machine: Machine, frame: Frame, obj: Obj, args: list[Value], kwar
         graph = MAYBE if any(t.graph == MAYBE for value in values for t in machine.reach(value, 2)) else FREE
         return (Tensor(graph, obj.weight, machine.derivation.node(parents), "", True),)
     node = machine.derivation.node(parents, ("module", obj, site))
+    if obj.unknown and obj.weight == 1 and runs_its_part(frame) and obj.home and obj.home[0] is frame.receiver:
+        obj.weight = 2  # not by its name alone
     record_module_call(machine, frame, obj, node, site, values, obj.weight)
     weight = min(obj.weight, 2) if machine.grad == DEPENDS or isinstance(obj.cls, Class) else obj.weight
     return (Tensor(ATTACHED, weight, node, "", bundle),)

@@ -69,6 +69,14 @@ def _imagined_module(machine: Machine, frame: Frame, ident: Any, weight: int) ->
     return obj
 
 
+# What a module is given and calls that has nothing to train.
+_NO_PARTS = frozenset(
+    """act activation fn func function nonlinearity loss criterion metric metrics transform transforms tokenizer
+    preprocess processor norm normalize callback sampler scheduler hook device drop dropout pool pooling pad padding
+    mask resize interpolate aug augment rng timer logger""".split()
+)
+
+
 def imagine_attribute(machine: Machine, frame: Frame, obj: Obj, name: str) -> Value:
     """`self.name` that no code seen has set."""
     assert isinstance(obj.cls, Class)
@@ -219,6 +227,18 @@ def unknown_call(
     return _opaque(machine, values)
 
 
+def _is_part(frame: Frame, callee: Expr) -> bool:
+    """Whether a module runs, in its pass, what it was given when it was made: `self.encoder(x)`."""
+    from .modules import runs_its_part
+
+    owner = frame.receiver
+    if callee[0] != m.ATTR or callee[1] != (m.NAME, "self") or not isinstance(owner, Obj) or owner.is_put_off:
+        return False
+    name = callee[2]
+    given = name in owner.fields and not owner.fields[name]
+    return given and runs_its_part(frame) and _NO_PARTS.isdisjoint(name.lower().strip("_").split("_"))
+
+
 def _trains_modules(callee: Expr) -> bool:
     """Whether a step is one of a model's own, or of what a trainer runs models with."""
     if callee[0] != m.ATTR or callee[1][0] not in (m.NAME, m.ATTR):
@@ -244,10 +264,11 @@ def _by_name(
         if len(values) >= 2 and any(machine.reach(value, 1) for value in values):
             return loss(machine, values, kwargs, ("loss", name), 1)
         return None
-    if name in knowledge.MODEL_NAMES:
+    part = _is_part(frame, callee)
+    if part or name in knowledge.MODEL_NAMES:
         from .modules import run_module
 
-        module = _imagined_module(machine, frame, ("called", name), 1)
+        module = _imagined_module(machine, frame, ("called", name), 2 if part else 1)
         return run_module(machine, frame, module, args, kwargs, site)
     if name in knowledge.ATTACHED_STEPS and machine.grad != OFF and _trains_modules(callee):
         return step_output(machine, name)

@@ -239,7 +239,8 @@ def _speaks_of_graphs(call: ModuleCall) -> bool:
 
 def _is_of_models(module: Obj) -> bool:
     """Whether a module is put together of torch's layers, or comes from a package of models."""
-    return isinstance(module.cls, str) and module.cls.startswith(_OF_MODELS)
+    cls = module.cls
+    return isinstance(cls, str) and (cls.startswith(_OF_MODELS) or cls.endswith(".from_pretrained"))
 
 
 def _is_layer(module: Obj) -> bool:
