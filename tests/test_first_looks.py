@@ -75,6 +75,58 @@ SEEN = {
         def main(loader):
             print(evaluate(Cloud([3, 9]), loader))
         """,
+    "handles that are deleted, as if that took the hooks out": """
+        class Ranges:
+            def __init__(self, model):
+                self.model = model
+                self.low, self.handles = {}, []
+
+            def attach(self):
+                def record(module, args, out):
+                    self.low[module] = out.detach().min()
+
+                for layer in self.model.modules():
+                    self.handles.append(layer.register_forward_hook(record))  # TML304
+
+            def finalize(self):
+                self.model.eval()
+                del self.handles  # TML304
+        """,
+    "encodings of a pretrained model": """
+        from transformers import AutoModel
+
+        class Encoder:
+            def __init__(self, name):
+                self.model = AutoModel.from_pretrained(name)
+
+            def vectors(self, rows):
+                kept = []
+                for row in rows:
+                    out = self.model(**row)  # TML201
+                    kept.append(out[0].mean(1).detach().cpu().numpy())
+                return kept
+        """,
+    "what a module was given and runs in its pass": """
+        class Atomic(nn.Module):
+            def __init__(self, descriptor, fitting):
+                super().__init__()
+                self.descriptor, self.fitting = descriptor, fitting
+                self.seen = []
+
+            def forward(self, x):
+                inner = self.descriptor(x)
+                self.seen.append(inner)  # TML102
+                return self.fitting(inner)
+        """,
+    "blocks that stay on the device": """
+        def quantize(model, names, inputs, device):
+            for name in names:
+                torch.cuda.empty_cache()
+                block = get_module(model, name)
+                block = block.to(device)
+                inputs = calibrate(block, inputs)
+                del block  # TML602
+        """,
     "a helper speaks for its callers": """
         def sample(model, prompt):
             model.eval()
@@ -214,6 +266,76 @@ QUIET = {
             for x in points:
                 worst = max(worst, bowl(x).item())
             return worst
+        """,
+    "handles that somebody else takes, or that begin anew": """
+        class Handed:
+            def __init__(self, model, bin):
+                self.model, self.bin, self.handles = model, bin, []
+
+            def attach(self, hook):
+                for layer in self.model.modules():
+                    self.handles.append(layer.register_forward_hook(hook))
+
+            def finalize(self):
+                self.bin.take(self.handles)
+                self.handles = []
+
+        class Anew:
+            def __init__(self, model):
+                self.model, self.handles = model, []
+
+            def start(self, hook):
+                self.handles = []
+                self.attach(hook)
+
+            def attach(self, hook):
+                for layer in self.model.modules():
+                    self.handles.append(layer.register_forward_hook(hook))
+
+        class Each:
+            def __init__(self, model):
+                self.model, self.handles = model, []
+
+            def attach(self, hook):
+                for layer in self.model.modules():
+                    self.handles.append(layer.register_forward_hook(hook))
+
+            def close(self):
+                for handle in self.handles:
+                    handle.remove()
+                self.handles.clear()
+        """,
+    "functions that a module was given": """
+        class Scaled(nn.Module):
+            def __init__(self, activation_fn, transform):
+                super().__init__()
+                self.activation_fn, self.transform = activation_fn, transform
+                self.seen = []
+
+            def forward(self, x):
+                self.seen.append(self.transform(x))
+                return self.activation_fn(x)
+        """,
+    "blocks that go back, batches that are copies": """
+        def quantize(model, layers, inputs, device, loader):
+            for name in layers:
+                block = get_module(model, name)
+                block = block.to(device)
+                inputs = calibrate(block, inputs)
+                block.cpu()
+                del block
+                torch.cuda.empty_cache()
+            for index in range(len(layers)):
+                layer = layers[index].to(device)
+                inputs = layer(inputs)
+                layers[index] = layer.to("cpu")
+                del layer
+                torch.cuda.empty_cache()
+            for batch in loader:
+                batch = batch.to(device)
+                calibrate(model, batch)
+                del batch
+                torch.cuda.empty_cache()
         """,
     "names of agents": """
         from pettingzoo import AECEnv

@@ -1,4 +1,5 @@
-"""Handles of hooks that a loop binds to one place, so that only the last of them is left to be removed."""
+"""Handles of hooks that are let go: a loop binds them to one place, so that only the last is left to be removed, or
+the list of them goes, as if that took the hooks out."""
 
 from __future__ import annotations
 
@@ -8,6 +9,8 @@ from typing import NamedTuple
 from ..facts import model as m
 from ..facts.model import Expr, FileFacts, FunctionFacts, Site, Stmt
 from ..facts.walk import calls, heads, last_name, loops, nodes, statements, with_tests
+
+_ENDS = ("clear", "remove", "close", "final", "end", "stop", "release", "detach", "clean", "teardown", "finish", "exit")
 
 
 class Lost(NamedTuple):
@@ -35,16 +38,84 @@ def lost_handles(facts: FileFacts) -> Iterator[Lost]:
                     yield Lost(statement[1], ("self." if place[0] == m.ATTR else "") + last_name(place))
 
 
+def dropped_handles(facts: FileFacts) -> Iterator[Lost]:
+    """`del self.hooks` of handles that no method has removed, or handed to anybody who might."""
+    for cls in facts.classes:
+        methods = [facts.functions[index] for index in cls.methods.values()]
+        if not any(one.flags & m.HOOKS for one in methods):
+            continue
+        for name in sorted({name for one in methods for name in _filled(one)}):
+            lets_go = [site for one in methods for site in _lets_go(one, name)]
+            if lets_go and not _is_asked_for(facts, name):
+                yield Lost(min(lets_go), f"self.{name}")
+
+
+def _filled(function: FunctionFacts) -> Iterator[str]:
+    """The attributes that a method puts handles of hooks into: `self.hooks.append(layer.register_forward_hook(h))`."""
+    for call in calls(function.body) if function.flags & m.HOOKS else ():
+        callee = call[2]
+        if callee[0] == m.ATTR and callee[2] == "append" and _is_own(callee[1]) and any(map(_registers, call[3])):
+            yield callee[1][2]
+
+
+def _lets_go(function: FunctionFacts, name: str) -> Iterator[Site]:
+    """Where a method deletes or replaces the list, other than to begin a new one."""
+    if function.name == "__init__" or name in _filled(function):
+        return
+    own = (m.ATTR, (m.NAME, "self"), name)
+    ends = any(word in function.name for word in _ENDS)
+    for one in statements(function.body):
+        gone = one[2] if one[0] == m.DELETE or (one[0] == m.ASSIGN and _is_nothing(one[3], ends)) else ()
+        cleared = one[0] == m.EXPR and one[2][0] == m.CALL and one[2][2] == (m.ATTR, own, "clear")
+        if cleared or own in gone:
+            yield one[1]
+
+
+def _is_asked_for(facts: FileFacts, name: str) -> bool:
+    """Whether anything is done with the list but to fill it, and to let it go."""
+    for function in facts.functions:
+        for one in statements(function.body):
+            seen = sum(node[0] == m.ATTR and node[2] == name for head in heads(one) for node in nodes(head))
+            bound = one[2] if one[0] in (m.DELETE, m.ASSIGN) else ()
+            plain = any(_is_own(node) and node[2] == name for place in bound for node in nodes(place))
+            call = one[2] if one[0] == m.EXPR else None
+            plain = plain or (call is not None and call[0] == m.CALL and _is_own_list(call[2], name))
+            if seen > plain:
+                return True
+    return False
+
+
+def _is_own_list(callee: Expr, name: str) -> bool:
+    return callee[0] == m.ATTR and callee[2] in ("append", "clear") and _is_own(callee[1]) and callee[1][2] == name
+
+
+def _is_own(place: Expr) -> bool:
+    return place[:2] == (m.ATTR, (m.NAME, "self"))
+
+
+def _is_nothing(value: Expr, ends: bool) -> bool:
+    """`None`, or an empty list where something ends: elsewhere one begins."""
+    return value == (m.CONST, None) or (ends and value[0] == m.NEW and not value[3])
+
+
+def _registers(value: Expr) -> bool:
+    """`layer.register_forward_hook(hook)`"""
+    name = last_name(value) if value[0] == m.CALL else ""
+    return name.startswith("register_") and name.endswith("hook")
+
+
 def _bound_to_a_handle(statement: Stmt, layers: set[str]) -> Expr | None:
     """`handle = layer.register_forward_hook(hook)` with a layer of this round: the place, a name or an attribute."""
     if statement[0] != m.ASSIGN or len(statement[2]) != 1 or statement[3][0] != m.CALL:
         return None
     place, callee = statement[2][0], statement[3][2]
-    registers = callee[0] == m.ATTR and callee[2].startswith("register_") and callee[2].endswith("hook")
-    if not registers or not any(node[0] == m.NAME and node[1] in layers for node in nodes(callee[1])):
+    if (
+        callee[0] != m.ATTR
+        or not _registers(statement[3])
+        or not any(node[0] == m.NAME and node[1] in layers for node in nodes(callee[1]))
+    ):
         return None
-    own = place[0] == m.NAME or (place[0] == m.ATTR and place[1] == (m.NAME, "self"))
-    return place if own else None
+    return place if place[0] == m.NAME or _is_own(place) else None
 
 
 def _picks_one(test: Expr) -> bool:

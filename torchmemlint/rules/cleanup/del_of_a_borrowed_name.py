@@ -6,7 +6,9 @@ yielded, in a function that then collects or empties the cache, while the caller
 goes on binding the object under a name of its own. The same for the variable of
 a loop over a parameter or a container that the function leaves as it is, `for
 item in self.items: del item`, and for `del items` of `*items`, which is a tuple
-of the function's own.
+of the function's own. And for the parts of a model that a loop moves to a
+device one after the other, `block = block.to(device)`, and then deletes the
+name of instead of moving them back.
 
 ## Why it retains
 `del` removes a name, not an object. The object lives as long as anything
@@ -25,6 +27,8 @@ cache; or hand over the owner (`release(trainer)` that sets `trainer.model =
 None`).
 
 ## References
+- PyTorch documentation, `torch.nn.Module.to`: "This method modifies the module
+  in-place."
 - Python documentation, "The del statement": deletion of a name "removes the
   binding of that name"; "The with statement".
 - What is alive after the clean-up: measured by this rule's fixtures.
@@ -37,6 +41,7 @@ from typing import TYPE_CHECKING
 
 from ...finding import Confidence, Retains
 from ...lexical.borrowed import borrowed
+from ...lexical.moved_parts import moved_parts
 from .. import Report
 
 if TYPE_CHECKING:
@@ -48,6 +53,20 @@ retains: Retains | None = Retains.HELD
 
 
 def check(evidence: Evidence) -> Iterator[Report]:
+    for part in moved_parts(evidence.program):
+        yield Report(
+            site=part.site,
+            message=(
+                f"this removes the name `{part.name}` and frees nothing: it is a part of `{part.whole}` and stays on "
+                "the device that this round has moved it to, as those of all rounds do; move it back, "
+                f"`{part.name}.cpu()`, first"
+            ),
+            confidence=Confidence.MEDIUM,
+            value=f"the weights of every `{part.name}`",
+            holder=part.whole,
+            release=f"`{part.name}.cpu()` before the name goes",
+            related=((part.moved, "moved here"),),
+        )
     for slip in borrowed(evidence.program):
         container = slip.kind.removeprefix("in ") if slip.kind.startswith("in ") else ""
         if container:

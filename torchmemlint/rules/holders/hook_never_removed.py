@@ -10,7 +10,8 @@ object. So are hooks that a function leaves behind at each call, with what they
 collect, and objects that could take their hooks out, made in a loop by code
 that never tells them to: there the line that uses the object is reported. And
 so is a handle that a loop over layers binds to the same name each time, where
-`remove()` later takes out the last hook only. So is a function that puts a
+`remove()` later takes out the last hook only; and `del self.handles` of handles
+that nobody has removed, as if that took the hooks out. So is a function that puts a
 hook with a record on a module that it was given, runs the model, and takes the
 hook out afterwards, but not in a `finally`; likewise a context manager whose
 `yield` stands in no `try`, also where its hooks only use what it was given.
@@ -55,7 +56,7 @@ from ...evidence.unreleased import is_asked, methods_that, used_at
 from ...finding import Confidence, Remedy, Retains
 from ...interpreter.values import Class, Obj
 from ...lexical.global_hooks import global_hooks
-from ...lexical.lost_handles import lost_handles
+from ...lexical.lost_handles import dropped_handles, lost_handles
 from ...lexical.unguarded_hooks import unguarded_hooks
 from .. import Report
 
@@ -106,6 +107,18 @@ def check(evidence: Evidence) -> Iterator[Report]:
             value="the hooks of all layers but the last",
             holder="the layers' hook tables",
             release="append the handles to a list, and remove every one of them",
+        )
+    for lost in dropped_handles(evidence.facts):
+        yield Report(
+            site=lost.site,
+            message=(
+                f"this lets go of the handles in `{lost.place}`, and the hooks stay: nothing calls `remove()` of any, "
+                "so the modules keep them, with what they record, and run them every time; remove each of them first"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="the hooks and what they record",
+            holder="the modules' hook tables",
+            release=f"`for handle in {lost.place}: handle.remove()`",
         )
     for site in global_hooks(evidence.program):
         yield Report(
