@@ -127,6 +127,24 @@ SEEN = {
                 inputs = calibrate(block, inputs)
                 del block  # TML602
         """,
+    "a figure for each request": """
+        import io
+        import matplotlib.pyplot as plt
+        from fastapi import FastAPI
+
+        def serve(model):
+            app = FastAPI()
+
+            @app.post("/draw")
+            async def draw(image):
+                plt.figure(figsize=(4, 4))  # TML314
+                plt.imshow(image)
+                target = io.BytesIO()
+                plt.savefig(target, format="png")
+                return target.getvalue()
+
+            return app
+        """,
     "a helper speaks for its callers": """
         def sample(model, prompt):
             model.eval()

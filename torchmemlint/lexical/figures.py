@@ -20,6 +20,7 @@ _ENDS = frozenset("close show pause clf clear gcf ion switch_backend".split())  
 _LOOKS = frozenset("print isinstance id str type".split())
 _ONLY_DRAWS = frozenset(("Image", "log_figure", "FigureCanvas", "FigureCanvasAgg")) | _LOOKS
 _HOOK_STARTS = ("on_", "log_", "draw_", "visualize", "after_", "before_")
+_ROUTES = ("get", "post", "put", "patch", "route", "websocket")
 _HOOK_ENDS = ("_step", "_epoch_end", "_batch_end", "_epoch", "_iter")
 
 
@@ -42,7 +43,7 @@ def figures_left_open(program: Program) -> Iterator[LeftOpen]:
             call = _made_by(program, made, makers)
             if call is None or _stands_in_a_test(place, made) or (looped and _goes_over_few(place, made)):
                 continue
-            again = looped or _is_hook(place) or is_repeated(program, place, driven=True)
+            again = looped or _is_hook(place) or _answers(place) or is_repeated(program, place, driven=True)
             method = bool(place.cls) and place.facts.name not in ONCE
             if (again or method) and _is_left(program, place, targets(made)):
                 yield LeftOpen(call[1], again)
@@ -100,6 +101,16 @@ def _is_hook(place: Place) -> bool:
     return bool(place.cls) and (name.startswith(_HOOK_STARTS) or name.endswith(_HOOK_ENDS))
 
 
+def _answers(place: Place) -> bool:
+    """`@app.post("/draw")`: a function that runs for each request."""
+    return any(
+        decorator[0] == m.CALL
+        and last_name(decorator[2]) in _ROUTES
+        and any(given[0] == m.CONST and str(given[1]).startswith("/") for given in decorator[3][:1])
+        for decorator in place.facts.decorators
+    )
+
+
 def _stands_in_a_test(place: Place, made: Stmt) -> bool:
     """Whether a figure is made where there is none: `if self.fig is None`, `if ax is None`."""
     tests = next(tests for one, tests in with_tests(place.facts.body) if one is made)
@@ -123,10 +134,15 @@ def _is_left(program: Program, place: Place, names: tuple[Expr, ...], depth: int
     if place.facts.inner or (names and any(name[0] not in (m.NAME, m.ATTR) for name in names)):
         return False
     held, figure = set(names), set(names[:1])
+    if not names:  # `ax = plt.gca()` of a figure without a name
+        bound = [one for one in statements(place.facts.body) if one[0] == m.ASSIGN]
+        held = {target for one in bound for target in targets(one) if _is_of_pyplot(program, one[3])}
     for statement in statements(place.facts.body):
         parts = [part for expr in heads(statement) for part in nodes(expr)]
-        if statement[0] == m.RETURN and any(_holds(expr, held) or not names for expr in heads(statement)):
+        if statement[0] == m.RETURN and any(_holds(expr, held) for expr in heads(statement)):
             return False
+        if statement[0] == m.RETURN and not names and any(_is_of_pyplot(program, part) for part in parts):
+            return False  # `return plt.gcf()`
         if any(part[0] == m.YIELD for part in parts) or (statement[0] == m.ASSIGN and _holds(statement[3], held)):
             return False
     drawn = any(_draws(expr, figure) for expr in expressions(place.facts.body))
@@ -139,6 +155,10 @@ def _is_left(program: Program, place: Place, names: tuple[Expr, ...], depth: int
                 return False
             drawn = drawn or last_name(call[2]) not in _LOOKS
     return drawn
+
+
+def _is_of_pyplot(program: Program, expr: Expr) -> bool:
+    return expr[0] == m.CALL and program.dotted(expr[2]).startswith(_PYPLOT)
 
 
 def _draws(expr: Expr, figure: set[Expr]) -> bool:

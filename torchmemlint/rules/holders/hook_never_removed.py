@@ -11,10 +11,11 @@ collect, and objects that could take their hooks out, made in a loop by code
 that never tells them to: there the line that uses the object is reported. And
 so is a handle that a loop over layers binds to the same name each time, where
 `remove()` later takes out the last hook only; and `del self.handles` of handles
-that nobody has removed, as if that took the hooks out. So is a function that puts a
-hook with a record on a module that it was given, runs the model, and takes the
-hook out afterwards, but not in a `finally`; likewise a context manager whose
-`yield` stands in no `try`, also where its hooks only use what it was given.
+that nobody has removed, as if that took the hooks out. So is a function that
+puts a hook with a record on a module that it was given, runs the model, and
+takes the hook out afterwards, but not in a `finally`; likewise a context
+manager whose `yield` stands in no `try`, also where its hooks only use what it
+was given.
 And hooks for all modules of the process, `register_module_forward_hook(...)`,
 whose handles code that runs again and again drops.
 
