@@ -8,6 +8,71 @@ import pytest
 from projects import check_project
 
 PROJECTS = {
+    "objects that put themselves into another file's table": {
+        "registry.py": """
+import itertools
+
+_images = {}
+_serial = itertools.count()
+
+def new_id():
+    return "img-%d" % next(_serial)
+
+def remember(image):
+    _images[image.uid] = image
+    return image.uid
+""",
+        "images.py": """
+from dataclasses import dataclass, field
+import torch
+import registry
+
+@dataclass(eq=False)
+class Shot:
+    pixels: torch.Tensor
+    uid: str = field(default_factory=registry.new_id)
+
+    def __post_init__(self):
+        registry.remember(self)  # TML301
+
+def brightness(count):
+    found = []
+    for _ in range(count):
+        shot = Shot(torch.rand(3, 8, 8))
+        found.append(shot.pixels.mean().item())
+    return found
+""",
+    },
+    "callbacks that another file registers": {
+        "lifecycle.py": """
+import atexit
+
+def on_exit(callback):
+    atexit.register(callback)
+    return callback
+""",
+        "documents.py": """
+import torch
+from lifecycle import on_exit
+
+class Document:
+    def __init__(self, seed):
+        self.pages = [torch.rand(8, 8) for _ in range(seed)]
+        self.labels = []
+        on_exit(self.close)  # TML314
+
+    def close(self):
+        self.pages = []
+
+def convert(model, seeds):
+    found = {}
+    for seed in seeds:
+        document = Document(seed)
+        document.labels = [model(page).argmax().item() for page in document.pages]
+        found[seed] = document.labels
+    return found
+""",
+    },
     "functions given to a bus that keeps them": {
         "bus.py": """
 _handlers = {}

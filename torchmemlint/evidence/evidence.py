@@ -50,6 +50,16 @@ class Evidence:
                 seen.add(note.site)
                 yield note
 
+    def led_to(self, kind: str) -> Iterator[Plain]:
+        """What other files do with what the home file gives them: `on_exit(self.close)`, each said of that call."""
+        seen: set[Site] = set()
+        for note in self.machine.plain:
+            if note.kind == kind and not self.machine.is_home(note.site):
+                site = next((site for site in reversed(note.trail) if self.machine.is_home(site)), None)
+                if site is not None and site not in seen:
+                    seen.add(site)
+                    yield note._replace(site=site)
+
     @property
     def releases(self) -> Releases:
         """Who lets go of what, by the text of the files in the run."""

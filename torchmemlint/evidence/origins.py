@@ -6,6 +6,7 @@ from typing import Any
 
 from ..facts import model as m
 from ..facts.model import Site
+from ..facts.walk import calls
 from ..interpreter.events import Store
 from ..interpreter.machine import Machine
 from ..interpreter.values import FREE, Tensor
@@ -86,6 +87,9 @@ def anchor(machine: Machine, store: Store) -> Site | None:
             return next((site for site in reversed(store.trail) if machine.is_home(site)), None)
         if _differentiated_there(machine, store):
             return None
+        put_there = _puts_itself(machine, store)
+        if put_there is not None:
+            return put_there
         handed = [label[1] for label in origins(machine, store.node) if label[0] == "handed over"]
         here = [site for site in reversed(store.trail) if machine.is_home(site)]
         place = (store.owner, store.key)
@@ -98,6 +102,19 @@ def anchor(machine: Machine, store: Store) -> Site | None:
         if site not in machine.innocent and machine.is_home(site):
             return site
     return store.site
+
+
+def _puts_itself(machine: Machine, store: Store) -> Site | None:
+    """Where an object of the home file gives itself, with all that it has, to the function that stores it:
+    `registry.remember(self)`."""
+    frame = store.frame
+    while frame.caller is not None:
+        frame, inner = frame.caller, frame
+        site = next((site for site in reversed(store.trail) if machine.is_home(site)), None)
+        if machine.is_home(frame.facts.site):
+            given = (call for call in calls(frame.facts.body) if call[1] == site)
+            return site if any((m.NAME, "self") in call[3] for call in given) and inner is store.frame else None
+    return None
 
 
 def _differentiated_there(machine: Machine, store: Store) -> bool:

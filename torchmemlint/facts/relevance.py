@@ -9,7 +9,7 @@ from collections.abc import Collection
 from . import knowledge
 from . import model as m
 from .model import FileFacts, FunctionFacts
-from .walk import statements
+from .walk import root_of, statements
 
 # What makes a function worth a run of its own: it changes what others hold, or says how gradients are to be kept.
 _SINKS = m.GROWS | m.KEEPS | m.BACKWARD | m.HOOKS | m.THREADS | m.RECORDS | m.DISCARDS | m.MODE | m.EVALUATES | m.HOLDS
@@ -22,6 +22,9 @@ _DRIVES = m.BACKWARD | m.EVALUATES | m.MODE | m.HOOKS | m.THREADS
 
 _JOINS = frozenset(("cat", "concat", "stack", "vstack"))
 
+_SELF = (m.NAME, "self")
+_OWN = (m.ATTR, _SELF)
+
 
 def worth_running(facts: FileFacts) -> set[int]:
     """The functions that a rule could speak about: with a sink of their own, or calling one by that name."""
@@ -31,6 +34,7 @@ def worth_running(facts: FileFacts) -> set[int]:
     worth |= {i for i, function in enumerate(facts.functions) if function.generator and _opens(function)}
     worth |= _passes_of_copies(facts) | _makers_of_cycles(facts) | _losses_of_references(facts)
     worth |= {i for i, function in enumerate(facts.functions) if _moves_to_host(function)}
+    worth |= _give_themselves(facts)
     driving = {i for i, function in enumerate(facts.functions) if function.flags & _DRIVES or _evaluation(function)}
     callers = _callers(facts)
     driving = _with_callers(facts, driving, callers)
@@ -45,6 +49,22 @@ def _moves_to_host(function: FunctionFacts) -> bool:
         moves = {"detach", "numpy"} <= calls or ("save" in calls and not calls.isdisjoint(knowledge.TO_DEVICE))
         return bool(function.flags & m.LOCAL) and moves
     return bool(function.flags & m.LOCAL) or not _JOINS.isdisjoint(function.calls)
+
+
+def _give_themselves(facts: FileFacts) -> set[int]:
+    """Constructors that give the object, or a method of it, to a function that may be another file's, and keep it:
+    `registry.remember(self)`, `on_exit(self.close)`."""
+    found = set()
+    for klass in facts.classes:
+        for index in (klass.methods[name] for name in ("__init__", "__post_init__") if name in klass.methods):
+            for one in facts.functions[index].body:
+                call = one[2] if one[0] == m.EXPR and one[2][0] == m.CALL else None
+                root = root_of(call[2]) if call is not None else _SELF
+                if call is None or root == _SELF or root[0] != m.NAME or root[1] in knowledge.BUILTINS:
+                    continue
+                if any(given == _SELF or (given[:2] == _OWN and given[2] in klass.methods) for given in call[3]):
+                    found.add(index)
+    return found
 
 
 def _opens(function: FunctionFacts) -> bool:

@@ -72,7 +72,7 @@ _OF_TENSORS = "TML302"  # which says as much of a list of the class that gets te
 
 def check(evidence: Evidence) -> Iterator[Report]:
     unregisters = any("unregister" in function.calls for function in evidence.facts.functions)
-    for note in evidence.plain("registered"):
+    for note in (*evidence.plain("registered"), *evidence.led_to("registered")):
         for held in held_by(evidence.machine, note):
             if unregisters or not held.again or is_restored(evidence.facts, note):
                 continue
