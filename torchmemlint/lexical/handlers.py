@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ..facts import model as m
 from ..facts.model import ClassFacts, Expr, FileFacts, FunctionFacts, Site, Stmt
-from ..facts.program import Program, keyword
+from ..facts.program import Program, expressions, keyword
 from ..facts.walk import calls, last_name, loops, root_of, statements
 from .keepers import ADDS, Keeping, is_exception, place_of
 
@@ -30,6 +30,9 @@ class Kept(NamedTuple):
     rounds: bool = False  # a local of the function that gains one in each round of a loop
     stored: Site = -1  # where a helper that is given it puts it away
     by_parts: bool = False  # what is kept comes from `sys.exc_info()`: it has no methods of an exception
+    record: Site = -1  # where a helper returned it as a part of something
+    put_by: str = ""  # the function that then puts it away
+    part: str = ""  # the attribute that it is in, of one of many objects that the holder keeps
 
 
 def tries(function: FunctionFacts) -> list[Stmt]:
@@ -111,6 +114,7 @@ def _put_away(
     names = set(names)
     declared = {name for one in statements(function.body) if one[0] == m.GLOBAL for name in one[2]}
     by_parts = any(last_name(call[2]) == "exc_info" for call in calls(body))
+    by_parts = by_parts or any(part[0] == m.ATTR and part[2] == "__traceback__" for part in expressions(body))
     for inner in statements(body):
         if inner[0] == m.ASSIGN and is_exception(inner[3], names, keeping):
             bound = {part[1] for target in inner[2] for part in _parts(target, inner[3]) if part[0] == m.NAME}
@@ -122,11 +126,11 @@ def _put_away(
             continue
         holder, grows = place
         if root_of(holder)[0] == m.NAME and root_of(holder)[1] not in ("self", "cls"):
-            filed = _filed_in(function, root_of(holder))  # `row["error"] = error`, and the row goes into a table
+            filed = filed_in(function, root_of(holder))  # `row["error"] = error`, and the row goes into a table
             holder, grows = (holder, grows) if filed is None else (filed, True)
         rounds = grows and _in_rounds(function, root_of(holder), inner)
         root = last_name(root_of(holder))
-        yield Kept(inner[1], _text(holder), root, grows, function, called, rounds=rounds, by_parts=by_parts)
+        yield Kept(inner[1], text_of(holder), root, grows, function, called, rounds=rounds, by_parts=by_parts)
 
 
 def _parts(target: Expr, value: Expr) -> tuple[Expr, ...]:
@@ -224,7 +228,7 @@ def _returned(
                 rounds = _in_rounds(place.facts, root, statement)
                 yield Kept(
                     back[0][1],
-                    _text(holder),
+                    text_of(holder),
                     last_name(root),
                     True,
                     function,
@@ -253,7 +257,7 @@ def own_names(function: FunctionFacts) -> set[str]:
     return (bound | {param.name for param in function.params}) - {"cls"}
 
 
-def _filed_in(function: FunctionFacts, local: Expr) -> Expr | None:
+def filed_in(function: FunctionFacts, local: Expr) -> Expr | None:
     """The attribute or global that a function adds a local container to."""
     for statement in statements(function.body):
         place = place_of(statement, {local[1]}, {})
@@ -319,7 +323,7 @@ def _stored_in(value: Expr) -> str:
     """`self.errors` of `self.errors[key]` and `self.errors.get(key)`."""
     looked_up = value[0] == m.CALL and value[2][0] == m.ATTR and value[2][2] == "get"
     place = value[2][1] if looked_up else value
-    return _text(place) if place[0] in (m.ATTR, m.ITEM, m.NAME) else ""
+    return text_of(place) if place[0] in (m.ATTR, m.ITEM, m.NAME) else ""
 
 
 def type_names(caught: Expr | None) -> list[str]:
@@ -330,9 +334,9 @@ def type_names(caught: Expr | None) -> list[str]:
     return [last_name(caught)]
 
 
-def _text(place: Expr) -> str:
+def text_of(place: Expr) -> str:
     if place[0] == m.ATTR:
-        return f"{_text(place[1])}.{place[2]}"
+        return f"{text_of(place[1])}.{place[2]}"
     if place[0] == m.ITEM:
-        return _text(place[1])
+        return text_of(place[1])
     return str(place[-1]) if place[0] == m.NAME else "..."

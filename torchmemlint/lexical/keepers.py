@@ -61,6 +61,8 @@ def is_exception(value: Expr, names: set[str], keeping: Keeping) -> bool:
         return any(is_exception(item, names, keeping) for item in value[3])
     if value[0] == m.DICT:
         return any(is_exception(item, names, keeping) for _, item in value[2])
+    if value[0] == m.ATTR:
+        return value[2] == "__traceback__" and value[1][0] == m.NAME and value[1][1] in names
     if value[0] == m.ITEM:  # `sys.exc_info()[2]`: the value and the traceback keep the frames, the type does not
         return value[2] != (m.CONST, 0) and value[1][0] == m.CALL and is_exception(value[1], names, keeping)
     if value[0] != m.CALL:

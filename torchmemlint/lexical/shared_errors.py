@@ -27,7 +27,7 @@ def raised_again_and_again(program: Program) -> Iterator[SharedError]:
     hand. Raising puts the frames in front of those that the object has [Python: The raise statement, `__traceback__`].
     """
     shared = dict(_made_once(program))
-    if not shared or "with_traceback" in program.called or _takes_tracebacks_off(program):
+    if not shared or takes_tracebacks_off(program):
         return
     for place in program.places:
         for one in statements(place.facts.body):
@@ -36,8 +36,10 @@ def raised_again_and_again(program: Program) -> Iterator[SharedError]:
                 yield SharedError(one[1], name, shared[name])
 
 
-def _takes_tracebacks_off(program: Program) -> bool:
-    """`error.__traceback__ = None`, wherever that is done."""
+def takes_tracebacks_off(program: Program) -> bool:
+    """`error.with_traceback(None)`, `error.__traceback__ = None`, wherever that is done."""
+    if "with_traceback" in program.called:
+        return True
     bound = (one for place in program.places for one in statements(place.facts.body) if one[0] == m.ASSIGN)
     return any(target[0] == m.ATTR and target[2] == "__traceback__" for one in bound for target in one[2])
 
@@ -45,13 +47,17 @@ def _takes_tracebacks_off(program: Program) -> bool:
 def _made_once(program: Program) -> Iterator[tuple[str, Site]]:
     """The names of the module that are bound to an exception object."""
     for one in statements(program.facts.functions[0].body):
-        if one[0] == m.ASSIGN and one[3][0] == m.CALL and _is_exception(program, one[3][2]):
+        if one[0] == m.ASSIGN and is_made_exception(program, one[3]):
             yield from ((target[1], one[1]) for target in one[2] if target[0] == m.NAME)
 
 
-def _is_exception(program: Program, made: Expr) -> bool:
+def is_made_exception(program: Program, value: Expr) -> bool:
+    return bool(value[0] == m.CALL) and is_exception_class(program, last_name(value[2]))
+
+
+def is_exception_class(program: Program, name: str) -> bool:
     """By its name, or by that of a base, in this file."""
-    pending, seen = [last_name(made)], set[str]()
+    pending, seen = [name], set[str]()
     while pending:
         name = pending.pop()
         if name.endswith(_ENDINGS):

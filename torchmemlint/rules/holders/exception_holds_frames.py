@@ -9,9 +9,11 @@ itself or by a helper that it is given to: when the `try` ran a model, or made
 tensors one attempt after another, or a function that it was given to call did.
 An exception in a global is reported as well where a method of a module, or a
 function with tensors at hand, leads to the clause; and one that is raised again
-each time somebody asks, since it gets the frames of all who asked. Third, an
-exception that the module makes once, as a constant, and that is raised as it is
-from where tensors are at hand.
+each time somebody asks, since it gets the frames of all who asked. It may travel first: a helper returns
+`{"error": error}` or a tuple, and who called it puts that part into its table
+of tasks. Third, an exception that the module makes once, as a constant, and
+that is raised as it is from where tensors are at hand; or one that a function
+makes, puts away, by itself or bound by `functools.partial`, and that is raised.
 
 ## Why it retains
 An exception refers to its traceback, the traceback to every frame between the
@@ -30,6 +32,7 @@ is stored.
   frame of the failed attempt is there.
 - The message is kept, `str(error)`, and not the exception.
 - The class is a constant of the module, and each `raise` makes an object of it.
+- The record with the exception is sent, pickled or logged, and not kept.
 
 ## How to release it
 Set a flag in the clause and retry below it. Store
@@ -50,11 +53,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...facts import knowledge
-from ...facts.model import ATTR, TRIES
+from ...facts.model import ATTR, TRIES, Site
 from ...finding import Confidence, Remedy, Retains
 from ...interpreter.values import Class
 from ...lexical import handlers, keepers, retries
 from ...lexical.at_work import decorated, handed_in, is_called_at_work, reaches_work
+from ...lexical.error_records import Travels
+from ...lexical.made_errors import KeptError, made_kept_and_raised
 from ...lexical.shared_errors import SharedError, raised_again_and_again
 from .. import Report
 
@@ -69,6 +74,7 @@ retains: Retains | None = Retains.HELD
 
 def check(evidence: Evidence) -> Iterator[Report]:
     yield from map(_raised_as_it_is, raised_again_and_again(evidence.program))
+    yield from (_kept_and_raised(one) for one in made_kept_and_raised(evidence.program) if not _let_go(evidence, one))
     facts = evidence.facts
     leaves = any("__exit__" in cls.methods or "__aexit__" in cls.methods for cls in facts.classes)
     if not leaves and not any(function.flags & TRIES for function in facts.functions):
@@ -98,6 +104,9 @@ def check(evidence: Evidence) -> Iterator[Report]:
                     yield _while_tried_again(kept)
     for cls in facts.classes:
         stored += handlers.kept_on_exit(facts, cls, keeping)
+    known = {kept.site for kept in stored}
+    travelled = Travels(evidence.program, keeping).kept()
+    stored += [kept for kept in travelled if known.isdisjoint((kept.site, kept.record))]
     for kept in stored:
         again = handlers.raised_again(evidence.program, kept)
         works = _runs_model(evidence, kept) or (again and _uses_torch(evidence))
@@ -116,7 +125,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
                 if again
                 else "keep `str(error)` or `traceback.format_exc()` instead of the exception",
                 retains=Retains.GROWING if kept.grows or again else Retains.HELD,
-                related=() if kept.stored < 0 else ((kept.stored, "put away here"),),
+                related=_on_its_way(kept),
                 remedy=Remedy("call-on-stored", "with_traceback(None)", sure=False)
                 if kept.stored < 0 and not again and not kept.by_parts  # what is raised again gets new frames
                 else None,
@@ -148,6 +157,34 @@ def _raised_as_it_is(shared: SharedError) -> Report:
         retains=Retains.GROWING,
         related=((shared.made, "made here"),),
     )
+
+
+def _kept_and_raised(kept: KeptError) -> Report:
+    each = "each time it is asked for" if kept.again else "as well"
+    return Report(
+        site=kept.site,
+        message=(
+            f"`{kept.holder}` keeps an exception that is raised {each}: its traceback gets the frames of whoever "
+            "called, with their tensors; raise a new exception"
+        ),
+        confidence=Confidence.MEDIUM,
+        value="an exception with its frames",
+        holder=kept.holder,
+        release="keep what the exception is made from, and make it where it is raised",
+        retains=Retains.GROWING if kept.again else Retains.HELD,
+        related=((kept.raised, "raised here"),),
+    )
+
+
+def _let_go(evidence: Evidence, kept: KeptError) -> bool:
+    own = {"__init__", kept.function.name}
+    return not kept.bound and bool(evidence.releases.of(kept.holder.rsplit(".", 1)[-1]) - own)
+
+
+def _on_its_way(kept: handlers.Kept) -> tuple[tuple[Site, str], ...]:
+    if kept.record >= 0:
+        return ((kept.record, "returned here"),)
+    return () if kept.stored < 0 else ((kept.stored, "put away here"),)
 
 
 def _while_tried_again(kept: handlers.Kept) -> Report:
@@ -206,4 +243,5 @@ def _emptied(evidence: Evidence, kept: handlers.Kept) -> bool:
     name = kept.holder.rsplit(".", 1)[-1]
     if "." not in kept.holder and kept.root not in evidence.machine.module_frame.vars:
         return not kept.rounds  # a local: it goes when the function returns
-    return bool(evidence.releases.of(name) - {"__init__", kept.function.name})
+    of_part = evidence.releases.of(kept.part) if kept.part else set[str]()
+    return bool((evidence.releases.of(name) | of_part) - {"__init__", kept.function.name, kept.put_by})

@@ -1,0 +1,324 @@
+"""Exceptions that get somewhere else: in a record that a helper returns, or raised as they were put away."""
+
+from __future__ import annotations
+
+import pytest
+from snippets import check
+
+FARM = """
+import asyncio, copy, pickle, sys, traceback
+from dataclasses import dataclass
+from functools import partial
+
+@dataclass
+class Job:
+    name: str
+    error: object = None
+    trace: object = None
+    text: str = ""
+
+@dataclass
+class Outcome:
+    value: object = None
+    error: object = None
+
+def invert(size):
+    a = torch.randn(size, size)
+    return torch.linalg.inv(a @ a.T)
+
+def whatever(make):
+    return make()
+
+"""
+DESCRIBED = """
+def told(error):
+    return dict(kind="failed", error=error, trace=sys.exc_info()[2], text=repr(error))
+
+def attempt(work, size):
+    try:
+        answer = {"kind": "done", "value": work(size).sum().item()}
+    except RuntimeError as error:
+        answer = told(error)
+    return answer
+
+class Farm:
+    def __init__(self):
+        self.jobs, self.broken, self.values = {}, [], []
+
+    def run(self, name, work, size):
+        answer = attempt(work, size)
+        BODY
+
+def main(farm, sizes):
+    for i, size in enumerate(sizes):
+        farm.run(i, invert, size)
+"""
+IN_RECORDS = {
+    "a part of a dictionary, in an object of a table": """
+        job = self.jobs.setdefault(name, Job(name))
+        if answer["kind"] == "failed":
+            job.error = answer["error"]  # TML307
+            job.trace = answer.get("trace")  # TML307
+            job.text = answer["text"]
+    """,
+    "in an object that goes into a table afterwards": """
+        job = Job(name)
+        job.error = answer.get("error")  # TML307
+        self.jobs[name] = job
+    """,
+    "under a key": """
+        self.jobs[name] = answer["trace"]  # TML307
+    """,
+    "in a list": """
+        if "error" in answer:
+            self.broken.append(answer["error"])  # TML307
+    """,
+    "in a pair in a list": """
+        self.broken.append((name, answer["error"]))  # TML307
+    """,
+    "by a method that is given the object and the record": """
+        self.note(self.jobs[name], answer)
+
+    def note(self, job, answer):
+        job.error = answer["error"]  # TML307
+    """,
+    "the record itself": """
+        self.broken.append(answer)  # TML307
+    """,
+}
+NOT_IN_RECORDS = {
+    "the text in a pair": """
+        self.broken.append((name, answer["text"]))
+    """,
+    "the text": """
+        self.jobs[name].text = answer["text"]
+    """,
+    "raised again": """
+        if "error" in answer:
+            raise answer["error"]
+    """,
+    "sent, logged, returned": """
+        self.pipe.send(pickle.dumps(answer))
+        print(answer["error"])
+        return answer["error"]
+    """,
+    "its text": """
+        self.jobs[name].text = str(answer["error"])
+        self.jobs[name].trace = traceback.format_tb(answer["trace"])
+    """,
+    "without frames": """
+        self.jobs[name].error = answer["error"].with_traceback(None)
+    """,
+    "frames that are cleared": """
+        traceback.clear_frames(answer["trace"])
+        self.jobs[name].error = answer["error"]
+    """,
+    "an object that goes with the function": """
+        job = Job(name)
+        job.error = answer["error"]
+        return job.error is None
+    """,
+    "a table that is emptied": """
+        self.jobs[name].error = answer["error"]
+
+    def forget(self, name):
+        del self.jobs[name]
+    """,
+    "a part that is taken off": """
+        self.jobs[name].error = answer["error"]
+
+    def settle(self, name):
+        self.jobs[name].error = None
+    """,
+    "a future": """
+        self.jobs[name].set_exception(answer["error"])
+    """,
+}
+
+
+@pytest.mark.parametrize("body", [*IN_RECORDS.values(), *NOT_IN_RECORDS.values()], ids=[*IN_RECORDS, *NOT_IN_RECORDS])
+def test_parts_of_records(body: str) -> None:
+    check(FARM + DESCRIBED.replace("        BODY\n", body.strip("\n") + "\n"))
+
+
+CAUGHT = """
+def attempt(work, size):
+    try:
+        return RESULT
+    except RuntimeError as error:
+        return FAILED
+
+class Farm:
+    def __init__(self):
+        self.jobs = {}
+
+    def run(self, name, work, size):
+        KEPT
+
+def main(farm, sizes):
+    for i, size in enumerate(sizes):
+        farm.run(i, WORK, size)
+"""
+PAIR = "value, error = attempt(work, size)\n        self.jobs[name].error = error"
+TRACE = "value, trace = attempt(work, size)\n        self.jobs[name].trace = trace"
+OBJECT = "outcome = attempt(work, size)\n        self.jobs[name].error = outcome.error"
+HELPERS = {
+    "a tuple": ("work(size), None", "None, error", PAIR + "  # TML307", "invert"),
+    "a traceback": ("work(size), None", "None, error.__traceback__", TRACE + "  # TML307", "invert"),
+    "an object": ("Outcome(work(size))", "Outcome(error=error)", OBJECT + "  # TML307", "invert"),
+    "a tuple with its text": ("work(size), None", "None, repr(error)", PAIR, "invert"),
+    "a tuple with its type": ("work(size), None", "None, sys.exc_info()[0]", PAIR, "invert"),
+    "an object with its text": ("Outcome(work(size))", "Outcome(error=str(error))", OBJECT, "invert"),
+    "of work without tensors": ("work(size), None", "None, error", PAIR, "whatever"),
+}
+
+
+@pytest.mark.parametrize(("result", "failed", "kept", "work"), HELPERS.values(), ids=HELPERS)
+def test_what_helpers_return(result: str, failed: str, kept: str, work: str) -> None:
+    filled = CAUGHT.replace("RESULT", result).replace("FAILED", failed).replace("KEPT", kept).replace("WORK", work)
+    check(FARM + filled)
+
+
+PLANS = """
+import copy
+from functools import partial
+
+class Unfit(RuntimeError):
+    def again(self):
+        return Unfit(*self.args)
+
+class DoesNotFit(Unfit):
+    pass
+
+def refuse(error, *given):
+    raise error
+
+def refuse_anew(error, *given):
+    raise copy.copy(error)
+
+class Plan:
+    def __init__(self, steps):
+        self.steps, self.problems, self.last = steps, {}, None
+
+    def check(self, x, limit):
+        if x.shape[0] > limit:
+            BODY
+        return x
+
+PLANS = {}
+
+class Planned(nn.Module):
+    def forward(self, x):
+        plan = PLANS["a"] = Plan(3)
+        return plan.check(x, 8)
+"""
+MADE = {
+    "bound by partial": """
+        problem = DoesNotFit(limit)
+        self.check = partial(refuse, problem)  # TML307
+        raise problem
+    """,
+    "in a lambda": """
+        problem = DoesNotFit(limit)
+        self.check = lambda x: refuse(problem)  # TML307
+    """,
+    "by a function that is kept": """
+        problem = ValueError(limit)
+        def fail(x, limit):
+            raise problem
+        self.check = fail  # TML307
+    """,
+    "in a table of what stays": """
+        problem = DoesNotFit(limit)
+        self.problems[limit] = problem  # TML307
+        raise problem
+    """,
+    "in an attribute of what stays": """
+        self.last = DoesNotFit(limit)  # TML307
+        raise self.last
+    """,
+    "bound, and a new one is raised": """
+        problem = DoesNotFit(limit)
+        self.check = partial(refuse_anew, problem)
+        raise problem.again()
+    """,
+    "by a function that makes it": """
+        def fail(x, limit):
+            problem = ValueError(limit)
+            raise problem
+        self.check = fail
+    """,
+    "what it says": """
+        problem = DoesNotFit(limit)
+        self.problems[limit] = str(problem)
+        raise problem
+    """,
+    "only put away": """
+        self.problems[limit] = DoesNotFit(limit)
+    """,
+    "the class": """
+        self.last = DoesNotFit
+        raise self.last(limit)
+    """,
+    "without the frames": """
+        problem = DoesNotFit(limit)
+        self.check = partial(refuse, problem.with_traceback(None))
+    """,
+    "a future": """
+        problem = DoesNotFit(limit)
+        self.steps.set_exception(problem)
+        raise problem
+    """,
+    "on its way": """
+        problem = DoesNotFit(limit)
+        self.steps.put(problem)
+        raise problem
+    """,
+}
+
+
+def _in_plan(body: str) -> str:
+    return PLANS.replace("            BODY", "\n".join("    " + line for line in body.strip("\n").splitlines()))
+
+
+@pytest.mark.parametrize("body", MADE.values(), ids=MADE)
+def test_made_put_away_and_raised(body: str) -> None:
+    check(_in_plan(body))
+
+
+def test_made_once_for_all_who_ask() -> None:
+    check("""
+    class Absent(nn.Module):
+        def __init__(self, name):
+            super().__init__()
+            self._problem = ImportError(name)  # TML307
+            self._reason = ImportError(name)
+
+        def forward(self, x):
+            if x.numel() > 2:
+                raise self._problem
+            raise ImportError(str(self._reason))
+    """)
+
+
+def test_made_where_no_tensors_are() -> None:
+    text = _in_plan(MADE["bound by partial"].replace("  # TML307", ""))
+    check(text.partition("PLANS = {}")[0])
+
+
+def test_made_by_what_nobody_keeps() -> None:
+    check("""
+    class Request:
+        def __init__(self, body):
+            self.body, self.error = body, None
+
+        def parse(self, x: torch.Tensor):
+            if not self.body:
+                self.error = ValueError("no body")
+                raise self.error
+            return x
+
+    def handle(body, x):
+        request = Request(body)
+        return request.parse(x)
+    """)
