@@ -9,11 +9,12 @@ itself or by a helper that it is given to: when the `try` ran a model, or made
 tensors one attempt after another, or a function that it was given to call did.
 An exception in a global is reported as well where a method of a module, or a
 function with tensors at hand, leads to the clause; and one that is raised again
-each time somebody asks, since it gets the frames of all who asked. It may travel first: a helper returns
-`{"error": error}` or a tuple, and who called it puts that part into its table
-of tasks. Third, an exception that the module makes once, as a constant, and
-that is raised as it is from where tensors are at hand; or one that a function
-makes, puts away, by itself or bound by `functools.partial`, and that is raised.
+each time somebody asks, since it gets the frames of all who asked. It may
+travel first: a helper returns `{"error": error}` or a tuple, and who called it
+puts that part into its table of tasks. Third, an exception that the module
+makes once, as a constant, and that is raised as it is from where tensors are at
+hand; or one that a function makes, puts away, by itself or bound by
+`functools.partial`, and that is raised.
 
 ## Why it retains
 An exception refers to its traceback, the traceback to every frame between the
