@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.model import CALLS_PER_STATEMENT, FunctionFacts, Site
+from ..facts.passed_by import PassedBy
 from ..facts.program import Program, targets
+from ..facts.releases import Releases
 from ..facts.walk import calls, heads, last_name, loops, nodes, statements
 from ..interpreter.contexts import Context, Kept, is_module_level, root
 from ..interpreter.events import Plain
@@ -158,8 +160,11 @@ def _grows(kept: Kept) -> bool:
     return any(loop.kind in ("loop", "call") and loop not in birth for loop in kept.loops)
 
 
-def emptied(machine: Machine, owner: Obj | Frame, key: str, but: Site = -1) -> bool:
-    """Whether anything ever empties or replaces a place, or a container that it is in; the store at `but` does not."""
+def emptied(
+    machine: Machine, owner: Obj | Frame, key: str, but: Site = -1, passing: Container[str] = frozenset()
+) -> bool:
+    """Whether anything ever empties or replaces a place, or a container that it is in; the store at `but` does not,
+    nor do the functions that entries pass by."""
     places: list[tuple[Obj | Frame, str]] = []
     current: Obj | Frame = owner
     for _ in range(5):
@@ -173,6 +178,7 @@ def emptied(machine: Machine, owner: Obj | Frame, key: str, but: Site = -1) -> b
     setups = _setups(machine)
     return any(
         reset.frame.name not in BUILDERS
+        and reset.frame.name not in passing
         and (id(reset.frame.facts) not in setups or reset.loops != reset.frame.loops)
         and reset.site != but
         and any(reset.owner is one and reset.key in (name, "*") for one, name in places)
@@ -224,6 +230,7 @@ class KeptWorker(NamedTuple):
     program: Program  # the file of the container
     added: Site
     method: str = ""  # of the object, that would empty it, and is not called
+    passed: PassedBy | None = None  # the release that some never come to
 
 
 def kept_in_containers(machine: Machine, program: Program) -> Iterator[KeptWorker]:
@@ -246,7 +253,8 @@ def kept_in_containers(machine: Machine, program: Program) -> Iterator[KeptWorke
         if measured(note.frame, holder.text):
             continue
         method = ""
-        if emptied(machine, container, "*") or drained(keeping, last):
+        passed = _passed(machine, container, keeping, last) if item.kind == "future" else None
+        if passed is None and (emptied(machine, container, "*") or drained(keeping, last)):
             looped = item.kind == "future" and any(loop.kind == "loop" for loop in loops)
             method = method_not_called(machine, program, note, container, last) if looped else ""
             if not method:
@@ -257,7 +265,15 @@ def kept_in_containers(machine: Machine, program: Program) -> Iterator[KeptWorke
         if not repeated and constant(item.fields.get("$persistent", (Const(True),))) is not True:
             continue  # workers that may end with each pass
         seen.add(anchor)
-        yield KeptWorker(anchor, holder, item, repeated, keeping, note.site, method)
+        yield KeptWorker(anchor, holder, item, repeated, keeping, note.site, method, passed)
+
+
+def _passed(machine: Machine, container: Obj, program: Program, name: str) -> PassedBy | None:
+    """The release that not all futures come to, where it is the only one."""
+    ways = Releases(unit.outline for unit in machine.units.values()).passing_by(name)
+    if not ways or emptied(machine, container, "*", passing=ways) or drained(program, name, passing=ways):
+        return None
+    return next(iter(ways.values()))
 
 
 class ThreadRetention(NamedTuple):

@@ -62,6 +62,8 @@ class Lifetimes:
                 cls = holder.owner if holder.kind == "attribute" else ""
                 if reset.frame.name in self.releases.misjudging(last_part(holder.text), cls):
                     continue
+                if holder.kind == "attribute" and reset.frame.name in self.releases.passing_by(last_part(holder.text)):
+                    continue
                 if reset.how in ("pop", "trim"):
                     return True
                 if reset.conditions <= loop.conditions or (reset.conditions <= store.conditions and depth == 0):

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from ..facts import knowledge
 from ..facts.model import BACKWARD, Site
+from ..facts.passed_by import PassedBy
 from ..facts.releases import fills_up
 from ..interpreter.events import NEVER, Loops, Store
 from ..interpreter.frames import Frame, Loop
@@ -63,6 +64,7 @@ class Retention(NamedTuple):
     related: tuple[tuple[Site, str], ...]
     store_event: Store
     left: LeftBehind | None = None  # the way out of a function on which an entry stays that the others take out
+    passed: PassedBy | None = None  # the release that some entries never come to
 
 
 class Retentions:
@@ -148,7 +150,12 @@ class Retentions:
             return
         site = anchor(self.machine, store)
         if site is not None:
-            yield self._record(site, store, kept, graph, holder, growing, repeats, made_from)._replace(left=left)
+            record = self._record(site, store, kept, graph, holder, growing, repeats, made_from)
+            yield record._replace(left=left, passed=self._passed(holder) if growing else None)
+
+    def _passed(self, holder: Holder) -> PassedBy | None:
+        ways = self.lifetimes.releases.passing_by(last_part(holder.text)) if holder.kind == "attribute" else {}
+        return next(iter(ways.values()), None)
 
     def _record(
         self,

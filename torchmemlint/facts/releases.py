@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from . import knowledge
 from . import model as m
 from .model import Expr, FileFacts, FunctionFacts, Stmt
+from .passed_by import PassedBy, passed_by
 from .walk import heads, last_name, nodes, statements, with_tests
 
 if TYPE_CHECKING:
@@ -73,6 +74,13 @@ class Releases:
         found = self.of(name) - {function for file in self._files for function in file.sound.get(name, ())}
         found = found if any(file.misjudges(name) for file in self._files) else set()
         return found | (self.switched_off(name, cls) if cls else set())
+
+    def passing_by(self, name: str) -> dict[str, PassedBy]:
+        """The functions that take something out of a table, but not what has ended, or whose waiting was cancelled."""
+        found = {function: way for file in self._files for function, way in file.passed_by.get(name, {}).items()}
+        return {
+            function: way for function, way in found.items() if all(file.passes(name, function) for file in self._files)
+        }
 
     def switched_off(self, name: str, cls: str) -> set[str]:
         """The functions that empty a place only when a limit is set, which by default it is not, and which nobody
@@ -154,6 +162,17 @@ class FileReleases:
         for function in facts.functions:
             for statement, self._tests in with_tests(function.body):
                 self._statement(function, statement, self._tests)
+
+    @functools.cached_property
+    def passed_by(self) -> dict[str, dict[str, PassedBy]]:
+        """Gone through when somebody asks, which is where the run says that a table is emptied."""
+        return passed_by(self._facts)
+
+    def passes(self, name: str, function: str) -> bool:
+        """Whether no function of this name lets go of a place in a way that all entries come to."""
+        if function not in self.released.get(name, {}):
+            return True
+        return function in self.passed_by.get(name, {})
 
     def _defaults(self, cls: str, init: FunctionFacts) -> None:
         """The parameters that are None or 0 by default and that become attributes."""

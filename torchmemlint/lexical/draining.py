@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from ..facts import model as m
 from ..facts.program import Program, names_in, targets
 from ..facts.walk import calls, heads, nodes, statements
@@ -11,9 +13,12 @@ _EMPTY = ("clear", "pop", "popleft", "popitem", "remove", "discard", "difference
 _ENDS = ("close", "terminate", "shutdown", "kill", "deleteLater", "_shutdown_workers")
 
 
-def drained(program: Program, name: str) -> bool:
-    """Whether something takes elements out of the container of this name, or hands over a method that does."""
+def drained(program: Program, name: str, passing: Container[str] = frozenset()) -> bool:
+    """Whether something takes elements out of the container of this name, or hands over a method that does; not one of
+    the functions that elements pass by."""
     for place in program.places:
+        if place.facts.name in passing:
+            continue
         for statement in statements(place.facts.body):
             for expr in heads(statement):
                 for part in nodes(expr):

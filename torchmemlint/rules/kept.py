@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ..evidence.evidence import Evidence
     from ..evidence.retentions import Retention
     from ..evidence.ways_out import LeftBehind
+    from ..facts.passed_by import PassedBy
     from ..interpreter.events import Store
 
 
@@ -102,7 +103,8 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
             return 0  # few keys, or the places of a list, which are there already
         if store.key_kind == THREAD and not one_for_each(evidence.program):
             return 0  # a pool has few
-        kinds = (FRESH, FIXED, KNOWN, THREAD) if retention.left is None else (FRESH, FIXED, KNOWN, THREAD, UNSURE)
+        comes_and_goes = retention.left is not None or retention.passed is not None
+        kinds = (FRESH, FIXED, KNOWN, THREAD, *((UNSURE,) if comes_and_goes else ()))
         weight = min(weight, 3 if store.key_kind == IDENTITY else 2 if store.key_kind in kinds else 1)
     if all(loop.kind == "call" for loop in outside):
         each_thread = retention.how == "keyed" and store.key_kind == THREAD
@@ -194,6 +196,8 @@ def _emptied(evidence: Evidence, retention: Retention) -> bool:
     owner = retention.holder.owner if retention.holder.kind == "attribute" else ""
     letting_go = evidence.released_in(retention.store_event) | releases.of(name, owner) - ONCE
     letting_go = {one for one in letting_go if not releases.is_debugging(one)} - releases.misjudging(name, owner)
+    if retention.passed is not None:
+        letting_go -= releases.passing_by(name).keys()
     if any(loop.kind == "loop" for loop in retention.loops):  # who could let go in time is in sight
         letting_go = {one for one in letting_go if _may_be_called(evidence, retention, one)}
     if letting_go:
@@ -257,6 +261,8 @@ def report(
     value = f"{what(retention)} {each(retention)}"
     if retention.left is not None:
         return _report_left(retention, retention.left, confidence, value)
+    if retention.passed is not None:
+        return _report_passed(retention, retention.passed, confidence, value)
     return retained.report(retention, confidence, message, value, release, Retains.GROWING, remedy)
 
 
@@ -270,6 +276,28 @@ def _report_left(retention: Retention, left: LeftBehind, confidence: Confidence,
     release = "take the entry out in a `finally`, or on each way out"
     found = retained.report(retention, confidence, message, value, release, Retains.GROWING)
     return replace(found, related=((left.site, "it stays on this way"), *found.related))
+
+
+def _report_passed(retention: Retention, passed: PassedBy, confidence: Confidence, value: str) -> Report:
+    """Of an entry that the only release passes by."""
+    message = (
+        f"{retained.place(retention.holder)} keeps {what(retention)} that {passes_by(passed)}: it stays "
+        f"{lifetime(retention)}; {release_of(passed)}"
+    )
+    confidence = min(confidence, Confidence.MEDIUM)
+    found = retained.report(retention, confidence, message, value, release_of(passed), Retains.GROWING)
+    return replace(found, related=((passed.site, "the only release"), *found.related))
+
+
+def passes_by(passed: PassedBy) -> str:
+    """What a release does not come to, to go on after "what" or "a tensor that"."""
+    if passed.ended:
+        return f"`{passed.function}` takes out only as long as it has not ended"
+    return f"`{passed.function}` takes out only when it has waited, and not when the wait is cancelled"
+
+
+def release_of(passed: PassedBy) -> str:
+    return "take it out when it has ended as well" if passed.ended else "take it out in a `finally`"
 
 
 def left_pending(evidence: Evidence, *, everywhere: bool) -> Iterator[Report]:

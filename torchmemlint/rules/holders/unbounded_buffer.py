@@ -6,7 +6,9 @@ the key is one that keeps changing (a step, a request, a path, an `id()`, a
 tensor, the name of a thread where each request has one of its own) and nothing
 in the file deletes, pops, trims or replaces it. So is a table of what is under
 way, whose entry is popped in a `try` after the wait for it, and by no `except`
-clause.
+clause; one whose only release waits first, `await done.wait()`, and is never
+come to when that wait is cancelled; one that takes out only what has not ended,
+`if not session.closed: del self.sessions[key]`.
 
 ## Why it retains
 Each key keeps its value. With keys that come back, the dictionary is as large

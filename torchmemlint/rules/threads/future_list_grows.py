@@ -3,7 +3,8 @@
 ## What it does
 Reports futures of an executor and asyncio tasks that go into an attribute or
 global, call after call, where nothing ever takes one out, or only a method that
-is not called once they are in. And futures in a local list or dictionary that
+is not called once they are in, or one that takes out what it has waited for in
+a file that cancels such waits. And futures in a local list or dictionary that
 one loop goes through, using a heavy result at a time, while the list keeps
 those that it has used.
 
@@ -39,12 +40,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...evidence.futures import results_in_lists
-from ...evidence.kept import kept_in_containers
+from ...evidence.kept import KeptWorker, kept_in_containers
 from ...finding import Confidence, Remedy, Retains
 from .. import Report
+from ..kept import passes_by, release_of
 
 if TYPE_CHECKING:
     from ...evidence.evidence import Evidence
+    from ...facts.passed_by import PassedBy
 
 code = "TML503"
 name = "future-list-grows"
@@ -56,6 +59,9 @@ def check(evidence: Evidence) -> Iterator[Report]:
         if kept.item.kind != "future":
             continue
         nothing = f"`{kept.method}()` is not called for them" if kept.method else "nothing takes them out"
+        if kept.passed is not None:
+            yield _passed(kept, kept.passed)
+            continue
         yield Report(
             site=kept.site,
             message=(
@@ -83,3 +89,19 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release="take each future out when its result has been used",
             related=((results.read, "used one by one here"),),
         )
+
+
+def _passed(kept: KeptWorker, passed: PassedBy) -> Report:
+    """Of futures that the only release passes by."""
+    return Report(
+        site=kept.site,
+        message=(
+            f"`{kept.holder.text}` keeps every future that {passes_by(passed)}: it stays there with what it is given "
+            f"later; {release_of(passed)}"
+        ),
+        confidence=Confidence.MEDIUM,
+        value="results of futures that nobody waits for any more",
+        holder=kept.holder.text,
+        release=release_of(passed),
+        related=((passed.site, "the only release"),),
+    )

@@ -1,0 +1,289 @@
+"""Releases of tables that some entries never come to, by the text alone.
+
+`if key in self.table and not entry.closed: del self.table[key]` takes out what breaks off and leaves what ends as it
+should. `await answer(); self.table.pop(key)` is not come to when the wait is cancelled, and files say whether it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from . import model as m
+from .cancelled import cancelled_functions
+from .model import Expr, FileFacts, FunctionFacts, Site, Stmt
+from .program import targets
+from .walk import blocks, calls_of, heads, last_name, nodes, root_of, statements
+
+_ENDED = frozenset(
+    """terminated closed done finished stopped completed complete cancelled canceled aborted dead expired ended
+    disconnected""".split()
+)
+_ENDS = frozenset("close aclose terminate cancel stop abort shutdown kill finish disconnect end dispose".split())
+_BY_ITSELF = ("done", "cancelled")  # methods of tasks and futures
+_TAKES = ("pop", "remove", "discard")
+_RELEASES = frozenset("clear pop popleft popitem remove discard".split())
+_SAME = (("Is", False), ("Equal", False), ("IsNot", True), ("NotEqual", True))
+_LEAVES = (m.RETURN, m.RAISE, m.JUMP)
+
+Literal = tuple[Expr, bool]  # a condition, and whether it holds
+
+
+class PassedBy(NamedTuple):
+    """A release that some entries never come to."""
+
+    site: Site
+    function: str
+    ended: bool  # those that have ended, as opposed to those whose waiting was cancelled
+
+
+def passed_by(facts: FileFacts) -> dict[str, dict[str, PassedBy]]:
+    """By the last part of a table's name and the function: the releases that are no sound ones."""
+    found: dict[str, dict[str, PassedBy]] = {}
+    sound = set[tuple[str, str]]()
+    cancelled = cancelled_functions(facts)
+    for function in facts.functions[1:]:
+        if not _may_take(function):
+            continue
+        for table in {place[0] for one in statements(function.body) for place in _taken(one)}:
+            name = last_name(table)
+            way = _ended(facts, function, table) or _cancelled(facts, function, table, cancelled)
+            if way is None:
+                sound.add((name, function.name))
+            else:
+                found.setdefault(name, {})[function.name] = way
+    for name, other in sound:  # of the same name
+        found.get(name, {}).pop(other, None)
+    return found
+
+
+def _may_take(function: FunctionFacts) -> bool:
+    return not set(_TAKES).isdisjoint(function.calls) or any(one[0] == m.DELETE for one in statements(function.body))
+
+
+def _taken(statement: Stmt) -> Iterator[tuple[Expr, Expr]]:
+    """What a statement takes out: the table, an attribute, and the key."""
+    found = [(t[1], t[2]) for t in (statement[2] if statement[0] == m.DELETE else ()) if t[0] == m.ITEM]
+    for call in calls_of(statement):
+        if call[2][0] == m.ATTR and call[2][2] in _TAKES and call[3]:
+            found.append((call[2][1], call[3][0]))
+    yield from ((table, key) for table, key in found if table[0] == m.ATTR)
+
+
+def _releases(statement: Stmt, table: Expr) -> bool:
+    """Whether a statement may let go of what is in a table, in whatever way."""
+    if statement[0] == m.DELETE and any(table in nodes(target) for target in statement[2]):
+        return True
+    if table in targets(statement):
+        return True
+    return any(
+        (call[2][0] == m.ATTR and call[2][1] == table and call[2][2] in _RELEASES)
+        or (table in call[3] and last_name(call[2]) not in ("len", "list", "sorted", "tuple", "iter", "print"))
+        for call in calls_of(statement)
+    )
+
+
+# -- what has ended -------------------------------------------------------------------------------
+
+
+def _ended(facts: FileFacts, function: FunctionFacts, table: Expr) -> PassedBy | None:
+    """Where all that a function takes out of a table is what has not ended, and it does not end it itself."""
+    found: PassedBy | None = None
+    for statement, literals in _under(function.body, ()):
+        if not _releases(statement, table):
+            continue
+        flags = (flag for one, holds in literals for flag in _unended(one, holds))
+        if not any(_is_kept(facts, function, table, flag) and _by_others(facts, function, flag) for flag in flags):
+            return None
+        found = PassedBy(statement[1], function.name, True)
+    return found
+
+
+def _under(block: tuple[Stmt, ...], literals: tuple[Literal, ...]) -> Iterator[tuple[Stmt, tuple[Literal, ...]]]:
+    """The statements of a block, each with the conditions that hold where it stands."""
+    for statement in block:
+        yield statement, literals
+        if statement[0] == m.IF:
+            yield from _under(statement[3], (*literals, (statement[2], True)))
+            yield from _under(statement[4], (*literals, (statement[2], False)))
+            if statement[3] and statement[3][-1][0] in _LEAVES and not statement[4]:
+                literals = (*literals, (statement[2], False))
+        else:
+            for suite in blocks(statement):
+                yield from _under(suite, literals)
+
+
+def _unended(test: Expr, holds: bool) -> Iterator[Expr]:
+    """The flags that are not set where a condition holds: `entry.closed` of `key in table and not entry.closed`."""
+    if test[0] == m.NOT:
+        yield from _unended(test[1], not holds)
+    elif test[0] == m.BOOL:
+        for operand in test[2] if (test[1] == "and") == holds else ():
+            yield from _unended(operand, holds)
+    elif test[0] == m.COMPARE and test[3][0] == m.CONST and isinstance(test[3][1], bool):
+        same = test[1] in ("Is", "Equal")
+        if (holds and (test[1], test[3][1]) in _SAME) or (not holds and same and test[3][1]):
+            yield test[2]
+    elif not holds:
+        yield test
+
+
+def _is_kept(facts: FileFacts, function: FunctionFacts, table: Expr, flag: Expr) -> bool:
+    """Whether a flag says that what is in the table has ended."""
+    attribute = flag[2] if flag[0] == m.CALL else flag
+    if attribute[0] != m.ATTR or _ENDED.isdisjoint(attribute[2].lower().split("_")):
+        return False
+    kept = attribute[1]
+    if kept[0] == m.ITEM:
+        return bool(kept[1] == table)
+    name = last_name(kept)
+    return kept[0] == m.NAME and (_is_from(function, table, kept) or _is_put(facts, table, name))
+
+
+def _is_from(function: FunctionFacts, table: Expr, kept: Expr) -> bool:
+    """Whether a function gets something out of the table: `entry = table[key]`, `for key, entry in table.items()`."""
+    return any(
+        statement[0] in (m.ASSIGN, m.FOR) and kept in targets(statement) and table in nodes(statement[3])
+        for statement in statements(function.body)
+    )
+
+
+def _is_put(facts: FileFacts, table: Expr, name: str) -> bool:
+    """Whether something of this name is put into the table."""
+    return any(
+        statement[0] == m.ASSIGN
+        and last_name(statement[3]) == name
+        and any(target[0] == m.ITEM and target[1] == table for target in statement[2])
+        for function in facts.functions
+        for statement in statements(function.body)
+    )
+
+
+def _by_others(facts: FileFacts, function: FunctionFacts, flag: Expr) -> bool:
+    """Whether something else sets the flag, and not the function that takes the entry out."""
+    kept = (flag[2] if flag[0] == m.CALL else flag)[1]
+    attribute = (flag[2] if flag[0] == m.CALL else flag)[2]
+    for statement in statements(function.body):
+        if any(target == (m.ATTR, kept, attribute) for target in targets(statement)):
+            return False
+        for call in calls_of(statement):
+            own = call[2][0] == m.ATTR and call[2][1] == kept
+            given = kept in call[3]
+            if (own or given) and not _ENDS.isdisjoint(last_name(call[2]).lower().split("_")):
+                return False
+    if flag[0] == m.CALL and attribute in _BY_ITSELF:
+        return True
+    if any(one.name == attribute for one in facts.functions):
+        return True
+    return any(
+        target[0] == m.ATTR and target[2] == attribute
+        for one in facts.functions
+        if one.name not in ("__init__", "__post_init__")
+        for statement in statements(one.body)
+        for target in targets(statement)
+    )
+
+
+# -- whose waiting was cancelled ------------------------------------------------------------------
+
+
+def _cancelled(facts: FileFacts, function: FunctionFacts, table: Expr, cancelled: frozenset[str]) -> PassedBy | None:
+    """Where a function takes an entry that it was asked for out of a table only when it has waited."""
+    if not _suspends(function.body):
+        return None
+    walk = _Waiting(table, function.name in cancelled)
+    walk.through(function.body, guarded=False)
+    if walk.sound or walk.found is None or (walk.husk and _are_futures(facts, table)):
+        return None
+    keys = (key for one in statements(function.body) for place, key in _taken(one) if place == table)
+    if not all(_is_known(function, key) for key in keys):
+        return None
+    return PassedBy(walk.found, function.name, False)
+
+
+def _suspends(block: tuple[Stmt, ...]) -> bool:
+    return any(node[0] == m.AWAIT for one in statements(block) for head in heads(one) for node in nodes(head))
+
+
+def _is_known(function: FunctionFacts, key: Expr) -> bool:
+    """Whether a key was there before the waiting: a parameter, or a part of one, that is not bound anew."""
+    root = root_of(key)
+    given = {param.name for param in function.params}
+    bound = any(root in targets(statement) for statement in statements(function.body))
+    return root[0] == m.NAME and root[1] in given and not bound
+
+
+def _are_futures(facts: FileFacts, table: Expr) -> bool:
+    """Whether what is put into a table are futures: those that are waited for are cancelled with who waits."""
+    for function in facts.functions:
+        for statement in statements(function.body):
+            if statement[0] == m.ASSIGN and any(t[0] == m.ITEM and t[1] == table for t in statement[2]):
+                made = [one[3] for one in statements(function.body) if one[0] == m.ASSIGN and statement[3] in one[2]]
+                if any(last_name(one) in ("Future", "create_future") for one in (statement[3], *made)):
+                    return True
+    return False
+
+
+class _Waiting:
+    """Goes through a function to where it takes something out of a table."""
+
+    def __init__(self, table: Expr, cancelled: bool) -> None:
+        self.sound = False  # it takes something out where it has not waited, or in any case
+        self.found: Site | None = None
+        self.husk = True  # it waits for nothing but the entry itself
+        self._table = table
+        self._cancelled = cancelled
+        self._waited = False
+
+    def through(self, block: tuple[Stmt, ...], *, guarded: bool, caught: frozenset[str] = frozenset()) -> None:
+        for statement in block:
+            if _puts(statement, self._table):
+                self._waited = False
+            if _releases(statement, self._table):
+                self.sound = self.sound or guarded or not self._waited
+                self.found = statement[1]
+            for head in heads(statement):
+                for node in nodes(head):
+                    self._wait(node, caught)
+            if statement[0] == m.TRY:
+                self._try(statement, guarded, caught)
+                continue
+            inside = caught
+            if statement[0] == m.WITH:
+                contexts = {last_name(context) for context, _ in statement[2]}
+                inside = caught | {"CancelledError"} if "suppress" in contexts else caught
+                timed = self._cancelled
+                self._cancelled = timed or not contexts.isdisjoint(("timeout", "timeout_at", "fail_after"))
+                self.through(statement[3], guarded=guarded, caught=inside)
+                self._cancelled = timed
+                continue
+            for suite in blocks(statement):
+                self.through(suite, guarded=guarded, caught=inside)
+
+    def _try(self, statement: Stmt, guarded: bool, caught: frozenset[str]) -> None:
+        body, clauses, orelse, final = statement[2:6]
+        on = [kind for kind, _, clause in clauses if clause and clause[-1][0] not in _LEAVES]
+        names = {last_name(one) for kind in on for one in (kind[3] if kind and kind[0] == m.NEW else (kind,))}
+        self.through(body, guarded=guarded, caught=caught | names)
+        for _, _, clause in clauses:
+            self.through(clause, guarded=True)
+        self.through(orelse, guarded=guarded, caught=caught)
+        self.through(final, guarded=True)
+
+    def _wait(self, node: Expr, caught: frozenset[str]) -> None:
+        if node[0] not in (m.AWAIT, m.YIELD) or not caught.isdisjoint(("CancelledError", "BaseException", "")):
+            return
+        called = node[1] if node[0] == m.AWAIT and node[1][0] == m.CALL else None
+        limited = called is not None and last_name(called[2]) == "wait_for"
+        timed = limited and caught.isdisjoint(("TimeoutError", "Exception"))
+        if not (self._cancelled or timed):
+            return
+        self._waited = True
+        awaited = node[1]
+        if called is not None and called[3] and last_name(called[2]) in ("wait_for", "wrap_future"):
+            awaited = called[3][0]
+        self.husk = self.husk and awaited is not None and awaited[0] in (m.NAME, m.ITEM, m.ATTR)
+
+
+def _puts(statement: Stmt, table: Expr) -> bool:
+    return any(target[0] == m.ITEM and target[1] == table for target in targets(statement))
