@@ -10,7 +10,6 @@ from ..facts.model import Expr, Site
 from ..facts.walk import statements
 from .attributes import get_by_name, set_by_name
 from .containers import a_key_of, keys_of
-from .cycles import refers_to
 from .frames import Frame
 from .holders import KNOWN, kind_of_key
 from .machine import Machine, evaluates
@@ -37,6 +36,7 @@ from .values import (
     constant,
     is_light,
 )
+from .weak_keys import note_weak_key
 
 
 @evaluates(m.ITEM)
@@ -231,8 +231,7 @@ def bind_item(machine: Machine, frame: Frame, target: Expr, value: Value, site: 
             machine.put(atom.fields, "*", machine.join(atom.fields.get("*", UNKNOWN), stored))
         else:
             machine.key_kind = KNOWN if a_key_of(atom) in index else kind_of_key(index, target[2], frame)
-            if "$weak" in atom.fields and refers_to(machine, value, index):
-                machine.note("weak-held", site, frame, (atom, index))
+            note_weak_key(machine, frame, atom, target, index, value, site)
             machine.grow(frame, atom, value, site, "*", "keyed")
 
 

@@ -2,7 +2,10 @@
 
 ## What it does
 Reports `cache[model] = Wrapper(model)`, `cache[model] = partial(run, model)`
-and the like where `cache` is a `WeakKeyDictionary`.
+and the like where `cache` is a `WeakKeyDictionary`, or a dictionary with weak
+references as keys whose callback takes them out. And `cache[x] = x.to(device)`,
+unless something asks whether the two are the same: where there is nothing to
+do, `to` gives `x` itself.
 
 ## Why it retains
 A `WeakKeyDictionary` drops an entry when nothing refers to the key any more. It
@@ -49,4 +52,16 @@ def check(evidence: Evidence) -> Iterator[Report]:
             value="keys and values",
             holder="the weak mapping",
             release="`weakref.ref(key)` in the value, or only what is needed of the key",
+        )
+    for note in evidence.plain("weak-itself"):
+        yield Report(
+            site=note.site,
+            message=(
+                "the value may be its own key, a conversion gives the very same tensor where there is nothing to do: "
+                "this weak mapping then keeps it for as long as it lives; store it only if it `is not` the key"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="keys that are their own values",
+            holder="the weak mapping",
+            release="store the value only if it `is not` the key",
         )

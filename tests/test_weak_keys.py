@@ -1,0 +1,95 @@
+"""Dictionaries whose entries go with what their keys refer to weakly."""
+
+from __future__ import annotations
+
+import pytest
+from snippets import check
+
+TABLE = """
+import weakref
+
+class ByIdentity(weakref.ref):
+    def __init__(self, tensor, callback=None):
+        super().__init__(tensor, callback)
+        self.number = id(tensor)
+
+    def __hash__(self):
+        return self.number
+
+class Table:
+    def __init__(self):
+        self.entries = {{}}
+
+    def drop(self, ref):
+        self.entries.pop(ref, None)
+
+    def look(self, ref):
+        print(ref)
+
+    def __setitem__(self, tensor, value):
+        entries = self.entries
+        {store}
+
+    def __getitem__(self, tensor):
+        return self.entries[ByIdentity(tensor)]
+
+class Scaler:
+    def __init__(self, device):
+        self.device = device
+        self.table = Table()
+
+    def scale(self, tensor):
+        {made}
+
+def main(batches, device):
+    scaler = Scaler(device)
+    for batch in batches:
+        scaler.scale(torch.randn(64, 64))
+"""
+DOUBLED = "self.table[tensor] = tensor * 2"
+WEAK = {
+    "a lambda": "self.entries[ByIdentity(tensor, lambda ref: entries.pop(ref, None))] = value",
+    "a method": "self.entries[weakref.ref(tensor, self.drop)] = value",
+    "by name": "key = ByIdentity(tensor, callback=self.drop)\n        self.entries[key] = value",
+}
+STRONG = {
+    "no callback": "self.entries[ByIdentity(tensor)] = value  # TML311",
+    "one that takes nothing out": "self.entries[ByIdentity(tensor, self.look)] = value  # TML311",
+    "the identity": "self.entries[id(tensor)] = value  # TML311",
+}
+
+
+@pytest.mark.parametrize("store", WEAK.values(), ids=WEAK)
+def test_entries_go_with_their_keys(store: str) -> None:
+    check(TABLE.format(store=store, made=DOUBLED))
+
+
+@pytest.mark.parametrize("store", STRONG.values(), ids=STRONG)
+def test_entries_stay(store: str) -> None:
+    released = TABLE.replace("self.entries.pop(ref, None)", "print(ref)")
+    check(released.format(store=store, made=DOUBLED))
+
+
+MAYBE_ITSELF = {
+    "moved": "self.table[tensor] = tensor.to(self.device)  # TML316",
+    "by name": "moved = tensor.to(device=self.device)\n        self.table[tensor] = moved  # TML316",
+    "in one piece": "self.table[tensor] = tensor.contiguous()  # TML316",
+}
+ANOTHER = {
+    "asked": "moved = tensor.to(self.device)\n        if moved is not tensor:\n            self.table[tensor] = moved",
+    "copied": "self.table[tensor] = tensor.to(self.device, copy=True)",
+    "of something else": "self.table[tensor] = (tensor + 1).to(self.device)",
+    "to a device of its own": 'self.table[tensor] = tensor.to("cpu")',
+}
+
+
+@pytest.mark.parametrize("made", MAYBE_ITSELF.values(), ids=MAYBE_ITSELF)
+def test_values_that_may_be_their_keys(made: str) -> None:
+    check(TABLE.format(store=WEAK["a lambda"], made=made))
+    own = TABLE.replace("self.table = Table()", "self.table = weakref.WeakKeyDictionary()")
+    check(own.format(store="pass", made=made))
+
+
+@pytest.mark.parametrize("made", ANOTHER.values(), ids=ANOTHER)
+def test_values_of_their_own(made: str) -> None:
+    check(TABLE.format(store=WEAK["a lambda"], made=made))
