@@ -13,6 +13,8 @@ methods to a list of the process, an event bus for example, are done with in the
 same round of a loop, and are not taken out of it. And objects that put
 themselves, or something that refers to them, into a list of their class or of
 the module, `Recorder.all.append(self)`, that nothing is ever taken out of.
+And callbacks that refer to tensors, in what draws or updates again and again,
+whose registry gives an id back that the caller drops, `canvas.connect(show)`.
 And pyplot's figures, `plt.figure()` or `plt.subplots()`, that a loop or a hook
 makes again and again, draws into a file or a picture, and never closes.
 
@@ -56,6 +58,7 @@ from ...facts.model import CALLS_PER_STATEMENT
 from ...facts.walk import calls, last_name
 from ...finding import Confidence, Remedy, Retains
 from ...interpreter.callbacks import held_by, is_removed, is_restored
+from ...lexical.dropped_ids import dropped_ids
 from ...lexical.figures import figures_left_open
 from .. import Report
 from ..kept import of_code
@@ -131,6 +134,19 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder=kept.registry,
             release="unsubscribe where the object is closed, or keep `weakref.WeakMethod(...)`",
             related=((kept.store, "put there"),) if kept.store != kept.site else (),
+        )
+    for dropped in dropped_ids(evidence.facts):
+        yield Report(
+            site=dropped.site,
+            message=(
+                f"the id of this callback is dropped, and `{dropped.takes_out}` takes nothing but ids: the "
+                f"{dropped.registry} keeps `{dropped.kept}` of every call as long as it lives; keep the id, and take "
+                "the callback out before the next one"
+            ),
+            confidence=Confidence.MEDIUM,
+            value=f"`{dropped.kept}`, which the callback refers to",
+            holder=f"the callbacks of the {dropped.registry}",
+            release=f"keep the id and call `{dropped.takes_out}` with it",
         )
     for own in own_instances(evidence.machine, evidence.program):
         said = (retention.store for retention, _ in of_code(evidence, _OF_TENSORS))
