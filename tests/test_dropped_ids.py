@@ -72,7 +72,9 @@ def test_others_that_can() -> None:
     check(
         BOARD.format(listen="view.board.on_click(pick)", more="\n    def close(self):\n        self.listeners = {}\n")
     )
-    once = BOARD.replace("def draw(", "def install(").replace("        draw(view", "        install(view")
+    once = BOARD.replace("def draw(", "def install(").replace(
+        "    for image in images:\n        draw(view, image)", "    install(view, images[0])"
+    )
     check(once.format(listen="view.board.on_click(pick)", more=""))
-    anew = BOARD.replace('draw(view, image)\n"', "").replace("        draw(view,", "        draw(View(),")
+    anew = BOARD.replace("        draw(view,", "        draw(View(),")
     check(anew.format(listen="view.board.on_click(pick)", more=""))

@@ -163,6 +163,20 @@ WAITED = {
 """,
         LIMITED,
     ),
+    "when it goes on after an item": (
+        """
+        await self.ready[question_id].wait()
+        yield self.answers[question_id].sum().item()
+        del self.answers[question_id]
+""",
+        """
+    try:
+        async for value in desk.answer(question_id):
+            print(value)
+    except asyncio.CancelledError:
+        raise
+""".strip("\n"),
+    ),
     "its own limit": (
         """
         await asyncio.wait_for(self.ready[question_id].wait(), 1.0)

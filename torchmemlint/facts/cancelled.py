@@ -23,13 +23,10 @@ def cancelled_functions(facts: FileFacts) -> frozenset[str]:
     found = {name for function in facts.functions for name in _broken_off(function)}
     for _ in range(4):
         awaited = {
-            last_name(node[1][2])
+            last_name(call[2])
             for function in facts.functions
             if function.name in found
-            for statement in statements(function.body)
-            for head in heads(statement)
-            for node in nodes(head)
-            if node[0] == m.AWAIT and node[1][0] == m.CALL
+            for call in _awaited(function.body)
         }
         if awaited <= found:
             break
@@ -65,9 +62,12 @@ def _serves(function: FunctionFacts, tried: Stmt) -> bool:
 
 
 def _awaited(block: tuple[Stmt, ...]) -> Iterator[Expr]:
+    """What a block awaits, or goes through: `async for item in answers(key)`."""
     for statement in statements(block):
         for head in heads(statement):
             yield from (node[1] for node in nodes(head) if node[0] == m.AWAIT and node[1][0] == m.CALL)
+        if statement[0] == m.FOR and statement[3][0] == m.CALL:
+            yield statement[3]
 
 
 def _is_cancellation(kind: Expr | None) -> bool:
