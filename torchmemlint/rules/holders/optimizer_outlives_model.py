@@ -4,21 +4,31 @@
 Reports `del trainer.model` or `self.model = None` where another attribute of
 the same object is an optimizer that was made from that model's parameters, and
 the function that lets the model go leaves the optimizer where it is.
+So are parameters that an optimizer's groups are given in the place of others,
+`group["params"] = [new]`, where the state goes to the new one,
+`optimizer.state[new] = moved`, and nothing takes the old one's out.
 
 ## Why it retains
 An optimizer's `param_groups` refer to the parameters themselves, and its state
 holds up to two more tensors of their size for each (Adam's moments). So
 deleting the module frees nothing: parameters, gradients and moments stay until
 the optimizer goes too, often until after the next model has been built.
+`optimizer.state` is a dictionary with the parameters themselves as keys: what
+is no longer in a group is still in there, once more after each round of pruning
+or growing.
 
 ## When it is fine
 - The optimizer (and the scheduler, which refers to it) is dropped in the same
   place.
 - Both are locals of a function that is about to return.
+- The old key goes: `del optimizer.state[old]`, or `pop`, where the new one is
+  written or in a function that is called there.
+- The parameters that take turns are always the same few.
 
 ## How to release it
 Let go of both, `trainer.model = trainer.optimizer = None`, and of the
-scheduler, before the cache is emptied.
+scheduler, before the cache is emptied. Move a state with
+`optimizer.state[new] = optimizer.state.pop(old)`.
 
 ## References
 - PyTorch documentation, `torch.optim.Optimizer`: `param_groups` holds the
@@ -35,6 +45,7 @@ from ...facts import model as m
 from ...facts.program import text
 from ...facts.walk import calls_of, last_name, nodes, statements
 from ...finding import Confidence, Remedy, Retains
+from ...lexical.replaced_params import replaced_parameters
 from .. import Report
 
 if TYPE_CHECKING:
@@ -49,6 +60,7 @@ _FREES = frozenset(("empty_cache", "collect", "ipc_collect"))
 
 
 def check(evidence: Evidence) -> Iterator[Report]:
+    yield from _replaced(evidence)
     functions = evidence.facts.functions
     if not any({"parameters", "named_parameters"}.intersection(function.calls) for function in functions):
         return
@@ -76,6 +88,24 @@ def check(evidence: Evidence) -> Iterator[Report]:
                     remedy=Remedy("drop-also", f"{text(place[1])}.{optimizer}", sure=False),
                 )
                 break
+
+
+def _replaced(evidence: Evidence) -> Iterator[Report]:
+    for old in replaced_parameters(evidence.program):
+        yield Report(
+            site=old.site,
+            message=(
+                f"`{old.optimizer}` gets another parameter in the place of this one, whose state stays: the old one is "
+                f"still a key of `{old.optimizer}.state` and keeps its gradient and moments; take it out, "
+                f"`{old.optimizer}.state.pop(...)`"
+            ),
+            retains=Retains.GROWING,
+            confidence=Confidence.MEDIUM,
+            value="the replaced parameter, its gradient and its moments",
+            holder=f"{old.optimizer}.state",
+            release=f"take the old key out where the new one is written: `{old.optimizer}.state.pop(old)`",
+            related=((old.moved, "the new parameter gets its state"),) if old.moved != old.site else (),
+        )
 
 
 def _built(function: FunctionFacts) -> Iterator[tuple[str, str]]:

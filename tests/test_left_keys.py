@@ -1,0 +1,123 @@
+"""What stays as a key when its successor has come, and what is kept by the finalizer that waits for its end."""
+
+import pytest
+from snippets import check
+
+IN_LOOPS = {
+    "first of a group": """
+        for group in self.optimizer.param_groups:
+            moved = self.optimizer.state.get(group["params"][0])  # TML317
+            if moved is None:
+                continue
+            moved["exp_avg"] = torch.cat((moved["exp_avg"], torch.zeros_like(rows)))
+            group["params"][0] = nn.Parameter(torch.cat((group["params"][0], rows)))
+            self.optimizer.state[group["params"][0]] = moved""",
+    "first of a group, taken out": """
+        for group in self.optimizer.param_groups:
+            moved = self.optimizer.state.get(group["params"][0])
+            if moved is None:
+                continue
+            moved["exp_avg"] = torch.cat((moved["exp_avg"], torch.zeros_like(rows)))
+            del self.optimizer.state[group["params"][0]]
+            group["params"][0] = nn.Parameter(torch.cat((group["params"][0], rows)))
+            self.optimizer.state[group["params"][0]] = moved""",
+    "numbered groups": """
+        optimizer = self.optimizers["points"]
+        for number in range(len(optimizer.param_groups)):
+            old = optimizer.param_groups[number]["params"][0]
+            new = nn.Parameter(torch.cat((old, rows)))
+            optimizer.param_groups[number]["params"] = [new]
+            optimizer.state[new] = {k: longer(v) for k, v in optimizer.state[old].items()}  # TML317""",
+    "numbered groups, taken out": """
+        optimizer = self.optimizers["points"]
+        for number in range(len(optimizer.param_groups)):
+            old = optimizer.param_groups[number]["params"][0]
+            new = nn.Parameter(torch.cat((old, rows)))
+            optimizer.param_groups[number]["params"] = [new]
+            optimizer.state[new] = {k: longer(v) for k, v in optimizer.state.pop(old).items()}""",
+    "one by one": """
+        states = self.optimizer.state
+        for old, new in rows:
+            for group in self.optimizer.param_groups:
+                group["params"] = [new if one is old else one for one in group["params"]]
+            states[new]["exp_avg"] = states[old]["exp_avg"][:4]  # TML317
+            states[new]["exp_avg_sq"] = states[old]["exp_avg_sq"][:4]""",
+    "one by one, by an alias": """
+        states = self.optimizer.state
+        for old, new in rows:
+            for group in self.optimizer.param_groups:
+                group["params"] = [new if one is old else one for one in group["params"]]
+            states[new]["exp_avg"] = states[old]["exp_avg"][:4]
+            states.pop(old)""",
+    "taken out by a helper": """
+        for old, new in rows:
+            self.optimizer.param_groups[0]["params"] = [new]
+            self.optimizer.state[new] = self.optimizer.state[old]
+            self.forget(old)
+
+    def forget(self, old):
+        self.optimizer.state.pop(old, None)""",
+    "beside the old one": """
+        for group in self.optimizer.param_groups:
+            new = nn.Parameter(rows)
+            moved = self.optimizer.state[group["params"][0]]
+            group["params"] = group["params"] + [new]
+            self.optimizer.state[new] = {k: torch.zeros_like(v) for k, v in moved.items()}""",
+    "taking turns": """
+        for group in self.optimizer.param_groups:
+            group["params"] = self.half
+        for whole, half in zip(self.whole, self.half):
+            self.optimizer.state[half] = self.optimizer.state[whole]""",
+    "still asked for": """
+        for group in self.optimizer.param_groups:
+            for number, old in enumerate(group["params"]):
+                stand_in = torch.fx.Proxy(rows[number])
+                self.optimizer.state[stand_in] = self.optimizer.state[old].copy()
+                for key, value in self.optimizer.state[old].items():
+                    rows.append(key)
+                group["params"][number] = stand_in""",
+    "a new optimizer": """
+        for old, new in rows:
+            self.optimizer.param_groups[0]["params"] = [new]
+            self.optimizer.state[new] = self.optimizer.state[old]
+        self.optimizer = torch.optim.Adam([new for _, new in rows])""",
+    "another optimizer": """
+        for group in self.optimizer.param_groups:
+            old = group["params"][0]
+            group["params"] = [nn.Parameter(rows)]
+            self.second_optimizer.state[group["params"][0]] = self.second_optimizer.state[old]""",
+}
+GROWS = """
+def longer(value):
+    return torch.cat((value, value))
+
+
+class Points:
+    def grow(self, rows):%s
+"""
+
+
+@pytest.mark.parametrize("name", IN_LOOPS)
+def test_parameters_that_are_replaced(name: str) -> None:
+    check(GROWS % IN_LOOPS[name])
+
+
+TRAINED = """
+def train(weight):
+    optimizer = torch.optim.Adam([weight])
+    for step in range(100):
+        loss = (weight ** 2).sum()
+        loss.backward()
+%s
+        cut = nn.Parameter(weight.detach()[:-1])
+        optimizer.param_groups[0]["params"][0] = cut
+        optimizer.state[cut] = {k: v[:-1] for k, v in optimizer.state%s.items()}%s
+        weight = cut
+"""
+
+
+def test_parameters_that_are_replaced_between_steps() -> None:
+    step = "        optimizer.step()"
+    check(TRAINED % (step, "[weight]", "  # TML317"))
+    check(TRAINED % (step, ".pop(weight)", ""))
+    check(TRAINED % ("        optimizer = torch.optim.Adam([weight])\n" + step, "[weight]", ""))
