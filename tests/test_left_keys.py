@@ -121,3 +121,133 @@ def test_parameters_that_are_replaced_between_steps() -> None:
     check(TRAINED % (step, "[weight]", "  # TML317"))
     check(TRAINED % (step, ".pop(weight)", ""))
     check(TRAINED % ("        optimizer = torch.optim.Adam([weight])\n" + step, "[weight]", ""))
+
+
+WATCHED = {
+    "a table": """
+        self.live[id(%(thing)s)] = %(thing)s
+        weakref.finalize(%(thing)s, self.forget, id(%(thing)s))  # TML314""",
+    "an entry": """
+        self.live[id(%(thing)s)] = Entry(%(thing)s)
+        weakref.finalize(%(thing)s, lambda key=id(%(thing)s): self.forget(key))  # TML314""",
+    "pairs": """
+        pair = (%(thing)s, 17)
+        self.live[len(self.live)] = pair
+        weakref.finalize(%(thing)s, functools.partial(self.forget, 3))  # TML314""",
+    "the table's method": """
+        self.live[id(%(thing)s)] = %(thing)s
+        weakref.finalize(%(thing)s, self.live.pop, id(%(thing)s), None)  # TML314""",
+    "bound and left": """
+        self.live[id(%(thing)s)] = %(thing)s
+        closer = weakref.finalize(%(thing)s, self.forget, id(%(thing)s))  # TML314
+        closer.atexit = False""",
+    "weakly": """
+        self.live[id(%(thing)s)] = weakref.ref(%(thing)s)
+        weakref.finalize(%(thing)s, self.forget, id(%(thing)s))""",
+    "numbers": """
+        self.live[id(%(thing)s)] = str(%(thing)s)
+        weakref.finalize(%(thing)s, self.forget, id(%(thing)s))""",
+    "weak values": """
+        self.weak[id(%(thing)s)] = %(thing)s
+        weakref.finalize(%(thing)s, self.forget, id(%(thing)s))""",
+    "weak keys": """
+        self.notes[%(thing)s] = 17
+        weakref.finalize(%(thing)s, self.forget, id(%(thing)s))""",
+    "a static method": """
+        self.recent.append(%(thing)s)
+        weakref.finalize(%(thing)s, self.say, id(%(thing)s))""",
+    "a plain function": """
+        self.recent.append(%(thing)s)
+        weakref.finalize(%(thing)s, print, id(%(thing)s))""",
+    "the last one": """
+        self.last = %(thing)s
+        weakref.finalize(%(thing)s, self.forget, id(%(thing)s))""",
+    "weak owner": """
+        self.live[id(%(thing)s)] = Entry(%(thing)s)
+        own = weakref.ref(self)
+        weakref.finalize(%(thing)s, lambda key=id(%(thing)s): own().forget(key))
+
+    def release(self, thing):
+        self.live.pop(id(thing))""",
+    "by hand": """
+        self.live[id(%(thing)s)] = %(thing)s
+        weakref.finalize(%(thing)s, self.forget, id(%(thing)s))
+
+    def release(self, thing):
+        self.forget(id(thing))""",
+    "evicted": """
+        self.live[id(%(thing)s)] = %(thing)s
+        weakref.finalize(%(thing)s, self.forget, id(%(thing)s))
+        if len(self.live) > 8:
+            self.live.popitem()""",
+    "detached": """
+        self.live[id(%(thing)s)] = %(thing)s
+        self.closer = weakref.finalize(%(thing)s, self.forget, id(%(thing)s))
+
+    def close(self):
+        self.closer()""",
+}
+WATCHER = """
+import weakref
+
+
+class Entry:
+    def __init__(self, source):
+        self.source = source
+
+
+class Watcher:
+    def __init__(self):
+        self.live = {}
+        self.weak = weakref.WeakValueDictionary()
+        self.notes = weakref.WeakKeyDictionary()
+        self.recent = deque(maxlen=4)
+
+    def watch(self, %(thing)s):%(body)s
+
+    def forget(self, key):
+        self.live.pop(key, None)
+
+    @staticmethod
+    def say(key):
+        print(key)
+
+
+watcher = Watcher()
+for _ in range(100):
+    watcher.watch(%(made)s)
+"""
+
+
+@pytest.mark.parametrize("name", WATCHED)
+@pytest.mark.parametrize(("thing", "made"), [("tensor", "torch.rand(8, 8)"), ("model", "Net()")])
+def test_finalizers_of_what_their_object_holds(name: str, thing: str, made: str) -> None:
+    check(WATCHER % {"thing": thing, "made": made, "body": WATCHED[name] % {"thing": thing}})
+
+
+OF_THE_OWNER = """
+import weakref
+
+
+class Buffer:
+    def __init__(self, shape):
+        self.data = torch.zeros(shape)
+        weakref.finalize(self.data, %s)%s
+
+    def close(self):
+        print(%s)
+
+    @staticmethod
+    def report(size):
+        print(size)
+
+
+for _ in range(100):
+    Buffer((64, 64))
+"""
+
+
+def test_finalizers_of_an_attribute() -> None:
+    check(OF_THE_OWNER % ("self.close", "  # TML314", "17"))
+    check(OF_THE_OWNER % ("self.report, 64", "", "17"))
+    check((OF_THE_OWNER % ("self.close", "", "17")).replace("        print(17)", "        self.data = None"))

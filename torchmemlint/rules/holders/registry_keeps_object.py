@@ -24,7 +24,10 @@ a signal keeps its handler until another takes its place. A
 bound method is a reference to its object, so each trainer, engine or worker
 that registers itself is kept with all that it owns, also when it was closed and
 dropped long ago. `weakref.finalize` with a bound method of the very object that
-it watches keeps that object alive, so it never runs before the exit.
+it watches keeps that object alive, so it never runs before the exit. So does a
+method of an object that has what is watched in a table of its own, for the
+finalizer to take out: the process keeps the method, that its object, and that
+what the finalizer waits for.
 
 ## When it is fine
 - `atexit.unregister(self.close)` when the object is closed; the signal's
@@ -33,6 +36,8 @@ it watches keeps that object alive, so it never runs before the exit.
 - There is one such object, made by the program's main part.
 - The figure is closed, shown, returned, or asked for by its number.
 - The timer is cancelled where its object is dropped, or it alone drops it.
+- The finalizer's method belongs to an object that keeps numbers and weak
+  references of what is watched; or something else empties its table as well.
 - The file holds tests, `test_*.py` with pytest or unittest.
 
 ## How to release it
@@ -51,6 +56,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ...evidence.finalizers import holding_finalizers
 from ...evidence.listeners import kept_as_listeners
 from ...evidence.own_instances import own_instances
 from ...evidence.timers import left_timers
@@ -65,6 +71,7 @@ from ..kept import of_code
 
 if TYPE_CHECKING:
     from ...evidence.evidence import Evidence
+    from ...facts.model import Site
 
 code = "TML314"
 name = "registry-keeps-object"
@@ -190,9 +197,15 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder="pyplot's table of figures",
             release="`plt.close(fig)` when it is drawn, or a `matplotlib.figure.Figure`, which pyplot does not keep",
         )
+    yield from _finalizers(evidence)
+
+
+def _finalizers(evidence: Evidence) -> Iterator[Report]:
+    said: set[Site] = set()
     for note in evidence.plain("finalize"):
         for held in held_by(evidence.machine, note):
             if held.watched:
+                said.add(note.site)
                 yield Report(
                     site=note.site,
                     message=(
@@ -205,3 +218,19 @@ def check(evidence: Evidence) -> Iterator[Report]:
                     release="pass a static function and the few things that it needs, not a bound method",
                 )
                 break
+    for one in holding_finalizers(evidence.machine, evidence.program):
+        if one.site in said:
+            continue
+        said.add(one.site)
+        kept = f"{one.owner} that it keeps has {one.what} in `{one.place}`" if one.place else f"it keeps {one.what}"
+        yield Report(
+            site=one.site,
+            message=(
+                f"this finalizer waits for the end of what it holds on to: {kept}, so that it never runs and both stay "
+                "until the interpreter exits; let it refer to the object weakly, or let that keep a weak reference"
+            ),
+            confidence=Confidence.MEDIUM,
+            value=f"{one.what}, and {one.owner} that has it" if one.place else one.what,
+            holder="the finalizer",
+            release="pass a static function and a `weakref.ref(self)`, or keep the watched thing weakly",
+        )
