@@ -209,6 +209,18 @@ def test_parts_of_batches_that_are_kept(line: str) -> None:
         check(LOADED.format(workers, pinned, line.partition("  #")[0]))
 
 
+def test_parts_of_batches_of_a_loader_that_a_helper_makes() -> None:
+    text = LOADED.format(2, False, KEPT_PARTS[0])
+    made = "loader = DataLoader(Crops(), num_workers=2, pin_memory=False)"
+    helper = f"def make(count):\n    {made.replace('loader =', 'return')}\n\n@torch.inference_mode()\ndef predict"
+    check(text.replace(made, "loader = make(count)").replace("@torch.inference_mode()\ndef predict", helper))
+    check(
+        text.replace(made, "")
+        .replace("in loader:", "in make(count):")
+        .replace("@torch.inference_mode()\ndef predict", helper)
+    )
+
+
 @pytest.mark.parametrize("line", KEPT_COPIES)
 def test_copies_of_batches_that_are_kept(line: str) -> None:
     check(LOADED.format(2, False, line))

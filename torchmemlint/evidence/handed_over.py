@@ -80,7 +80,7 @@ def _calls_at(statement: Stmt, site: Site) -> bool:
 
 
 def _loader(frame: Frame, expr: Expr) -> Obj | None:
-    """The loader that a `for` goes over: `loader`, `self.loader`, `enumerate(loader)`."""
+    """The loader that a `for` goes over: `loader`, `self.loader`, `enumerate(loader)`, what a helper makes."""
     while expr[0] == m.CALL and expr[2][-1] in ("enumerate", "tqdm", "track", "auto") and expr[3]:
         expr = expr[3][0]
     found: Value = UNKNOWN
@@ -90,6 +90,8 @@ def _loader(frame: Frame, expr: Expr) -> Obj | None:
             found, current = current.vars.get(expr[1], UNKNOWN), current.parent
     elif expr[0] == m.ATTR and expr[1] == (m.NAME, "self") and isinstance(frame.receiver, Obj):
         found = frame.receiver.fields.get(expr[2], UNKNOWN)
+    elif expr[0] == m.CALL:  # `self.make_loader(dataset)`
+        found = next((child.returns for child in frame.children.values() if child.call_site == expr[1]), UNKNOWN)
     return next((atom for atom in found if type(atom) is Obj and atom.kind == "loader"), None)
 
 
