@@ -64,6 +64,15 @@ class Document:
     def close(self):
         self.pages = []
 
+class Base:
+    def __init__(self, env):
+        self.env = env
+        self.seen = []
+        on_exit(self.close)
+
+    def close(self):
+        self.env.close()
+
 def convert(model, seeds):
     found = {}
     for seed in seeds:
@@ -71,6 +80,20 @@ def convert(model, seeds):
         document.labels = [model(page).argmax().item() for page in document.pages]
         found[seed] = document.labels
     return found
+""",
+        "trainers.py": """
+import torch
+from documents import Base
+
+class Trainer(Base):
+    def __init__(self, env, model: torch.nn.Module):
+        super().__init__(env)  # what the base class does with its own methods is said there
+        self.model = model.to("cuda")
+        self.agents = [torch.nn.Linear(8, 8) for _ in range(3)]
+
+def run(envs, model):
+    for env in envs:
+        Trainer(env, model)
 """,
     },
     "functions given to a bus that keeps them": {

@@ -5,10 +5,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 
+from ..facts import model as m
 from ..facts.model import FileFacts, Site
 from ..facts.program import Program
 from ..facts.releases import Releases
+from ..facts.walk import calls
 from ..interpreter.events import Backward, Plain, Store
+from ..interpreter.frames import Frame
 from ..interpreter.machine import Machine
 from .demand import Demand
 from .lifetimes import Lifetimes
@@ -56,9 +59,18 @@ class Evidence:
         for note in self.machine.plain:
             if note.kind == kind and not self.machine.is_home(note.site):
                 site = next((site for site in reversed(note.trail) if self.machine.is_home(site)), None)
-                if site is not None and site not in seen:
+                if site is not None and site not in seen and self._gives_own(note.frame, site):
                     seen.add(site)
                     yield note._replace(site=site)
+
+    def _gives_own(self, frame: Frame, site: Site) -> bool:
+        """Whether the call at this place of the home file is given an object's own method, or the object."""
+        own = (m.NAME, "self")
+        while frame.caller is not None and frame.call_site != site:
+            frame = frame.caller
+        body = frame.caller.facts.body if frame.caller is not None else ()
+        given = (value for call in calls(body) if call[1] == site for value in call[3])
+        return any(value == own or value[:2] == (m.ATTR, own) or value[0] == m.LAMBDA for value in given)
 
     @property
     def releases(self) -> Releases:
