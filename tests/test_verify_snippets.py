@@ -176,6 +176,53 @@ def test_ends_soon(judged: Callable[..., Verdict], marker: str, status: str) -> 
     assert "longer than" not in verdict.reason and "TooLong" not in verdict.reason
 
 
+BOUNDED = """
+import torch
+
+class Pool:
+    def __init__(self, size={size}):
+        self.size, self.count, self.images = size, 0, []
+
+    @property
+    def full(self):
+        return len(self.images) >= {size}
+
+    def counted(self, image):
+        if self.count < self.size:
+            self.count += 1
+            self.images.append(image.detach())  # counted
+
+    def asked(self, image):
+        if not self.full:
+            self.images.append(image.clone())  # asked
+
+    def other(self, image):
+        if self.size > {size} - 1:
+            self.images.append(image)  # other
+
+def main(steps):
+    pool = Pool()
+    for _ in range(steps):
+        image = torch.randn(4)
+        pool.counted(image), pool.asked(image), pool.other(image)
+"""
+
+
+@pytest.mark.parametrize(
+    ("marker", "size", "status"),
+    [
+        ("# counted", 16, "refuted"),  # full before the run is over
+        ("# counted", 64, "refuted"),  # full after more steps than are run at first
+        ("# counted", 5000, "inconclusive"),  # nobody has seen it full
+        ("# asked", 10, "refuted"),
+        ("# other", 64, "growing"),  # the numbers that are compared stay as they are
+    ],
+)
+def test_a_bound_is_no_growth(judged: Callable[..., Verdict], marker: str, size: int, status: str) -> None:
+    verdict = judged(BOUNDED.replace("{size}", str(size)), marker)
+    assert verdict.status == status, verdict.reason
+
+
 @pytest.mark.parametrize(("helper", "tier"), [("real", "replayed"), ("guessing", "simulated")])
 def test_tier_counts_what_other_files_guess(
     judged: Callable[..., Verdict], tmp_path: Path, helper: str, tier: str

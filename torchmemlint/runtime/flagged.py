@@ -22,6 +22,8 @@ from .judge import Series
 STEPS = 12
 _PAYLOAD = 4096  # bytes of a stand-in for a tensor
 _FEW = 6
+_GOES_ON = 1.7  # times as many hits in twice as many steps
+_MOST_STEPS = 256  # for a limit that the first runs have not come to
 _LOWER = 2  # stand-in tensors by which a peak must be lower: sizes of stand-ins say nothing about shares of it
 
 
@@ -88,6 +90,16 @@ class _Runs:
         if series is None:
             return _open(reason), None
         verdict = _verdict(series, retains)
+        limit = _limit(series) if verdict.status == "growing" else None
+        if limit is not None and limit[1] <= _MOST_STEPS:  # is there anything more beyond it?
+            self._request["steps"] = limit[1]
+            series, reason = self.series()
+            if series is None:
+                return _open(reason), None
+            verdict, limit = _verdict(series, retains), None
+        if limit is not None:
+            said = f"the test at line {limit[0]} compares with {limit[1]}, which is more than was run"
+            verdict = _base("inconclusive", said, series)
         if retains is Retains.PEAK and verdict.status in ("refuted", "growing"):
             verdict = self.without_gradients(verdict, series)
         return verdict, series
@@ -149,6 +161,9 @@ def _verdict(series: Series, retains: Retains) -> Verdict:
     reason = _untrusted(record, account)
     if reason:
         return _base("inconclusive", reason, series)
+    stops = _stops(series)
+    if stops:
+        return _base("refuted", stops, series)
     path = judge.paths(series).get("0", ())
     own = judge.own_growth(record)
     if own is not None and (own[0] >= _PAYLOAD / 4 or own[1] >= 0.5):
@@ -175,6 +190,22 @@ def _verdict(series: Series, retains: Retains) -> Verdict:
         said = f"reached {record['hits']} times, and of what goes in no more than {judge.readable(own[0])} a hit stay"
         return _base("refuted", said, series)
     return _base("refuted", f"reached {record['hits']} times, and what goes in is let go again", series)
+
+
+def _limit(series: Series) -> tuple[int, int] | None:
+    """A test that leads to the flagged line and compares a number with another which it has come nearer to and not
+    reached: the line of the test and the limit."""
+    counts: dict[str, list[int]] = series.last["account"]["counts"]
+    found = [(int(line), limit) for line, (first, last, limit) in counts.items() if first < last < limit]
+    return max(found, key=lambda pair: pair[1]) if found else None
+
+
+def _stops(series: Series) -> str:
+    """How the flagged line stops being reached while the program goes on; empty if it does not."""
+    few, many = (run["sites"]["0"]["hits"] for run in series.runs[:2])
+    if many >= _GOES_ON * few or many > series.steps:  # with more than one a step, something else may have ended it
+        return ""
+    return f"reached {few} times in {series.runs[0]['steps']} steps, and {many} times in {series.steps}: it is bounded"
 
 
 def _untrusted(record: dict[str, Any], account: dict[str, Any]) -> str:

@@ -41,6 +41,7 @@ _OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
     "GtE": operator.ge, "Is": operator.is_, "IsNot": operator.is_not,
     "In": lambda one, other: one in other, "NotIn": lambda one, other: one not in other,
 }  # fmt: skip
+_ORDERS = ("Lt", "LtE", "Gt", "GtE")
 _CHANGES: Mapping[str, str] = {
     "Add": "iadd", "Sub": "isub", "Mult": "imul", "MatMult": "imatmul", "Div": "itruediv", "Mod": "imod", "Pow": "ipow",
     "LShift": "ilshift", "RShift": "irshift", "BitOr": "ior", "BitXor": "ixor", "BitAnd": "iand",
@@ -57,6 +58,7 @@ class Account:
     healed: dict[int, str] = field(default_factory=dict)  # lines of the flagged file that failed, and how
     passed: set[int] = field(default_factory=set)  # `raise` and `assert` that were passed over
     assumed: set[int] = field(default_factory=set)  # tests that were taken to lead to the flagged line
+    counts: dict[int, list[int]] = field(default_factory=dict)  # tests of a number: its first and last value, the other
     guessed: int = 0  # what was unknown and taken to be a tensor, or failed and was passed over, in all files
     keyed: bool = False  # the flagged statement stores under a key of which nothing is known
     slice: list[int] = field(default_factory=list)  # lines that the flagged statement depends on
@@ -77,6 +79,8 @@ class Healer:
         self._project, self._file, self._account = project, file, account
         self._turns: dict[str, int] = {}
         self._active: dict[types.CodeType, int] = {}
+        self._counted: tuple[int, int] | None = None  # the numbers that were last compared
+        self._open: set[int] = set()  # tests that have led to the flagged line by themselves
         self.left: Callable[[types.FrameType], None] | None = None  # told when the flagged function is about to return
 
     # -- expressions ------------------------------------------------------------------------------
@@ -195,6 +199,8 @@ class Healer:
             return Bag(name)
         if name not in ("Is", "IsNot") and (is_guess(left) or is_guess(right)) and not tensors_in([left, right]):
             return Bag(name)
+        if name in _ORDERS and type(left) is int and type(right) is int:
+            self._counted = min(left, right), max(left, right)
         return self.binary(name, left, right)
 
     def negated(self, value: Any) -> Any:
@@ -239,8 +245,15 @@ class Healer:
         return True
 
     def test(self, value: Any, wanted: bool | None, sure: bool, exits: bool, line: int) -> bool:
-        """Which way an `if` goes: to the flagged line where nothing but a setting or a stand-in says otherwise."""
-        if wanted is not None and (sure or _is_unknown(value)):
+        """Which way an `if` goes: to the flagged line where nothing but a setting or a stand-in says otherwise. What
+        has led there before and now leads elsewhere is no setting: a container that is full, say."""
+        counted, self._counted = self._counted, None
+        if wanted is not None and not _is_unknown(value):
+            self._note(line, counted)
+            with contextlib.suppress(Exception):
+                if bool(value) is wanted:
+                    self._open.add(line)
+        if wanted is not None and ((sure and line not in self._open) or _is_unknown(value)):
             if self._account is not None and (_is_unknown(value) or bool(value) is not wanted):
                 self._account.assumed.add(line)
             return wanted
@@ -250,6 +263,12 @@ class Healer:
             return bool(value)
         except Exception:
             return not exits
+
+    def _note(self, line: int, counted: tuple[int, int] | None) -> None:
+        """What a number is that a test compares with another, `len(self.rows) < self.size`, at first and at last."""
+        if counted is not None and self._account is not None:
+            first, _, _ = self._account.counts.setdefault(line, [counted[0], *counted])
+            self._account.counts[line] = [first, *counted]
 
     def context(self, value: Any) -> Any:
         return value if hasattr(value, "__enter__") else Bag("context")
