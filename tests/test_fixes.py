@@ -152,6 +152,46 @@ def test_detach_is_safe_where_the_value_is_a_tensor_for_certain(assignment: str,
     assert mend(text, unsafe=False).count("value.detach()") == safe
 
 
+KEPT = HEAD + (
+    "def halve(value):\n"
+    "    return value / 2\n\n\n"
+    "def parts_of(value):\n"
+    "    parts = [value, value / 2]\n"
+    "    return parts\n\n\n"
+    "def train(loader, optimizer, unseen):\n"
+    "    model = nn.Linear(8, 2)\n"
+    "    kept = []\n"
+    "    for x, y in loader:\n"
+    "        loss = F.cross_entropy(model(x), y)\n"
+    "        loss.backward()\n"
+    "        optimizer.step()\n"
+    "        {statements}\n"
+    "    print(kept)\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("statements", "safe"),
+    [
+        ("kept.append(halve(loss))", 1),
+        ("kept.append((halve(loss), len(x)))", 1),
+        ("kept.append([halve(one) for one in (loss, loss)])", 1),
+        ("kept += [halve(loss)]", 1),
+        ("kept.append(list(parts_of(loss)))", 0),
+        ("parts = parts_of(loss)\n        kept.append(parts)", 0),
+        ("parts = {'loss': loss}\n        kept.append(parts)", 0),
+        ("kept.append((len(x), dict(loss=loss)))", 0),
+        ("kept.extend(parts_of(loss))", 0),
+        ("parts = parts_of(loss)\n        kept += parts", 0),
+        ("value = loss\n        if len(x): value = unseen.rate()\n        kept.append(value)", 0),
+        ("value = loss\n        if len(x): value = torch.sum(loss)\n        kept.append(value)", 1),
+        ("out = unseen(x)\n        out.loss.backward()\n        kept.append(out)", 0),
+    ],
+)
+def test_detach_is_safe_only_of_what_is_no_container(statements: str, safe: int) -> None:
+    assert mend(KEPT.format(statements=statements), unsafe=False).count("detach()") == safe
+
+
 @pytest.mark.parametrize(
     ("call", "expected"),
     [
@@ -165,6 +205,36 @@ def test_detach_is_safe_where_the_value_is_a_tensor_for_certain(assignment: str,
 def test_drop_argument(call: str, expected: str | None) -> None:
     text = LOOP.replace("loss.backward()", "{call}").replace("{statement}", "pass")
     assert mend(text.format(call=call)) == text.format(call=expected or call)
+
+
+PASSES = HEAD + (
+    "def train(loader, state, unseen):\n"
+    "    model, kept = nn.Linear(8, 2), []\n"
+    "    for x, y in loader:\n"
+    "        out = model({given})\n"
+    "        loss = F.cross_entropy(out, y)\n"
+    "        loss.backward(retain_graph=True)\n"
+    "        {statement}\n"
+    "        kept.append(loss.item())\n"
+    "    return kept\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("given", "statement", "safe"),
+    [
+        ("x", "print(loss.item())", True),
+        ("state", "print(loss.item())", False),
+        ("x", "unseen.keep(out)", False),
+        ("x", "yield out", False),
+    ],
+)
+def test_a_graph_is_let_go_safely_where_all_is_seen_that_has_to_do_with_it(
+    given: str, statement: str, safe: bool
+) -> None:
+    text = PASSES.format(given=given, statement=statement)
+    assert "loss.backward()" in mend(text)
+    assert ("loss.backward()" in mend(text, unsafe=False)) == safe
 
 
 def test_under_a_mode_that_stood_alone() -> None:
