@@ -50,7 +50,8 @@ def test_coding_line_that_names_no_text_encoding(name: bytes) -> None:
 
 
 def test_coding_line_that_contradicts_the_byte_order_mark() -> None:
-    assert "cannot be used here" in refused(b"\xef\xbb\xbf# coding: latin-1\n")[2]
+    said = "declares the encoding 'latin-1', but begins with UTF-8's byte order mark"
+    assert refused(b"\xef\xbb\xbf# coding: latin-1\n")[2] == said
 
 
 def test_null_byte_is_named_with_its_place() -> None:

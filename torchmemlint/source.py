@@ -24,6 +24,7 @@ TRACES = (
 )  # fmt: skip
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
+_CODING = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)", re.M)
 BOM = b"\xef\xbb\xbf"
 
 
@@ -81,7 +82,13 @@ def read(path: str, max_size: int) -> Source:
 
 def read_stdin(path: str, max_size: int) -> Source:
     """The source on standard input, under the name `path`. Raises Unreadable as `read` does."""
-    return decode(path, _read_up_to(sys.stdin.buffer, max_size))
+    if sys.stdin is None:
+        raise Unreadable("cannot be read: standard input is closed")
+    try:
+        raw = _read_up_to(sys.stdin.buffer, max_size)
+    except OSError as error:
+        raise Unreadable(f"cannot be read: {error.strerror or error}") from error
+    return decode(path, raw)
 
 
 def is_lintable_kind(path: str) -> bool:
@@ -95,8 +102,13 @@ def is_lintable_kind(path: str) -> bool:
 def _read_up_to(file: BinaryIO, max_size: int) -> bytes:
     raw = file.read(max_size + 1)
     if len(raw) > max_size:
-        raise Unreadable(f"is larger than max-file-size ({max_size:,} bytes)")
+        raise Unreadable(too_large(max_size))
     return raw
+
+
+def too_large(max_size: int) -> str:
+    """What is said of a file that has more bytes than are read."""
+    return f"is larger than max-file-size ({max_size:,} bytes)"
 
 
 def decode(path: str, raw: bytes) -> Source:
@@ -133,6 +145,11 @@ def _fallback_encoding(raw: bytes, error: SyntaxError) -> str:
     if "unknown encoding" in message or "encoding problem" in message:
         named = message.rpartition(":")[2].strip()
         row = 1 if b"coding" in raw.split(b"\n", 1)[0] else 2
+        declared = _CODING.search(raw.removeprefix(BOM))
+        if raw.startswith(BOM) and declared:  # then Python names what it would have liked to see
+            named = declared[1].decode("ascii")
+            said = f"declares the encoding {named!r}, but begins with UTF-8's byte order mark"
+            raise Unreadable(said, row) from error
         raise Unreadable(f"declares the encoding {named!r}, which cannot be used here", row) from error
     return "utf-8"
 

@@ -40,6 +40,12 @@ def parse(text: str) -> cst.Module:
         return cst.parse_module(text)
 
 
+def parse_with_spaces(text: str) -> cst.Module:
+    """The tree of a file as libcst makes it. Raises `libcst.ParserSyntaxError` where it cannot."""
+    with _one_at_a_time:
+        return cst.parse_module(text)
+
+
 def by_type(handlers: Mapping[type, T]) -> dict[type, T]:
     """What is to be done with each of libcst's types of node, also for the types that `parse` makes of them."""
     return {**handlers, **{_LEAN[kind.__name__]: handler for kind, handler in handlers.items()}}
