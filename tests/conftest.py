@@ -77,12 +77,12 @@ def run(folder: Path) -> Run:
     return run
 
 
-def lines(result: Result) -> list[str]:
+def lines(result: Result | subprocess.CompletedProcess[str]) -> list[str]:
     """The lines on standard output."""
     return result.stdout.splitlines()
 
 
-def codes(result: Result) -> list[str]:
+def codes(result: Result | subprocess.CompletedProcess[str]) -> list[str]:
     """`path:row:col CODE` of every finding in a text report."""
     return [" ".join(line.split(": ", 1)[0:1] + line.split(": ", 1)[1].split()[:1]) for line in lines(result)]
 

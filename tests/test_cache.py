@@ -113,6 +113,10 @@ TEXTS = {
     "no more": "import torch\nMeter = None\n",
     "from elsewhere": "from inner import Meter\n",
     "by star": "from inner import *\n",
+    "own, then a star": LOCAL + "from inner import *\n",
+    "a star, then own": "from inner import *\n" + LOCAL,
+    "not taken along": "__all__ = ['other']\n" + METER.format(value="value"),
+    "taken along": "__all__ = ['Meter']\n" + METER.format(value="value"),
     "broken": METER.format(value="value")[:-2],
     "twice": METER.format(value="value") + LOCAL,
     "lets go": METER.format(value="value") + "    def reset(self):\n        self.total = 0.0\n",
@@ -123,10 +127,11 @@ TEXTS = {
 def test_kept_is_fresh_whatever_changes_elsewhere(project: Path) -> None:
     (project / "inner.py").write_text(METER.format(value="value"))
     (project / "plain.py").write_text("from meters import Meter\nclass Mine(Meter):\n    last = Meter()\n")
+    (project / "stars.py").write_text(TRAIN.replace("import Meter", "import *"))
 
     def found(text: str, **settings: object) -> list[Finding]:
         (project / "meters.py").write_text(TEXTS[text])
-        names = ["inner.py", "meters.py", "plain.py", "train.py"]
+        names = ["inner.py", "meters.py", "plain.py", "stars.py", "train.py"]
         return pool.lint_files(names, engine.plan(load(project, {"min-confidence": "low", **settings})), 1)
 
     fresh = {text: found(text, **{"no-cache": True}) for text in TEXTS}
@@ -168,20 +173,48 @@ def test_what_cannot_be_read_is_kept_too(project: Path) -> None:
 )
 def test_a_damaged_file_is_made_anew(project: Path, damage: bytes) -> None:
     assert lint() == FOUND
-    file = project / CACHE_FOLDER / "results.sqlite"
+    file = project / CACHE_FOLDER / "torchmemlint.sqlite"
     for suffix in ("-wal", "-shm"):
         Path(f"{file}{suffix}").unlink(missing_ok=True)
     file.write_bytes(damage)
     said: list[str] = []
     assert lint(said=said) == FOUND
-    assert said == []
+    assert ["are lost, and kept anew" in one for one in said] == ([True] if damage else [])
+    said.clear()
+    assert lint(said=said) == FOUND and said == []
     assert sqlite3.connect(file).execute("SELECT count(*) FROM kept").fetchone()[0] > 0
+
+
+def test_a_table_of_another_shape_is_made_anew(project: Path) -> None:
+    (project / CACHE_FOLDER).mkdir()
+    with sqlite3.connect(project / CACHE_FOLDER / "torchmemlint.sqlite") as connection:
+        connection.execute("CREATE TABLE kept (key TEXT, worth TEXT)")
+    said: list[str] = []
+    for _ in range(2):
+        assert lint(said=said, jobs=2) == FOUND
+    assert len(said) == 1 and said[0].endswith("its table has another shape")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a patched function reaches forked workers only")
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_disk_that_fills_is_said_once(project: Path, jobs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(file: Path) -> sqlite3.Connection:
+        connection = made(file)
+        connection.execute("PRAGMA max_page_count = 1")
+        return connection
+
+    made = cache._tables
+    monkeypatch.setattr(cache, "_tables", full)
+    (project / "more.py").write_text("import torch\n" + "".join(f"def f{n}(a): return {n * n}\n" for n in range(3_000)))
+    said: list[str] = []
+    assert lint("meters.py", "more.py", "train.py", said=said, jobs=jobs) == FOUND
+    assert len(said) == 1 and "results are not kept for the next run" in said[0] and said[0].endswith("is full")
 
 
 @pytest.mark.parametrize("value", [b"", b"x", zlib.compress(b"x"), zlib.compress(pickle.dumps({"digest": ""}))])
 def test_damaged_values_are_ignored(project: Path, value: bytes) -> None:
     assert lint() == FOUND
-    with sqlite3.connect(project / CACHE_FOLDER / "results.sqlite") as connection:
+    with sqlite3.connect(project / CACHE_FOLDER / "torchmemlint.sqlite") as connection:
         connection.execute("UPDATE kept SET value = ?", (value,))
     assert lint() == FOUND
 
@@ -192,7 +225,7 @@ def test_a_record_can_hold_nothing_but_findings(project: Path) -> None:
             return os.system, ("touch owned",)
 
     assert lint() == FOUND
-    with sqlite3.connect(project / CACHE_FOLDER / "results.sqlite") as connection:
+    with sqlite3.connect(project / CACHE_FOLDER / "torchmemlint.sqlite") as connection:
         connection.execute("UPDATE kept SET value = ?", (zlib.compress(pickle.dumps(Evil())),))
     assert lint() == FOUND
     assert not (project / "owned").exists()
@@ -224,7 +257,23 @@ def test_clean(project: Path) -> None:
     assert not (project / CACHE_FOLDER).exists()
     other = project / "mine"
     other.mkdir()
-    assert cache.remove(other) is False and other.is_dir()
+    assert cache.remove(other) is None and other.is_dir()
+
+
+def test_a_folder_that_is_there_becomes_a_cache(project: Path) -> None:
+    (project / CACHE_FOLDER).mkdir()
+    assert lint() == FOUND
+    assert (project / CACHE_FOLDER / ".gitignore").read_text() == "*\n"
+    assert cache.remove(project / CACHE_FOLDER) == project / CACHE_FOLDER
+    assert not (project / CACHE_FOLDER).exists()
+
+
+def test_in_a_folder_of_others_only_what_is_ours_goes(project: Path) -> None:
+    before = {path.name for path in project.iterdir()}
+    assert lint(settings={"cache-dir": "."}) == FOUND
+    assert not (project / ".gitignore").exists()
+    assert cache.remove(project) == project / "torchmemlint.sqlite"
+    assert {path.name for path in project.iterdir()} == before
 
 
 def test_a_warm_run_brings_neither_libcst_nor_torch(project: Path) -> None:
@@ -257,5 +306,5 @@ def test_texts_that_a_fix_tries_are_not_kept(project: Path) -> None:
     with closing(cache.open_cache(project / "kept")) as store:
         found = engine.lint_file("train.py", plan, engine.session(plan, store))
         assert [finding.fix is not None for finding in found] == [True]
-    rows = sqlite3.connect(project / "kept" / "results.sqlite").execute("SELECT count(*) FROM kept").fetchone()
+    rows = sqlite3.connect(project / "kept" / "torchmemlint.sqlite").execute("SELECT count(*) FROM kept").fetchone()
     assert rows == (3,)  # the facts of two files, and what was found in one

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,7 +15,8 @@ import pytest
 from conftest import CLEAN, NO_EFFECT, ROOT, Lint, Run, Write, codes, lines
 from deep import LONG, TOO_DEEP
 
-from torchmemlint import __version__
+from torchmemlint import __version__, cli
+from torchmemlint.config import OUTPUT_FORMATS
 from torchmemlint.rules import registry
 
 
@@ -87,6 +89,36 @@ def test_show_settings(write: Write, lint: Lint) -> None:
     assert '"TML202"' not in result.stdout
 
 
+OTHER = """
+select = ["TML1", "TML206"]
+ignore = ["TML900"]
+min-confidence = "high"
+per-file-ignores = { "té\U0001f600st/*" = ["ALL"] }
+extend-exclude = ["a b"]
+jobs = 3
+baseline = "known.json"
+"""
+
+
+@pytest.mark.parametrize("text", ["", OTHER])
+def test_shown_settings_are_a_settings_file(write: Write, lint: Lint, text: str) -> None:
+    write({"torchmemlint.toml": text, "a.py": ""})
+    shown = lint("--show-settings").stdout
+    write("elsewhere.toml", shown)
+    again = lint("--config", "elsewhere.toml", "--show-settings").stdout
+    assert again.partition("select = ")[2] == shown.partition("select = ")[2] != ""
+
+
+def test_shown_settings_say_which_file_counts_and_why(write: Write, lint: Lint) -> None:
+    root = write({"torchmemlint.toml": "", "sub/torchmemlint.toml": "", "sub/a.py": "", "b.py": ""})
+    for paths, start in ((["sub"], root / "sub"), (["sub/a.py"], root / "sub"), (["."], root), (["sub", "b.py"], root)):
+        said = lint("--show-settings", *paths).stdout
+        assert f"# settings file: {start / 'torchmemlint.toml'}\n" in said
+        assert f"the nearest in or above {start}, which holds all that is linted\n" in said
+    assert "# settings file: none, as `--isolated` says\n" in lint("--isolated", "--show-settings").stdout
+    assert "as `--config` says\n" in lint("--config", "sub/torchmemlint.toml", "--show-settings").stdout
+
+
 def test_output_file(write: Write, lint: Lint) -> None:
     root = write("a.py", NO_EFFECT)
     result = lint("--output-file", "report.txt", "a.py")
@@ -130,6 +162,15 @@ def test_several_selectors_in_one_option(write: Write, lint: Lint) -> None:
     assert lint("--select", "TML101, TML202", "a.py").exit_code == 1
     assert lint("--select", "TML101", "--select", "TML2", "a.py").exit_code == 1
     assert lint("--select", "TML101", "a.py").exit_code == 0
+    assert lint("--select", "TML101,", "a.py").exit_code == 0
+
+
+@pytest.mark.parametrize("option", ["--select", "--ignore", "--extend-select"])
+@pytest.mark.parametrize("value", ["", ",", " "])
+def test_no_selector_at_all_is_misuse(write: Write, lint: Lint, option: str, value: str) -> None:
+    write("a.py", NO_EFFECT)
+    result = lint(option, value, "a.py")
+    assert (result.exit_code, "no rule is named" in result.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("format_", ["text", "full", "json"])
@@ -156,6 +197,20 @@ def test_standard_input_in_special_cases(write: Write, lint: Lint) -> None:
     assert lint("--force-exclude", *excluded, input=NO_EFFECT).exit_code == 0
 
 
+def test_a_name_for_standard_input_means_standard_input(write: Write, lint: Lint) -> None:
+    root = write("a.py", CLEAN)
+    assert codes(lint("--stdin-filename", "a.py", input=NO_EFFECT)) == ["a.py:3:1 TML202"]
+    assert lint("--stdin-filename", "a.py", "a.py", input=NO_EFFECT).exit_code == 2
+    assert lines(lint("--show-files", "--stdin-filename", "b.py", "-", input=NO_EFFECT)) == [str(root / "b.py")]
+    assert lines(lint("--show-files", "-", input=NO_EFFECT)) == ["-"]
+
+
+def test_a_settings_file_and_none_is_misuse(write: Write, lint: Lint) -> None:
+    write({"a.py": CLEAN, "other.toml": ""})
+    result = lint("--isolated", "--config", "other.toml", "a.py")
+    assert (result.exit_code, "--config cannot be combined with --isolated" in result.stderr) == (2, True)
+
+
 UNREADABLE: dict[str, tuple[str | bytes, str, str]] = {
     "syntax": ("import torch\ndef f(:\n", "2:7", "cannot be parsed: "),
     "syntax_without_torch": ("x = 1\ndef f(:\n", "2:7", "cannot be parsed: "),
@@ -166,6 +221,12 @@ UNREADABLE: dict[str, tuple[str | bytes, str, str]] = {
     "not_utf8": (b"import torch\nx = '\xe9'\n", "2:6", "is not valid UTF-8"),
     "utf16": ("import torch\n".encode("utf-16"), "1:1", "is not valid UTF-8"),
     "coding": (b"# coding: klingon\n", "1:1", "declares the encoding 'klingon'"),
+    "bom_and_coding": (
+        b"\xef\xbb\xbf#!python\n# coding: latin-1\n",
+        "2:1",
+        "declares the encoding 'latin-1', but begins",
+    ),
+    "joined_strings": ("import torch\nx = (" + "'a'\n" * 4_000 + ")\n", "4002:1", "too long or too new for libcst"),
 }
 READABLE: dict[str, str | bytes] = {
     "empty": "",
@@ -207,6 +268,48 @@ def test_files_that_cannot_be_opened(folder: Path, lint: Lint) -> None:
     assert codes(lint("dangling.py")) == ["dangling.py:1:1 TML900"]
 
 
+def test_odd_links_are_findings(write: Write, lint: Lint) -> None:
+    root = write("z.py", NO_EFFECT)
+    for name, target in {"itself": "itself.py", "left": "right.py", "right": "left.py", "through": "z.py/a.py"}.items():
+        (root / f"{name}.py").symlink_to(target)
+    odd = ["itself.py", "left.py", "right.py", "through.py"]
+    expected = [*(f"{name}:1:1 TML900" for name in odd), "z.py:3:1 TML202"]
+    assert codes(lint(".")) == codes(lint(*odd, "z.py")) == expected
+    assert [os.path.basename(line) for line in lines(lint("--show-files"))] == [*odd, "z.py"]
+
+
+@pytest.mark.parametrize("arguments", [["."], ["shut", "closed.py", "link.py", "z.py"]])
+def test_what_may_not_be_read_is_a_finding(write: Write, arguments: list[str]) -> None:
+    root = write({"shut/a.py": NO_EFFECT, "closed.py": NO_EFFECT, "z.py": NO_EFFECT})
+    (root / "link.py").symlink_to("shut/a.py")
+    for name in ("shut", "closed.py"):
+        (root / name).chmod(0)
+    done = unprivileged(*arguments)
+    (root / "shut").chmod(0o700)
+    assert codes(done) == [*(f"{name}:1:1 TML900" for name in ("closed.py", "link.py", "shut")), "z.py:3:1 TML202"]
+
+
+def test_a_file_in_a_closed_folder_is_a_finding(write: Write) -> None:
+    root = write({"shut/a.py": NO_EFFECT, "shut/pyproject.toml": "[tool.torchmemlint]\n"})
+    (root / "shut").chmod(0)
+    done = unprivileged("shut/a.py"), unprivileged("shut")
+    (root / "shut").chmod(0o700)
+    assert [codes(one) for one in done] == [["shut/a.py:1:1 TML900"], ["shut:1:1 TML900"]]
+
+
+def unprivileged(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """The command in a process that permissions hold for, also where tests are run by root."""
+    command = [sys.executable, "-m", "torchmemlint", "--no-cache", *arguments]
+    if os.name != "posix":
+        pytest.skip("permissions as on POSIX")
+    if os.geteuid() == 0:
+        setpriv = shutil.which("setpriv") or pytest.skip("root may read everything")
+        command = [setpriv, "--bounding-set=-dac_override,-dac_read_search", *command]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (1, "")
+    return done
+
+
 def test_file_that_is_too_large(write: Write, lint: Lint) -> None:
     write("a.py", NO_EFFECT * 100)
     assert codes(lint("--max-file-size", "1000", "a.py")) == ["a.py:1:1 TML900"]
@@ -244,15 +347,54 @@ def test_closed_pipe_ends_quietly(write: Write) -> None:
     assert done.stderr == ""
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
-def test_full_disk_is_an_error_and_no_traceback(write: Write) -> None:
-    write("a.py", NO_EFFECT)
+def by_shell(arguments: str) -> tuple[int, str, str]:
+    """Exit code, output and complaints of the command with its streams as a shell makes them."""
     done = subprocess.run(
-        f"{sys.executable} -m torchmemlint a.py > /dev/full", shell=True, capture_output=True, text=True
+        f"{sys.executable} -m torchmemlint {arguments}", shell=True, capture_output=True, text=True, timeout=60
     )
-    assert done.returncode == 2
-    assert "cannot write to standard output" in done.stderr
-    assert "Traceback" not in done.stderr
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+@pytest.mark.parametrize("arguments", ["a.py", "--statistics a.py", "rules", "--help", "--version", "verify --help"])
+def test_full_disk_is_an_error_and_no_traceback(write: Write, arguments: str) -> None:
+    write("a.py", NO_EFFECT)
+    said = "Error: cannot write to standard output: No space left on device\n"
+    assert by_shell(f"{arguments} > /dev/full") == (2, "", said)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="streams as on POSIX")
+def test_closed_streams_swallow_what_they_get(write: Write) -> None:
+    write("a.py", NO_EFFECT)
+    found = by_shell("a.py")
+    assert by_shell("a.py >&-") == (1, "", "")
+    assert by_shell("a.py 2>&-") == by_shell("a.py <&-") == found
+    assert by_shell("missing.py 2>&-") == by_shell("missing.py 2> /dev/full") == (2, "", "")
+    assert by_shell("rules >&-") == by_shell("--show-settings >&-") == (0, "", "")
+    assert by_shell("- <&-") == (1, "-:1:1: TML900 this file cannot be read: standard input is closed\n", "")
+    assert by_shell("server <&-")[::2] == (2, "Error: standard input is closed\n")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere the folder of a process cannot be deleted")
+@pytest.mark.parametrize("arguments", ["", "./a.py", "- < /dev/null", "clean"])
+def test_a_working_directory_that_is_gone(folder: Path, monkeypatch: pytest.MonkeyPatch, arguments: str) -> None:
+    (folder / "gone").mkdir()
+    monkeypatch.chdir("gone")
+    done = subprocess.run(
+        f"rmdir ../gone; {sys.executable} -m torchmemlint {arguments}", shell=True, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", "Error: the working directory is gone\n")
+
+
+def test_an_internal_error_is_not_taken_for_findings(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise KeyError("oops")
+
+    monkeypatch.setattr(cli, "_settings", broken)
+    monkeypatch.setattr(sys, "argv", ["torchmemlint"])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 2
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals as on POSIX")
@@ -276,14 +418,37 @@ def test_interrupt_ends_quietly(write: Write, jobs: str) -> None:
     assert (process.returncode, out, err) == (130, "", "")
 
 
+@pytest.mark.skipif(os.name != "posix", reason="signals as on POSIX")
+@pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGHUP", 129), ("SIGKILL", -9)])
+def test_a_run_that_is_ended_leaves_no_worker_and_no_folder(folder: Path, write: Write, name: str, code: int) -> None:
+    body = "".join(f"def f{n}(a, b=None):\n    x = [a, b, {n}]\n    return x\n\n" for n in range(1_000))
+    write({f"{n}.py": f"import torch\nN = {n}\n{body}" for n in range(60)})
+    kept = folder / "temporary"
+    kept.mkdir()
+    command = [sys.executable, "-m", "torchmemlint", "--no-cache", "--jobs", "2", "."]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "TMPDIR": str(kept)}
+    )
+    while not any(file.stat().st_size > 40_000 for file in kept.glob("*/*-wal")):  # a worker has kept something
+        assert process.poll() is None
+        time.sleep(0.1)
+    process.send_signal(getattr(signal, name))
+    out, err = process.communicate(timeout=20)  # which waits for everybody who could still write
+    assert (process.returncode, out, err) == (code, "", "")
+    assert list(kept.iterdir()) == []
+
+
 def test_names_that_are_no_text(folder: Path, run: Run) -> None:
     try:
         Path(os.fsdecode(os.fsencode(folder) + b"/caf\xe9.py")).write_text(NO_EFFECT)
     except OSError:
         pytest.skip("this file system has names in UTF-8 only")
-    for format_ in ("text", "full", "json"):
+    for format_ in OUTPUT_FORMATS:
         done = run("--output-format", format_, ".")
         assert (done.returncode, "TML202" in done.stdout) == (1, True)
+    assert '"uri": "caf%E9.py"' in run("--output-format", "sarif", ".").stdout
+    assert run("--baseline", "known.json", "--write-baseline", ".").returncode == 0
+    assert run("--baseline", "known.json", ".").stdout == ""
 
 
 def test_version_and_help(lint: Lint) -> None:

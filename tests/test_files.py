@@ -60,6 +60,7 @@ def test_default_excludes_hold_in_folders_but_not_for_what_is_named(write: Write
         (["**/sub/*.py"], ["a.py", "other/subway.py"]),
         (["other/"], ["a.py", "sub/b.py", "sub/deep/d.py"]),
         (["*.py"], []),
+        (["!sub"], ["a.py", "other/sub/c.py", "other/subway.py", "sub/b.py", "sub/deep/d.py"]),
     ],
 )
 def test_exclude(write: Write, exclude: list[str], left: list[str]) -> None:
@@ -72,6 +73,11 @@ def test_exclude_replaces_the_default_and_extend_exclude_adds_to_it(write: Write
     tree(write, "a.py", "venv/c.py")
     assert found(exclude=["a.py"]) == ["venv/c.py"]
     assert found(extend_exclude=["a.py"]) == []
+
+
+def test_the_folder_of_kept_results_is_left_out(write: Write) -> None:
+    tree(write, "a.py", ".torchmemlint_cache/b.py")
+    assert found() == ["a.py"]
 
 
 def test_gitignore_of_every_folder_counts_the_nearest_last(write: Write) -> None:

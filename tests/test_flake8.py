@@ -95,5 +95,20 @@ def test_syntax_error_is_flake8s_to_report(write: Write, flake8: Flake8) -> None
 def test_wrong_settings_are_named(write: Write) -> None:
     write({"a.py": "import torch\n", "torchmemlint.toml": "selct = []\n"})
     done = subprocess.run([sys.executable, "-m", "flake8", "-j1", "a.py"], capture_output=True, text=True)
-    assert done.returncode == 1
-    assert "unknown setting `selct`; did you mean `select`?" in done.stdout + done.stderr
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "unknown setting `selct`; did you mean `select`?" in done.stdout and "Traceback" not in done.stdout
+
+
+def test_what_the_command_would_not_read(write: Write, lint: Lint, flake8: Flake8) -> None:
+    write(
+        {"latin1.py": b"import torch\nx = '\xe9'\ntorch.no_grad()\n", "declared.py": b"# coding: latin-1\nx = '\xe9'\n"}
+    )
+    write({"both.py": b"\xef\xbb\xbf# coding: latin-1\n", "large.py": "import torch\n" * 10})
+    write("torchmemlint.toml", "max-file-size = 100\n")
+    expected = lint("both.py", "declared.py", "large.py", "latin1.py").stdout.splitlines()
+    assert [line.split(": ")[0] for line in expected] == ["both.py:1:1", "large.py:1:1", "latin1.py:2:6"]
+    assert flake8("--select", "TML", "both.py", "declared.py", "large.py", "latin1.py") == expected
+    (line,) = flake8(
+        "--select", "TML", "--stdin-display-name", "latin1.py", "-", input="import torch\ntorch.no_grad()\n"
+    )
+    assert line.startswith("latin1.py:2:1: TML202 ")

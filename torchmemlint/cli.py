@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
+import io
 import os
 import sys
+import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import __version__, changes, options
+from . import __version__, changes, ending, options, streams
 from .config import KEYS, ConfigError, Settings, common_parent, load, nearest_name
 
 if TYPE_CHECKING:  # imported where needed, so that `--version` and a wrong option answer at once
@@ -63,20 +64,22 @@ def cli() -> None:
 @options.ADOPTING
 @options.SOURCES
 @options.REPORTING
-@click.argument("paths", nargs=-1, type=click.Path())
+@click.argument("paths", nargs=-1, type=click.Path(readable=False))  # one that is not is a finding
 @click.pass_context
 def check(context: click.Context, /, paths: tuple[str, ...], **chosen: Any) -> None:
     """Lint files and folders (default: the current one); `-` reads standard input.
 
     Exit code 0: nothing found, 1: findings, 2: misuse or an internal error.
     """
-    paths = paths or (".",)
     with _misuse():
+        paths = _sources(paths, chosen)
         settings = _settings(paths, chosen)
         if chosen["show_settings"]:
-            _print(_spelled_out(settings))
+            from . import shown
+
+            streams.put(shown.settings(settings, _start(paths, chosen), chosen))
             return
-        if chosen["output_file"] and not Path(chosen["output_file"]).absolute().parent.is_dir():
+        if chosen["output_file"] and not os.path.isdir(Path(chosen["output_file"]).absolute().parent):
             raise ConfigError(f"--output-file: no such folder: {Path(chosen['output_file']).parent}")
         changes.check_options(settings, chosen)
         result, report = _run(paths, settings, chosen)
@@ -97,13 +100,27 @@ def _fails(findings: Sequence[Finding], on: str | None) -> bool:
     return bool(findings)
 
 
+def _sources(paths: tuple[str, ...], chosen: dict[str, Any]) -> tuple[str, ...]:
+    """What to lint: the paths, standard input where it is named, or the current folder. Raises ConfigError."""
+    given = "-" in paths or chosen["stdin_filename"] is not None
+    if given and set(paths) - {"-"}:
+        raise ConfigError("`-` and `--stdin-filename` (standard input) cannot be combined with other paths")
+    return ("-",) if given else paths or (".",)
+
+
 def _settings(paths: Sequence[str], chosen: dict[str, Any]) -> Settings:
     """The settings file's values with the options on top. Raises ConfigError."""
+    if chosen["config"] and chosen["isolated"]:
+        raise ConfigError("--config cannot be combined with --isolated")
     overrides = {key: chosen.get(key.replace("-", "_")) for key in (*KEYS, "no-cache")}
-    named = chosen["stdin_filename"] or "stdin.py"
-    start = common_parent([named if path == "-" else path for path in paths])
     config = Path(chosen["config"]) if chosen["config"] else None
-    return load(start, overrides, config=config, isolated=chosen["isolated"])
+    return load(_start(paths, chosen), overrides, config=config, isolated=chosen["isolated"])
+
+
+def _start(paths: Sequence[str], chosen: dict[str, Any]) -> Path:
+    """The folder that holds all that is linted: the settings file is looked for from there upwards."""
+    named = chosen["stdin_filename"] or "stdin.py"
+    return common_parent([named if path == "-" else path for path in paths])
 
 
 def _run(paths: Sequence[str], settings: Settings, chosen: dict[str, Any]) -> tuple[changes.Result, str | None]:
@@ -111,18 +128,19 @@ def _run(paths: Sequence[str], settings: Settings, chosen: dict[str, Any]) -> tu
     from .linter import engine, files, pool, reports
 
     plan = engine.plan(settings, fixes=changes.needs_fixes(settings, chosen))
-    if "-" in paths:
-        if len(paths) > 1:
-            raise ConfigError("`-` (standard input) cannot be combined with other paths")
-        name = chosen["stdin_filename"] or "-"
-        if files.is_excluded(name, settings):
-            return changes.Result([]), None
-        found = [name]
-        findings, given = engine.lint_stdin(name, plan)
-    else:
+    given_name = (chosen["stdin_filename"] or "-") if "-" in paths else None
+    if given_name is None:
         found = _found(paths, settings, chosen)
-        if chosen["show_files"]:
-            return changes.Result([]), "".join(os.path.abspath(file) + "\n" for file in found)
+    elif files.is_excluded(given_name, settings):
+        return changes.Result([]), None
+    else:
+        found = [given_name]
+    if chosen["show_files"]:
+        names = [file if file == "-" else os.path.abspath(file) for file in found]
+        return changes.Result([]), "".join(f"{name}\n" for name in names)
+    if given_name is not None:
+        findings, given = engine.lint_stdin(given_name, plan)
+    else:
         warn = None if chosen["quiet"] else _warn
         with _progress(len(found), quiet=chosen["quiet"]) as tell:
             findings = pool.lint_files(found, plan, settings.jobs, tell, warn)
@@ -140,7 +158,7 @@ def _run(paths: Sequence[str], settings: Settings, chosen: dict[str, Any]) -> tu
     if result.instead is None:
         return result, reports.FORMATS[settings.output_format](result.findings, context)
     if given and result.findings and not chosen["diff"] and not result.clean:  # standard output has the source
-        click.echo(reports.FORMATS[settings.output_format](result.findings, context), nl=False, err=True)
+        streams.say(reports.FORMATS[settings.output_format](result.findings, context))
     return result, result.instead
 
 
@@ -154,20 +172,20 @@ def _found(paths: Sequence[str], settings: Settings, chosen: dict[str, Any]) -> 
         hint = nearest_name(paths[0], cli.commands) if not os.path.lexists(paths[0]) else ""
         raise ConfigError(f"{error}{hint}") from error
     if not found and not chosen["quiet"]:
-        click.echo("warning: no Python files found under the given paths", err=True)
+        streams.say("warning: no Python files found under the given paths")
     return found
 
 
 def _summarise(result: changes.Result, *, quiet: bool, always: bool) -> None:
     """Last lines for people. Standard output is for findings alone."""
     for failure in result.failures:
-        click.echo(f"error: {failure}", err=True)
+        streams.say(f"error: {failure}")
     if quiet:
         return
     for note in result.notes:
-        click.echo(note, err=True)
+        streams.say(note)
     if result.instead is None and (always or result.mended or sys.stderr.isatty()):
-        click.echo(changes.summary(result), err=True)
+        streams.say(changes.summary(result))
 
 
 @contextmanager
@@ -181,38 +199,7 @@ def _progress(files: int, *, quiet: bool) -> Iterator[Progress | None]:
 
 
 def _warn(message: str) -> None:
-    click.echo(f"warning: {message}", err=True)
-
-
-def _spelled_out(settings: Settings) -> str:
-    """The settings in force in the settings file's own words, and the rules they turn on."""
-    from .linter import engine
-
-    values: dict[str, object] = {
-        "preview": settings.preview,
-        "min-confidence": settings.min_confidence.label,
-        "per-file-ignores": {pattern: list(rules) for pattern, rules in settings.per_file_ignores},
-        "exclude": list(settings.exclude),
-        "force-exclude": settings.force_exclude,
-        "respect-gitignore": settings.respect_gitignore,
-        "jobs": settings.jobs or "one a core",
-        "max-file-size": settings.max_file_size,
-        "output-format": settings.output_format,
-        "cache-dir": str(settings.cache) if settings.cache else "none",
-        "fix": settings.fix,
-        "fix-only": settings.fix_only,
-        "unsafe-fixes": settings.unsafe_fixes,
-        **({"baseline": str(settings.baseline)} if settings.baseline else {}),
-    }
-    head = f"# project root: {settings.root}\n# settings file: {settings.config_file or 'none'}\n"
-    rules = json.dumps(sorted(engine.plan(settings).selection.codes))
-    return head + f"select = {rules}\n" + "".join(f"{key} = {_toml(value)}\n" for key, value in values.items())
-
-
-def _toml(value: object) -> str:
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{json.dumps(key)} = {_toml(item)}" for key, item in value.items()) + " }"
-    return json.dumps(value)
+    streams.say(f"warning: {message}")
 
 
 @cli.command()
@@ -228,7 +215,7 @@ def explain(rule: str, color: str) -> None:
         codes, _ = resolve(rule, registry(), "explain")
         for number, code in enumerate(codes):
             paint = _color({"color": color, "output_file": None})
-            _print(("\n" if number else "") + pages.page(registry()[code], color=paint), color=paint)
+            streams.put(("\n" if number else "") + pages.page(registry()[code], color=paint), color=paint)
 
 
 @cli.command()
@@ -239,7 +226,7 @@ def rules(output_format: str) -> None:
     from .rules import registry
 
     with _misuse():
-        _print(pages.listing(registry().values(), output_format))
+        streams.put(pages.listing(registry().values(), output_format))
 
 
 @cli.command()
@@ -249,6 +236,8 @@ def server() -> None:
         from .server.server import make
     except ImportError as error:
         raise _Misuse("the server needs pygls: install `torchmemlint[server]`") from error
+    if sys.stdin is None:
+        raise _Misuse("standard input is closed")
     make().start_io()
 
 
@@ -264,19 +253,20 @@ def clean(cache_dir: str | None) -> None:
         try:
             removed = cache.remove(folder)
         except OSError as error:
-            raise ConfigError(f"cannot delete {folder}: {error.strerror}") from error
-        click.echo(f"{'deleted' if removed else 'nothing to delete at'} {folder}", err=True)
+            raise ConfigError(f"cannot delete {folder}: {error.strerror or error}") from error
+        streams.say(f"deleted {removed}" if removed else f"nothing to delete at {folder}")
 
 
 @contextmanager
 def _misuse() -> Iterator[None]:
-    """Turns what the user has to correct into a message, and Ctrl-C into a quiet end."""
+    """Turns what the user has to correct into a message, and Ctrl-C or a signal that ends the run into a quiet end."""
     try:
-        yield
+        with ending.heeded():
+            yield
     except ConfigError as error:
         raise _Misuse(str(error)) from error
-    except KeyboardInterrupt:
-        os._exit(_INTERRUPTED)  # at once, with nothing said: workers have been told to stop
+    except KeyboardInterrupt as error:
+        os._exit(ending.exit_code(error))  # at once, with nothing said: workers have been told to stop
 
 
 def _color(chosen: dict[str, Any]) -> bool:
@@ -292,7 +282,7 @@ def _color(chosen: dict[str, Any]) -> bool:
 
 def _write(report: str, file: str | None, *, color: bool) -> None:
     if file is None:
-        _print(report, color=color)
+        streams.put(report, color=color)
         return
     try:
         Path(file).write_text(report, encoding="utf-8", errors="backslashreplace")
@@ -300,27 +290,30 @@ def _write(report: str, file: str | None, *, color: bool) -> None:
         raise ConfigError(f"--output-file: cannot write {file}: {error.strerror}") from error
 
 
-def _print(text: str, *, color: bool = False) -> None:
-    """Prints to standard output. A reader that has had enough is no error; a full disk is."""
-    try:
-        click.echo(text, nl=False, color=color)
-        sys.stdout.flush()
-    except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the exit would fail too
-        if not isinstance(error, BrokenPipeError):
-            raise ConfigError(f"cannot write to standard output: {error.strerror}") from error
-
-
 def main() -> None:
     """Runs the command line and exits."""
-    for stream in (sys.stdout, sys.stderr):
-        if stream is not None:  # a path may hold what the terminal's encoding does not
-            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    streams.settle()
     try:
         code = cli.main(prog_name="torchmemlint", standalone_mode=False)
     except click.ClickException as error:
-        error.show()
+        said = io.StringIO()
+        error.show(said)
+        streams.say(said.getvalue())
         sys.exit(error.exit_code)
     except click.Abort:
         sys.exit(_INTERRUPTED)
+    except Exception as error:
+        streams.say(_lacking(error) or traceback.format_exc())
+        sys.exit(_MISUSE)  # 1 would mean findings
     sys.exit(code or 0)
+
+
+def _lacking(error: Exception) -> str | None:
+    """What the surroundings lack, if the error is theirs: a working directory, room for what click prints."""
+    if not isinstance(error, OSError) or error.filename is not None:
+        return None
+    try:
+        os.getcwd()
+    except OSError:
+        return "Error: the working directory is gone"
+    return f"Error: cannot write to standard output: {error.strerror}"

@@ -17,6 +17,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+CACHE_FOLDER = ".torchmemlint_cache"
 DEFAULT_EXCLUDES = (
     ".bzr",
     ".direnv",
@@ -33,6 +34,7 @@ DEFAULT_EXCLUDES = (
     ".pytype",
     ".ruff_cache",
     ".svn",
+    CACHE_FOLDER,
     ".tox",
     ".venv",
     ".vscode",
@@ -44,7 +46,6 @@ DEFAULT_EXCLUDES = (
     "site-packages",
     "venv",
 )
-CACHE_FOLDER = ".torchmemlint_cache"
 OUTPUT_FORMATS = ("text", "full", "json", "sarif", "github", "gitlab", "junit")
 Values = Mapping[str, Any]
 
@@ -130,16 +131,20 @@ def _nearest(start: Path) -> tuple[Path, Values] | None:
     for folder in (start, *start.parents):
         for name in ("torchmemlint.toml", "pyproject.toml"):
             file = folder / name
-            if file.is_file():
+            if os.path.isfile(file):
                 values = _table(file, named=False)
                 if values is not None:
                     return file, values
     return None
 
 
+def _is_project(folder: Path) -> bool:  # `os.path` takes what it may not look at for absent, `Path` raises
+    return os.path.isfile(folder / "pyproject.toml") or os.path.exists(folder / ".git")
+
+
 def _root_without_settings(start: Path) -> Path:
     for folder in (start, *start.parents):
-        if (folder / "pyproject.toml").is_file() or (folder / ".git").exists():
+        if _is_project(folder):
             return folder
     return start
 
@@ -283,7 +288,7 @@ def _cache_folder(root: Path, file: Path | None, values: Values, overrides: Valu
         return Path(os.path.abspath(overrides["cache-dir"]))
     if file is not None and values.get("cache-dir"):
         return file.parent / str(values["cache-dir"])
-    is_project = file is not None or (root / "pyproject.toml").is_file() or (root / ".git").exists()
+    is_project = file is not None or _is_project(root)
     return (root if is_project else Path.cwd()) / CACHE_FOLDER
 
 

@@ -20,6 +20,14 @@ def _several(_: click.Context, __: click.Parameter, value: Sequence[str]) -> lis
     return [word for word in words if word] if value else None
 
 
+def _selectors(context: click.Context, option: click.Parameter, value: Sequence[str]) -> list[str] | None:
+    """Rules. No rule at all is a slip, such as a variable that is not set: everything would pass."""
+    words = _several(context, option, value)
+    if words == []:
+        raise click.BadParameter("no rule is named")
+    return words
+
+
 def _ignores(_: click.Context, __: click.Parameter, value: Sequence[str]) -> dict[str, list[str]] | None:
     """`pattern:CODE` pairs as the settings file has them."""
     found: dict[str, list[str]] = {}
@@ -32,7 +40,8 @@ def _ignores(_: click.Context, __: click.Parameter, value: Sequence[str]) -> dic
 
 
 def _list_option(name: str, what: str, metavar: str = "RULES") -> Callable[[_Function], _Function]:
-    return click.option(name, multiple=True, callback=_several, metavar=metavar, help=what)
+    callback = _selectors if metavar == "RULES" else _several
+    return click.option(name, multiple=True, callback=callback, metavar=metavar, help=what)
 
 
 def _pairs_option(name: str, what: str) -> Callable[[_Function], _Function]:

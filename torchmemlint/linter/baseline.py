@@ -56,7 +56,7 @@ class Baseline:
         """Whether the same code was accepted in a file that is not there any more; uses that entry up."""
         for other in left:
             same = (other.code, other.source) == (entry.code, entry.source)
-            if same and left[other] > 0 and not (self.file.parent / other.path).exists():
+            if same and left[other] > 0 and not os.path.exists(self.file.parent / other.path):
                 left[other] -= 1
                 return True
         return False
@@ -65,7 +65,7 @@ class Baseline:
         """Of the entries that were not used: those of files that were linted, or are not there any more."""
         root = self.file.parent
         seen = {below(path, root) for path in linted}
-        return Counter({e: n for e, n in left.items() if e.path in seen or not (root / e.path).exists()})
+        return Counter({e: n for e, n in left.items() if e.path in seen or not os.path.exists(root / e.path)})
 
 
 def load(file: str | Path) -> Baseline:
@@ -103,9 +103,11 @@ def write(file: str | Path, findings: Sequence[Finding], lines: Lines, linted: I
     path = Path(os.path.abspath(file))
     seen = {below(name, path.parent) for name in linted}
     entries = Counter(_entry(finding, lines, path.parent) for finding in findings)
-    if path.exists():
+    if os.path.exists(path):
         known = load(path).entries
-        entries += Counter({e: n for e, n in known.items() if e.path not in seen and (path.parent / e.path).exists()})
+        entries += Counter(
+            {e: n for e, n in known.items() if e.path not in seen and os.path.exists(path.parent / e.path)}
+        )
     rows = [
         json.dumps(dict(zip(_KEYS, (*entry, count), strict=True)), ensure_ascii=False)
         for entry, count in sorted(entries.items(), key=lambda pair: (pair[0].path, pair[0]))
@@ -113,7 +115,7 @@ def write(file: str | Path, findings: Sequence[Finding], lines: Lines, linted: I
     body = "".join(f"\n    {row}," for row in rows).rstrip(",")
     text = f'{{\n  "version": {_VERSION},\n  "findings": [{body}\n  ]\n}}\n'
     try:
-        path.write_text(text, encoding="utf-8")
+        path.write_text(text, encoding="utf-8", errors="backslashreplace")  # what is no text as JSON escapes it
     except OSError as error:
         raise ConfigError(f"baseline {file}: cannot be written: {error.strerror}") from error
     return sum(entries.values())

@@ -1,7 +1,7 @@
 """What is kept between runs: facts by content, findings by everything that they depend on.
 
 One SQLite file in `.torchmemlint_cache`: safe under parallel runs and killed processes by what SQLite promises.
-Where there can be none (a read-only or full disk) runs go on without, and say so once.
+Where there can be none (a read-only or full disk, also one that fills) runs go on without, and say so once.
 """
 
 from __future__ import annotations
@@ -21,26 +21,29 @@ from typing import Any
 from .. import __version__
 from ..plugins import entry_points
 
-_FILE = "results.sqlite"
+_FILE = "torchmemlint.sqlite"  # a name that nobody else would use: it is deleted when it is damaged
+_OURS = {_FILE, f"{_FILE}-wal", f"{_FILE}-shm", ".gitignore", "CACHEDIR.TAG"}
 _KEPT_DAYS = 30
 _TAG = """Signature: 8a477f597d28d172789f06886806bc55
 # This folder is a cache of torchmemlint. It can be deleted at any time.
 # For information about cache folder tags see https://bford.info/cachedir/
 """
-_TABLES = "CREATE TABLE IF NOT EXISTS kept (key BLOB PRIMARY KEY, value BLOB NOT NULL, day INTEGER NOT NULL)"
+_TABLE = "kept (key BLOB PRIMARY KEY, value BLOB NOT NULL, day INTEGER NOT NULL)"
 
 
 class Cache:
     """Bytes by key, in a file that several processes may use.
 
-    A damaged file is made anew. Where there can be none at all, nothing is kept and `trouble` says why.
+    A damaged file is made anew, and `damage` says what was wrong. Where there can be none at all, nothing is kept and
+    `trouble` says why.
     """
 
     def __init__(self, file: Path, *, temporary: bool = False) -> None:
         self.file = file
         self.temporary = temporary
         self.trouble: str | None = None
-        self.notice: str | None = None  # why the cache that was asked for is not used
+        self.damage: str | None = None
+        self.instead_of: Cache | None = None  # the cache that was asked for, if it cannot be used
         self._connection: sqlite3.Connection | None = None
         self._owner = 0
         self._today = int(time.time() // 86400)
@@ -61,6 +64,23 @@ class Cache:
         """Keep a value under a key."""
         row = (key, value, self._today)
         self._do(lambda connection: connection.execute("INSERT OR REPLACE INTO kept VALUES (?, ?, ?)", row))
+
+    @property
+    def notices(self) -> list[str]:
+        """What the user should know about the cache that was asked for."""
+        if self.instead_of is not None:
+            return self.instead_of.notices
+        folder, said = self.file.parent, []
+        if self.damage is not None and not self.temporary:
+            said.append(f"results of earlier runs are lost, and kept anew: {folder}: {self.damage}")
+        if self.trouble is not None and not self.temporary:
+            said.append(f"results are not kept for the next run: {folder}: {self.trouble}")
+        return said
+
+    def hear(self, damage: str | None, trouble: str | None) -> None:
+        """Take note of what happened to the file in a worker."""
+        self.damage = self.damage or damage
+        self.trouble = self.trouble or trouble
 
     def close(self) -> None:
         """Drop what was made more than a month ago; a temporary cache goes altogether."""
@@ -83,13 +103,15 @@ class Cache:
                 return work(self._open())
             except sqlite3.OperationalError:  # locked for long, read-only, full: not damaged
                 raise
-            except sqlite3.DatabaseError:
+            except sqlite3.DatabaseError as error:
                 self._connection = None
+                self.damage = str(error)
                 for suffix in ("", "-wal", "-shm"):
                     Path(f"{self.file}{suffix}").unlink(missing_ok=True)
                 return work(self._open())
         except (sqlite3.Error, OSError) as error:
-            self.trouble = str(error) or type(error).__name__
+            reason = error.strerror if isinstance(error, OSError) else None
+            self.trouble = reason or str(error) or type(error).__name__
             return None
 
     def _open(self) -> sqlite3.Connection:
@@ -105,7 +127,10 @@ def _tables(file: Path) -> sqlite3.Connection:
     try:
         connection.execute("PRAGMA journal_mode = WAL")  # a killed writer leaves the file whole
         connection.execute("PRAGMA synchronous = OFF")  # what a power cut loses is made again
-        connection.execute(_TABLES)
+        connection.execute(f"CREATE TABLE IF NOT EXISTS {_TABLE}")
+        found = connection.execute("SELECT sql FROM sqlite_master WHERE name = 'kept'").fetchone()
+        if found != (f"CREATE TABLE {_TABLE}",):
+            raise sqlite3.DatabaseError("its table has another shape")
     except sqlite3.Error:
         connection.close()
         raise
@@ -113,11 +138,14 @@ def _tables(file: Path) -> sqlite3.Connection:
 
 
 def _prepare(folder: Path) -> None:
-    if folder.is_dir():
-        return
+    """Makes the folder, and marks it as a cache unless others have files there, too."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / ".gitignore").write_text("*\n", encoding="utf-8")
-    (folder / "CACHEDIR.TAG").write_text(_TAG, encoding="utf-8")
+    there = set(os.listdir(folder))
+    if not there <= _OURS:
+        return
+    for name, text in ((".gitignore", "*\n"), ("CACHEDIR.TAG", _TAG)):
+        if name not in there:
+            (folder / name).write_text(text, encoding="utf-8")
 
 
 def open_cache(folder: Path | None) -> Cache:
@@ -128,14 +156,13 @@ def open_cache(folder: Path | None) -> Cache:
         cache.get(b"")
         if cache.trouble is None:
             return cache
-        trouble = f"{folder}: {cache.trouble}"
     try:
-        cache = Cache(Path(tempfile.mkdtemp(prefix="torchmemlint-")) / _FILE, temporary=True)
+        other = Cache(Path(tempfile.mkdtemp(prefix="torchmemlint-")) / _FILE, temporary=True)
     except OSError as error:  # then each worker is on its own
-        cache = Cache(Path(os.devnull))
-        cache.trouble = str(error)
-    cache.notice = trouble if folder is not None else None
-    return cache
+        other = Cache(Path(os.devnull), temporary=True)
+        other.trouble = str(error)
+    other.instead_of = cache if folder is not None else None
+    return other
 
 
 def salt() -> bytes:
@@ -158,9 +185,14 @@ def _parser() -> str:
     return f"{folder} {versions} {folder.stat().st_mtime_ns}"
 
 
-def remove(folder: Path) -> bool:
-    """Delete a cache folder; whether there was one. Raises OSError. Leaves a folder alone that is not a cache."""
-    if not (folder / "CACHEDIR.TAG").is_file():
-        return False
-    shutil.rmtree(folder)
-    return True
+def remove(folder: Path) -> Path | None:
+    """Delete a cache folder, or what is ours in a folder of others; what was deleted. Raises OSError."""
+    if os.path.isfile(folder / "CACHEDIR.TAG"):
+        shutil.rmtree(folder)
+        return folder
+    file = folder / _FILE
+    if not os.path.isfile(file):
+        return None
+    for suffix in ("", "-wal", "-shm"):
+        Path(f"{file}{suffix}").unlink(missing_ok=True)
+    return file

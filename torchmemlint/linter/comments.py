@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import io
 import tokenize
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..finding import Edit, Finding, Location
 from ..source import Source
 from .selection import UNREADABLE, UNUSED_SUPPRESSION
-from .suppressions import Directive, read
+from .suppressions import Directive, read, tokens
 
 
 def silencing(source: Source, findings: Iterable[Finding], reason: str | None = None) -> list[Edit]:
     """Edits that add a `noqa` to each flagged line; with a reason, `torchmemlint: ignore[...] -- reason`."""
     wanted: dict[int, list[str]] = {}
-    ends = _ends_of_statements(source.text)
+    ends = _ends_of_statements(source)
     firsts: dict[int | None, int] = {cell.number: cell.first for cell in source.cells}
     for finding in findings:
         if finding.code not in (UNREADABLE, UNUSED_SUPPRESSION):
@@ -42,19 +41,16 @@ def _silence(
     return Edit(Location(row, end), Location(row, len(text) + 1), comment)
 
 
-def _ends_of_statements(text: str) -> dict[int, int]:
+def _ends_of_statements(source: Source) -> dict[int, int]:
     """Row -> the row to comment: the last one of its statement or header, where a comment always fits."""
     ends: dict[int, int] = {}
     first: int | None = None
-    try:
-        for token in tokenize.generate_tokens(io.StringIO(text, newline=None).readline):
-            if token.type == tokenize.NEWLINE and first is not None:
-                ends.update(dict.fromkeys(range(first, token.start[0] + 1), token.start[0]))
-                first = None
-            elif first is None and token.type not in (
-                tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT, tokenize.NEWLINE,
-            ):  # fmt: skip
-                first = token.start[0]
-    except (tokenize.TokenError, SyntaxError):
-        pass
+    for token in tokens(source):
+        if token.type == tokenize.NEWLINE and first is not None:
+            ends.update(dict.fromkeys(range(first, token.start[0] + 1), token.start[0]))
+            first = None
+        elif first is None and token.type not in (
+            tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT, tokenize.NEWLINE,
+        ):  # fmt: skip
+            first = token.start[0]
     return ends

@@ -27,11 +27,20 @@ def find(paths: Iterable[str], settings: Settings) -> list[str]:
     walker = _Walker(settings)
     found: dict[str, str] = {}
     for path in paths:
-        if not os.path.lexists(path):
+        if _is_missing(path):
             raise ConfigError(f"no such file or directory: {path}")
         for file in walker.files(path):
             found.setdefault(os.path.abspath(file), file)
     return sorted(found.values())
+
+
+def _is_missing(path: str) -> bool:
+    """Whether there is nothing of that name. What a closed folder hides may be there: reading it says what is wrong."""
+    try:
+        os.lstat(path)
+    except OSError as error:
+        return not isinstance(error, PermissionError)
+    return False
 
 
 def is_excluded(path: str, settings: Settings) -> bool:
@@ -124,7 +133,7 @@ class _Walker:
     def _is_lintable(entry: os.DirEntry[str]) -> bool:
         if not entry.name.endswith(SUFFIXES) or entry.name.startswith(".#"):  # an editor's lock
             return False
-        return entry.is_file(follow_symlinks=False) or (not entry.is_dir() and is_lintable_kind(entry.path))
+        return entry.is_file(follow_symlinks=False) or is_lintable_kind(entry.path)
 
     def is_excluded_with_parents(self, full: str) -> bool:
         root = str(self._settings.root)

@@ -24,7 +24,8 @@ def fingerprints(findings: Sequence[Finding], lines: Lines, root: Path) -> list[
     made: dict[int, str] = {}
     for number, finding in sorted(enumerate(findings), key=lambda pair: pair[1].key):
         what = (finding.code, below(finding.filename, root), str(finding.cell or 0), code(finding, lines))
-        made[number] = hashlib.sha256("\0".join((*what, str(seen[what]))).encode()).hexdigest()[:32]
+        words = "\0".join((*what, str(seen[what]))).encode(errors="backslashreplace")  # names may be no text
+        made[number] = hashlib.sha256(words).hexdigest()[:32]
         seen[what] += 1
     return [made[number] for number in range(len(findings))]
 

@@ -38,21 +38,20 @@ class Pattern:
 
 
 class Patterns:
-    """Several patterns at once: excludes, which every file is held against."""
+    """Several patterns at once: excludes, which every file is held against.
+
+    Here `!` is a character as any other: one pattern for everything else would leave out all that others name.
+    """
 
     def __init__(self, globs: Iterable[str], root: Path) -> None:
-        patterns = [Pattern(glob, root) for glob in globs]
-        self._rest = [pattern for pattern in patterns if pattern.glob.startswith("!")]
-        plain = [pattern for pattern in patterns if not pattern.glob.startswith("!")]
-        self._name = re.compile("|".join(f"(?:{pattern._name.pattern})" for pattern in plain) or r"(?!)", re.S)
-        self._path = re.compile("|".join(f"(?:{pattern._path.pattern})" for pattern in plain) or r"(?!)", re.S)
+        patterns = [Pattern(f"{{!}}{glob[1:]}" if glob.startswith("!") else glob, root) for glob in globs]
+        self._name = re.compile("|".join(f"(?:{pattern._name.pattern})" for pattern in patterns) or r"(?!)", re.S)
+        self._path = re.compile("|".join(f"(?:{pattern._path.pattern})" for pattern in patterns) or r"(?!)", re.S)
 
     def matches(self, path: str) -> bool:
         """Whether any pattern means the file or folder at `path`, which is absolute."""
         path = path.replace(os.sep, "/")
-        if self._name.fullmatch(path.rsplit("/", 1)[-1]) or self._path.fullmatch(path):
-            return True
-        return any(pattern.matches(path) for pattern in self._rest)
+        return bool(self._name.fullmatch(path.rsplit("/", 1)[-1]) or self._path.fullmatch(path))
 
 
 _TOKEN = re.compile(r"\*\*/|\*+|\?|\[!?\]?[^\]]*\]|\{[^{}]*\}|.", re.S)

@@ -7,8 +7,10 @@ import gc
 import importlib
 import multiprocessing
 import os
+import shutil
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -16,6 +18,7 @@ from contextlib import closing, contextmanager
 from multiprocessing.context import BaseContext
 from pathlib import Path
 
+from ..ending import SIGNALS
 from ..finding import Finding
 from .cache import Cache, open_cache
 from .engine import Plan, internal_error, lint_file, prepare_file, recall_file, session
@@ -26,6 +29,7 @@ _CHUNK_FILES, _CHUNK_BYTES = 50, 300_000
 _IN_FLIGHT = 3  # chunks a worker, so that none ever waits
 
 Chunk = list[str]
+Done = tuple[list[Finding], str | None, str | None]  # with a worker's news of the cache: its damage, its trouble
 Progress = Callable[[int], None]
 
 
@@ -39,12 +43,10 @@ def lint_files(
     """The findings of all files, in order.
 
     `progress` is told how many steps have been done since: each file takes two, a parse and a judgement. `warn` is
-    told why there is no cache, if there should be one.
+    told why results are not kept, or lost, if they should be there.
     """
     tell = progress or (lambda done: None)
     with closing(open_cache(plan.cache)) as cache, _rare_collections():
-        if cache.notice is not None and warn is not None:
-            warn(f"results are not kept for the next run: {cache.notice}")
         here = session(plan, cache)
         results: list[list[Finding]] = []
         todo = list(paths)
@@ -54,6 +56,9 @@ def lint_files(
                 todo = _recall(todo, plan, here, results, closely=True)
         tell(2 * len(results))
         results += _lint(todo, plan, here, jobs, tell, cache)
+        if warn is not None:
+            for notice in cache.notices:
+                warn(notice)
     return sorted((finding for result in results for finding in result), key=lambda finding: finding.key)
 
 
@@ -79,7 +84,7 @@ def _lint(
     few = len(paths) <= _FEW_FILES and sum(sizes.values()) <= _FEW_BYTES
     if workers <= 1 or (few and jobs is None):
         return _here(paths, plan, here, tell)
-    return _there(_chunks(sizes), plan, workers, tell, cache.file)
+    return _there(_chunks(sizes), plan, workers, tell, cache)
 
 
 def _cores() -> int:
@@ -117,34 +122,37 @@ def _here(paths: Sequence[str], plan: Plan, here: Session, tell: Progress) -> It
         gc.collect(0)  # torchmemlint: ignore[TML606] -- only what is young
 
 
-def _there(chunks: list[Chunk], plan: Plan, workers: int, tell: Progress, cache: Path) -> Iterator[list[Finding]]:
+def _there(chunks: list[Chunk], plan: Plan, workers: int, tell: Progress, cache: Cache) -> Iterator[list[Finding]]:
     """Results of all chunks: first every file is parsed, then each is judged with what it uses of the others.
 
     Where a worker dies, the files it may have died of are tried alone.
     """
     importlib.import_module(f"{__package__}.analysis")  # once, before workers are forked
     crew = functools.partial(_pool, workers, plan, cache)
-    for chunk, _ in _round(list(reversed(chunks)), crew, workers, _prepare):
+    for chunk, done in _round(list(reversed(chunks)), crew, workers, _prepare):
+        if done is not None:
+            cache.hear(*done[1:])
         tell(len(chunk))
     todo = list(reversed(chunks))
     while todo:
         suspects: list[Chunk] = []
-        for chunk, result in _round(todo, crew, workers, _work):
-            if result is None:
+        for chunk, done in _round(todo, crew, workers, _work):
+            if done is None:
                 suspects.append(chunk)
             else:
+                cache.hear(*done[1:])
                 tell(len(chunk))
-                yield result
+                yield done[0]
         for path in (path for chunk in suspects for path in chunk):
             yield _alone(path, plan, cache)
             tell(1)
 
 
 def _round(
-    todo: list[Chunk], crew: Callable[[], ProcessPoolExecutor], workers: int, work: Callable[[Chunk], list[Finding]]
-) -> Iterator[tuple[Chunk, list[Finding] | None]]:
+    todo: list[Chunk], crew: Callable[[], ProcessPoolExecutor], workers: int, work: Callable[[Chunk], Done]
+) -> Iterator[tuple[Chunk, Done | None]]:
     """Takes chunks off `todo` until it is empty or a worker dies; None stands for a lost result."""
-    running: dict[Future[list[Finding]], Chunk] = {}
+    running: dict[Future[Done], Chunk] = {}
     pool = crew()
     try:
         while todo or running:
@@ -169,19 +177,20 @@ def _round(
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _alone(path: str, plan: Plan, cache: Path) -> list[Finding]:
+def _alone(path: str, plan: Plan, cache: Cache) -> list[Finding]:
     """The findings of one file from a process of its own."""
     pool = _pool(1, plan, cache)
     try:
-        return pool.submit(_work, [path]).result()
+        return pool.submit(_work, [path]).result()[0]
     except BrokenProcessPool:
         return [internal_error(path, "the parser crashed or ran out of memory")]
     finally:
         pool.shutdown(wait=False)
 
 
-def _pool(workers: int, plan: Plan, cache: Path) -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(workers, mp_context=_context(), initializer=_start, initargs=(plan, cache))
+def _pool(workers: int, plan: Plan, cache: Cache) -> ProcessPoolExecutor:
+    given = (plan, cache.file, cache.temporary)
+    return ProcessPoolExecutor(workers, mp_context=_context(), initializer=_start, initargs=given)
 
 
 def _context() -> BaseContext:
@@ -190,34 +199,51 @@ def _context() -> BaseContext:
 
 
 _plan: Plan
+_cache: Cache
 _session: Session
 
 
-def _start(plan: Plan, cache: Path) -> None:
+def _start(plan: Plan, file: Path, temporary: bool) -> None:
     """Readies a worker. The parent answers Ctrl-C for all."""
-    global _plan, _session
-    _plan = plan
-    _session = session(plan, Cache(cache))
+    global _plan, _cache, _session
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for one in SIGNALS:
+        if signal.getsignal(one) != signal.SIG_IGN:
+            signal.signal(one, signal.SIG_DFL)
+    _plan = plan
+    _cache = Cache(file)
+    _session = session(plan, _cache)
+    threading.Thread(target=_outlive_nobody, args=(file.parent if temporary else None,), daemon=True).start()
     gc.freeze()
 
 
-def _prepare(chunk: Chunk) -> list[Finding]:
+def _outlive_nobody(leftover: Path | None) -> None:
+    """Ends the worker when its parent is gone: one that was killed could neither tell it nor clean up."""
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+    parent.join()
+    if leftover is not None:
+        shutil.rmtree(leftover, ignore_errors=True)
+    os._exit(1)
+
+
+def _prepare(chunk: Chunk) -> Done:
     with _rare_collections():
         for path in chunk:
             prepare_file(path, _plan, _session)
     gc.collect()
-    return []
+    return [], _cache.damage, _cache.trouble
 
 
-def _work(chunk: Chunk) -> list[Finding]:
+def _work(chunk: Chunk) -> Done:
     found: list[Finding] = []
     with _rare_collections():
         for path in chunk:
             found += lint_file(path, _plan, _session)
             gc.collect(0)  # torchmemlint: ignore[TML606] -- as above
     gc.collect()
-    return found
+    return found, _cache.damage, _cache.trouble
 
 
 @contextmanager

@@ -19,11 +19,16 @@ from ..finding import Finding
 from ..source import Source, Unreadable, read
 from . import limits
 from .cache import Cache, salt
+from .imports import imports
 from .project import Project
 from .watched import Part, Watched
 
-_OTHERS = re.compile(rb"^(?:import|from)\s+(?:mxnet|tensorflow|paddle|mindspore|chainer)\b", re.MULTILINE)
-_TORCH = re.compile(rb"^\s*(?:import|from)\s+\w*(?:torch|lightning)", re.MULTILINE)
+_OTHERS = re.compile(
+    rb"^(?:import|from)\s+(?:mxnet|tensorflow|paddle|mindspore|chainer|megengine|jittor)\b"
+    rb"|^from\s+\w+(?:\.\w+)*\.(?:tf2?|paddle|mindspore)\b",  # a package's own part for another library
+    re.MULTILINE,
+)
+_TORCH = re.compile(r"\w*(?:torch|lightning)")
 
 if TYPE_CHECKING:
     from ..facts.model import FileFacts
@@ -77,9 +82,12 @@ class Session:
 
     def is_relevant(self, source: Source) -> bool:
         """Whether rules could say anything of a file: it names torch, or its imports lead to a file that does."""
-        if _OTHERS.search(source.raw) and not _TORCH.search(source.raw):
+        if _OTHERS.search(source.raw) and not _imports_torch(source.raw):
             return False  # the tensors of another library
-        return source.has_trace() or self.project.leads_to_trace(os.path.abspath(source.path), source.raw)
+        if source.has_trace():
+            return True
+        raw = source.text.encode("utf-8", "surrogatepass") if source.cells else source.raw
+        return self.project.leads_to_trace(os.path.abspath(source.path), raw)
 
     # -- judgements -------------------------------------------------------------------------------
 
@@ -162,6 +170,11 @@ class Session:
 
     def _key(self, kind: bytes, content: bytes) -> bytes:
         return hashlib.blake2b(kind + self._salt + content, digest_size=16).digest()
+
+
+def _imports_torch(raw: bytes) -> bool:
+    modules = (name for module, names in imports(raw) for name in (names if module is None else [module]))
+    return any(map(_TORCH.match, modules))
 
 
 def _place(name: str) -> bytes:

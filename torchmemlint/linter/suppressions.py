@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 from ..finding import Edit, Finding, Fix, Location
 from ..rules import Rule
-from ..source import Source
+from ..source import Source, Unreadable
+from . import limits
 from .selection import UNREADABLE, UNUSED_SUPPRESSION
 
 _CODE = r"[A-Za-z]+[0-9]+"
@@ -62,7 +63,7 @@ def read(source: Source, *, noqa: bool = True) -> Directives:
         return Directives()
     lines: list[Directive] = []
     file_words: list[str] = []
-    for token, first, last in _comments(source.text):
+    for token, first, last in _comments(source):
         text = token.string
         if _SKIP.match(text):
             return Directives(skip=True)
@@ -214,11 +215,11 @@ def _words(match: re.Match[str]) -> tuple[str, ...]:
     return tuple(word for word in _SEPARATOR.split(match["words"] or "") if word)
 
 
-def _comments(text: str) -> Iterator[tuple[tokenize.TokenInfo, int, int]]:
+def _comments(source: Source) -> Iterator[tuple[tokenize.TokenInfo, int, int]]:
     """Every comment with the rows of the statement, or header, in which it stands; its own row if none."""
     waiting: list[tokenize.TokenInfo] = []
     first: int | None = None
-    for token in _tokens(text):
+    for token in tokens(source):
         if token.type == tokenize.COMMENT:
             waiting.append(token)
         elif token.type == tokenize.NEWLINE and first is not None:
@@ -239,9 +240,33 @@ def _alone(comments: Iterable[tokenize.TokenInfo]) -> Iterator[tuple[tokenize.To
         yield comment, comment.start[0], comment.start[0]
 
 
-def _tokens(text: str) -> Iterator[tokenize.TokenInfo]:
+def tokens(source: Source) -> Iterator[tokenize.TokenInfo]:
     """Tokens until the end, or until Python's tokenizer gives up."""
     try:
-        yield from tokenize.generate_tokens(io.StringIO(text, newline=None).readline)
+        yield from tokenize.generate_tokens(io.StringIO(_readable(source), newline=None).readline)
     except (tokenize.TokenError, SyntaxError, RecursionError):
         return
+
+
+def _readable(source: Source) -> str:
+    """The text of a source as the tokenizer of this Python can read it, where its syntax is of a newer one."""
+    try:
+        limits.parse_ast(source)
+    except SyntaxError:
+        return _with_older_syntax(source)
+    except Unreadable:
+        pass
+    return source.text
+
+
+def _with_older_syntax(source: Source) -> str:
+    from libcst import ParserSyntaxError
+
+    from ..facts.newer_syntax import without_formatted
+
+    try:
+        limits.check(source)
+        with limits.deep_stack():
+            return without_formatted(source.text)
+    except (Unreadable, ParserSyntaxError, RecursionError):
+        return source.text

@@ -40,6 +40,10 @@ class Watched(Outline):
     def unbound(self) -> dict[str, list[Stmt]]:
         return _Names(self.bindings[0], self.seen)
 
+    def exports(self, name: str) -> bool:
+        self.seen.add("__all__")
+        return super().exports(name)
+
     def print_of(self, parts: Collection[Part]) -> str:
         """A fingerprint of parts of the file: what they say, wherever in it they stand."""
         together = "".join(self._print(part) for part in sorted(parts, key=str))
@@ -57,7 +61,8 @@ class Watched(Outline):
         apart, are numbered as they come."""
         facts = self.whole
         if isinstance(part, str):
-            return self._numbered(self.bindings[0].get(part))
+            said = self._numbered(self.bindings[0].get(part)), self.stars_before.get(part, 0)
+            return repr((said, self.exported[1], sorted(self.exported[0])) if part == "__all__" else said)
         if part < 0:
             return self._numbered(facts.classes[~part]) if ~part < len(facts.classes) else ""
         if part >= len(facts.functions):

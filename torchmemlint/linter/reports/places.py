@@ -17,11 +17,11 @@ def repository(start: Path) -> Path:
         named = os.environ.get(name)
         if named and start.is_relative_to(os.path.abspath(named)):
             return Path(os.path.abspath(named))
-    return next((folder for folder in (start, *start.parents) if (folder / ".git").exists()), start)
+    return next((folder for folder in (start, *start.parents) if os.path.exists(folder / ".git")), start)
 
 
 def uri(filename: str, root: Path) -> tuple[str, bool]:
     """A file as a URI, and whether that is relative to the root."""
     path = below(filename, root)
     relative = not os.path.isabs(path)
-    return (quote(path), True) if relative else (Path(path).as_uri(), False)
+    return (quote(os.fsencode(path)), True) if relative else (Path(path).as_uri(), False)
