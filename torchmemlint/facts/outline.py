@@ -6,10 +6,13 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from . import model as m
+from .exports import exported
 from .model import FileFacts, Stmt
 from .releases import FileReleases
 from .relevance import loud_constructors, releasing, worth_running
 from .walk import blocks
+
+Stars = tuple[tuple[int, str], ...]  # level and module of star imports
 
 
 class Outline:
@@ -52,17 +55,49 @@ class Outline:
         return dict(self.bindings[0])
 
     @cached_property
-    def bindings(self) -> tuple[dict[str, list[Stmt]], list[tuple[int, str]]]:
-        """The statements of the module's body that bind each name, and its star imports: level and module."""
+    def bindings(self) -> tuple[dict[str, list[Stmt]], list[Stars]]:
+        """The statements of the module's body that bind each name, and its star imports, statement by statement."""
+        return self._bindings[0], self._bindings[1]
+
+    @cached_property
+    def stars_before(self) -> dict[str, int]:
+        """How many of the statements with star imports come before the last that binds a name, or are that one."""
+        return self._bindings[2]
+
+    @cached_property
+    def _bindings(self) -> tuple[dict[str, list[Stmt]], list[Stars], dict[str, int]]:
         pending: dict[str, list[Stmt]] = {}
-        stars: list[tuple[int, str]] = []
+        stars: list[Stars] = []
+        before: dict[str, int] = {}
         for statement in self.whole.functions[0].body:
-            for name in _bound(self.whole, statement, stars):
+            found = _stars(statement)
+            if found:
+                stars.append(found)
+            for name in _bound(self.whole, statement):
                 pending.setdefault(name, []).append(statement)
-        return pending, stars
+                before[name] = len(stars)
+        return pending, stars, before
+
+    @cached_property
+    def exported(self) -> tuple[frozenset[str], bool]:
+        """The names in `__all__`, and whether every name without an underscore goes with `import *` as well."""
+        return exported(self.whole.functions[0].body)
+
+    def exports(self, name: str) -> bool:
+        """Whether `import *` takes a name along, if the module has it."""
+        listed, others = self.exported
+        return name in listed or (others and name[:1] != "_")
 
 
-def _bound(facts: FileFacts, statement: Stmt, stars: list[tuple[int, str]]) -> Iterator[str]:
+def _stars(statement: Stmt) -> Stars:
+    """The star imports of a statement: level and module, that which wins first. Of its suites, of which one may run
+    instead of another, the first goes before the others."""
+    if statement[0] == m.FROM:
+        return tuple((statement[2], statement[3]) for name, _ in statement[4] if name == "*")
+    return tuple(one for block in blocks(statement) for inner in reversed(block) for one in _stars(inner))
+
+
+def _bound(facts: FileFacts, statement: Stmt) -> Iterator[str]:
     op = statement[0]
     if op == m.DEF:
         yield facts.functions[statement[2]].name
@@ -76,11 +111,7 @@ def _bound(facts: FileFacts, statement: Stmt, stars: list[tuple[int, str]]) -> I
     elif op == m.IMPORT:
         yield from (local for local, _ in statement[2])
     elif op == m.FROM:
-        for name, local in statement[4]:
-            if name == "*":
-                stars.append((statement[2], statement[3]))
-            else:
-                yield local
+        yield from (local for name, local in statement[4] if name != "*")
     elif op == m.FOR:
         yield from _names(statement[2])
     elif op == m.WITH:
@@ -89,7 +120,7 @@ def _bound(facts: FileFacts, statement: Stmt, stars: list[tuple[int, str]]) -> I
                 yield from _names(target)
     for block in blocks(statement):
         for inner in block:
-            yield from _bound(facts, inner, stars)
+            yield from _bound(facts, inner)
 
 
 def _names(target: m.Expr) -> Iterator[str]:
@@ -98,3 +129,5 @@ def _names(target: m.Expr) -> Iterator[str]:
     elif target[0] == m.NEW:
         for item in target[3]:
             yield from _names(item)
+    elif target[0] == m.STAR:
+        yield from _names(target[1])

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from ..facts.model import FunctionFacts, Stmt
-from ..facts.outline import Outline
+from ..facts.outline import Outline, Stars
 from .values import UNKNOWN, External, Imported, Module, Value
 
 if TYPE_CHECKING:
@@ -34,8 +35,8 @@ class Project(Protocol):
     def submodule(self, package: str, name: str) -> str | None:
         """The file of a module in a package."""
 
-    def star(self, importer: str, name: str) -> str | None:
-        """The file that the star imports of `importer` take a name from."""
+    def may_have(self, path: str, name: str) -> bool:
+        """Whether a file may bind a name, itself or by star imports: its text has that word."""
 
     def outline(self, path: str) -> Outline | None:
         """What the file does; None where it cannot be parsed."""
@@ -44,7 +45,7 @@ class Project(Protocol):
 class Unit:
     """One file in a run: its facts, the frame of its module body, and what of that has not been run."""
 
-    __slots__ = ("classes", "facts", "frame", "outline", "path", "pending", "stars")
+    __slots__ = ("absent", "classes", "facts", "frame", "outline", "path", "pending", "stars")
 
     def __init__(self, outline: Outline, path: str) -> None:
         self.outline = outline
@@ -53,7 +54,8 @@ class Unit:
         self.frame: Frame
         self.classes: dict[int, object] = {}  # index -> Class
         self.pending: dict[str, list[Stmt]] = {}
-        self.stars: list[tuple[int, str]] = []  # level and module of each `from ... import *`
+        self.stars: list[Stars] = []  # of each statement that has `from ... import *`
+        self.absent: set[str] = set()  # names that neither it nor its star imports have
 
     @property
     def name(self) -> str:
@@ -124,42 +126,80 @@ def unit_at(machine: Machine, path: str) -> Unit | None:
 def module_member(machine: Machine, unit: Unit, name: str) -> Value | None:
     """A name of a module; None if it has none that can be seen."""
     value = module_name(machine, unit.frame, name)
-    if value is None and machine.project is not None:
-        path = machine.project.submodule(unit.path, name)
-        inner = unit_at(machine, path) if path is not None else None
-        if inner is not None:
-            return (Module(inner),)
-    return value
+    return _submodule(machine, unit, name) if value is None else value
+
+
+def _submodule(machine: Machine, unit: Unit, name: str) -> Value | None:
+    path = None if machine.project is None else machine.project.submodule(unit.path, name)
+    inner = unit_at(machine, path) if path is not None else None
+    return None if inner is None else (Module(inner),)
 
 
 def module_name(machine: Machine, frame: Frame, name: str) -> Value | None:
     """A name in a module's own namespace, brought about if need be."""
     unit = frame.unit
-    statements = unit.pending.pop(name, None)
-    if statements is not None:
-        with machine.apart(frame):
-            for statement in statements:
-                machine.block(frame, (statement,))
-    value = frame.vars.get(name)
-    if value is None and unit.stars and name[:1] != "_":
-        value = _from_stars(machine, unit, name)
-    if value and any(type(atom) is Imported for atom in value):
+    value = frame.vars.get(name) if name in unit.absent else _last_bound(machine, unit, name, {unit.path})
+    if value is None:
+        unit.absent.add(name)
+    elif any(type(atom) is Imported for atom in value):
         value = frame.vars[name] = link(machine, value)
     return value
 
 
-def _from_stars(machine: Machine, unit: Unit, name: str) -> Value | None:
-    if machine.project is None or machine.import_depth >= _DEEPEST_IMPORT:
+def _last_bound(machine: Machine, unit: Unit, name: str, seen: set[str]) -> Value | None:
+    """What the last statement of a module that binds a name binds it to; star imports of files in `seen` are passed
+    over."""
+    own = unit.pending.pop(name, None)
+    value = unit.frame.vars.get(name)
+    if value is not None and own is None:
+        return value
+    after = unit.outline.stars_before.get(name, 0)
+    value = _from_stars(machine, unit, name, unit.stars[after:], seen)
+    if value is None and own is not None:
+        with machine.apart(unit.frame):
+            for statement in own:
+                machine.block(unit.frame, (statement,))
+        value = unit.frame.vars.get(name)
+    if value is None:
+        value = _from_stars(machine, unit, name, unit.stars[:after], seen)
+    return value
+
+
+def _from_stars(machine: Machine, unit: Unit, name: str, stars: Sequence[Stars], seen: set[str]) -> Value | None:
+    """What the last of some star imports that has a name binds it to."""
+    for statement in reversed(stars):
+        for star in statement:
+            value = _from_star(machine, unit, name, star, seen)
+            if value is not None:
+                unit.frame.vars[name] = value
+                return value
+    return None
+
+
+def _from_star(machine: Machine, unit: Unit, name: str, star: tuple[int, str], seen: set[str]) -> Value | None:
+    project = machine.project
+    if project is None or machine.import_depth >= _DEEPEST_IMPORT:
         return None
-    path = machine.project.star(unit.path, name)
-    other = unit_at(machine, path) if path is not None else None
-    if other is None or other is unit:
+    path = project.resolve(unit.path, *star)
+    if path is None or path in seen or not project.may_have(path, name):
+        return None
+    seen.add(path)
+    other = unit_at(machine, path)
+    if other is None or not other.outline.exports(name):
         return None
     machine.import_depth += 1
     try:
-        found = module_name(machine, other.frame, name)
+        value = _last_bound(machine, other, name, seen)
     finally:
         machine.import_depth -= 1
-    if found is not None:
-        unit.frame.vars[name] = found
-    return found
+    if value is None and name in other.outline.exported[0]:
+        return _submodule(machine, other, name)
+    return value
+
+
+def bind_again(machine: Machine, frame: Frame, star: tuple[int, str]) -> None:
+    """A star import in the home file: of the names that are bound by then, those that it has mean something else."""
+    for name in list(frame.vars):
+        value = _from_star(machine, frame.unit, name, star, {frame.unit.path})
+        if value is not None:
+            machine.put(frame.vars, name, value)

@@ -60,8 +60,11 @@ def findings(
     if not spoken:
         return []
     places = _places(source, machine, [report for _, report in spoken])
-    made = [_finding(source, rule, report, places) for rule, report in spoken]
-    return list({(finding.code, finding.start): finding for finding in reversed(made)}.values())
+    made = {}
+    for rule, report in reversed(spoken):
+        place = places[report.site][1] if report.site in places else report.site
+        made[rule.code, place] = _finding(source, rule, report, places)
+    return list(made.values())
 
 
 def _places(source: Source, machine: Machine, reports: Collection[Report]) -> dict[int, Place]:
@@ -75,8 +78,8 @@ def _places(source: Source, machine: Machine, reports: Collection[Report]) -> di
             home = number == machine.facts.number
             other = source if home else _read_again(files[number])
             spans = positions(other.text, {site for site in sites if file_of(site) == number})
-        except (SyntaxError, ValueError, RecursionError, Unreadable, OSError):
-            continue  # newer syntax than this Python knows: rows are lost, findings are not
+        except (ValueError, RecursionError, MemoryError, Unreadable, OSError):
+            continue  # rows are lost, findings are not
         found.update({site: (other.path, *span) for site, span in spans.items()})
     return found
 

@@ -57,7 +57,7 @@ def lint_file(path: str, plan: Plan, session: Session) -> list[Finding]:
     try:
         source = read(path, plan.max_file_size)
     except Unreadable as error:
-        return _only_if_on([unreadable(path, error)], plan)
+        return refused(path, error, plan)
     return lint_source(source, plan, session)
 
 
@@ -103,9 +103,14 @@ def lint_stdin(name: str, plan: Plan) -> tuple[list[Finding], dict[str, Source]]
     try:
         source = read_stdin(name, plan.max_file_size)
     except Unreadable as error:
-        return _only_if_on([unreadable(name, error)], plan), {}
+        return refused(name, error, plan), {}
     with closing(open_cache(plan.cache)) as cache:
         return lint_source(source, plan, session(plan, cache)), {name: source}
+
+
+def refused(path: str, error: Unreadable, plan: Plan) -> list[Finding]:
+    """The finding for a file that could not even be read, if the plan wants it."""
+    return _only_if_on([unreadable(path, error)], plan)
 
 
 def unreadable(path: str, error: Unreadable) -> Finding:
@@ -232,7 +237,7 @@ def _findings(source: Source, session: Session, *, keep: bool = True) -> list[Fi
             path = os.path.abspath(source.path)
             return analysis.findings(source, facts, list(registry().values()), path, session.project)
     except analysis.Unparsable as error:
-        raise _better(source, error.message, error.row, error.column) from error
+        raise _better(source, error.row, error.column) from error
     except RecursionError as error:
         raise Unreadable(f"is nested too deeply to be analysed{_where(error)}") from error
 
@@ -250,13 +255,14 @@ def _check_syntax(source: Source) -> None:
             raise limits.unreadable(error) from error
 
 
-def _better(source: Source, message: str, row: int, column: int) -> Unreadable:
-    """CPython's account of a syntax error, which is the clearer one, if it sees an error at all."""
+def _better(source: Source, row: int, column: int) -> Unreadable:
+    """CPython's account of a syntax error, which is the clearer one; if it sees none, libcst has reached its limits."""
     try:
         limits.parse_ast(source)
     except SyntaxError as error:
         return limits.unreadable(error)
-    return Unreadable(f"cannot be parsed: {message}", row, column)
+    said = "cannot be parsed: what ends here is valid Python, but too long or too new for libcst"
+    return Unreadable(said, row, column)
 
 
 def _internal(error: Exception) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import stat
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -11,24 +10,14 @@ from pathlib import Path
 
 from ..facts.model import NAMESPACE, FileFacts
 from ..source import has_trace
+from .imports import Import, exported, imports, words
 from .patterns import Patterns
 from .watched import Watched
 
 _MOST_STATEMENTS = 60_000  # of facts that are kept in memory: some 60 MB
 _SUFFIX = ".py"
-_IMPORT = re.compile(
-    rb"^[ \t]*(?:from[ \t]+(?P<module>[.\w]+)[ \t]+)?import[ \t]*(?P<names>\([^)]*\)?|[^\r\n#;]*)", re.M
-)
-
-_BINDING = re.compile(
-    rb"^(?:[ \t]*class[ \t]+(\w+)|(?:async[ \t]+)?def[ \t]+(\w+)|([A-Za-z]\w*)[ \t]*(?::[^=\r\n]*)?=[^=])", re.M
-)
-_COMMENT = re.compile(rb"#[^\r\n]*")
-_WORD = re.compile(rb"\w+")
-
-# importer, level, dotted name; level -1: a submodule of a package; -2: the star import that brings a name
+# importer, level, dotted name; level -1: a submodule of a package; -2: the file itself, if a name may come from it
 Asked = tuple[str, int, str]
-_Import = tuple[str | None, list[str]]  # module, names of it; None: the names are the modules
 
 
 class Project:
@@ -44,8 +33,8 @@ class Project:
         self._kinds: dict[str, str] = {}
         self._belonging: dict[str, bool] = {}
         self._folders_to_start: dict[str, list[str]] = {}
-        self._texts: dict[str, tuple[set[str], list[str]]] = {}
-        self._scanned: dict[str, tuple[bool, list[_Import]]] = {}
+        self._names: dict[str, tuple[bytes, list[str]]] = {}
+        self._scanned: dict[str, tuple[bool, list[Import]]] = {}
         self._answers: dict[Asked, str | None] = {}
         self.asked: dict[Asked, str | None] = {}
         self.used: dict[str, Watched | None] = {}  # None: it cannot be read or parsed
@@ -63,9 +52,10 @@ class Project:
     def submodule(self, package: str, name: str) -> str | None:
         return self.answer((package, -1, name))
 
-    def star(self, importer: str, name: str) -> str | None:
-        """The file that a file's star imports take a name from, by what the texts seem to bind."""
-        return self.answer((importer, -2, name))
+    def may_have(self, path: str, name: str) -> bool:
+        """Whether the text of a file, or of one that its star imports lead to, has this word, and no `__all__` that
+        leaves it out."""
+        return self.answer((path, -2, name)) is not None
 
     def answer(self, asked: Asked) -> str | None:
         """The file that a name means to a file; None where the project has none."""
@@ -76,7 +66,7 @@ class Project:
 
     def _find(self, importer: str, level: int, dotted: str) -> str | None:
         if level == -2:
-            return self._star(importer, dotted, set())
+            return importer if self._may_have(importer, dotted.encode(), set()) else None
         folder = os.path.dirname(importer)
         if level < 0:
             is_package = os.path.basename(importer) in ("", "__init__.py")
@@ -141,64 +131,59 @@ class Project:
             self._belonging[path] = known
         return known
 
-    def _star(self, importer: str, name: str, seen: set[str]) -> str | None:
-        seen.add(importer)
-        for target in self._names(importer)[1]:
-            if target not in seen and (name in self._names(target)[0] or self._star(target, name, seen)):
-                return target
-        return None
+    def _may_have(self, path: str, name: bytes, seen: set[str]) -> bool:
+        seen.add(path)
+        names, stars = self._names_of(path)
+        return b"\0" + name + b"\0" in names or any(
+            target not in seen and self._may_have(target, name, seen) for target in stars
+        )
 
-    def _names(self, path: str) -> tuple[set[str], list[str]]:
-        """The names that a file's text seems to bind for others, and the files that its star imports lead to."""
-        known = self._texts.get(path)
+    def _names_of(self, path: str) -> tuple[bytes, list[str]]:
+        """What `import *` of a file may take along, by its text, and the files that its star imports lead to."""
+        known = self._names.get(path)
         if known is None:
-            try:
-                raw = Path(path).read_bytes() if not path.endswith(os.sep) else b""
-            except OSError:
-                raw = b""
-            names = {word for found in _BINDING.findall(raw) for word in found if word}
-            stars: list[str] = []
-            for match in _IMPORT.finditer(raw):
-                if match["names"].strip() != b"*":
-                    names.update(_WORD.findall(match["names"]))
-                    continue
-                module = (match["module"] or b"").decode("utf-8", "replace")
-                level = len(module) - len(module.lstrip("."))
-                asked = (path, level, module[level:])
-                if asked not in self._answers:
-                    self._answers[asked] = self._find(*asked)
-                target = self._answers[asked]
-                if target is not None:
-                    stars.append(target)
-            known = self._texts[path] = ({name.decode("utf-8", "replace") for name in names}, stars)
+            raw = _bytes_of(path)
+            listed = exported(raw)
+            modules = [module for module, names in imports(raw) if names == ["*"]] if listed is None else []
+            stars = [self._found(path, module) for module in modules if module is not None]
+            names = b"\0".join(words(raw) if listed is None else listed)
+            known = self._names[path] = b"\0" + names + b"\0", [target for target in stars if target is not None]
         return known
+
+    def _found(self, importer: str, module: str) -> str | None:
+        """The file of a module that is written with its dots; not on record, as the names it has are."""
+        level = len(module) - len(module.lstrip("."))
+        asked = (importer, level, module[level:])
+        if asked not in self._answers:
+            self._answers[asked] = self._find(*asked)
+        return self._answers[asked]
 
     # -- relevance --------------------------------------------------------------------------------
 
     def leads_to_trace(self, path: str, raw: bytes) -> bool:
         """Whether a file's imports lead to one whose bytes name torch, or to a part of its own package that is not
         there (one file of a package was handed in): only then can it hold what rules know."""
-        imports = _imports(raw)
-        if self._lacks_parts(path, imports):
+        found = imports(raw)
+        if self._lacks_parts(path, found):
             return True
-        stack = [self._imported(path, imports)]
+        stack = [self._imported(path, found)]
         while stack:
             inner = next(stack[-1], None)
             if inner is None:
                 stack.pop()
             elif inner not in self.scanned and inner != path:
                 self.scanned.add(inner)
-                traced, imports = self._scan(inner)
+                traced, found = self._scan(inner)
                 if traced:
                     return True
-                stack.append(self._imported(inner, imports))
+                stack.append(self._imported(inner, found))
         return False
 
-    def _lacks_parts(self, path: str, imports: list[_Import]) -> bool:
+    def _lacks_parts(self, path: str, found: list[Import]) -> bool:
         """Whether a file imports modules of the package it lies in, by dots or the name of a folder, that are not
         there."""
         folders = set(path.removeprefix(self._root).split(os.sep)[:-1]) - {""}
-        for module, names in imports:
+        for module, names in found:
             if module is None or (module[0] != "." and module.split(".")[0] not in folders):
                 continue
             level = len(module) - len(module.lstrip("."))
@@ -207,21 +192,19 @@ class Project:
                 return True
         return False
 
-    def _scan(self, path: str) -> tuple[bool, list[_Import]]:
+    def _scan(self, path: str) -> tuple[bool, list[Import]]:
         known = self._scanned.get(path)
         if known is None:
-            try:
-                raw = Path(path).read_bytes() if not path.endswith(os.sep) else b""
-            except OSError:
-                raw = b""
-            known = self._scanned[path] = (has_trace(raw), _imports(raw))
+            raw = _bytes_of(path)
+            known = self._scanned[path] = (has_trace(raw), imports(raw))
         return known
 
-    def _imported(self, path: str, imports: list[_Import]) -> Iterator[str]:
+    def _imported(self, path: str, found: list[Import]) -> Iterator[str]:
         """The project's files that imports in a file lead to."""
-        for module, names in imports:
+        for module, names in found:
             if module is None:
-                yield from filter(None, (self.resolve(path, 0, name) for name in names))
+                dotted = (name[:end] for name in names for end in _ends_of_parts(name))
+                yield from filter(None, (self.resolve(path, 0, name) for name in dotted))
                 continue
             level = len(module) - len(module.lstrip("."))
             target = self.resolve(path, level, module[level:])
@@ -254,11 +237,13 @@ class Project:
         return outline
 
 
-def _imports(raw: bytes) -> list[_Import]:
-    """What the bytes of a file seem to import: more than it does, never less."""
-    found: list[_Import] = []
-    for match in _IMPORT.finditer(raw):
-        module = None if match["module"] is None else match["module"].decode("utf-8", "replace")
-        words = (name.split() for name in _COMMENT.sub(b"", match["names"]).strip(b"()\\").split(b","))
-        found.append((module, [name[0].decode("utf-8", "replace") for name in words if name]))
-    return found
+def _ends_of_parts(dotted: str) -> Iterator[int]:
+    """`import a.b` runs `a` as well, and that is the name it binds."""
+    return (index for index, letter in enumerate(dotted + ".") if letter == ".")
+
+
+def _bytes_of(path: str) -> bytes:
+    try:
+        return Path(path).read_bytes() if not path.endswith(os.sep) else b""
+    except OSError:
+        return b""
