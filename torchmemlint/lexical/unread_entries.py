@@ -1,0 +1,166 @@
+"""Entries of step outputs that the hook at the end of the epoch, for which they are gathered, never reads.
+
+A framework gathers what `training_step` returned in each step only if there is a `training_epoch_end` to give it to.
+Whatever else is in the dictionaries, logits or dense targets, is then kept for all steps of the epoch at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from ..facts import model as m
+from ..facts.model import Expr, FileFacts, FunctionFacts, Site, Stmt
+from ..facts.program import expressions, targets
+from ..facts.walk import calls, heads, last_name, statements
+from .step_values import is_figure, is_light, keeps_step_values, made_from
+
+_PAIRS = (
+    ("training_step", "training_epoch_end"),
+    ("validation_step", "validation_epoch_end"),
+    ("test_step", "test_epoch_end"),
+)
+_READ_BY_FRAMEWORKS = frozenset("loss log progress_bar hiddens checkpoint_on early_stop_on minimize extra".split())
+_OF_EQUAL_SHAPE = frozenset(  # losses of two tensors of one shape [docs]
+    """binary_cross_entropy binary_cross_entropy_with_logits mse_loss l1_loss smooth_l1_loss huber_loss
+    poisson_nll_loss""".split()
+)
+
+
+class UnreadEntry(NamedTuple):
+    site: Site  # the `return` of the step
+    key: str
+    step: str
+    end: str
+    defined: Site  # of the hook
+
+
+def unread_entries(facts: FileFacts) -> Iterator[UnreadEntry]:
+    """Those of the classes of a file that have both hooks."""
+    for cls in facts.classes:
+        for step, end in _PAIRS:
+            if step not in cls.methods or end not in cls.methods:
+                continue
+            step_facts, end_facts = facts.functions[cls.methods[step]], facts.functions[cls.methods[end]]
+            read = _keys_read(end_facts)
+            if read is None:
+                continue
+            for site, key, value in _returned(step_facts):
+                unread = key not in read | _READ_BY_FRAMEWORKS and not is_figure(key)
+                if unread and _is_wide(step_facts, value) and not _is_asked_for(facts, key):
+                    yield UnreadEntry(site, key, step, end, end_facts.site)
+                    break
+
+
+def _returned(step: FunctionFacts) -> Iterator[tuple[Site, str, Expr]]:
+    """The entries of the dictionaries that a step returns: `return {"loss": loss, "x": x}`, also by a name."""
+    body = list(statements(step.body))
+    for statement in body:
+        value = statement[2] if statement[0] == m.RETURN else None
+        if value is not None and value[0] == m.NAME:
+            bound = [one[3] for one in body if one[0] == m.ASSIGN and value in one[2]]
+            value = bound[0] if len(bound) == 1 else None
+        for key, entry in value[2] if value is not None and value[0] == m.DICT else ():
+            if key is not None and key[0] == m.CONST and isinstance(key[1], str):
+                yield statement[1], key[1], entry
+
+
+def _is_wide(step: FunctionFacts, value: Expr) -> bool:
+    """Whether an entry is what the model gave, or is compared with it element by element."""
+    while value[0] == m.CALL and value[2][0] == m.ATTR and value[2][2] in ("detach", "clone"):
+        value = value[2][1]
+    if keeps_step_values(step, value):
+        return True
+    compared = (call for call in calls(step.body) if last_name(call[2]) in _OF_EQUAL_SHAPE)
+    return any(value in call[3] for call in compared) and not is_light(made_from(step, value))
+
+
+def _is_asked_for(facts: FileFacts, key: str) -> bool:
+    """Whether anything in the file takes such an entry out of something: `output["x"]`."""
+    wanted = (m.CONST, key)
+    return any(
+        (node[0] == m.ITEM and node[2] == wanted) or (node[0] == m.CALL and len(node) == 5 and wanted in node[3])
+        for function in facts.functions
+        for node in expressions(function.body)
+    )
+
+
+# -- what the end of the epoch reads --------------------------------------------------------------
+
+
+class _Reader:
+    """Goes through the hook that gets all outputs, and notes which entries of each it reads."""
+
+    def __init__(self, outputs: Expr) -> None:
+        self.outputs = outputs
+        self.each: set[Expr] = set()
+        self.keys: set[str] = set()
+        self.escapes = False  # what is done with an output as a whole is not seen
+
+    def statement(self, statement: Stmt) -> None:
+        for head in heads(statement):
+            if statement[0] == m.FOR and head is statement[3] and self._goes_over(statement[2], head):
+                continue
+            if not (statement[0] in (m.IF, m.FOR) and (head == self.outputs or head in self.each)):
+                self.expression(head)
+
+    def expression(self, expr: Expr) -> None:
+        if expr == self.outputs or self._is_one(expr):
+            self.escapes = True
+        elif expr[0] == m.ITEM and self._is_one(expr[1]):
+            self._read(expr[2])
+        elif expr[0] == m.CALL and expr[2][0] == m.ATTR and expr[2][2] == "get" and self._is_one(expr[2][1]):
+            self._read(expr[3][0] if expr[3] else None)
+        elif expr[0] == m.COMPARE and expr[1] in ("In", "NotIn") and self._is_one(expr[3]):
+            self._read(expr[2])
+        elif expr[0] == m.COMP:
+            for target, iterable, _ in expr[5]:
+                if not self._goes_over(target, iterable):
+                    self.expression(iterable)
+            self._parts((expr[3:5], *(tests for _, _, tests in expr[5])))
+        elif not (expr[0] == m.NOT and expr[1] == self.outputs) and not self._is_length(expr):
+            self._parts(expr[1:])
+
+    def _parts(self, operands: Iterable[object]) -> None:
+        """The expressions in operands, each a tuple that begins with its operation, or a tuple of such."""
+        for operand in operands:
+            if isinstance(operand, tuple) and operand:
+                if type(operand[0]) is int:
+                    self.expression(operand)
+                else:
+                    self._parts(operand)
+
+    def _goes_over(self, target: Expr, iterable: Expr) -> bool:
+        """`for output in outputs`, `for i, output in enumerate(outputs)`."""
+        if iterable[0] == m.CALL and last_name(iterable[2]) == "enumerate" and iterable[3] and target[0] == m.NEW:
+            target, iterable = target[3][-1], iterable[3][0]
+        if iterable == self.outputs and target[0] == m.NAME:
+            self.each.add(target)
+            return True
+        return False
+
+    def _is_one(self, expr: Expr) -> bool:
+        """`output` of a loop over them, `outputs[0]`."""
+        return expr in self.each or (expr[0] == m.ITEM and expr[1] == self.outputs and expr[2][0] != m.SLICE)
+
+    def _is_length(self, expr: Expr) -> bool:
+        return bool(expr[0] == m.CALL and expr[2] == (m.NAME, "len") and expr[3] == (self.outputs,))
+
+    def _read(self, key: Expr | None) -> None:
+        if key is not None and key[0] == m.CONST and isinstance(key[1], str):
+            self.keys.add(key[1])
+        else:
+            self.escapes = True
+
+
+def _keys_read(end: FunctionFacts) -> set[str] | None:
+    """The entries that the end reads of each step's output; None if it may read all, or reads none."""
+    if len(end.params) < 2 or end.inner:
+        return None
+    outputs = (m.NAME, end.params[1].name)
+    reader = _Reader(outputs)
+    for statement in statements(end.body):
+        if outputs in targets(statement):
+            return None
+        reader.statement(statement)
+    return None if reader.escapes or not reader.keys else reader.keys
