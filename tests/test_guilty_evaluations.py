@@ -6,6 +6,37 @@ import pytest
 from snippets import check, check_syntax, known
 
 GUILTY = {
+    "contexts of one's own that leave gradients on, or are left": """
+        class Timed:
+            def __enter__(self):
+                self.start = torch.is_grad_enabled()
+                return self
+
+            def __exit__(self, *error):
+                return False
+
+        class Untracked:
+            def __enter__(self):
+                self.guard = torch.no_grad()
+                self.guard.__enter__()
+
+            def __exit__(self, *error):
+                self.guard.__exit__(*error)
+
+        def main():
+            model, timed, later = nn.Linear(8, 2), [], []
+            with Timed():
+                for _ in range(10):
+                    timed.append(model(torch.rand(2, 8)))  # TML102
+            with Untracked():
+                model(torch.rand(2, 8))
+            for _ in range(10):
+                later.append(model(torch.rand(2, 8)))  # TML102
+            print(len(timed), len(later))
+
+        if __name__ == "__main__":
+            main()
+        """,
     "fragments kept under their keys, whose values are detached when they are used": """
         class Agent:
             def __init__(self):

@@ -166,6 +166,144 @@ GUILTY = {
                 loss.backward(retain_graph=True)  # TML103
                 optimizer.step()
         """,
+    "a retained graph of its own for each target of a list": """
+        def gradients(net: nn.Module, x, targets):
+            for target in targets:
+                F.mse_loss(net(x), target).backward(retain_graph=True)  # TML103
+
+        def main(steps):
+            net = nn.Linear(8, 2)
+            for _ in range(steps):
+                gradients(net, torch.rand(4, 8), [torch.rand(4, 2) for _ in range(3)])
+        """,
+    "heads are summed up before the only pass": """
+        class Tasks(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.trunk = nn.Linear(8, 8)
+                self.heads = nn.ModuleList(nn.Linear(8, 1) for _ in range(3))
+
+            def learn(self, x, optimizer):
+                shared, total = self.trunk(x), 0.0
+                for head in self.heads:
+                    total = total + head(shared).mean()
+                total.backward(retain_graph=True)  # TML103
+                optimizer.step()
+
+        def main(steps):
+            tasks = Tasks()
+            optimizer = torch.optim.SGD(tasks.parameters(), 0.1)
+            for _ in range(steps):
+                tasks.learn(torch.rand(4, 8), optimizer)
+        """,
+    "a few named losses, each of a pass of its own": """
+        def gradients(x):
+            net = nn.Linear(8, 2)
+            for _ in range(10):
+                for name in ("mean", "norm"):
+                    loss = getattr(net(x), name)()
+                    torch.autograd.grad(loss, net.weight, retain_graph=True)  # TML103
+        """,
+    "what is left of a row behind its first element": """
+        def train(loader):
+            net, kept, last, norms = nn.Linear(8, 2), [], [], []
+            for x, y in loader:
+                out = net(x)
+                size, *rest = len(x), out, y
+                *_, end = len(x), y, out
+                out.mean().backward()
+                kept.append(rest)  # TML102
+                last.append(end)  # TML102
+                norms.append(rest[0].norm())  # TML102
+            return kept, last, norms
+        """,
+    "dictionaries some of whose entries are replaced": """
+        def losses(net, x):
+            out = net(x)
+            return {"mean": out.mean(), "norm": out.norm()}
+
+        def train(loader, optimizer):
+            net, means, names, scaled, deleted, listed = nn.Linear(8, 2), [], [], [], [], []
+            for x, y in loader:
+                found = losses(net, x)
+                sum(found.values()).backward()
+                optimizer.step()
+                for key in found:
+                    if key == "mean":
+                        found[key] = found[key].item()
+                means.append(found)  # TML102
+                found = losses(net, x)
+                for key in found:
+                    found[key].detach()
+                names.append(found)  # TML102
+                found = losses(net, x)
+                for key, value in found.items():
+                    found[key] = value / len(x)
+                scaled.append(found)  # TML102
+                found = losses(net, x)
+                del found["mean"]
+                deleted.append(found)  # TML102
+                found = list(losses(net, x).values())
+                for index in range(len(found)):
+                    found[index] = found[index].clone()
+                listed.append(found)  # TML102
+            return means, names, scaled, deleted, listed
+        """,
+    "a list that each step fills in": """
+        def train(batches, optimizer):
+            net, losses = nn.Linear(8, 2), [None] * len(batches)
+            for step in range(len(losses)):
+                loss = F.cross_entropy(net(batches[step][0]), batches[step][1])
+                loss.backward()
+                optimizer.step()
+                losses[step] = loss  # TML102
+            return losses
+        """,
+    "leaves that a function is applied to": """
+        from torch.utils._pytree import tree_map, tree_map_only
+
+        def train(net: nn.Linear, loader):
+            halves, others = [], []
+            for x, y in loader:
+                out = net(x)
+                made = {"loss": out.mean(), "parts": [out, out.norm()], "size": len(x)}
+                made["loss"].backward()
+                halves.append(tree_map(lambda t: t / 2, made["parts"]))  # TML102
+                others.append(tree_map_only(int, str, made))  # TML102
+            return halves, others
+        """,
+    "helpers that detach something else": """
+        def by_match(tree):
+            match tree:
+                case list() | tuple():
+                    return [value.detach() for value in tree]
+                case _:
+                    return tree
+
+        def if_long(tree):
+            match tree:
+                case torch.Tensor(ndim=1):
+                    return tree.detach()
+                case _:
+                    return tree
+
+        def by_trial(value):
+            try:
+                return value.item()
+            except RuntimeError:
+                return value
+
+        def train(net: nn.Linear, loader):
+            matched, long, tried = [], [], []
+            for x, y in loader:
+                loss = net(x).mean(0)
+                loss.sum().backward()
+                matched.append(by_match(loss))  # TML102
+                long.append(if_long(loss))  # TML102
+                tried.append(by_trial(loss))  # TML102
+            print(len(long))
+            return matched, tried
+        """,
     "detach thrown away": """
         def train(loader):
             model = Net()

@@ -6,6 +6,50 @@ import pytest
 from snippets import check_innocent, check_syntax
 
 INNOCENT = {
+    "one pass for each target of a list, all through one trunk": """
+        def gradients(net, x, targets):
+            shared = net(x)
+            found = []
+            for target in targets:
+                net.zero_grad()
+                F.mse_loss(shared, target).backward(retain_graph=True)
+                found.append(net.layer.weight.grad.clone())
+            return torch.stack(found)
+
+        def main(steps):
+            net = Net()
+            for _ in range(steps):
+                gradients(net, torch.rand(4, 8), [torch.rand(4, 2) for _ in range(3)])
+        """,
+    "one pass for each head of a list of modules": """
+        class Tasks(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.trunk = nn.Linear(8, 8)
+                self.heads = nn.ModuleList(nn.Linear(8, 1) for _ in range(3))
+                self.optimizer = torch.optim.SGD(self.parameters(), 0.1)
+
+            def learn(self, x):
+                shared = self.trunk(x)
+                self.optimizer.zero_grad()
+                for head in self.heads:
+                    head(shared).mean().backward(retain_graph=True)
+                self.optimizer.step()
+
+        def main(steps):
+            tasks = Tasks()
+            for _ in range(steps):
+                tasks.learn(torch.rand(4, 8))
+        """,
+    "the gradient of each of a few named losses": """
+        def gradients(x):
+            net = nn.Linear(8, 2)
+            for _ in range(10):
+                shared = net(x)
+                losses = {"mean": shared.mean(), "norm": shared.norm()}
+                for name in ("mean", "norm"):
+                    print(torch.autograd.grad(losses[name], net.weight, retain_graph=True)[0].norm().item())
+        """,
     "weights whose sum is one term of what is back-propagated": """
         def train(agent, loader, optimizer):
             seen = []

@@ -6,6 +6,60 @@ import pytest
 from snippets import check_innocent, check_syntax
 
 INNOCENT = {
+    "contexts of one's own that turn gradients off": """
+        from contextlib import ExitStack
+
+        class Evaluating:
+            def __init__(self, model):
+                self.model = model
+
+            def __enter__(self):
+                self.guard = torch.inference_mode()
+                self.guard.__enter__()
+                return self.model.eval()
+
+            def __exit__(self, *error):
+                self.guard.__exit__(*error)
+                self.model.train()
+
+        class Untracked:
+            def __enter__(self):
+                self.before = torch.is_grad_enabled()
+                torch._C._set_grad_enabled(False)
+
+            def __exit__(self, *error):
+                torch._C._set_grad_enabled(self.before)
+
+        class Guarded(Untracked):
+            def __init__(self, model):
+                self.model, self.guard, self.seen = model, torch.no_grad(), []
+
+            def __enter__(self):
+                super().__enter__()
+                self.guard.__enter__()
+                return self
+
+            def see(self, x):
+                self.seen.append(self.model(x))
+
+        def main(loader):
+            model, kept, stacked, total = nn.Linear(8, 2), [], [], 0.0
+            with Evaluating(model) as evaluated:
+                for x in loader:
+                    kept.append(evaluated(x))
+            with Untracked():
+                for x in loader:
+                    total += model(x).mean()
+            with Guarded(model) as guarded:
+                for x in loader:
+                    guarded.see(x)
+                print(len(guarded.seen))
+            with ExitStack() as stack:
+                stack.enter_context(Untracked())
+                for x in loader:
+                    stacked.append(model(x))
+            return kept, stacked, total
+        """,
     "a decorator of the project that enters no_grad around the call": """
         import functools
 

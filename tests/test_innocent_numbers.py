@@ -6,6 +6,69 @@ import pytest
 from snippets import check_innocent, check_syntax
 
 INNOCENT = {
+    "leaves that a function is applied to": """
+        from torch.utils._pytree import tree_map, tree_map_only
+
+        def step(net, x):
+            out = net(x)
+            loss = out.mean()
+            loss.backward()
+            return {"loss": loss, "parts": [out, out.norm()], "size": len(x)}
+
+        def train(net: nn.Linear, loader):
+            detached, tensors, tested, numbers = [], [], [], []
+            for x, y in loader:
+                made = step(net, x)
+                detached.append(tree_map(torch.Tensor.detach, made["parts"]))
+                tensors.append(tree_map_only(torch.Tensor, lambda t: t.detach().cpu(), made))
+                tested.append(tree_map(lambda t: t.detach() if isinstance(t, torch.Tensor) else t, made))
+                numbers.append(tree_map(float, made))
+            return detached, tensors, tested, numbers
+        """,
+    "helpers that detach what is a tensor": """
+        def by_match(tree):
+            match tree:
+                case torch.Tensor():
+                    return tree.detach()
+                case dict():
+                    return {key: by_match(value) for key, value in tree.items()}
+                case list() | tuple():
+                    return [by_match(value) for value in tree]
+                case _:
+                    return tree
+
+        def by_trial(value):
+            try:
+                return value.detach()
+            except AttributeError:
+                return value
+
+        def train(net: nn.Linear, loader):
+            matched, trees, tried = [], [], []
+            for x, y in loader:
+                loss = net(x).mean()
+                loss.backward()
+                matched.append(by_match(loss))
+                trees.append(by_match({"loss": loss, "size": len(x), "parts": [loss, y]}))
+                tried.append(by_trial(loss))
+            return matched, trees, tried
+        """,
+    "what is left of a row behind its first element": """
+        def train(net: nn.Module, loader, first, second):
+            labels, sizes = [], []
+            for x, y in loader:
+                loss, *rest = net(x).mean(), y, len(y)
+                *_, last = net(x).mean(), y, len(y)
+                loss.backward()
+                labels.append(rest)
+                sizes.append(rest[-1] + last)
+            for weight, *gradients in zip(net.parameters(), first, second):
+                weight.grad = torch.stack(gradients).mean(0)
+            return labels, sizes
+
+        def main(loader):
+            train(nn.Linear(8, 2), loader, [torch.rand(2, 8), torch.rand(2)], [torch.rand(2, 8), torch.rand(2)])
+        """,
     "numbers of the parts of a loss whose sum is back-propagated": """
         def train(agent, loader, optimizer):
             history = []

@@ -6,6 +6,76 @@ import pytest
 from snippets import check_innocent, check_syntax
 
 INNOCENT = {
+    "dictionaries whose entries are replaced one by one": """
+        def losses(net, x):
+            out = net(x)
+            return {"mean": out.mean(), "norm": out.norm()}
+
+        class Log:
+            def __init__(self):
+                self.net, self.rows = nn.Linear(8, 2), []
+
+            def by_key(self, x):
+                found = losses(self.net, x)
+                sum(found.values()).backward()
+                for key in found:
+                    found[key] = found[key].item()
+                self.rows.append(found)
+
+            def by_item(self, x):
+                found = losses(self.net, x)
+                sum(found.values()).backward()
+                for key, value in found.items():
+                    if torch.is_tensor(value):
+                        found[key] = value.detach().cpu()
+                self.rows.append(found)
+
+            def by_index(self, x):
+                found = list(losses(self.net, x).values())
+                sum(found).backward()
+                for index in range(len(found)):
+                    found[index] = float(found[index]) / 2
+                self.rows.append(found)
+
+            def in_place(self, x):
+                found = losses(self.net, x)
+                sum(found.values()).backward()
+                for value in found.values():
+                    value.detach_()
+                self.rows.append(found)
+
+            def flush(self):
+                self.rows.clear()
+        """,
+    "a helper that replaces what it is given": """
+        def cut(found):
+            for key, value in found.items():
+                if isinstance(value, torch.Tensor):
+                    found[key] = value.detach()
+            return found
+
+        def train(loader):
+            net, kept, numbers = nn.Linear(8, 2), [], []
+            for x, y in loader:
+                loss = F.cross_entropy(net(x), y)
+                loss.backward()
+                kept.append(cut({"loss": loss, "size": len(x)}))
+                loss.detach_()
+                numbers.append(loss)
+            return kept, numbers
+        """,
+    "entries that are deleted before the rest is kept": """
+        def train(loader):
+            net, kept = nn.Linear(8, 2), []
+            for x, y in loader:
+                found = {"out": net(x)}
+                found["loss"] = F.cross_entropy(found["out"], y)
+                found["loss"].backward()
+                found["size"] = len(x)
+                del found["out"], found["loss"]
+                kept.append(found)
+            return kept
+        """,
     "queue of a service whose client waits for each answer": """
         import threading
 

@@ -342,7 +342,7 @@ def _named_part(machine: Machine, cls: Class) -> str:
 
 def _in_words(machine: Machine, value: Value) -> str:
     if any(type(atom).__name__ == "Tensor" for atom in value):
-        return "a tensor, which hashes by identity and so never hits"
+        return "a tensor, which hashes by identity: a new one never hits"
     for atom in value:
         if type(atom) is Obj and atom.kind in ("module", "optimizer"):
             return f"a {atom.kind}"

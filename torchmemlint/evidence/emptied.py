@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ..facts import model as m
-from ..facts.model import Expr, FunctionFacts, Site, Stmt
+from ..facts.model import Expr, Site, Stmt
 from ..facts.program import EMPTIES, Block, Place, Program, targets, text
-from ..facts.walk import blocks, calls, calls_of, heads, in_loops, last_name, nodes, statements, with_tests
+from ..facts.walk import blocks, calls, calls_of, heads, in_loops, last_name, names_of, nodes, statements, with_tests
 from ..interpreter.frames import Frame
 from ..interpreter.holders import has_parameters
 from ..interpreter.machine import Machine
@@ -335,7 +335,7 @@ def _idle(
     """The names with device memory that are bound before, and neither read nor let go of after."""
     facts = place.facts
     params = {param.name for param in facts.params}
-    inside = {name for index in facts.inner for name in names_of(program.facts.functions[index])}
+    inside = {name for index in facts.inner for name in names_of(program.facts.functions[index].body)}
     bound: dict[str, Stmt] = {}
     for statement in statements(around):
         if statement[1] >= emptied[1]:
@@ -363,16 +363,6 @@ def _used(body: Block, name: str, bound: Stmt, emptied: Stmt) -> bool:
         if mentions and statement[0] == m.RETURN:
             return True
     return False
-
-
-def names_of(facts: FunctionFacts) -> set[str]:
-    return {
-        part[1]
-        for statement in statements(facts.body)
-        for head in heads(statement)
-        for part in nodes(head)
-        if part[0] == m.NAME
-    }
 
 
 def _on_device(program: Program, frame: Frame | None, models: Vars, value: Expr) -> bool:

@@ -14,6 +14,7 @@ from ..interpreter.events import Backward, Plain, Store
 from ..interpreter.frames import Frame
 from ..interpreter.machine import Machine
 from .demand import Demand
+from .last_passes import is_certainly_last
 from .lifetimes import Lifetimes
 from .origins import origins
 from .places import is_test_file
@@ -124,6 +125,10 @@ class Evidence:
     def differentiated_again(self, backward: Backward) -> bool:
         """Whether another pass goes through the same graph later in the step."""
         return differentiated_again(self.machine, backward)
+
+    def is_certainly_last(self, backward: Backward) -> bool:
+        """Whether no other pass, seen or not, goes through the same graph."""
+        return is_certainly_last(self.machine, backward)
 
     def meets_others(self, recording: Recording) -> bool:
         """Whether a backward pass goes through this run together with the run of another module."""

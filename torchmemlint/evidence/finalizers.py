@@ -10,15 +10,15 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
+from ..facts.emptying import BOUND, emptyings
 from ..facts.model import FunctionFacts, Site
 from ..facts.program import Program, targets
 from ..facts.walk import calls, calls_of, last_name, statements
 from ..interpreter.events import Plain
 from ..interpreter.holders import captured
 from ..interpreter.machine import Machine
-from ..interpreter.values import Bound, Class, Function, Method, Obj, Partial, Tensor, Value
+from ..interpreter.values import Bound, Class, Function, Method, Obj, Partial, Tensor, Value, functions_behind
 
-_TAKES_OUT = frozenset("pop remove discard popitem popleft clear".split())
 _DEPTH = 6
 _HANDLED = ("detach", "peek", "alive")
 
@@ -37,7 +37,7 @@ class Holding(NamedTuple):
 def holding_finalizers(machine: Machine, program: Program) -> Iterator[Holding]:
     """Those that can never run, because nothing but themselves would let the watched thing go."""
     notes = [note for note in machine.plain if note.kind == "finalize"]
-    callbacks = {function.name for note in notes for value in note.detail[1:] for function in _functions(value)}
+    callbacks = {function.name for note in notes for value in note.detail[1:] for function in functions_behind(value)}
     for note in notes:
         if not machine.is_home(note.site) or _is_handled(program, note):
             continue
@@ -104,16 +104,6 @@ def _is_same(machine: Machine, tensor: Tensor, watched: Value) -> bool:
     return bool(nodes) and not nodes.isdisjoint(machine.derivation.names_of(tensor.node))
 
 
-def _functions(value: Value) -> Iterator[FunctionFacts]:
-    """What a finalizer calls."""
-    for atom in value:
-        if type(atom) is Partial:
-            yield from _functions(atom.callee)
-        function = atom.function if type(atom) is Bound else atom
-        if type(function) is Function:
-            yield function.facts
-
-
 def _stays(program: Program, path: Path) -> bool:
     """Whether what is on the way is still there when the next one has come: an element among many, or an attribute
     that only constructors set."""
@@ -142,15 +132,8 @@ def _is_let_go(program: Program, names: set[str], callbacks: set[str]) -> bool:
 def _takes_out(function: FunctionFacts, names: set[str]) -> bool:
     """Whether a function takes something out of one of these places, or gives the place another value."""
     start = function.name in ("__init__", "__post_init__", "<module>")
-    for one in statements(function.body):
-        if one[0] == m.DELETE and any(last_name(target) in names for target in one[2]):
-            return True
-        if not start and any(target[0] == m.ATTR and target[2] in names for target in targets(one)):
-            return True
-        for call in calls_of(one):
-            if call[2][0] == m.ATTR and call[2][2] in _TAKES_OUT and last_name(call[2][1]) in names:
-                return True
-    return False
+    every = (one for name in names for one in emptyings(function, name))
+    return any(one.how != BOUND or (not start and one.place[0] == m.ATTR) for one in every)
 
 
 def _is_handled(program: Program, note: Plain) -> bool:

@@ -17,7 +17,6 @@ _SUBMITS = ("submit", "apply_async", "schedule")
 _RESULTS = ("result", "get")
 _THROUGH = frozenset("as_completed enumerate tqdm track list iter sorted reversed zip items keys values".split())
 _ADDS = frozenset("append add extend insert appendleft update put setdefault".split())
-_TAKES_OUT = frozenset("remove discard pop popleft clear".split())
 _WHOLE = -1
 
 

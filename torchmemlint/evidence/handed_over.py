@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ..facts import model as m
+from ..facts.knowledge import TAKES_OUT
 from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Program, names_in, targets, text
 from ..facts.walk import calls_of, loops, nodes, statements
@@ -23,7 +24,6 @@ _TEXTS = frozenset(
     """path paths file files filename filenames fname fnames name names text texts caption captions url urls sentence
     sentences string strings meta metadata id ids uid uids uuid key keys""".split()
 )
-_TAKES_OUT = ("clear", "pop", "popleft", "popitem", "remove", "discard")
 
 
 class Handed(NamedTuple):
@@ -193,6 +193,6 @@ def _let_go(body: tuple[Stmt, ...], loop: Stmt, holder: str) -> bool:
     for statement in statements(body):
         dropped = statement[0] == m.DELETE and any(holder in map(text, nodes(one)) for one in statement[2])
         methods = (call[2] for call in calls_of(statement) if call[2][0] == m.ATTR)
-        if dropped or any(method[2] in _TAKES_OUT and text(method[1]) == holder for method in methods):
+        if dropped or any(method[2] in TAKES_OUT and text(method[1]) == holder for method in methods):
             return True
     return remade

@@ -6,6 +6,7 @@ from collections.abc import Container, Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
+from ..facts.emptying import BUILDERS, drained
 from ..facts.model import CALLS_PER_STATEMENT, FunctionFacts, Site
 from ..facts.passed_by import PassedBy
 from ..facts.program import Program, targets
@@ -16,8 +17,7 @@ from ..interpreter.events import Plain
 from ..interpreter.frames import Frame
 from ..interpreter.holders import KNOWN
 from ..interpreter.machine import Machine
-from ..interpreter.values import Bound, Class, Const, Function, Obj, constant
-from ..lexical.draining import BUILDERS, drained
+from ..interpreter.values import Bound, Class, Const, Function, Obj, constant, functions_behind
 from ..lexical.endless import leaves
 from .budgets import unasked_limit, within_budget
 from .items import are_few_numbers, is_item
@@ -189,11 +189,10 @@ def emptied(
 def _setups(machine: Machine) -> set[int]:
     """The functions, by identity of their facts, that each worker of a pool runs once, before its first task."""
     return {
-        id(function.facts)
+        id(function)
         for note in machine.plain
         if note.kind == "worker" and note.detail[0].initial
-        for atom in note.detail[1]
-        if type(function := atom.function if type(atom) is Bound else atom) is Function
+        for function in functions_behind(note.detail[1])
     }
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
+from ..facts.emptying import BOUND, emptyings
 from ..facts.model import Expr, FileFacts, FunctionFacts, Site, Stmt
 from ..facts.program import Program, targets
 from ..facts.walk import calls_of, last_name, statements
@@ -15,7 +16,6 @@ from ..lexical.own_registry import has_self
 
 _SELF = (m.NAME, "self")
 _ADDS = ("append", "add", "insert", "appendleft")
-_TAKES = ("remove", "pop", "popleft", "popitem", "discard", "clear")
 _CONTAINERS = ("list", "set", "dict", "OrderedDict", "deque")
 
 
@@ -121,15 +121,14 @@ def _is_empty(statement: Stmt) -> bool:
 def _is_emptied(facts: FileFacts, name: str) -> bool:
     """Whether a function of the file takes something out of a container, makes another one in its place, or gives
     the object one of its own."""
-    bodies = {klass.body for klass in facts.classes}
-    for index, function in enumerate(facts.functions):
-        for statement in statements(function.body):
-            bound = targets(statement) if index and index not in bodies else ()
-            if any(last_name(one) == name and (one[0] != m.ITEM or _is_empty(statement)) for one in bound):
-                return True
-            if statement[0] == m.DELETE and any(last_name(target) == name for target in statement[2]):
-                return True
-            for call in calls_of(statement):
-                if call[2][0] == m.ATTR and call[2][2] in _TAKES and last_name(call[2][1]) == name:
-                    return True
-    return False
+    bodies = {0, *(cls.body for cls in facts.classes)}
+    return any(
+        one.how != BOUND or index not in bodies
+        for index, function in enumerate(facts.functions)
+        for one in emptyings(function, name)
+    ) or any(
+        _is_empty(statement) and any(last_name(one) == name for one in targets(statement))
+        for index, function in enumerate(facts.functions)
+        for statement in statements(function.body)
+        if index not in bodies
+    )

@@ -88,9 +88,11 @@ def holder_of(machine: Machine, store: Store) -> Holder:
 
 def is_test_file(unit: Unit) -> bool:
     """Whether a file holds tests of unittest or pytest, and their helpers: an evaluation script, `test_net.py`, may be
-    called like one, but imports neither."""
+    called like one, but imports neither, and does not lie in a folder of tests."""
     if not (unit.name.startswith("test_") or unit.name.endswith("_test")):
         return False
+    if not {"test", "tests"}.isdisjoint(unit.path.replace("\\", "/").split("/")[:-1]):
+        return True
     return any(
         (one[0] == m.IMPORT and any(dotted.partition(".")[0] in _TEST_LIBRARIES for _, dotted in one[2]))
         or (one[0] == m.FROM and one[3].partition(".")[0] in _TEST_LIBRARIES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -10,11 +11,15 @@ from ..facts.model import EVALUATES, Expr, Site
 from ..facts.program import expressions
 from ..facts.relevance import class_evaluates, says_evaluation, says_inference
 from ..facts.walk import nodes
+from ..interpreter.entries import grad_of_callers
 from ..interpreter.events import Loops, ModuleCall
 from ..interpreter.frames import Frame, Loop
 from ..interpreter.machine import Machine
 from ..interpreter.values import ASSUMED, DEPENDS, OFF, ON, WANTED, Class, Function, Obj
-from .places import describe_object, in_test
+from .places import describe_object, in_test, last_part
+
+_FORCES = re.compile(r"(?:^|_)(?:forces?|virial|stress)(?:$|_)")
+_OF_SIGNALS = frozenset("frontend fbank mel mel_spec mel_transform spectrogram stft mfcc resampler resample".split())
 
 
 class Recording(NamedTuple):
@@ -54,7 +59,7 @@ def recordings(machine: Machine, refuted: set[int]) -> list[Recording]:
     by_hooks = any(derivation.labels.get(node, ("",))[0] == "hook" for node in derivation.demanded)
     found = []
     for call in machine.module_calls:
-        if call.grad in (OFF, DEPENDS, WANTED):
+        if call.grad in (OFF, DEPENDS, WANTED) or _is_mostly_guarded(machine, call):
             continue
         loop = _collecting_loop(machine, detached_in, call)
         if call.through and loop is None:
@@ -92,6 +97,18 @@ def recordings(machine: Machine, refuted: set[int]) -> list[Recording]:
             )
         )
     return found
+
+
+def _is_mostly_guarded(machine: Machine, call: ModuleCall) -> bool:
+    """Whether a method that leads here is called by a base class of another file, which turns gradients off for it in
+    another place."""
+    frame = call.frame
+    while frame.caller is not None and frame.caller.unit is machine.home:
+        frame = frame.caller
+    if frame.caller is None or not isinstance(frame.receiver, Obj) or not isinstance(frame.receiver.cls, Class):
+        return False
+    inherited = frame.caller.receiver is frame.receiver
+    return inherited and grad_of_callers(frame.receiver.cls, frame.name) in (OFF, DEPENDS)
 
 
 def in_evaluation(machine: Machine, every: list[Recording], recording: Recording) -> Recording:
@@ -208,13 +225,28 @@ def evaluates_by_name(frame: Frame) -> bool:
 
 
 def _weight(call: ModuleCall) -> int:
+    if last_part(describe_object(call.module)) in _OF_SIGNALS and not isinstance(call.module.cls, Class):
+        return 1  # mostly a transform, which has nothing to learn
     weight = max(call.weight, min(call.module.weight, 2))  # what was learnt of the module later
     dotted = call.module.cls if isinstance(call.module.cls, str) else ""
     foreign = "." in dotted and not dotted.startswith("torch.nn.")  # what another package gives may be a function
     fed = call.fed and not foreign
     if weight == 1 and (fed or any(loop.name == "loader" for loop in call.loops)):
         weight = 1 + any(map(evaluates_by_name, call.frames))  # what is called so, and is given a batch, is a model
+    if _asks_for_forces(call.frame):
+        return 1
     return weight if call.grad != ASSUMED else min(weight, 2)
+
+
+def _asks_for_forces(frame: Frame) -> bool:
+    """`model(coordinates)["force"]`: the model differentiates its energy itself, which takes gradients."""
+    for expr in expressions(frame.facts.body):
+        words = [keyword for keyword, _ in expr[4]] if expr[0] == m.CALL and len(expr) == 5 else []
+        if expr[0] in (m.NAME, m.ATTR, m.CONST):
+            words = [expr[-1]]
+        if any(isinstance(word, str) and _FORCES.search(word) for word in words):
+            return True
+    return False
 
 
 def _in_entry(call: ModuleCall) -> bool:

@@ -12,7 +12,7 @@ from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Block, Program, keyword, targets, text
 from ..facts.walk import calls_of, heads, in_loops, last_name, nodes, statements
 from ..interpreter.machine import Machine
-from ..interpreter.values import Bound, Class, Function, Obj, Partial, Value, constant
+from ..interpreter.values import Class, Function, Obj, Value, constant, functions_behind
 from ..interpreter.weights import heavy
 
 _ARRAYS = ("tensor", "array", "imread", "load_image", "from_numpy", "numpy")
@@ -242,13 +242,8 @@ def _spawns(program: Program) -> str:
 
 
 def _of_this_file(machine: Machine, target: Value) -> bool:
-    for atom in target:
-        if type(atom) is Partial:
-            return _of_this_file(machine, atom.callee)
-        function = atom.function if type(atom) is Bound else atom
-        if type(function) is Function and any(function.facts is facts for facts in machine.facts.functions):
-            return True
-    return False
+    own = {id(facts) for facts in machine.facts.functions}
+    return any(id(function) in own for function in functions_behind(target))
 
 
 def _import_time(body: Block) -> Iterator[Stmt]:

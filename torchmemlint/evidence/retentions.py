@@ -18,7 +18,7 @@ from ..interpreter.events import NEVER, Loops, Store
 from ..interpreter.frames import Frame, Loop
 from ..interpreter.holders import FRESH, IDENTITY, KNOWN, called_back, heavy_objects, made_in
 from ..interpreter.machine import Machine
-from ..interpreter.values import ATTACHED, DEPENDS, FEW, FREE, SCALAR, Obj, Tensor
+from ..interpreter.values import ATTACHED, DEPENDS, FEW, FREE, LEAF, SCALAR, Obj, Tensor
 from .demand import Demand
 from .lifetimes import Lifetimes, kept_since, older
 from .origins import anchor, is_differentiated, is_spent, is_wide, origins, stays_inside
@@ -113,10 +113,16 @@ class Retentions:
             return
         attached = [t for t in store.tensors if t.graph == ATTACHED and t.node not in self.refuted]
         free = [tensor for tensor in store.tensors if tensor.graph != ATTACHED]
-        if attached:
+        if attached and not self._is_cut(store):
             yield from self._retention(store, attached, True)
         if (free or store.objects) and store.how in ("grow", "keyed"):
             yield from self._retention(store, free, False)
+
+    def _is_cut(self, store: Store) -> bool:
+        """Whether what replaces a value is a new leaf on another way, `p.detach().requires_grad_()`: a switch says
+        whether the next round is to reach back through this one."""
+        leaves = (tensor.node for tensor in store.tensors if tensor.graph == LEAF)
+        return store.how == "set" and any(node in self.machine.derivation.leaves for node in leaves)
 
     def _retention(self, store: Store, kept: list[Tensor], graph: bool) -> Iterator[Retention]:
         lifetimes, holder = self.lifetimes, holder_of(self.machine, store)

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
+from ..facts.emptying import drained
 from ..facts.model import ClassFacts, Expr, Site
 from ..facts.program import Program, keyword, targets, text
 from ..facts.walk import calls_of, statements
 from ..interpreter.holders import FIXED, KNOWN, kind_of_key
-from ..lexical.draining import drained
 
 _NAMES = ("s", "attrs", "define", "mutable", "frozen", "dataclass")
 _DECORATORS = frozenset(f"{package}.{name}" for package in ("attr", "attrs") for name in _NAMES)

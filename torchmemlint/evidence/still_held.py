@@ -8,12 +8,12 @@ from typing import NamedTuple
 from ..facts import model as m
 from ..facts.model import Site, Stmt
 from ..facts.program import EMPTIES, Block, Place, Program, targets
-from ..facts.walk import blocks, calls_of, heads, nodes, statements
+from ..facts.walk import blocks, calls_of, heads, names_of, nodes, statements
 from ..interpreter.frames import Frame
 from ..interpreter.machine import Machine
 from ..interpreter.values import Bound, Obj, Partial, Value
 from ..lexical.cleanup import empties
-from .emptied import is_work, names_of, optimizers_of
+from .emptied import is_work, optimizers_of
 
 _DEPTH = 4
 
@@ -106,7 +106,7 @@ def _bound(place: Place, before: Site) -> dict[str, Site]:
 def _read(program: Program, place: Place, rest: Rest) -> set[str]:
     """The names that are mentioned afterwards, or in functions that see the variables of this one."""
     inner = range(len(program.facts.functions)) if place.facts.name == "<module>" else place.facts.inner
-    found = {name for index in inner if index for name in names_of(program.facts.functions[index])}
+    found = {name for index in inner if index for name in names_of(program.facts.functions[index].body)}
     for statement in statements(rest.following):
         found |= {part[1] for head in heads(statement) for part in nodes(head) if part[0] == m.NAME}
         found |= set(statement[2]) if statement[0] in (m.GLOBAL, m.NONLOCAL) else set()

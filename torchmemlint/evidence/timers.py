@@ -12,7 +12,7 @@ from ..facts.walk import calls, calls_of, last_name, nodes, statements
 from ..interpreter.callbacks import objects_in
 from ..interpreter.events import Plain
 from ..interpreter.machine import Machine
-from ..interpreter.values import Bound, Class, Function, Obj, Partial, Value
+from ..interpreter.values import Class, Obj, Value, functions_behind
 from ..interpreter.weights import heavy
 
 _TAKES_OUT = frozenset("pop remove discard popitem clear".split())
@@ -37,7 +37,7 @@ def left_timers(machine: Machine, program: Program) -> Iterator[LeftTimer]:
             continue
         target, given = note.detail
         kept = _own_object(machine, note, [target, *given])
-        callback = next(_functions(target), None)
+        callback = next(functions_behind(target), None)
         if kept is None or callback is None or not _is_long(note) or _is_cancelled(program, note):
             continue
         dropped = _dropped_early(program, callback)
@@ -58,16 +58,6 @@ def _own_object(machine: Machine, note: Plain, values: list[Value]) -> str | Non
 def _is_of_round(obj: Obj, note: Plain) -> bool:
     """Whether an object was made by the function that starts the timer."""
     return bool(note.loops) and any(made is obj for made in note.frame.allocs.values())
-
-
-def _functions(value: Value) -> Iterator[FunctionFacts]:
-    """What a timer calls."""
-    for atom in value:
-        if type(atom) is Partial:
-            yield from _functions(atom.callee)
-        function = atom.function if type(atom) is Bound else atom
-        if type(function) is Function:
-            yield function.facts
 
 
 def _is_long(note: Plain) -> bool:

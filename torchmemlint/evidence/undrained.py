@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..facts import model as m
+from ..facts.emptying import BOUND, BUILDERS, DELETED, emptyings
 from ..facts.model import FunctionFacts, Site
 from ..facts.program import Program
 from ..facts.walk import calls_of, heads, last_name, loops, nodes, statements
@@ -10,10 +11,8 @@ from ..interpreter.events import Plain
 from ..interpreter.frames import Frame
 from ..interpreter.machine import Machine
 from ..interpreter.values import Class, Obj
-from ..lexical.draining import BUILDERS
 from .unreleased import methods_of
 
-_TAKES_OUT = frozenset("clear pop popleft popitem remove discard difference_update intersection_update".split())
 _BY_ITSELF = frozenset("__exit__ __aexit__ __del__ __iter__ __next__ __call__ __len__ __enter__".split())
 
 
@@ -51,18 +50,8 @@ def _hands_on(functions: tuple[FunctionFacts, ...], methods: set[str]) -> bool:
 
 def _takes_out(function: FunctionFacts, name: str) -> bool:
     """Whether a function takes something out of what goes by this name, or binds it anew."""
-    if function.name in BUILDERS:
-        return False
-    for statement in statements(function.body):
-        for head in heads(statement):
-            if any(part[0] == m.ATTR and part[2] in _TAKES_OUT and part[1][-1] == name for part in nodes(head)):
-                return True
-        if statement[0] in (m.ASSIGN, m.DELETE):
-            for target in statement[2]:
-                place = target[1] if target[0] == m.ITEM else target
-                if place[0] == m.ATTR and place[2] == name and (target is place or statement[0] == m.DELETE):
-                    return True
-    return False
+    every = emptyings(function, name) if function.name not in BUILDERS else ()
+    return any(one.how not in (BOUND, DELETED) or one.place[0] == m.ATTR for one in every)
 
 
 def _never_calls(machine: Machine, note: Plain, names: set[str]) -> bool:

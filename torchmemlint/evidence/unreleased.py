@@ -40,19 +40,36 @@ def methods_of(cls: Class) -> dict[str, FunctionFacts]:
     }
 
 
+def may_be_asked_from_afar(machine: Machine, owner: Obj | Frame, doing: str) -> bool:
+    """Whether the object that something belongs to has a method of this name, and nobody in sight makes it: whoever
+    does may call it."""
+    found = _instance(owner)
+    if found is None or doing not in methods_of(found[1]):
+        return False
+    names = {entry.facts.name for entry in found[1].mro}
+    return all(names.isdisjoint(function.calls) for function in machine.facts.functions)
+
+
+def _instance(owner: Obj | Frame) -> tuple[Obj, Class] | None:
+    """The object of a class of the project that a container belongs to."""
+    obj: Obj | Frame | None = owner
+    while type(obj) is Obj and obj.kind not in ("instance", "module"):
+        obj = None if obj.home is None else obj.home[0]
+    return (obj, obj.cls) if type(obj) is Obj and isinstance(obj.cls, Class) else None
+
+
 def may_be_asked(machine: Machine, owner: Obj | Frame, doing: str) -> bool:
     """Whether anybody may call a method of this name, of the object that something belongs to, after all: nobody who
     is in sight does, or has given the object to somebody who is not."""
-    obj: Obj | Frame | None = owner
-    while type(obj) is Obj and obj.kind != "instance":
-        obj = None if obj.home is None else obj.home[0]
-    if type(obj) is not Obj or not isinstance(obj.cls, Class) or doing not in methods_of(obj.cls):
+    found = _instance(owner)
+    if found is None or doing not in methods_of(found[1]):
         return True
+    obj, cls = found
     if not _is_made_and_kept_in_sight(machine, obj):
         return True
-    if any(doing in _mentioned(own) and doing not in own.calls for own in methods_of(obj.cls).values()):
+    if any(doing in _mentioned(own) and doing not in own.calls for own in methods_of(cls).values()):
         return True  # `Thread(target=self.work)`
-    return is_asked(machine, obj, methods_that(obj.cls, doing) | {doing})
+    return is_asked(machine, obj, methods_that(cls, doing) | {doing})
 
 
 def _is_made_and_kept_in_sight(machine: Machine, obj: Obj) -> bool:

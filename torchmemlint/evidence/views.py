@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -12,9 +13,11 @@ from ..interpreter.machine import Machine
 from ..interpreter.parts import FEW, ROW, SOME, Part, parts_of, same
 from ..interpreter.values import ANY, Obj
 from .collected import collected_on_device
-from .places import Holder, describe
+from .places import Holder, describe, last_part
 
 _SIZES = frozenset(("untyped_storage", "storage", "_typed_storage", "_is_view"))
+# What has three or four columns, of which most are taken: `points[:, :3]`, `boxes[:, :4]`.
+_OF_COLUMNS = re.compile(r"(?:^|_)(?:xyz|xy|uv|rgb|points?|pts|coords?|boxes|bboxes|box|dets?|poses?|homog\w*)(?:$|_)")
 _LASTS = ("attribute", "global", "class", "closure", "default")
 
 
@@ -59,6 +62,8 @@ def _growing(store: Store) -> list[Loop]:
 
 def _costly(store: Store, holder: Holder, parts: list[Part], loops: list[Loop]) -> Part | None:
     """The first part whose base would go if the part did not keep it."""
+    if any(_OF_COLUMNS.search(name) for part in parts for name in (last_part(holder.text), part.name)):
+        return None
     if any(part.kind == SOME for part in parts):
         return None  # on another way it is a copy, and the part may be all that there is
     for part in parts:

@@ -75,5 +75,7 @@ def _shaped(value: Expr) -> Iterator[tuple[str, str]]:
 
 def _is_reference(value: Expr) -> bool:
     """`labels`, `batch["target"].long()`: what a prediction is compared with."""
-    words = [node[-1] for node in nodes(value) if node[0] in (m.NAME, m.ATTR, m.CONST) and isinstance(node[-1], str)]
-    return "y" in words or any(word.lower().startswith(_REFERENCES) or word.endswith(_REFERENCES) for word in words)
+    words = [
+        node[-1].lower() for node in nodes(value) if node[0] in (m.NAME, m.ATTR, m.CONST) and isinstance(node[-1], str)
+    ]
+    return "y" in words or any(word.startswith(_REFERENCES) or word.endswith(_REFERENCES) for word in words)

@@ -30,8 +30,11 @@ def _calls(body: tuple[Stmt, ...], own: Expr, off: bool) -> Iterator[tuple[str, 
 
 
 def _turns_off(expr: Expr) -> bool:
-    """`torch.no_grad()`, `torch.no_grad`, `set_grad_enabled(training)`: off at least where nothing is trained."""
+    """`torch.no_grad()`, `torch.no_grad`, `set_grad_enabled(training)`: off at least where nothing is trained; so may
+    be what `with nested(*self.contexts)` enters."""
     name = last_name(expr)
+    if expr[0] == m.CALL and any(given[0] == m.STAR for given in expr[3]):
+        return True
     if name == "set_grad_enabled" and expr[0] == m.CALL:
         return bool(expr[3] != ((m.CONST, True),))
     return name in GRAD_OFF or says_no_grad(name)

@@ -188,6 +188,8 @@ EVALUATION_NAMES: Final = frozenset(
     transcribe translate synthesize diarize""".split()
 )
 EVALUATORS: Final = frozenset(("evaluator", "predictor", "tester", "inferencer", "recognizer", "transcriber"))
+# Methods that take something out of a list, deque, dictionary or set.
+TAKES_OUT: Final = frozenset("clear pop popleft popitem remove discard difference_update intersection_update".split())
 # What no list, deque or array has: a value that is asked for one of these keeps things in a way of its own.
 NOT_OF_LISTS: Final = frozenset("mean last reset update average compute summary report state_dict reduce".split())
 FROZEN_ROLES: Final = (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from . import model as m
-from .knowledge import GRAD_MODES
+from .knowledge import GRAD_MODES, TAKES_OUT
 from .model import Expr
 from .parsing import by_type
 
@@ -20,7 +20,6 @@ _GROWERS = frozenset(
     "append appendleft add extend extendleft insert put put_nowait setdefault update push register_buffer".split()
 )
 _PUSHERS = frozenset("heappush insort insort_left insort_right".split())
-_RELEASERS = frozenset("clear pop popleft popitem remove discard".split())
 _HOLDERS = frozenset(("cycle", "finalize", "addHandler", "addFilter"))
 _REGISTRIES = frozenset((("atexit", "register"), ("signal", "signal")))
 _RECORDERS = frozenset("set_detect_anomaly detect_anomaly _record_memory_history record_memory_history profile".split())
@@ -76,7 +75,7 @@ def _note_call(low: Lowering, call: Expr) -> None:
             scope.uses.setdefault(receiver[1], set()).add(method)
         elif receiver[0] == m.ATTR and receiver[1] == SELF and low.class_uses is not None:
             low.class_uses.setdefault(receiver[2], set()).add(method)
-            if method in _RELEASERS:
+            if method in TAKES_OUT:
                 scope.flags |= m.RELEASES
         elif receiver[0] == m.ITEM:
             whole = receiver[1]
@@ -98,7 +97,7 @@ def _note_call(low: Lowering, call: Expr) -> None:
         method = callee[1]
     else:
         return
-    if method in GRAD_MODES or method == "set_grad_enabled":
+    if method in GRAD_MODES or method.lstrip("_") == "set_grad_enabled":
         scope.flags |= m.MODE
     elif method in _RECORDERS:
         scope.flags |= m.RECORDS

@@ -12,7 +12,7 @@ from .differentiated import operands
 from .knowledge import GRAD_MODES
 from .lower_expressions import SELF
 from .lower_expressions import lower as expression
-from .model import ClassFacts, Site, Stmt
+from .model import ClassFacts, Expr, Site, Stmt
 from .parsing import by_type
 from .scopes import Scope, is_light, is_new, may_bind
 
@@ -223,10 +223,30 @@ def _match(low: Lowering, node: cst.Match, site: Site) -> Stmt:
     """`match` as nested alternatives: patterns bind nothing that is known to be heavy."""
     subject = expression(low, node.subject)
     orelse: tuple[Stmt, ...] = ()
-    bodies = [low.suite(case.body) for case in node.cases]
-    for body in reversed(bodies):
-        orelse = ((m.IF, site, (m.COMPARE, "Match", subject, (m.TEXT,), ()), body, orelse),)
-    return orelse[0] if orelse else (m.EXPR, site, subject)
+    cases = [(case, low.suite(case.body)) for case in node.cases]
+    for case, body in reversed(cases):
+        pattern = case.pattern
+        if isinstance(pattern, cst.MatchAs) and pattern.pattern is None and case.guard is None:
+            orelse = body  # `case _:`
+            continue
+        orelse = ((m.IF, site, _fits(low, subject, case, site), body, orelse),)
+    return orelse[0] if len(orelse) == 1 else (m.IF, site, (m.CONST, True), orelse, ())
+
+
+def _fits(low: Lowering, subject: Expr, case: cst.MatchCase, site: Site) -> Expr:
+    """The test of a case: `isinstance(subject, (list, tuple))` of `case list() | tuple():`, and more if it asks for
+    more."""
+    more = (m.COMPARE, "Match", subject, (m.TEXT,), ())
+    pattern = case.pattern
+    parts = [part.pattern for part in pattern.patterns] if isinstance(pattern, cst.MatchOr) else [pattern]
+    classes = [part for part in parts if isinstance(part, cst.MatchClass)]
+    if len(classes) < len(parts):
+        return more
+    kinds = tuple(expression(low, part.cls) for part in classes)
+    is_one: Expr = (m.CALL, site, (m.NAME, "isinstance"), (subject, (m.NEW, site, "tuple", kinds)), ())
+    if case.guard is None and not any(part.patterns or part.kwds for part in classes):
+        return is_one
+    return (m.BOOL, "and", (is_one, more))
 
 
 COMPOUND: dict[type, Callable[[Lowering, Any, Site], Stmt]] = by_type(

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from . import model as m
 from .cancelled import cancelled_functions
+from .knowledge import TAKES_OUT
 from .model import Expr, FileFacts, FunctionFacts, Site, Stmt
 from .program import targets
 from .walk import blocks, calls_of, heads, last_name, nodes, root_of, statements
@@ -22,7 +23,6 @@ _ENDED = frozenset(
 _ENDS = frozenset("close aclose terminate cancel stop abort shutdown kill finish disconnect end dispose".split())
 _BY_ITSELF = ("done", "cancelled")  # methods of tasks and futures
 _TAKES = ("pop", "remove", "discard")
-_RELEASES = frozenset("clear pop popleft popitem remove discard".split())
 _SAME = (("Is", False), ("Equal", False), ("IsNot", True), ("NotEqual", True))
 _LEAVES = (m.RETURN, m.RAISE, m.JUMP)
 
@@ -77,7 +77,7 @@ def _releases(statement: Stmt, table: Expr) -> bool:
     if table in targets(statement):
         return True
     return any(
-        (call[2][0] == m.ATTR and call[2][1] == table and call[2][2] in _RELEASES)
+        (call[2][0] == m.ATTR and call[2][1] == table and call[2][2] in TAKES_OUT)
         or (table in call[3] and last_name(call[2]) not in ("len", "list", "sorted", "tuple", "iter", "print"))
         for call in calls_of(statement)
     )

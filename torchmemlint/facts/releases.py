@@ -14,12 +14,12 @@ from . import knowledge
 from . import model as m
 from .model import Expr, FileFacts, FunctionFacts, Stmt
 from .passed_by import PassedBy, passed_by
-from .walk import heads, last_name, nodes, statements, with_tests
+from .walk import calls, heads, last_name, nodes, statements, with_tests
 
 if TYPE_CHECKING:
     from .outline import Outline
 
-_RELEASERS = frozenset("clear pop popleft popitem remove discard get_nowait resize_ truncate trim prune".split())
+_RELEASERS = knowledge.TAKES_OUT | {"get_nowait", "resize_", "truncate", "trim", "prune"}
 JOINS = frozenset("cat concat concatenate stack vstack hstack append".split())
 HANDED_OVER = "__handed_over__"  # a method that empties a place, for others to call
 _POPPERS = ("heappop", "heappushpop", "heapreplace")
@@ -149,6 +149,7 @@ class FileReleases:
         self.makings: dict[str, list[Expr]] = {}  # class -> the calls that make one
         self.rebound: set[str] = set()  # attributes that are set later, or by others
         self._facts = facts
+        self._helpers: set[str] = set()  # the own methods that are called if the current test holds
         self._tests: tuple[Expr, ...] = ()  # that the current statement stands under
         self._lengths: dict[str, set[str]] = {}  # the other places whose length a release hangs on
         for cls in facts.classes:
@@ -235,7 +236,9 @@ class FileReleases:
         elif op == m.IF and any(inner[0] == m.RETURN for inner in statement[3]):
             self._there_already(function, statement[2])
         debugging = any(_is_debugging(test) for test in tests)
-        idle = statement[0] == m.IF and not statement[4] and all(_only_says(one) for one in statement[3])
+        body = statement[3] if op == m.IF else ()
+        self._helpers = {call[2][2] for call in calls(body) if call[2][0] == m.ATTR and call[2][1] == (m.NAME, "self")}
+        idle = op == m.IF and not statement[4] and all(_only_says(one) for one in statement[3])
         mention = self.mentioned.add
         for head in heads(statement):
             for node in nodes(head):
@@ -269,7 +272,7 @@ class FileReleases:
         elif target[0] == m.ITEM and target[2][0] == m.SLICE:
             self._note(target[1], function)
         elif target[0] in (m.ATTR, m.NAME) and function.name not in _FIRST:
-            if target[0] == m.NAME and not _reaches_outside(function, target[1]):
+            if target[0] == m.NAME and not reaches_outside(function, target[1]):
                 return
             if not adds_to(target, value, _joining(function)) and not any(_is_missing(target, test) for test in tests):
                 self._note(target, function)
@@ -305,13 +308,23 @@ class FileReleases:
             self._note_measured(test, function)
 
     def _compared(self, function: FunctionFacts, comparison: Expr) -> None:
-        for side in (comparison[2], comparison[3]):
-            if side[0] == m.CALL and side[2] == (m.NAME, "len") and side[3]:
-                self._note_measured(side[3][0], function)
+        for place in _sized(comparison):
+            self._note_measured(place, function)
+            for name in self._helpers:  # `if length > self.table.size(1): self.extend(length)`
+                self._note_measured(place, function, name)
 
-    def _note_measured(self, place: Expr, function: FunctionFacts) -> None:
+    def _note_measured(self, place: Expr, function: FunctionFacts, name: str = "") -> None:
         owners = self.measured.setdefault(last_name(place), {})
-        owners.setdefault(function.name, set()).add(self._owner(place, function))
+        owners.setdefault(name or function.name, set()).add(self._owner(place, function))
+
+
+def _sized(comparison: Expr) -> Iterator[Expr]:
+    """The places whose size is compared: `len(self.rows)`, `self.table.size(1)`."""
+    for side in (comparison[2], comparison[3]):
+        if side[0] == m.CALL and side[2] == (m.NAME, "len") and side[3]:
+            yield side[3][0]
+        elif side[0] == m.CALL and side[2][0] == m.ATTR and side[2][2] == "size":
+            yield side[2][1]
 
 
 def _only_says(statement: Stmt) -> bool:
@@ -389,7 +402,7 @@ def _is_debugging(test: Expr) -> bool:
     return test[0] != m.NOT and any(node[0] in (m.NAME, m.ATTR) and "debug" in node[-1].lower() for node in nodes(test))
 
 
-def _reaches_outside(function: FunctionFacts, name: str) -> bool:
+def reaches_outside(function: FunctionFacts, name: str) -> bool:
     return any(s[0] in (m.GLOBAL, m.NONLOCAL) and name in s[2] for s in function.body)
 
 

@@ -123,3 +123,14 @@ def root_of(place: Expr) -> Expr:
     while place[0] in (m.ATTR, m.ITEM):
         place = place[1]
     return place
+
+
+def names_of(block: tuple[Stmt, ...]) -> set[str]:
+    """The names that a block reads or binds."""
+    return {
+        node[1]
+        for statement in statements(block)
+        for head in heads(statement)
+        for node in nodes(head)
+        if node[0] == m.NAME
+    }

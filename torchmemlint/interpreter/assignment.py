@@ -5,16 +5,16 @@ from __future__ import annotations
 from ..facts import model as m
 from ..facts.model import Expr, Site, Stmt
 from ..facts.releases import JOINS, joins
-from ..facts.walk import last_name
 from .attributes import set_attribute
 from .contexts import workers_in
-from .elements import bind_item, elements, iterate
+from .elements import bind_item, elements
 from .frames import Frame
 from .hints import value_of_hint
 from .machine import EVALUATE, Machine, executes
 from .stores import store
 from .tensors import arithmetic, note_terms
-from .values import ATTACHED, COUNT, FREE, NOTHING, OFF, UNKNOWN, Mode, Obj, Opaque, Tensor, Value, is_light
+from .unpacking import unpack
+from .values import ATTACHED, COUNT, FREE, NOTHING, OFF, UNKNOWN, Mode, Obj, Opaque, Tensor, Value, constant, is_light
 
 
 @executes(m.ASSIGN)
@@ -183,11 +183,7 @@ def assign(machine: Machine, frame: Frame, target: Expr, value: Value, site: Sit
     elif op == m.ITEM:
         bind_item(machine, frame, target, value, site, how)
     elif op == m.NEW:
-        _unpack(machine, frame, target[3], value, site)
-    elif op == m.STAR:
-        rest = machine.allocate(frame, ("rest", site), "list")
-        machine.put(rest.fields, "*", value)
-        assign(machine, frame, target[1], (rest,), site)
+        unpack(machine, frame, target[3], value, site)
 
 
 def _assign_name(machine: Machine, frame: Frame, name: str, value: Value, site: Site, how: str) -> None:
@@ -224,40 +220,6 @@ def _is_there(machine: Machine, held: Value, value: Value) -> bool:
     return all(type(atom) is Obj and atom in held and machine.loops[-1:] != atom.birth[-1:] for atom in value)
 
 
-def _unpack(machine: Machine, frame: Frame, targets: tuple[Expr, ...], value: Value, site: Site) -> None:
-    starred = any(target[0] == m.STAR for target in targets)
-    for index, target in enumerate(targets):
-        part: Value = UNKNOWN
-        for atom in value:
-            if type(atom) is Obj and not starred and f"[{index}]" in atom.fields:
-                part = machine.join(part, atom.fields[f"[{index}]"])
-            else:
-                part = machine.join(part, iterate(machine, frame, (atom,)))
-        if not part or type(part[0]) is Opaque:
-            part = _part_differentiated(machine, frame, site, target, part)
-        elif any(type(atom) is Tensor and atom.bundle for atom in value) and _names_lengths(target):
-            part = UNKNOWN  # next to what a module computed it hands out lengths and masks
-        inner = target[1] if target[0] == m.STAR else target
-        assign(machine, frame, inner, part, site)
-
-
-_LENGTHS = ("lens", "length", "lengths", "mask", "masks", "count", "counts", "size", "sizes", "indices")
-
-
-def _names_lengths(target: Expr) -> bool:
-    """`hlens`, `mask`, `lengths[i]`, `datapoint_count`: numbers and booleans, which have no graph."""
-    words = last_name(target).lower().split("_")
-    return any(word in ("n", "num") or word.endswith(_LENGTHS) for word in words)
-
-
-def _part_differentiated(machine: Machine, frame: Frame, site: Site, target: Expr, part: Value) -> Value:
-    """`loss, logs = unknown()` where `loss` is back-propagated: only that name is known to be attached."""
-    if target[0] != m.NAME or machine.grad == OFF or frame.facts.backward.get(site) != target[1]:
-        return part
-    node = machine.derivation.node(tuple(machine.nodes(part)), ("differentiated", site, ""))
-    return (Tensor(ATTACHED, 3, node, "scalar"),)
-
-
 @executes(m.DELETE)
 def _delete(machine: Machine, frame: Frame, statement: Stmt) -> None:
     _, _site, targets = statement
@@ -273,9 +235,12 @@ def _delete(machine: Machine, frame: Frame, statement: Stmt) -> None:
                     machine.reset(frame, owner, target[2], "clear")
                     machine.put(owner.fields, target[2], UNKNOWN)
         elif target[0] == m.ITEM:
+            key = constant(machine.eval(frame, target[2]))
             for owner in machine.eval(frame, target[1]):
                 if type(owner) is Obj:
                     machine.reset(frame, owner, "*", "pop")
+                    if owner.kind == "dict" and f"[{key}]" in owner.fields:
+                        machine.put(owner.fields, f"[{key}]", UNKNOWN)
 
 
 Machine.assign = assign

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .frames import JUMPED, RETURNED, Frame, Loop
+from .frames import JUMPED, NEVER_RUN, RETURNED, Frame, Loop
 from .machine import Journal, Machine
 from .values import UNKNOWN, Obj, Value, is_light, join, same_kind
 
@@ -54,6 +54,7 @@ def branch(
         ends.append((written, frame.dead))
     machine.conditions -= conditional
     machine.journal = outer
+    ends = [end for end in ends if end[1] != NEVER_RUN] or [(written, RETURNED) for written, _ in ends]
     alive = [end for end in ends if not end[1]]
     frame.dead = 0 if alive else min((end[1] for end in ends), default=0)
     return _merge(machine, frame, before, ends, bool(alive), modes_hold, since) if before else False

@@ -384,6 +384,8 @@ def _in_place(
         result: Value = UNKNOWN
         for atom in receiver:
             result = machine.join(result, call_method(machine, frame, atom, name, args, kwargs, site))
+        if name == "detach_" and _is_place(callee[1]) and all(type(atom) is Tensor for atom in receiver):
+            machine.assign(frame, callee[1], result, site)
         return result
     sources = [value for value in (*args, *kwargs.values()) if machine.reach(value, 2)]
     if machine.grad == OFF:
@@ -393,6 +395,13 @@ def _in_place(
     if root is not None and any(tensor.graph == ATTACHED for value in sources for tensor in machine.reach(value, 2)):
         machine.assign(frame, root, merged, site, how="inplace")
     return merged or receiver
+
+
+def _is_place(expr: Expr) -> bool:
+    """A name, an attribute or a named entry, which is something else after `place.detach_()`."""
+    if expr[0] == m.ITEM:
+        return bool(expr[2][0] == m.CONST)
+    return expr[0] == m.NAME or (expr[0] == m.ATTR and expr[2] not in ("data", "grad"))
 
 
 def _root_of_chain(expr: Expr) -> Expr | None:

@@ -8,7 +8,7 @@ from .holders import UNSURE
 from .machine import Machine
 from .stores import store
 from .unknown import unknown_call
-from .values import LIGHT, NAMED, UNKNOWN, Kwargs, Light, Mode, Obj, Value, constant, is_light
+from .values import LIGHT, NAMED, UNKNOWN, Class, Kwargs, Light, Mode, Obj, Value, constant, is_light
 
 _GROW = ("append", "appendleft", "add", "insert", "put", "put_nowait", "extend", "extendleft", "update", "push")
 _POP = ("pop", "popleft", "popitem", "remove", "discard", "get_nowait")
@@ -92,6 +92,8 @@ def _stack_method(
             machine.entered.add(atom.site)
             machine.grad = atom.grad
             return LIGHT
+        if type(atom) is Obj and isinstance(atom.cls, Class) and atom.cls.find("__enter__") is not None:
+            return machine.call_method(frame, atom, "__enter__", [], {}, site)
     if name in ("enter_context", "enter_async_context") and args and all(is_light(value) and value for value in args):
         machine.grow(frame, obj, args[0], site)
         return args[0]
@@ -101,6 +103,11 @@ def _stack_method(
 def a_key_of(obj: Obj) -> Light:
     """A key that a dictionary has: to bind it there replaces an entry."""
     return Light(f"key of {obj.serial}")
+
+
+def each_of(obj: Obj) -> Light:
+    """The key of an entry that stands for all those that are not told apart: to bind it there replaces them."""
+    return Light(f"each of {obj.serial}")
 
 
 def keys_of(obj: Obj) -> Value:

@@ -12,7 +12,7 @@ from .frames import Frame
 from .loops import loop_kind, take_steps
 from .machine import Machine, evaluates
 from .narrowing import truth
-from .stores import made_again, store
+from .stores import renew, store
 from .values import OFF, UNKNOWN, Const, Obj, Value, constant
 
 
@@ -20,7 +20,7 @@ from .values import OFF, UNKNOWN, Const, Obj, Value, constant
 def _new(machine: Machine, frame: Frame, expr: Expr) -> Value:
     _, ident, kind, items = expr
     obj = machine.allocate(frame, ident, kind)
-    obj = _renew(machine, frame, ident, obj)
+    obj = renew(machine, obj)
     starred = False
     for index, item in enumerate(items):
         value = machine.eval(frame, item)
@@ -40,20 +40,10 @@ def _settle(holder: Obj, key: str, value: Value) -> None:
             atom.home = (holder, key)
 
 
-def _renew(machine: Machine, frame: Frame, ident: int, obj: Obj) -> Obj:
-    """A display makes an empty object each time: what an earlier round put in belongs to another one."""
-    if obj.stays:
-        made_again(machine, obj)
-        return obj
-    for key in list(obj.fields):
-        machine.put(obj.fields, key, UNKNOWN)
-    return obj
-
-
 @evaluates(m.DICT)
 def _dict(machine: Machine, frame: Frame, expr: Expr) -> Value:
     _, ident, pairs = expr
-    obj = _renew(machine, frame, ident, machine.allocate(frame, ident, "dict"))
+    obj = renew(machine, machine.allocate(frame, ident, "dict"))
     for key, item in pairs:
         value = machine.eval(frame, item)
         if key is None:
@@ -95,7 +85,7 @@ def _comp_of_entries(machine: Machine, frame: Frame, expr: Expr, entries: list[d
     """A dictionary made of another one, entry by entry: `{k: v if k == "n" else v.detach() for k, v in it.items()}`,
     `{k: torch.stack([item[k] for item in items]) for k in items[0]}`."""
     _, ident, kind, element, value_expr, ((_, _, tests),) = expr
-    obj = _renew(machine, frame, ident, machine.allocate(frame, ident, kind))
+    obj = renew(machine, machine.allocate(frame, ident, kind))
     saved = dict(frame.vars)
     journal, machine.journal = machine.journal, None  # its variables are its own
     made: dict[str, Value] = {}
@@ -139,7 +129,7 @@ def _collect(machine: Machine, frame: Frame, expr: Expr) -> Value:
         return _comp_of_entries(machine, frame, expr, entries)
     first = machine.eval(frame, clauses[0][1])
     item = iterate(machine, frame, first)  # before `obj` is emptied: it may be in what is gone through
-    obj = _renew(machine, frame, ident, machine.allocate(frame, ident, kind))
+    obj = renew(machine, machine.allocate(frame, ident, kind))
     saved = dict(frame.vars)
     journal, machine.journal = machine.journal, None  # its variables are its own
     loops = machine.loops

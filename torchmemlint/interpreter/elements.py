@@ -9,7 +9,7 @@ from ..facts import model as m
 from ..facts.model import Expr, Site
 from ..facts.walk import statements
 from .attributes import get_by_name, set_by_name
-from .containers import a_key_of, keys_of
+from .containers import a_key_of, each_of, keys_of
 from .frames import Frame
 from .holders import KNOWN, kind_of_key
 from .machine import Machine, evaluates
@@ -213,8 +213,8 @@ def bind_item(machine: Machine, frame: Frame, target: Expr, value: Value, site: 
                 inner = store(machine, frame, atom, "*", elements(machine, frame, value), "set", site)
                 machine.put(atom.fields, "*", inner)
                 continue
-        if key is not ...:
-            field = f"[{key}]"
+        if key is not ... or each_of(atom) in index:
+            field = "*" if key is ... else f"[{key}]"
             outlives = len(machine.loops) > len(atom.birth)
             if outlives:
                 value = store(machine, frame, atom, field, value, how, site)

@@ -26,6 +26,7 @@ _FEW = 7  # entries of a table that is not worth putting off
 def run(outline: Outline, path: str = "", project: Project | None = None) -> Machine:
     """Run everything in a file, with what it uses of the project; returns the machine with what it noted."""
     machine = Machine(outline, path, project)
+    machine.home.stars = outline.bindings[1]
     machine.used_as_modules = modules_by_use(outline.facts)
     machine.stack.append(machine.module_frame)
     machine.grad = ON
@@ -202,10 +203,10 @@ def _grad_of_entry(function: Function, receiver: object) -> int:
         return OFF  # both are wrapped in set_grad_enabled(self._enable_grad), which is off
     if function.facts.name == "_forward" and any(dotted.endswith("Pipeline") for dotted in bases):
         return OFF  # [docs of transformers: `Pipeline.forward` runs `_forward` under `no_grad`]
-    return _grad_of_callers(receiver.cls, function.facts.name)
+    return grad_of_callers(receiver.cls, function.facts.name)
 
 
-def _grad_of_callers(cls: Class, name: str, depth: int = 4) -> int:
+def grad_of_callers(cls: Class, name: str, depth: int = 4) -> int:
     """The grad mode in which the methods that a class inherits call this one, which it defines for them."""
     modes = set()
     for entry in cls.mro[1:]:
@@ -215,7 +216,7 @@ def _grad_of_callers(cls: Class, name: str, depth: int = 4) -> int:
                 continue
             for called, off in own_calls(caller):
                 if called == name:
-                    modes.add(OFF if off else _grad_of_callers(cls, caller.name, depth - 1))
+                    modes.add(OFF if off else grad_of_callers(cls, caller.name, depth - 1))
     if not modes:
         return ASSUMED
     return modes.pop() if len(modes) == 1 else DEPENDS  # training leads through it as well as evaluation

@@ -71,6 +71,8 @@ def _attr(machine: Machine, frame: Frame, expr: Expr) -> Value:
 def _arith(machine: Machine, frame: Frame, expr: Expr) -> Value:
     left: Value = EVALUATE[expr[2][0]](machine, frame, expr[2])
     right: Value = EVALUATE[expr[3][0]](machine, frame, expr[3])
+    if expr[1] == "Modulo" and left and all(type(atom) is Const and isinstance(atom.value, str) for atom in left):
+        return LIGHT  # `"%.3f" % loss`
     if is_light(left) and is_light(right):
         if AN_ARRAY in left or AN_ARRAY in right:
             return ARRAY

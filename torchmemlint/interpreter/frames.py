@@ -11,6 +11,7 @@ from .values import UNKNOWN, Function, Obj, Value
 
 RETURNED = 1  # how a block ended before its end
 JUMPED = 2
+NEVER_RUN = 3  # an arm that nothing can get to
 
 
 class Loop:

@@ -34,6 +34,7 @@ from .values import (
 
 _SHORT = 8  # statements
 _SHORTER = 3
+_OF_CONTEXTS = ("__enter__", "__exit__")  # which leave the grad mode that they set, see `statements._enter_context`
 _TENSOR_INPUTS = ("input", "inputs", "x", "tensor", "features", "feature", "logits", "weight", "weights", "q", "k", "v")
 _TENSOR_METHODS = frozenset(
     """sigmoid tanh relu exp log clone detach view reshape contiguous size dim sum mean pow abs sqrt clamp matmul
@@ -112,7 +113,8 @@ def call_function(
     machine.block(inner, facts.body)
     machine.generating = generating
     machine.forget_locals(inner, *written)
-    machine.grad = outer_grad
+    if facts.name not in _OF_CONTEXTS or function.grad is not None:
+        machine.grad = outer_grad
     machine.stack.pop()
     _note_mode(machine, inner, function)
     machine.site = site

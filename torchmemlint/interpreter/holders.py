@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..facts import knowledge
 from ..facts import model as m
-from ..facts.walk import calls, heads, nodes, statements
+from ..facts.walk import calls, heads, is_count, nodes, statements
 from .arguments import argument
 from .values import (
     CONTAINERS,
@@ -184,7 +184,7 @@ def kind_of_key(value: Value, expr: Expr, frame: Frame | None = None) -> str:
         return thread
     expr = _assigned(expr, body)
     if expr[0] == m.ARITH and expr[1] == "Modulo":
-        return FIXED  # a ring
+        return KNOWN if _counts_parts(expr, body) else FIXED  # a ring
     if expr[0] == m.NEW and expr[3]:
         return _kind_of_parts(value, expr, frame)
     if expr[0] == m.NAME and (_is_layer(expr, body) or (frame is not None and _is_given_layers(expr[1], frame))):
@@ -212,6 +212,21 @@ def kind_of_key(value: Value, expr: Expr, frame: Frame | None = None) -> str:
     if value and all(type(atom) is Const for atom in value):
         return FIXED
     return FRESH if expr[0] == m.NAME and _is_of_a_batch(expr, body) else UNSURE
+
+
+def _counts_parts(text: Expr, body: tuple[Stmt, ...]) -> bool:
+    """`"conv%d" % (i + 1)` for `i in range(self.num_layers)`: each call has the same names again."""
+    if text[2][0] != m.CONST or not isinstance(text[2][1], str):
+        return False
+    counters = {
+        statement[2]
+        for statement in statements(body)
+        if statement[0] == m.FOR
+        and is_count(statement[3])
+        and all(one[0] in (m.CONST, m.ATTR) for one in statement[3][3])
+    }
+    names = {node for node in nodes(text[3]) if node[0] == m.NAME}
+    return bool(names) and names <= counters
 
 
 _PARTS_OF_MODELS = frozenset("modules layers params parameters blocks children".split())

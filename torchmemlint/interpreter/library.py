@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from ..facts import knowledge
 from ..facts.model import Site
 from . import processes, weights
@@ -12,6 +14,7 @@ from .loaders import loader
 from .machine import Machine
 from .stdlib import SPECIAL, SPECIAL_ROOTS
 from .tensors import arithmetic, backward, free, indices, loss, tensor_method, wide_loss_label
+from .trees import tree_map
 from .unknown import unknown_call
 from .values import (
     ANY,
@@ -89,7 +92,7 @@ def call_external(machine: Machine, frame: Frame, dotted: str, args: list[Value]
 def _call_torch(machine: Machine, frame: Frame, dotted: str, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
     tail = dotted.rsplit(".", 1)[-1]
     values = [*args, *kwargs.values()]
-    if tail in knowledge.GRAD_MODES or tail == "set_grad_enabled":
+    if tail in knowledge.GRAD_MODES or tail.lstrip("_") == "set_grad_enabled":
         return _mode(machine, frame, tail, args, kwargs, site)
     if dotted in ("torch.autograd.grad", "torch.autograd.backward"):
         return _differentiate(machine, frame, tail, args, kwargs, site)
@@ -107,6 +110,12 @@ def _call_torch(machine: Machine, frame: Frame, dotted: str, args: list[Value], 
         if tail[0].isupper() and "lr_scheduler" not in dotted:
             return (machine.allocate(frame, ("optimizer", site), "optimizer"),)
         return _scheduler(machine, frame, values, site)
+    if dotted.startswith("torch.Tensor.") and args:  # `map(torch.Tensor.detach, parts)`
+        each = (machine.call_method(frame, atom, tail, args[1:], kwargs, site) for atom in args[0])
+        return functools.reduce(machine.join, each, UNKNOWN)
+    mapped = tree_map(machine, frame, tail, args, kwargs, site)
+    if mapped is not None:
+        return mapped
     if tail in knowledge.LOSS_FUNCTIONS:
         return loss(machine, args, kwargs, wide_loss_label(dotted))
     if tail in ("Parameter", "Variable", "UninitializedParameter") and tail[0].isupper():
@@ -143,6 +152,10 @@ def _call_torch(machine: Machine, frame: Frame, dotted: str, args: list[Value], 
         return machine.call(frame, args[0], args[1:], {}, site) or arithmetic(machine, args[1:])
     if tail == "where" and len(args) == 3:
         values = args[1:]
+    elif tail in _INDEX_AT:  # which have no derivative [docs]
+        place = _INDEX_AT[tail]
+        values = [*args[:place], *args[place + 1 :]]
+        values += [value for key, value in kwargs.items() if key not in ("index", "indices")]
     if tail in ("load", "compile", "clip_grad_norm_", "clip_grad_value_") or dotted.startswith(
         ("torch.distributed", "torch.jit", "torch.multiprocessing", "torch.onnx", "torch.profiler", "torch.hub")
     ):
@@ -158,6 +171,10 @@ def _call_torch(machine: Machine, frame: Frame, dotted: str, args: list[Value], 
     return UNKNOWN
 
 
+# The place of the indices among the arguments of what takes some.
+_INDEX_AT = {"sparse_coo_tensor": 0, "gather": 2, "index_select": 2, "take": 1, "take_along_dim": 1, "scatter_add": 2}
+
+
 def _scheduler(machine: Machine, frame: Frame, values: list[Value], site: Site) -> Value:
     """`LambdaLR(optimizer, function)` keeps the function; other schedulers are numbers."""
     obj = machine.allocate(frame, ("scheduler", site), "scheduler")
@@ -171,9 +188,9 @@ def _mode(machine: Machine, frame: Frame, tail: str, args: list[Value], kwargs: 
         function = args[0][0]
         function.grad = WANTED if tail == "enable_grad" else OFF  # torch.no_grad(function)
         return args[0]
-    if tail == "set_grad_enabled":
+    if tail.lstrip("_") == "set_grad_enabled":
         grad = DEPENDS if not isinstance(given, bool) else (ON if given else OFF)
-        if machine.statement_call(site):
+        if machine.statement_call(site) or tail[0] == "_":  # that of `torch._C` is no context
             machine.grad = grad
             return LIGHT
         return (Mode(grad, site),)

@@ -12,6 +12,7 @@ from .elements import iterate
 from .frames import JUMPED, Frame, Loop
 from .machine import Machine, executes
 from .narrowing import truth
+from .sweeps import sweep
 from .values import ATTACHED, CONTAINERS, FREE, LEAF, Obj, Tensor, Value
 from .waiting import end_of_round
 
@@ -21,6 +22,8 @@ _LAYERS = re.compile("layer|block|head|level|stage|module|param|resnet", re.I)
 @executes(m.FOR)
 def _for(machine: Machine, frame: Frame, statement: Stmt) -> None:
     _, site, target, iterable, body, orelse = statement
+    if sweep(machine, frame, statement):
+        return
     value = machine.eval(frame, iterable)
     loop = loop_at(machine, frame, site, loop_kind(machine, frame, iterable, value))
     if any(type(atom) is Obj and "$backward" in atom.fields for atom in value):

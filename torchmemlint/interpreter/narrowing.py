@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..facts import model as m
-from ..facts.model import Expr
+from ..facts.model import Expr, Stmt
 from .frames import Frame
 from .machine import Machine
 from .values import ATTACHED, MAYBE, OFF, SERIES, Class, Const, Function, Light, Obj, Opaque, Tensor, Value, constant
@@ -13,6 +13,7 @@ from .values import ATTACHED, MAYBE, OFF, SERIES, Class, Const, Function, Light,
 _TENSOR_WORDS = ("Tensor", "Parameter", "Variable", "FloatTensor", "LongTensor", "is_tensor", "Number")
 _TYPE_TESTS = ((m.NAME, "isinstance"), (m.NAME, "hasattr"))
 _CONTAINER_WORDS = frozenset(("list", "tuple", "dict", "set", "Mapping", "Sequence", "Iterable", "OrderedDict"))
+_OF_TENSORS = ("detach", "item", "cpu", "grad_fn")
 Narrowing = dict[str, Value]
 
 
@@ -105,7 +106,7 @@ def _truth_of_call(machine: Machine, frame: Frame, test: Expr) -> tuple[bool | N
         return _split(
             subject, value, lambda atom: type(atom) is Tensor, lambda atom: type(atom) is not Tensor or atom.bundle
         )
-    if name == "hasattr" and arguments[1][0] == m.CONST and arguments[1][1] in ("detach", "item", "cpu", "grad_fn"):
+    if name == "hasattr" and arguments[1][0] == m.CONST and arguments[1][1] in _OF_TENSORS:
         return _split(subject, value, lambda atom: type(atom) is Tensor)
     return None, {}, {}
 
@@ -117,6 +118,22 @@ def _split(name: str, value: Value, holds: Any, fails: Any = None) -> tuple[bool
     yes = tuple(atom for atom in known if holds(atom)) + maybe
     no = tuple(atom for atom in known if (fails(atom) if fails else not holds(atom))) + maybe
     return None, {name: yes}, {name: no}
+
+
+def without_method(machine: Machine, frame: Frame, body: tuple[Stmt, ...], caught: Expr | None) -> Narrowing:
+    """What an `except` clause says of the name that a `try` does nothing but to call a method of, like `hasattr`:
+    `try: return value.detach()`, `except AttributeError: return value`."""
+    if len(body) != 1 or body[0][0] not in (m.EXPR, m.ASSIGN, m.RETURN):
+        return {}
+    expr, method = body[0][-1], ""
+    while expr is not None and expr[0] == m.CALL and expr[2][0] == m.ATTR:
+        expr, method = expr[2][1], expr[2][2]
+    if expr is None or expr[0] != m.NAME or method not in _OF_TENSORS:
+        return {}
+    if method != "detach" and (caught is None or not _type_words(caught) <= {"AttributeError", "TypeError"}):
+        return {}  # `item()` raises other errors
+    _, _, negative = _split(expr[1], machine.eval(frame, expr), lambda atom: type(atom) is Tensor)
+    return negative if machine.eval(frame, expr) else {}
 
 
 def _may_be_one_of(atom: Any, classes: Value) -> bool:

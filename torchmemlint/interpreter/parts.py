@@ -82,6 +82,8 @@ def kind_of_call(args: list[Any]) -> str:
 def _takes_few(machine: Machine, frame: Frame, index: tuple[Expr, ...]) -> bool:
     """Whether an index takes few of many along some dimension, and all along others: `[:, 0]`, `[..., -1, :]`.
     Where numbers come first, `[0, 0, :]`, they mostly take dimensions away that have one element."""
+    if len(index) == 2 and index[0][0] == m.NAME and _is_last_of(index[1]) and _is_number(frame, index[0]):
+        return True  # `states[i, lengths[i] - 1]`: of each row one
     if index[0][0] not in (m.SLICE, m.TEXT):
         return False
     few = whole = 0
@@ -97,6 +99,11 @@ def _takes_few(machine: Machine, frame: Frame, index: tuple[Expr, ...]) -> bool:
         else:
             return False
     return few > 0 and whole > 0
+
+
+def _is_last_of(index: Expr) -> bool:
+    """`length - 1`, `token.end - 1`"""
+    return bool(index[0] == m.ARITH and index[1] == "Subtract" and index[3] == (m.CONST, 1) and index[2][0] != m.CONST)
 
 
 def _is_short(machine: Machine, frame: Frame, index: Expr) -> bool:

@@ -15,11 +15,11 @@ from .assignment import assign
 from .branching import branch, skip
 from .calls import call_method
 from .definitions import define_class, define_function
-from .frames import JUMPED, RETURNED, Frame
+from .frames import JUMPED, NEVER_RUN, RETURNED, Frame
 from .functions import call_function
-from .linking import import_name
+from .linking import bind_again, import_name
 from .machine import Machine, executes
-from .narrowing import holds_as_long_as_it_lives, truth
+from .narrowing import holds_as_long_as_it_lives, truth, without_method
 from .values import LIGHT, NOTHING, OFF, UNKNOWN, Class, External, Mode, Obj, Opaque, Tensor, Value, is_light
 
 _COPIES = ("detach", "cpu", "cuda", "to", "float", "half", "double", "numpy", "clone", "contiguous")
@@ -96,7 +96,7 @@ def _if(machine: Machine, frame: Frame, statement: Stmt) -> None:
     def arm(narrowing: dict[str, Value], statements: tuple[Stmt, ...]) -> None:
         for name, value in narrowing.items():
             if not value:
-                frame.dead = RETURNED  # nothing is left that could get here
+                frame.dead = NEVER_RUN
                 return
             machine.put(frame.vars, name, value)
         machine.block(frame, statements)
@@ -119,15 +119,20 @@ def _try(machine: Machine, frame: Frame, statement: Stmt) -> None:
         if not frame.dead:
             machine.block(frame, orelse)
 
-    def handle(name: str | None, statements: tuple[Stmt, ...]) -> None:
+    def handle(caught: Expr | None, name: str | None, statements: tuple[Stmt, ...]) -> None:
         if name is not None:
             machine.put(frame.vars, name, LIGHT)
+        for subject, rest in without_method(machine, frame, body, caught).items():
+            if not rest:
+                frame.dead = NEVER_RUN
+                return
+            machine.put(frame.vars, subject, rest)
         machine.block(frame, statements)
 
     if handlers:
         arms: list[Callable[[], None]] = [
             normal,
-            *(functools.partial(handle, name, code) for _, name, code in handlers),
+            *(functools.partial(handle, caught, name, code) for caught, name, code in handlers),
         ]
         branch(machine, frame, arms, conditional=False)
     else:
@@ -191,6 +196,7 @@ def _enter_context(machine: Machine, frame: Frame, value: Value, inside: Callabl
             call_function(machine, frame, function, receiver, args, kwargs, site, on_yield=inside)
             return
         if type(atom) is Obj and isinstance(atom.cls, Class) and atom.cls.find("__enter__") is not None:
+            outer = machine.grad
             entered = call_method(machine, frame, atom, "__enter__", [], {}, site)
             inside(entered)
             if not frame.dead:
@@ -199,6 +205,7 @@ def _enter_context(machine: Machine, frame: Frame, value: Value, inside: Callabl
                 dead, frame.dead = frame.dead, 0
                 call_method(machine, frame, atom, "__exit__", [LIGHT, LIGHT, LIGHT], {}, site)
                 frame.dead = dead
+            machine.grad = outer
             return
     outer = machine.grad
     inside(value if value and type(value[0]) is Obj else UNKNOWN)
@@ -236,7 +243,7 @@ def _from(machine: Machine, frame: Frame, statement: Stmt) -> None:
         if name != "*":
             machine.put(frame.vars, local, import_name(machine, frame, level, module, name))
         elif frame is machine.module_frame:
-            frame.unit.stars.append((level, module))
+            bind_again(machine, frame, (level, module))
 
 
 @executes(m.GLOBAL)

@@ -16,6 +16,8 @@ from .values import (
     FREE,
     MAYBE,
     OFF,
+    SERIES,
+    UNKNOWN,
     VEILED,
     Bound,
     Class,
@@ -93,6 +95,7 @@ def store(machine: Machine, frame: Frame, owner: Obj | Frame, key: str, value: V
         key_kind=machine.key_kind if how == "keyed" else "",
         instances=instances,
         parts=tuple(parts),
+        nesting=_nesting(value),
     )
     if seen:
         (machine.later if instances else machine.stores).append(event)
@@ -107,9 +110,37 @@ def _veiled_in(machine: Machine, value: Value, reached: list[Tensor]) -> list[in
     return [node for node in (*machine.veiled(value), *maybe) if machine.derivation.parents[node]]
 
 
+_MIXED = 9
+
+
+def _nesting(value: Value, depth: int = 3) -> int:
+    """How deep the tensors of a value are in containers: 0 of what is a tensor, 1 of a list of tensors and numbers.
+    `_MIXED` of containers that may be something else as well, -1 of what may be a tensor and is not sure to be."""
+    if value and all(type(atom) is Tensor and not atom.bundle for atom in value):
+        return 0
+    if not any(type(atom) is Obj for atom in value):
+        return -1
+    atom = value[0]
+    if len(value) > 1 or type(atom) is not Obj or atom.kind not in SERIES or atom.is_put_off or not depth:
+        return _MIXED
+    inner = [part for key, part in atom.fields.items() if key[:1] != "$" and part and not is_light(part)]
+    found = [_nesting(part, depth - 1) for part in inner]
+    return 1 + max(found) if found and -1 not in found and _MIXED not in found else _MIXED
+
+
 def made_again(machine: Machine, obj: Obj) -> None:
     """An expression makes another object, which is empty yet; `obj` stands for it and for those made before."""
     obj.earlier = frozenset(tensor.node for tensor in machine.reach((obj,)))
+
+
+def renew(machine: Machine, obj: Obj) -> Obj:
+    """An expression makes an empty object each time: what an earlier round put in belongs to another one."""
+    if obj.stays:
+        made_again(machine, obj)
+        return obj
+    for key in list(obj.fields):
+        machine.put(obj.fields, key, UNKNOWN)
+    return obj
 
 
 def _news(machine: Machine, value: Value) -> list[Tensor]:

@@ -325,11 +325,11 @@ def backward(
 
 
 def _goes_outside(machine: Machine, nodes: list[int]) -> bool:
-    """Whether a backward pass goes through a graph made before the innermost repetition's current round."""
-    repeats = [loop for loop in machine.loops if loop.kind in ("loop", "call")]
-    if not repeats:
+    """Whether a backward pass goes through a graph made before the current round of the innermost loop: then so does
+    the pass of its next round, whatever it goes over."""
+    if not machine.loops:
         return False
-    first = repeats[-1].first_node
+    first = machine.loops[-1].first_node
     labels, live = machine.derivation.labels, machine.derivation.live
     for start in nodes:
         for node in machine.derivation.ancestors(start):

@@ -6,7 +6,7 @@ tensor gives the attached tensor, and on its own it is never reported.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from .derivation import Derivation
@@ -325,6 +325,16 @@ def constant(value: Value) -> Any:
 
 def tensors(value: Value) -> list[Tensor]:
     return [atom for atom in value if type(atom) is Tensor]
+
+
+def functions_behind(value: Value) -> Iterator[FunctionFacts]:
+    """What runs when a value is called: functions of the files, also as methods and in partials."""
+    for atom in value:
+        if type(atom) is Partial:
+            yield from functions_behind(atom.callee)
+        function = atom.function if type(atom) is Bound else atom
+        if type(function) is Function:
+            yield function.facts
 
 
 def is_light(value: Value) -> bool:

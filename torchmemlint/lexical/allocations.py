@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from ..facts import model as m
 from ..facts import walk
+from ..facts.emptying import drained
 from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Place, Program, expressions, targets, text
 from ..facts.walk import calls, calls_of, last_name, loops, nodes, statements
 from .devices import Slip
-from .draining import drained
 from .exits import left_before
 
 _RAW = {

@@ -19,14 +19,17 @@ _MAKES = (FACTORIES - {"range", "normal", "tensor"}) | {"Sequential", "Linear", 
 
 
 def reaches_work(program: Program, names: set[str], *, making: bool = False) -> bool:
-    """Whether functions of these names run a model, themselves or through what they call; or make tensors."""
+    """Whether functions of these names run a model, themselves or through what they call; or make tensors, or are
+    given some: then a failed call's frames keep those."""
     work = _RUNS | _MAKES if making and "torch" in program.imports.values() else _RUNS
     seen = set[str]()
     for _ in range(4):
         if names & work:
             return True
         seen |= names
-        inside = (place for name in names for place in program.by_name.get(name, ()))
+        inside = [place for name in names for place in program.by_name.get(name, ())]
+        if making and any(map(_is_given_tensors, inside)):
+            return True
         names = {called for place in inside for called in place.facts.calls} - seen
     return False
 
@@ -47,8 +50,12 @@ def is_called_at_work(program: Program, function: FunctionFacts) -> bool:
 def _has_at_hand(place: Place) -> bool:
     if any(base.endswith("nn.Module") for base in place.bases):
         return True
+    return _is_given_tensors(place) or not _RUNS.isdisjoint(place.facts.calls)
+
+
+def _is_given_tensors(place: Place) -> bool:
     hints = (part for param in place.facts.params if param.hint for part in nodes(param.hint))
-    return any(last_name(part) in ("Tensor", "Module") for part in hints) or not _RUNS.isdisjoint(place.facts.calls)
+    return any(last_name(part) in ("Tensor", "Module") for part in hints)
 
 
 def decorated(facts: FileFacts, function: FunctionFacts) -> set[str]:

@@ -78,6 +78,14 @@ def unended_iterators(program: Program) -> Iterator[Producer]:
             yield producer
 
 
+def closable_producers(program: Program) -> dict[str, Producer]:
+    """The classes whose objects fill a limited queue from a thread of theirs until their `close()` ends it."""
+    if "put" not in program.called or program.called.isdisjoint(_QUEUES) or "Thread" not in program.called:
+        return {}
+    found = _classes(program, _limited_queues(program))
+    return {one.name: one for one in found if one.end and not one.deaf and one.filler.what == "thread"}
+
+
 def _left_producers(program: Program, producers: dict[str, Producer]) -> Iterator[Blocked]:
     for place in program.places if producers else ():
         if producers.keys().isdisjoint(place.facts.calls):

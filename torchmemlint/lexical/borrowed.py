@@ -321,6 +321,11 @@ def _still_there(place: Place, name: str, call: Stmt) -> bool:
     return not gone
 
 
+def _is_word(key: Expr) -> bool:
+    """`options["name"]`: of a dictionary, not of `*args`."""
+    return bool(key[0] == m.CONST and isinstance(key[1], str))
+
+
 def _returns_nones(place: Place) -> bool:
     """A function that sets the elements of its `*args` to None and returns them."""
     star = [param.name for param in place.facts.params if param.kind == "*"]
@@ -329,7 +334,7 @@ def _returns_nones(place: Place) -> bool:
     emptied = returned = False
     for statement in statements(place.facts.body):
         if statement[0] == m.ASSIGN and statement[3] == (m.CONST, None):
-            emptied = emptied or any(target[0] == m.ITEM for target in targets(statement))
+            emptied = emptied or any(target[0] == m.ITEM and not _is_word(target[2]) for target in targets(statement))
         if statement[0] == m.RETURN and statement[2] is not None:
             value = statement[2]
             returned = returned or last_name(value) in (*star, "tuple") or value[0] == m.NAME

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 
 from ..facts import model as m
+from ..facts.emptying import drained
 from ..facts.model import Expr, Stmt
 from ..facts.program import Place, Program, targets, text
 from ..facts.walk import calls, calls_of, last_name, nodes, statements
 from .devices import Slip
-from .draining import drained
 
 _MAKES = frozenset(("CUDAGraph", "make_graphed_callables"))
 _ROUNDS = re.compile(r"bucket|pad|round|bisect|ceil|pow|align|nearest|closest|quantiz")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -12,7 +13,7 @@ from ..facts.program import Program, targets
 from ..facts.walk import calls, calls_of, heads, last_name, nodes, statements, with_tests
 
 _WORDS = ("ckpt", "checkpoint", "state", "model", "weight", "resume", "pretrained", "optim", "snapshot")
-_SMALL = ("scaler", "sched", "rng", "random", "metric", "statistic", "index", "config", "arg")
+_SMALL = ("scaler", "sched", "rng", "random", "metric", "statistic", "index", "config", "arg", "dataloader", "sampler")
 _RUN_STARTS = frozenset("setup on_fit_start on_train_start on_train_begin on_pretrain_routine_start".split())
 _MODULES = frozenset("module model pl_module layer net network".split())
 _DEVICES = TO_DEVICE | {"device", "set_device", "is_available", "current_device", "autocast"}
@@ -23,6 +24,7 @@ _RANKS = frozenset(
 )
 _ASKS = ("rank", "is_main", "is_master", "main_process", "is_initialized", "distributed", "world_size")
 _RANK = frozenset(("rank", "local_rank", "global_rank", "process_index"))  # parameters
+_OF_RANK = re.compile(r"(^|_)rank$|^process_index$")
 _OF_DICTS = frozenset("items keys values get pop popitem update setdefault copy clear".split())
 
 
@@ -57,7 +59,7 @@ def loads(function: FunctionFacts) -> Iterator[Load]:
                 words = [str(node[-1]).lower() for part in (call[3], target or ()) for node in _names(part)]
                 words += [last_name(other[2]).lower() for other in calls_of(statement) if other is not call]
                 named = any(word in text for text in words for word in _WORDS)
-                named = named and not any(word in text for text in words for word in _SMALL)
+                named = named and not any(word in text for text in (*words, function.name) for word in _SMALL)
                 yield Load(statement[1], call, target, named)
 
 
@@ -128,7 +130,7 @@ def _is_for_all_ranks(function: FunctionFacts, load: Load) -> bool:
 
 def _is_of_one_rank(function: FunctionFacts, load: Load) -> bool:
     """`torch.load(f"part-{rank}.pt")`: each rank has a file of its own, saved from its own device."""
-    return any(node[0] in (m.NAME, m.ATTR) and node[-1] in _RANK for node in _path(function, load))
+    return any(node[0] in (m.NAME, m.ATTR) and _OF_RANK.search(node[-1]) for node in _path(function, load))
 
 
 def _path(function: FunctionFacts, load: Load) -> Iterator[Expr]:

@@ -9,12 +9,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
+from ..facts.emptying import DELETED, emptyings
+from ..facts.knowledge import TAKES_OUT
 from ..facts.model import ClassFacts, Expr, FileFacts, FunctionFacts, Site, Stmt
 from ..facts.program import keyword, targets
 from ..facts.walk import calls, calls_of, heads, in_loops, last_name, nodes, root_of, statements
 
 _SELF = (m.NAME, "self")
-_RELEASES = frozenset("clear pop popitem remove discard".split())
 _AGAIN = frozenset(
     "plot draw redraw show update refresh render step display inspect visualize visualise handle process".split()
 )
@@ -99,7 +100,7 @@ def _takers(methods: list[FunctionFacts], table: Expr) -> frozenset[str]:
         for statement in statements(method.body):
             keys = [target[2] for target in (statement[2] if statement[0] == m.DELETE else ()) if target[0] == m.ITEM]
             for call in calls_of(statement):
-                if call[2][0] == m.ATTR and call[2][2] in _RELEASES:
+                if call[2][0] == m.ATTR and call[2][2] in TAKES_OUT:
                     keys.append(call[3][0] if call[3] else _SELF)
             if any(key[0] != m.NAME or key[1] not in params for key in keys) or table in targets(statement):
                 return frozenset()
@@ -110,14 +111,8 @@ def _takers(methods: list[FunctionFacts], table: Expr) -> frozenset[str]:
 def _is_emptied(facts: FileFacts, methods: list[FunctionFacts], table: Expr) -> bool:
     """Whether code outside of the class empties the table, or replaces it."""
     own = {id(method) for method in methods}
-    for function in facts.functions:
-        for statement in statements(function.body) if id(function) not in own else ():
-            if any(target[0] == m.ATTR and target[2] == table[2] for target in targets(statement)):
-                return True
-            if any(call[2][0] == m.ATTR and call[2][2] in _RELEASES and last_name(call[2][1]) == table[2]
-                   for call in calls_of(statement)):  # fmt: skip
-                return True
-    return False
+    others = (function for function in facts.functions if id(function) not in own)
+    return any(one.how != DELETED for function in others for one in emptyings(function, table[2]))
 
 
 def _is_older(function: FunctionFacts, callee: Expr) -> bool:

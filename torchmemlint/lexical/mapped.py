@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
+from ..facts.emptying import drained
 from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Place, Program, text
 from ..facts.walk import calls_of, last_name, statements
-from .draining import drained
 from .left_running import is_repeated
 from .segments import called_on, flow, made_in
 

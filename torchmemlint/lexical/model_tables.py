@@ -10,9 +10,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
+from ..facts.emptying import BOUND, emptyings
 from ..facts.model import Expr, FunctionFacts, Site
 from ..facts.program import Program, targets
-from ..facts.walk import last_name, nodes, statements
+from ..facts.releases import reaches_outside
+from ..facts.walk import statements
 
 _PARTS = ("named_modules", "named_parameters", "modules", "parameters", "named_children", "children")
 _WITH_NAMES = ("named_modules", "named_parameters", "named_children")
@@ -74,15 +76,10 @@ def _part_of(target: Expr, over: Expr) -> tuple[str, Expr]:
 
 def _is_emptied(program: Program, filling: FunctionFacts, table: str) -> bool:
     """Whether another function binds the table anew or takes something out, or this one has it for a while."""
-    for place in program.places:
-        if place.facts.name == "<module>":
-            continue
-        said = any(one[0] == m.GLOBAL and table in one[2] for one in statements(place.facts.body))
-        for one in statements(place.facts.body):
-            bound = said and place.facts is not filling and (m.NAME, table) in targets(one)
-            if bound or (one[0] == m.DELETE and any(last_name(target) == table for target in one[2])):
-                return True
-            for node in (node for part in one[2:] if type(part) is tuple for node in nodes(part)):
-                if node[0] == m.ATTR and node[1] == (m.NAME, table) and node[2] in ("clear", "pop", "popitem"):
-                    return True
-    return False
+    return any(
+        one.how != BOUND or (place.facts is not filling and reaches_outside(place.facts, table))
+        for place in program.places
+        if place.facts.name != "<module>"
+        for one in emptyings(place.facts, table)
+        if one.place == (m.NAME, table)
+    )

@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
+from ..facts.emptying import BOUND, emptyings
 from ..facts.model import Expr, FileFacts, FunctionFacts, Site
 from ..facts.program import targets, text
-from ..facts.walk import calls, calls_of, last_name, nodes, statements
+from ..facts.walk import calls, last_name, nodes, statements
 
 _HOOKS = "saved_tensors_hooks"
 
@@ -78,15 +79,9 @@ def _keeps(tensors: set[str], value: Expr) -> bool:
 
 def _is_emptied(facts: FileFacts, made_by: FunctionFacts, pack: FunctionFacts, table: str) -> bool:
     """Whether something empties a table or makes a new one, or the hook itself makes room in it."""
-    name = table.rpartition(".")[2]
-    for function in facts.functions:
-        for statement in statements(function.body):
-            if function is not made_by and any(t[0] == m.ATTR and t[2] == name for t in targets(statement)):
-                return True
-            if function is pack and statement[0] == m.DELETE and any(last_name(t) == name for t in statement[2]):
-                return True
-            for call in calls_of(statement):
-                taken = call[2][0] == m.ATTR and last_name(call[2][1]) == name
-                if taken and (call[2][2] == "clear" or (function is pack and call[2][2] in ("pop", "popitem"))):
-                    return True
-    return False
+    return any(
+        one.how == "clear" or function is pack or (one.how == BOUND and function is not made_by)
+        for function in facts.functions
+        for one in emptyings(function, table.rpartition(".")[2])
+        if one.how != BOUND or one.place[0] == m.ATTR
+    )

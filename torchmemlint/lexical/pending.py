@@ -10,8 +10,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
+from ..facts.emptying import BOUND, emptyings
 from ..facts.model import Expr, FileFacts, FunctionFacts, Site, Stmt
 from ..facts.program import targets
+from ..facts.releases import reaches_outside
 from ..facts.walk import calls_of, last_name, statements
 
 _TENSORS = frozenset(
@@ -90,13 +92,10 @@ def _tensors_put(facts: FileFacts, taking: FunctionFacts, table: Expr) -> Site:
 
 def _is_emptied(facts: FileFacts, taking: FunctionFacts, table: Expr) -> bool:
     """Whether another function empties the table or takes things out, or makes it anew."""
-    for function in facts.functions[1:]:
-        stranger = table[0] == m.ATTR and function.owner != taking.owner
-        if function is taking or stranger or function.name == "__init__":
-            continue
-        said = table[0] == m.ATTR or any(s[0] == m.GLOBAL and table[1] in s[2] for s in statements(function.body))
-        for statement in statements(function.body):
-            clears = any(call[2] == (m.ATTR, table, "clear") for call in calls_of(statement))
-            if clears or (said and table in targets(statement)) or any(one == table for one, _ in _takes(statement)):
-                return True
-    return False
+    return any(
+        one.place == table and (one.how != BOUND or table[0] == m.ATTR or reaches_outside(function, table[1]))
+        for function in facts.functions[1:]
+        if function is not taking and (table[0] == m.NAME or function.owner == taking.owner)
+        for one in emptyings(function, last_name(table))
+        if function.name != "__init__"
+    )

@@ -13,7 +13,7 @@ from ..facts import knowledge
 from ..facts import model as m
 from ..facts.model import Expr, FileFacts, FunctionFacts, Site, Stmt
 from ..facts.program import targets
-from ..facts.walk import blocks, calls, calls_of, heads, last_name, nodes, root_of, statements
+from ..facts.walk import blocks, calls, calls_of, heads, last_name, names_of, nodes, root_of, statements
 
 _ON_MODULES = frozenset(
     f"register_{kind}_hook" for kind in ("forward", "forward_pre", "backward", "full_backward", "full_backward_pre")
@@ -117,7 +117,7 @@ class _File:
         given = {
             param.name for param in function.params[1:] if param.hint is None or last_name(param.hint) not in _PLAIN
         }
-        if any(given & (_names_of(one) - {param.name for param in one.params}) for one in made):
+        if any(given & (names_of(one.body) - {param.name for param in one.params}) for one in made):
             return f"`{last_name(hook)}`" if last_name(hook) else "the hook"
         return ""
 
@@ -156,16 +156,6 @@ def _given(call: Expr) -> list[Expr]:
 def _is_big(value: Expr) -> bool:
     """Whether a value may be more than a constant or a loop's number."""
     return value[0] != m.CONST and not (value[0] == m.NAME and len(value[1]) < 3) and not _is_count(last_name(value))
-
-
-def _names_of(function: FunctionFacts) -> set[str]:
-    return {
-        node[1]
-        for statement in statements(function.body)
-        for head in heads(statement)
-        for node in nodes(head)
-        if node[0] == m.NAME
-    }
 
 
 def _is_taken_out(body: list[Stmt], one: Stmt, removals: list[Stmt]) -> bool:

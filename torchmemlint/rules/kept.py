@@ -13,10 +13,10 @@ from ..evidence.memo import looks_up
 from ..evidence.occasions import ONCE, entered, in_first_phase, nobody_reads, periodic, while_made
 from ..evidence.places import last_part
 from ..evidence.thread_locals import is_thread_local, one_for_each
-from ..evidence.unreleased import is_asked, may_be_asked, methods_of
+from ..evidence.unreleased import is_asked, may_be_asked, may_be_asked_from_afar, methods_of
 from ..facts import model as m
 from ..facts.model import CALLS_PER_STATEMENT
-from ..facts.walk import nodes, statements
+from ..facts.walk import calls_of, last_name, nodes, statements
 from ..finding import Confidence, Remedy, Retains
 from ..interpreter.frames import Frame
 from ..interpreter.holders import FIXED, FRESH, IDENTITY, KNOWN, THREAD, UNSURE
@@ -106,6 +106,8 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
         comes_and_goes = retention.left is not None or retention.passed is not None
         kinds = (FRESH, FIXED, KNOWN, THREAD, *((UNSURE,) if comes_and_goes else ()))
         weight = min(weight, 3 if store.key_kind == IDENTITY else 2 if store.key_kind in kinds else 1)
+        if _by_place(store, last_part(retention.holder.text)):
+            weight = min(weight, 1)
     if all(loop.kind == "call" for loop in outside):
         each_thread = retention.how == "keyed" and store.key_kind == THREAD
         once = method.name in ONCE or retention.function.lstrip("_").startswith(("setup_", "init_"))
@@ -156,6 +158,21 @@ def _replaces(store: Store) -> bool:
     for statement in statements(store.frame.facts.body):
         if statement[0] == m.ASSIGN and statement[1] == store.site:
             return any(target[0] == m.ITEM and target in nodes(statement[3]) for target in statement[2])
+    return False
+
+
+def _by_place(store: Store, table: str) -> bool:
+    """`if batch.index not in self.outputs: self.outputs[batch.index] = ...`: worked out once for each item of the data,
+    by its place there; the next pass through the data finds it."""
+    if not looks_up(store.frame.facts, table):
+        return False
+    for statement in statements(store.frame.facts.body):
+        if statement[0] == m.ASSIGN and statement[1] == store.site:
+            keys = [target[2] for target in statement[2] if target[0] == m.ITEM]
+        else:
+            keys = [call[3][0] for call in calls_of(statement) if call[1] == store.site and call[3]]
+        if any(last_name(key) in ("index", "idx") for key in keys):
+            return True
     return False
 
 
@@ -210,9 +227,9 @@ def _emptied(evidence: Evidence, retention: Retention) -> bool:
 def _may_be_called(evidence: Evidence, retention: Retention, name: str) -> bool:
     if name.startswith(("__", "on_")) or (name == "run" and evidence.releases.mentions("start")):
         return True  # `run` is what the `start()` of a thread calls
-    if not evidence.releases.mentions(name):
-        return False
     store, machine = retention.store_event, evidence.machine
+    if not evidence.releases.mentions(name):
+        return not name.startswith("_") and may_be_asked_from_afar(machine, store.owner, name)
     themselves = [obj for obj in store.instances if isinstance(obj.cls, Class) and name in methods_of(obj.cls)]
     if themselves:  # what is kept takes itself out
         return any(is_asked(machine, obj, frozenset((name,))) for obj in themselves)

@@ -10,7 +10,7 @@ from ..evidence.places import is_pass, last_part
 from ..facts import model as m
 from ..facts.model import file_of
 from ..facts.relevance import says_evaluation
-from ..facts.walk import calls_of, heads, is_count, nodes, statements, with_tests
+from ..facts.walk import heads, is_count, nodes, statements, with_tests
 from ..finding import Confidence, Remedy, Retains
 from ..interpreter.frames import Frame
 from ..interpreter.values import ANY_NAME, ASSUMED, ATTACHED, ON, Obj
@@ -141,6 +141,8 @@ def _weight(retention: Retention) -> int:
             weight = 1 if not (retention.named or _generates(retention)) else weight  # a window of known length
     if local and not holder.owner:
         return 0  # a container without a name: it goes where the expression goes
+    if local and _code(retention) == "TML205" and not (retention.training or retention.evaluating):
+        return 0  # a sum that a function computes and gives, such as a polynomial: no state that is updated
     assumed = retention.store_event.grad == ASSUMED  # whoever calls may have turned gradients off
     if retention.escaped and (
         retention.growing
@@ -298,40 +300,6 @@ def cost(retention: Retention) -> str:
     if retention.spent:
         return f"the autograd nodes (host memory) of every {every(retention)} stay"
     return f"the graph and saved activations of every {every(retention)} stay"
-
-
-def holds_several(store: Store) -> bool:
-    """Whether a container of tensors is stored, and not one tensor: of that there is one for each way it may be.
-
-    The parts of one that is written out, `kept.append({"a": a, "b": b})`, can be detached one by one.
-    """
-    kinds = [(tensor.graph, tensor.bundle) for tensor in store.tensors]
-    return len(kinds) > len(set(kinds)) and not _written_out(store)
-
-
-def _written_out(store: Store) -> bool:
-    """Whether what is stored is a list, tuple or dictionary in the text itself."""
-    for statement in statements(store.frame.facts.body):
-        if statement[1] // m.CALLS_PER_STATEMENT == store.site // m.CALLS_PER_STATEMENT:
-            given = [value for call in calls_of(statement) for value in call[3]]
-            given += [statement[3]] if statement[0] == m.ASSIGN else []
-            return any(value[0] in (m.NEW, m.DICT) for value in given)
-    return False
-
-
-def detach(evidence: Evidence, retention: Retention) -> Remedy | None:
-    """Store the value without its graph; of a loss whose scalar owns a storage as large as its input, a copy.
-
-    None where something that is read from the place is back-propagated: that would be cut off.
-    """
-    if evidence.wanted(retention) or holds_several(retention.store_event):
-        return None
-    labels = evidence.machine.derivation.labels
-    made = [labels.get(tensor.node) for tensor in retention.store_event.tensors]
-    if any(label is not None and label[0] == "differentiated" and label[2] == m.ALL for label in made):
-        return None  # a tuple or a dictionary of losses, which has no `detach`
-    wide = any(label is not None and label[0] == "wide-loss" for label in made)
-    return Remedy("detach", "detach().clone()" if wide and retention.how in ("grow", "keyed", "set") else "detach()")
 
 
 def report(

@@ -8,7 +8,7 @@ opt-in rule: select it by its code or with `--preview`.
 It keeps nothing. Under `no_grad` tensors still carry the version counters and
 the view records that autograd needs; `inference_mode` leaves them out, which
 saves a little time and a few bytes for each tensor. It also fails loudly if
-such a tensor is later used in a computation that is recorded.
+such a tensor is later to be saved for a backward pass.
 
 ## When it is fine
 - The result is used in a loss, is stored as a parameter or buffer that is

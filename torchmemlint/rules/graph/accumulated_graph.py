@@ -51,7 +51,8 @@ from ...facts import model as m
 from ...facts.walk import statements
 from ...finding import Retains
 from .. import Report
-from ..retained import cost, detach, of_code, place, report, until
+from ..detaching import detach
+from ..retained import cost, of_code, place, report, until
 
 if TYPE_CHECKING:
     from ...evidence.evidence import Evidence

@@ -42,6 +42,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...finding import Confidence, Remedy, Retains
+from ...interpreter.values import Tensor
 from .. import Report
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
             value="parameters, gradients and their graph",
             holder="parameter.grad",
             release="write `gradient.detach()`",
-            remedy=Remedy("detach"),
+            remedy=Remedy("detach", sure=all(type(atom) is Tensor for atom in note.detail)),
         )
 
 

@@ -45,7 +45,8 @@ from typing import TYPE_CHECKING
 
 from ...finding import Retains
 from .. import Report
-from ..retained import cost, detach, of_code, place, report, until
+from ..detaching import detach
+from ..retained import cost, of_code, place, report, until
 
 if TYPE_CHECKING:
     from ...evidence.evidence import Evidence

@@ -42,6 +42,7 @@ Call `ctx.save_for_backward(x, y)` once and read `ctx.saved_tensors` in
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -61,7 +62,10 @@ name = "ctx-holds-tensor"
 retains: Retains | None = Retains.GROWING
 # no tensors, or parameters, which live as long as the module
 _LIVES_ANYWAY = frozenset("group groups pg comm handle event stream weight weights bias biases quant quants".split())
-_SMALL = ("splits", "sizes", "lengths", "shape")
+_SMALL = ("splits", "sizes", "lengths", "shape", "seqlens", "counts", "rng_state", "random_state")
+# A buffer of the caller that the backward pass writes to: what is saved for it must not change.
+_WRITTEN_BACK = re.compile(r"(?:^|_)[a-z]?grad_?.*(?:out|buf|buffer|acc)(?:_|$)")
+_PLAIN = frozenset(("bool", "int", "float", "str"))
 _TEMPORARY = "what the function computed for its backward pass"
 
 
@@ -108,6 +112,8 @@ def _stores(evidence: Evidence) -> Iterator[tuple[Plain, int, str]]:
         name, value, given = note.detail
         if not _LIVES_ANYWAY.isdisjoint(name.lower().split("_")) or name.lower().endswith(_SMALL):
             continue
+        if _WRITTEN_BACK.search(name.lower()) or _is_number(note):
+            continue
         if any(type(atom) is Obj and isinstance(atom.cls, Class) for atom in value):
             continue  # an object of the project that has a tensor sees to it itself
         returned = {tensor.node for tensor in evidence.machine.reach(note.frame.returns)}
@@ -120,6 +126,15 @@ def _stores(evidence: Evidence) -> Iterator[tuple[Plain, int, str]]:
             yield note, min(max(weights), 3), "input or output of the function"
         elif made and max(made) >= 2 and not _taken_off(note, name):
             yield note, 2, _TEMPORARY
+
+
+def _is_number(note: Plain) -> bool:
+    """Whether what is kept is a parameter that says it is a number, a flag or a text."""
+    plain = {(m.NAME, one.name) for one in note.frame.facts.params if one.hint is not None and one.hint[-1] in _PLAIN}
+    return any(
+        statement[0] == m.ASSIGN and statement[1] == note.site and statement[3] in plain
+        for statement in statements(note.frame.facts.body)
+    )
 
 
 def _is_returned(note: Plain) -> bool:

@@ -40,6 +40,7 @@ from typing import TYPE_CHECKING
 
 from ...finding import Remedy, Retains
 from .. import Report
+from ..detaching import is_sure
 from ..retained import of_code, place, report, until
 
 if TYPE_CHECKING:
@@ -57,5 +58,5 @@ def check(evidence: Evidence) -> Iterator[Report]:
             f"(torch 2.13 on the CPU), {until(retention.holder)}; keep `.item()` or `.detach().clone()`"
         )
         release = "keep `loss.item()`, or `loss.detach().clone()`"
-        remedy = Remedy("detach", "clone()")
+        remedy = Remedy("detach", "clone()", sure=is_sure(evidence, retention.store_event))
         yield report(retention, confidence, message, "input-sized storage of a scalar", release, remedy=remedy)

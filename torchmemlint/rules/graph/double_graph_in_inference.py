@@ -24,9 +24,9 @@ Drop `create_graph=True` from the last differentiation and keep
 `retain_graph=True` there if more rows follow. Or store `row.detach()`.
 
 ## References
-- PyTorch documentation, `torch.autograd.grad`: `create_graph` "allows to
-  compute higher order derivative products", `retain_graph` follows it by
-  default.
+- PyTorch documentation, `torch.autograd.grad`: `create_graph` makes a
+  graph of the derivative, for derivatives of higher order; `retain_graph`
+  follows it by default.
 - PyTorch documentation, `torch.autograd.functional.hessian`: `create_graph`.
 - Bytes and nodes per row: measured by this rule's fixtures.
 """
@@ -38,7 +38,8 @@ from typing import TYPE_CHECKING
 
 from ...finding import Retains
 from .. import Report
-from ..retained import detach, every, of_code, place, report, until
+from ..detaching import detach
+from ..retained import every, of_code, place, report, until
 
 if TYPE_CHECKING:
     from ...evidence.evidence import Evidence

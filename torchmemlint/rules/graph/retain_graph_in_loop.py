@@ -74,6 +74,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
         ):
             continue
         seen.add(backward.site)
+        drop = Remedy("drop-argument", "retain_graph", sure=evidence.is_certainly_last(backward))
         weight = min(3 if any(loop.kind == "loop" for loop in repeats) else 2, max(weights))
         yield Report(
             site=backward.site,
@@ -84,7 +85,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
             confidence=Confidence(weight),
             value="saved activations",
             release="leave `retain_graph=True` out of the last backward of a step",
-            remedy=Remedy("drop-argument", "retain_graph"),
+            remedy=drop,
         )
 
 

@@ -53,7 +53,8 @@ from ...finding import Confidence, Retains
 from ...lexical.awaiting import never_taken
 from ...lexical.packed import never_unpacked
 from .. import Report
-from ..retained import cost, detach, is_record, of_code, place, report, until
+from ..detaching import detach
+from ..retained import cost, is_record, of_code, place, report, until
 
 if TYPE_CHECKING:
     from ...evidence.evidence import Evidence

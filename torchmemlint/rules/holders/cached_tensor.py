@@ -16,8 +16,8 @@ The cache belongs to the function and lives as long as the module. Each entry
 owns its arguments and its result. `self` as a part of the key keeps the object
 alive, with all that hangs from it, although its owner has dropped it; so does a
 model that was passed in and unloaded since. `maxsize=1` still keeps the last
-one. A tensor hashes by identity: no later call finds its entry, and the cache
-keeps one tensor per call until it is full.
+one. A tensor hashes by identity: only a call with the same object finds its
+entry, so that the cache keeps each new tensor until it is full.
 
 ## When it is fine
 - The key is made of numbers, strings, dtypes and devices: one entry for each

@@ -11,9 +11,10 @@ hooks drops.
 
 ## Why it retains
 `load_state_dict` copies. The loaded dictionary keeps a second set of all
-weights, mostly with the optimizer's two moments beside it: three times the
-model, in host memory or on the device, for as long as the name is bound. In the
-function that trains, that is the whole training. A callback's copy lies on the
+weights, in host memory or on the device, for as long as the name is bound. In
+the function that trains, that is the whole training. The optimizer's moments
+beside it are a second set only where they are moved or converted: those of the
+same device and type are taken over as they are. A callback's copy lies on the
 model's device, and stays there when the run is over: for as long as the
 callback lives.
 

@@ -15,7 +15,8 @@ that nobody has removed, as if that took the hooks out. So is a function that
 puts a hook with a record on a module that it was given, runs the model, and
 takes the hook out afterwards, but not in a `finally`; likewise a context
 manager whose `yield` stands in no `try`, also where its hooks only use what it
-was given.
+was given, and one whose `__exit__` returns before it removes them, say when the
+block has raised.
 And hooks for all modules of the process, `register_module_forward_hook(...)`,
 whose handles code that runs again and again drops.
 
@@ -56,6 +57,7 @@ from typing import TYPE_CHECKING
 from ...evidence.unreleased import is_asked, methods_that, used_at
 from ...finding import Confidence, Remedy, Retains
 from ...interpreter.values import Class, Obj
+from ...lexical.early_exit import early_exits
 from ...lexical.global_hooks import global_hooks
 from ...lexical.lost_handles import dropped_handles, lost_handles
 from ...lexical.unguarded_hooks import unguarded_hooks
@@ -133,6 +135,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder="torch's table of hooks for all modules",
             release="keep the handle, and call `handle.remove()` when the work is done",
         )
+    yield from _left_at_exit(evidence)
     for left in unguarded_hooks(evidence.facts):
         yield Report(
             site=left.site,
@@ -150,6 +153,23 @@ def check(evidence: Evidence) -> Iterator[Report]:
 
 def _is_optimizer(owner: Obj) -> bool:
     return isinstance(owner.cls, Class) and any(dotted.endswith("Optimizer") for dotted in owner.cls.external)
+
+
+def _left_at_exit(evidence: Evidence) -> Iterator[Report]:
+    for early in early_exits(evidence.program):
+        if early.what == "hooks":
+            yield Report(
+                site=early.site,
+                message=(
+                    f"`__enter__` puts the hooks of the {early.cls} on whatever this asks, and here `__exit__` returns "
+                    "before it removes them: they stay on the modules with what they record; remove them first"
+                ),
+                confidence=Confidence.MEDIUM,
+                value="the hooks and what they record",
+                holder="the modules' hook tables",
+                release="remove the hooks before anything in `__exit__` returns",
+                related=((early.done, "registered here"), (early.undone, "removed here")),
+            )
 
 
 def _left_in(evidence: Evidence) -> Iterator[Report]:

@@ -11,6 +11,8 @@ or `x.grad_fn.register_hook(partial(clear, self))`, of an object that has `x` or
 what was computed from it. So are objects that put themselves, or a function
 that they make and that refers to them, into a registry of their own, where
 their class keeps models, batches or results: `self.handlers.append((f, self))`.
+And `ddp.register_comm_hook(state, hook)` where the hook, or its state, refers
+to the wrapper, and one is made for each run.
 
 ## Why it retains
 A bound method, or a lambda that mentions `self`, refers to the object. Kept on
@@ -20,7 +22,8 @@ bytes: a few large tensors are no reason for it to run. On a GPU the program may
 run out of memory first.
 
 A hook in a graph is worse: the circle goes through the graph's nodes, which the
-collector does not look into. Such an object is never freed.
+collector does not look into. Such an object is never freed. The same is true of
+a communication hook: it belongs to the reducer of its wrapper, which is C++.
 
 ## When it is fine
 - One object lives as long as the program: nothing is to be freed.
@@ -49,6 +52,7 @@ from typing import TYPE_CHECKING
 from ...facts.walk import calls
 from ...finding import Confidence, Retains
 from ...interpreter.cycles import cycles
+from ...lexical.comm_hooks import own_hooks
 from ...lexical.own_registry import own_entries
 from .. import Report
 
@@ -94,8 +98,27 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release="refer to it weakly (`weakref.WeakMethod`), or pass what is needed as an argument",
             retains=Retains.GROWING if off else None,
         )
+    yield from _through_the_reducer(evidence)
     if not collects:
         yield from _in_their_own_registries(evidence)
+
+
+def _through_the_reducer(evidence: Evidence) -> Iterator[Report]:
+    for own in own_hooks(evidence.program):
+        what = "state of its communication hook" if own.state else "communication hook"
+        yield Report(
+            site=own.site,
+            message=(
+                f"the {what} refers to `{own.name}`, whose reducer keeps it: the collector does not look into the "
+                f"reducer, so each `{own.name}`, with its model, buckets and optimizer, stays for the rest of the "
+                "process; refer to it weakly, `weakref.ref`"
+            ),
+            confidence=Confidence.MEDIUM,
+            value=f"each `{own.name}` with its model and buckets",
+            holder="its own reducer",
+            release=f"give the hook a `weakref.ref({own.name})`, or only the parts that it needs",
+            retains=Retains.GROWING,
+        )
 
 
 def _in_their_own_registries(evidence: Evidence) -> Iterator[Report]:

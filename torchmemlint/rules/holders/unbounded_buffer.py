@@ -13,8 +13,8 @@ come to when that wait is cancelled; one that takes out only what has not ended,
 ## Why it retains
 Each key keeps its value. With keys that come back, the dictionary is as large
 as the number of keys; with keys that do not, it grows with every call: a table
-of requests, a replay buffer, a memo of inputs. A tensor as key never comes back
-at all, since tensors hash by identity.
+of requests, a replay buffer, a memo of inputs. A tensor as key comes back only
+as the same object, since tensors hash by identity: a new one never does.
 
 ## When it is fine
 - Entries leave: `pop`, `del`, `clear`, an eviction when it is full (not when

@@ -40,8 +40,9 @@ from ...evidence.views import kept
 from ...finding import Confidence, Remedy, Retains
 from ...lexical.cut_weights import cut_weights
 from .. import Report
+from ..detaching import holds_several
 from ..kept import is_sure
-from ..retained import holds_several, speaks_of, until
+from ..retained import speaks_of, until
 
 if TYPE_CHECKING:
     from ...evidence.evidence import Evidence
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 code = "TML309"
 name = "view-keeps-base"
 retains: Retains | None = Retains.GROWING
+of_tests = False
 
 
 def check(evidence: Evidence) -> Iterator[Report]:

@@ -8,7 +8,8 @@ reads.
 ## Why it retains
 Each process that touches a device makes a context there, some hundred MiB, and
 has a caching allocator of its own; both stay until the worker ends. With the
-start method `fork` the call fails outright; with `spawn` it works and costs.
+start method `fork` the call fails where the parent has used the device before
+it forked; with `spawn` it works and costs.
 A device tensor that is sent to the main process stays allocated in the worker
 until the main process lets go of it.
 

@@ -4,12 +4,16 @@
 Reports `all_gather_object(results, ...)` and `all_gather(results, ...)` whose
 result is read under `if rank == 0:` (`is_main_process`, after `if rank != 0:
 return`) and nowhere else, also where a helper of the file returns it, a method
-puts it on its object, or one rank reads what a method computes of it.
+puts it on its object, or one rank reads what a method computes of it. And a
+context manager that gathers sharded parameters, and whose `__exit__` returns
+before it has partitioned them again, under a condition that it did not gather
+them under.
 
 ## Why it retains
 Each rank makes a list of what all ranks have: with 8 ranks there are 8 copies
 of the whole evaluation set's results, on one machine, and seven of them are
-never read. They stay until the function returns.
+never read. They stay until the function returns. A parameter that stays whole
+after it was read is held by every rank, and so is the next.
 
 ## When it is fine
 - Every rank reads the result, or reduces it to a number that it needs.
@@ -33,6 +37,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...finding import Confidence, Retains
+from ...lexical.early_exit import early_exits
 from ...lexical.ranks import needed_by_one
 from .. import Report
 
@@ -60,3 +65,17 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release=f"`{one}(..., dst=0)`: the other ranks pass `None`",
             related=((found.read, "read on one rank only"),),
         )
+    for early in early_exits(evidence.program):
+        if early.what == "parameters":
+            yield Report(
+                site=early.site,
+                message=(
+                    "`__enter__` gathers the parameters whatever this asks, and here `__exit__` returns before they "
+                    "are partitioned again: every rank keeps them whole; let go of them first"
+                ),
+                confidence=Confidence.MEDIUM,
+                value="whole parameters, on each rank",
+                holder="the parameters",
+                release="partition what was gathered before anything in `__exit__` returns",
+                related=((early.done, "gathered here"), (early.undone, "partitioned here")),
+            )

@@ -46,8 +46,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...evidence.kept import kept_in_containers
+from ...facts.emptying import ended
 from ...finding import Confidence, Retains
-from ...lexical.draining import ended
 from ...lexical.groups import groups_each_time, groups_let_go
 from ...lexical.launched import launched_and_dropped
 from ...lexical.left_running import left_running

@@ -7,10 +7,9 @@ or only in an `except` clause, or not where the function returns before that.
 
 ## Why it retains
 `close()` unmaps the segment from this process; the segment itself, a file in
-`/dev/shm`, stays until `unlink()`, or until the process that created it ends
-in an orderly way and its resource tracker clears up with a warning. A segment
-for each batch fills the machine's shared memory while every process looks
-small.
+`/dev/shm`, stays until `unlink()`, or until the process that created it has
+ended and its resource tracker clears up with a warning. A segment for each
+batch fills the machine's shared memory while every process looks small.
 
 ## When it is fine
 - One process calls `unlink()` when all have attached, or in a `finally`.

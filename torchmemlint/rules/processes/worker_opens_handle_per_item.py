@@ -6,6 +6,9 @@ readers and child processes that `__getitem__`, or the task of a pool, puts into
 a container that is never emptied: `self.shards[i] = h5py.File(path)`; also
 objects of the file's own classes that open one. So is an `ExitStack` that is
 given each of them, and a list of a generator that reads one file after another.
+So is a kept reader of a child process whose `close()` closes the pipes only
+under `if self.process.poll() is None:`, which is no longer so when the process
+was read to its end.
 
 ## Why it retains
 Every handle is a file descriptor, with its mapped pages, buffers and the
@@ -25,8 +28,8 @@ Open in a `with` for each item, or keep the last few in an `lru_cache` that
 closes what it drops.
 
 ## References
-- Python documentation, `open`: "If you're not using the with keyword, then you
-  should call f.close()".
+- Python tutorial, "Reading and Writing Files": a file that is not opened in a
+  `with` is to be closed by hand.
 - Open descriptors after N and 2N items: measured by this rule's fixtures.
 """
 
@@ -38,6 +41,7 @@ from typing import TYPE_CHECKING
 from ...evidence.kept import kept_by_workers
 from ...facts.model import CALLS_PER_STATEMENT
 from ...finding import Confidence, Retains
+from ...lexical.half_closed import half_closed
 from .. import Report
 
 if TYPE_CHECKING:
@@ -70,6 +74,20 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder=kept.holder.text,
             release="open the file in a `with`, or bound the number of open files and close the rest",
             related=kept.related[:4],
+        )
+    for half in half_closed(evidence.program):
+        yield Report(
+            site=half.site,
+            message=(
+                f"a process that was read to its end has exited, and then `{half.end}()` leaves its pipes open: "
+                f"`{half.holder}` keeps each {half.cls} with the descriptors of `self.{half.process}`; close the pipes "
+                "whether it still runs or not"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="the pipes of a process that has exited",
+            holder=half.holder,
+            release=f"close the pipes of `self.{half.process}` outside of the test",
+            related=((half.started, "the process is started here"),),
         )
 
 

@@ -8,7 +8,8 @@ process fills a queue of limited size, where the loop that reads from it leaves
 before the end and nobody ends the thread, or ends it by a flag that it does not
 look at while it waits for room. And an object that starts a thread which goes
 round until it is told to stop, made again and again and dropped without its
-`stop()`.
+`stop()`. And a prefetcher inside another one, whose `close()` ends its own
+thread and leaves the prefetcher that it reads from.
 Also a thread or process, no daemon, whose loop has no way out, or one that
 nothing in the file uses (an event that is never set), and a timer that always
 sets the next one; as daemons, where they keep an object with a `close` that
@@ -64,6 +65,7 @@ from ...finding import Confidence, Retains
 from ...lexical.blocked import blocked_producers, unended_iterators
 from ...lexical.endless import endless
 from ...lexical.left_running import left_threads
+from ...lexical.nested import left_inside
 from ...lexical.undying import kept_by_own_thread
 from ...lexical.writers import unclosed_writers
 from .. import Report
@@ -178,6 +180,21 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder="the running thread",
             release=f"call `{left.end}()` when it is done, or make one and reuse it",
             related=((left.started, "the thread starts here"),),
+        )
+    for nested in left_inside(evidence.program):
+        inner, outer = nested.inner, nested.outer
+        yield Report(
+            site=nested.site,
+            message=(
+                f"`{outer.end}()` of the {outer.name} around it ends its own thread and leaves `self.{nested.source}` "
+                f"as it is: the thread of this {inner.name} waits in `put` for ever, with what it reads; call "
+                f"`self.{nested.source}.{inner.end}()` there"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="a thread, with the items in its queue and its source",
+            holder="the running thread",
+            release=f"let `{outer.end}()` end `self.{nested.source}`, too",
+            related=((nested.ended, "ends the outer one only"), (inner.filler.put, "it waits here")),
         )
     for producer in unended_iterators(evidence.program):
         if producer.name in seen:

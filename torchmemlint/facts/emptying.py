@@ -1,0 +1,64 @@
+"""Where a text takes something out of a container, or binds another one in its place, by the container's name."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+from typing import Final, NamedTuple
+
+from . import model as m
+from .knowledge import TAKES_OUT
+from .model import Expr, FunctionFacts, Stmt
+from .program import Program, targets
+from .walk import calls, heads, last_name, nodes, statements
+
+BUILDERS: Final = ("__init__", "__post_init__", "setup", "__setstate__", "<module>")
+BOUND: Final = "="
+DELETED: Final = "del"
+_ENDS = ("close", "terminate", "shutdown", "kill", "deleteLater", "_shutdown_workers")
+
+
+class Emptying(NamedTuple):
+    """What a statement takes out of."""
+
+    how: str  # the name of the method, which may be handed over as well as called; DELETED; BOUND
+    place: Expr  # `self.rows` of `self.rows.pop()`, `del self.rows[0]`, `self.rows = []` and `self.rows[:] = []`
+    statement: Stmt
+
+
+def emptyings(function: FunctionFacts, name: str) -> Iterator[Emptying]:
+    """All that a function does of this kind to what goes by this name, as the last part of it."""
+    for statement in statements(function.body):
+        for head in heads(statement):
+            for part in nodes(head):
+                if part[0] == m.ATTR and part[2] in TAKES_OUT and last_name(part[1]) == name:
+                    yield Emptying(part[2], part[1], statement)
+        for target in statement[2] if statement[0] == m.DELETE else ():
+            for one in target[3] if target[0] == m.NEW else (target,):
+                if last_name(one) == name:
+                    yield Emptying(DELETED, one[1] if one[0] == m.ITEM else one, statement)
+        for target in targets(statement) if statement[0] in (m.ASSIGN, m.ANNOTATE) else ():
+            place = target[1] if target[0] == m.ITEM and target[2][0] == m.SLICE else target
+            if place[0] != m.ITEM and place[-1] == name:
+                yield Emptying(BOUND, place, statement)
+
+
+def drained(program: Program, name: str, passing: Container[str] = frozenset()) -> bool:
+    """Whether something empties the container of this name after it was made; not one of the functions that elements
+    pass by."""
+    return any(
+        one.how != BOUND or place.facts.name not in BUILDERS
+        for place in program.places
+        if place.facts.name not in passing
+        for one in emptyings(place.facts, name)
+    )
+
+
+def ended(program: Program, name: str) -> bool:
+    """Whether something closes the elements of the container of this name."""
+    for place in program.places:
+        for statement in statements(place.facts.body):
+            if statement[0] != m.FOR or not any(part[-1] == name for part in nodes(statement[3])):
+                continue
+            if any(call[2][0] == m.ATTR and call[2][2] in _ENDS for call in calls(statement[4])):
+                return True
+    return False

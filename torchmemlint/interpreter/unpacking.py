@@ -1,0 +1,79 @@
+"""Unpacking: which part of a value each of several targets gets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..facts import model as m
+from ..facts.model import Expr, Site
+from ..facts.walk import last_name
+from .elements import iterate
+from .frames import Frame
+from .machine import Machine
+from .stores import renew
+from .values import ATTACHED, OFF, UNKNOWN, Obj, Opaque, Tensor, Value
+
+_LENGTHS = ("lens", "length", "lengths", "mask", "masks", "count", "counts", "size", "sizes", "indices")
+
+
+def unpack(machine: Machine, frame: Frame, targets: tuple[Expr, ...], value: Value, site: Site) -> None:
+    """Bind each target of `a, b = value` to its part, a starred one to the list of what the others leave."""
+    star = next((index for index, target in enumerate(targets) if target[0] == m.STAR), len(targets))
+    for index, target in enumerate(targets):
+        if index == star:
+            rest = _rest(machine, frame, value, star, len(targets) - star - 1, (site, target))
+            machine.assign(frame, target[1], rest, site)
+            continue
+        part: Value = UNKNOWN
+        for atom in value:
+            place = index if index < star else index - len(targets)
+            part = machine.join(part, _part(machine, frame, atom, place))
+        if not part or type(part[0]) is Opaque:
+            part = _part_differentiated(machine, frame, site, target, part)
+        elif any(type(atom) is Tensor and atom.bundle for atom in value) and _names_lengths(target):
+            part = UNKNOWN  # next to what a module computed it hands out lengths and masks
+        machine.assign(frame, target, part, site)
+
+
+def _part(machine: Machine, frame: Frame, atom: Any, place: int) -> Value:
+    """What stands at a place of something, counted from its end if that is negative."""
+    if type(atom) is Obj:
+        if f"[{place}]" in atom.fields:
+            return atom.fields[f"[{place}]"]
+        if place < 0 and -place <= len(row := _row(atom)):
+            return row[place]
+    return iterate(machine, frame, (atom,))
+
+
+def _row(atom: Any) -> list[Value]:
+    """The elements of a row whose length is known: a tuple, a list as it is written, a round of a `zip`."""
+    if type(atom) is not Obj or atom.kind == "dict" or "*" in atom.fields:
+        return []
+    keys = (f"[{place}]" for place in range(len(atom.fields)))
+    return [atom.fields[key] for key in keys if key in atom.fields]
+
+
+def _rest(machine: Machine, frame: Frame, value: Value, before: int, after: int, ident: Any) -> Value:
+    """The list of what the other targets leave for a starred one."""
+    rest = renew(machine, machine.allocate(frame, ("rest", *ident), "list"))
+    for atom in value:
+        row = _row(atom)
+        parts = row[before : len(row) - after] if row else [iterate(machine, frame, (atom,))]
+        for index, part in enumerate(parts):
+            key = f"[{index}]" if row and len(value) == 1 else "*"
+            machine.put(rest.fields, key, machine.join(rest.fields.get(key, UNKNOWN), part))
+    return (rest,) if any(rest.fields.values()) else UNKNOWN
+
+
+def _names_lengths(target: Expr) -> bool:
+    """`hlens`, `mask`, `lengths[i]`, `datapoint_count`: numbers and booleans, which have no graph."""
+    words = last_name(target).lower().split("_")
+    return any(word in ("n", "num") or word.endswith(_LENGTHS) for word in words)
+
+
+def _part_differentiated(machine: Machine, frame: Frame, site: Site, target: Expr, part: Value) -> Value:
+    """`loss, logs = unknown()` where `loss` is back-propagated: only that name is known to be attached."""
+    if target[0] != m.NAME or machine.grad == OFF or frame.facts.backward.get(site) != target[1]:
+        return part
+    node = machine.derivation.node(tuple(machine.nodes(part)), ("differentiated", site, ""))
+    return (Tensor(ATTACHED, 3, node, "scalar"),)
