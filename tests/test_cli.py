@@ -427,7 +427,12 @@ def test_a_run_that_is_ended_leaves_no_worker_and_no_folder(folder: Path, write:
     kept.mkdir()
     command = [sys.executable, "-m", "torchmemlint", "--no-cache", "--jobs", "2", "."]
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "TMPDIR": str(kept)}
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(kept)},
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # ignored where tests run under nohup
     )
     while not any(file.stat().st_size > 40_000 for file in kept.glob("*/*-wal")):  # a worker has kept something
         assert process.poll() is None
