@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from . import knowledge
 from . import model as m
+from .beside import bounded_beside
 from .model import Expr, FileFacts, FunctionFacts, Stmt
 from .passed_by import PassedBy, passed_by
 from .walk import calls, heads, last_name, nodes, statements, with_tests
@@ -147,7 +148,7 @@ class FileReleases:
         self.limited: dict[tuple[str, str], dict[str, str]] = {}  # class and place -> function -> what must be set
         self.off_by_default: dict[tuple[str, str], tuple[str, int]] = {}  # class and attribute -> parameter, its place
         self.makings: dict[str, list[Expr]] = {}  # class -> the calls that make one
-        self.rebound: set[str] = set()  # attributes that are set later, or by others
+        self.rebound: dict[str, set[str]] = {}  # attributes that are set later, or by others, and the functions
         self._facts = facts
         self._helpers: set[str] = set()  # the own methods that are called if the current test holds
         self._tests: tuple[Expr, ...] = ()  # that the current statement stands under
@@ -163,6 +164,9 @@ class FileReleases:
         for function in facts.functions:
             for statement, self._tests in with_tests(function.body):
                 self._statement(function, statement, self._tests)
+        for function in facts.functions:
+            for beside in bounded_beside(function, self.released, self.rebound):
+                self._note_measured(beside, function)
 
     @functools.cached_property
     def passed_by(self) -> dict[str, dict[str, PassedBy]]:
@@ -260,7 +264,7 @@ class FileReleases:
         if value == _OWN_ATTRIBUTES:  # a name for all of them
             self._replaces(function)
         if target[0] == m.ATTR and (target[1] != (m.NAME, "self") or function.name not in _FIRST):
-            self.rebound.add(target[2])
+            self.rebound.setdefault(target[2], set()).add(function.name)
         if target[0] == m.ATTR and target[1] == (m.NAME, "self"):
             fresh = value[0] in (m.NEW, m.DICT, m.COMP) or (value[0] == m.CALL and last_name(value) in _CONTAINERS)
             if fresh or (value[0] != m.CONST and target not in nodes(value)):

@@ -18,6 +18,7 @@ _LIGHT = (
     knowledge.REPORTERS | knowledge.BUILTINS | {"append", "get", "join", "format", "empty_cache", "collect", "sleep"}
 )
 _OF_TEXT = frozenset(dir(str))
+_TELLS = ("log_", "warn", "print", "report", "notify", "put", "send", "emit", "publish", "set_exception", "set_result")
 
 
 class Retry(NamedTuple):
@@ -34,7 +35,7 @@ def retries(function: FunctionFacts, tried_in: Sequence[Stmt]) -> Iterator[Retry
     """Work that is tried again while the traceback of the first try keeps its frames."""
     for statement in tried_in:
         tried = {last_name(call[2]) for call in calls(statement[2])} | {function.name}
-        tried -= _LIGHT | _OF_TEXT
+        tried = {name for name in tried - _LIGHT - _OF_TEXT if not name.lstrip("_").startswith(_TELLS)}
         for caught, _, body in statement[3]:
             certain = _about_memory(caught, body)
             if not certain and not _empties_cache(body):

@@ -1,0 +1,71 @@
+"""Containers whose bound is asked of something that goes with them: a sibling's length, a count, a flag."""
+
+from __future__ import annotations
+
+import pytest
+from snippets import check_innocent, codes
+
+PROGRAM = """
+    class Samples:
+        def __init__(self):
+            self.names, self.rows = [], []
+            self.count = self.total = 0
+            self.collecting, self.done = True, False
+
+        def put(self, name, row):
+            {body}
+
+        def renew(self):
+            {again}
+
+    def main(steps):
+        samples = Samples()
+        for step in range(steps):
+            samples.put(step, torch.rand(64))
+            samples.renew()
+    """
+
+BOUNDED = {
+    "a list that grows with it": "if len(self.names) < 8: self.names.append(name); self.rows.append(row)",
+    "a list that grows with it, asked first": """if len(self.names) >= 8: return
+            self.names.append(name)
+            self.rows.append(row)""",
+    "a count": "if self.count < 8: self.rows.append(row); self.count += 1",
+    "a count, asked first": """if self.total >= 512: return
+            self.rows.append(row)
+            self.total = self.total + row.numel()""",
+    "a flag set when it is full": """if self.done: return
+            self.rows.append(row)
+            if len(self.rows) == 8: self.done = True""",
+    "a flag that follows its length": """if self.collecting:
+                self.rows.append(row)
+                self.collecting = len(self.rows) < 8""",
+}
+
+# What makes each of them start anew, while the rows stay.
+ANEW = dict(
+    zip(
+        BOUNDED,
+        (
+            "self.names.clear()",
+            "self.names = []",
+            "self.count = 0",
+            "self.total = 0",
+            "self.done = False",
+            "self.collecting = True",
+        ),
+        strict=True,
+    )
+)
+
+
+@pytest.mark.parametrize("bound", BOUNDED)
+def test_filled_up_to_a_bound(bound: str) -> None:
+    check_innocent(PROGRAM.format(body=BOUNDED[bound], again="pass"))
+
+
+@pytest.mark.parametrize("bound", BOUNDED)
+def test_a_bound_that_starts_anew(bound: str) -> None:
+    """The length that is asked in the function itself settles it for the flags."""
+    wanted = set() if "flag" in bound else {"TML303"}
+    assert codes(PROGRAM.format(body=BOUNDED[bound], again=ANEW[bound])) == wanted
