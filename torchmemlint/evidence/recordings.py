@@ -233,20 +233,20 @@ def _weight(call: ModuleCall) -> int:
     fed = call.fed and not foreign
     if weight == 1 and (fed or any(loop.name == "loader" for loop in call.loops)):
         weight = 1 + any(map(evaluates_by_name, call.frames))  # what is called so, and is given a batch, is a model
-    if _asks_for_forces(call.frame):
+    if weight > 1 and _asks_for_forces(call.frame):
         return 1
     return weight if call.grad != ASSUMED else min(weight, 2)
 
 
 def _asks_for_forces(frame: Frame) -> bool:
     """`model(coordinates)["force"]`: the model differentiates its energy itself, which takes gradients."""
+    words = set[object]()
     for expr in expressions(frame.facts.body):
-        words = [keyword for keyword, _ in expr[4]] if expr[0] == m.CALL and len(expr) == 5 else []
         if expr[0] in (m.NAME, m.ATTR, m.CONST):
-            words = [expr[-1]]
-        if any(isinstance(word, str) and _FORCES.search(word) for word in words):
-            return True
-    return False
+            words.add(expr[-1])
+        elif expr[0] == m.CALL and len(expr) == 5:
+            words.update(keyword for keyword, _ in expr[4])
+    return any(isinstance(word, str) and _FORCES.search(word) for word in words)
 
 
 def _in_entry(call: ModuleCall) -> bool:

@@ -54,11 +54,13 @@ class Releases:
         }
 
     def measuring(self, name: str, cls: str = "") -> set[str]:
-        """The functions that ask for the length of a place, and do something about it; likewise."""
+        """The functions that ask for the length of a place, or for a bound beside it, and do something about it;
+        likewise."""
         return {
             function
             for file in self._files
-            for function, owners in file.measured.get(name, {}).items()
+            for asked in (file.measured, file.bounded)
+            for function, owners in asked.get(name, {}).items()
             if any(self._may_share(file, owner, cls, name) for owner in owners)
         }
 
@@ -164,14 +166,22 @@ class FileReleases:
         for function in facts.functions:
             for statement, self._tests in with_tests(function.body):
                 self._statement(function, statement, self._tests)
-        for function in facts.functions:
-            for beside in bounded_beside(function, self.released, self.rebound):
-                self._note_measured(beside, function)
 
     @functools.cached_property
     def passed_by(self) -> dict[str, dict[str, PassedBy]]:
         """Gone through when somebody asks, which is where the run says that a table is emptied."""
         return passed_by(self._facts)
+
+    @functools.cached_property
+    def bounded(self) -> dict[str, dict[str, set[str]]]:
+        """The places that functions fill up to a bound that stands beside them; likewise."""
+        found: dict[str, dict[str, set[str]]] = {}
+        for function in self._facts.functions:
+            for place in bounded_beside(function, self.released, self.rebound):
+                found.setdefault(last_name(place), {}).setdefault(function.name, set()).add(
+                    self._owner(place, function)
+                )
+        return found
 
     def passes(self, name: str, function: str) -> bool:
         """Whether no function of this name lets go of a place in a way that all entries come to."""

@@ -47,7 +47,7 @@ def store(machine: Machine, frame: Frame, owner: Obj | Frame, key: str, value: V
         machine.note("listener", site, frame, (owner, key, value))
     new = value if how == "set" else tuple(atom for atom in value if not _is_in(atom, owner))
     reached = _news(machine, new)
-    objects = () if reached else heavy_objects(value)
+    objects = heavy_objects(value) if how != "set" and not reached else ()  # what replaces another does not pile up
     instances = _new_instances(machine, new, how) if not reached and not objects else ()
     attached = [tensor.node for tensor in reached if tensor.graph == ATTACHED]
     veiled = _veiled_in(machine, new, reached) if machine.grad != OFF and not attached else []
