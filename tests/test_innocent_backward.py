@@ -41,6 +41,47 @@ INNOCENT = {
             for _ in range(steps):
                 tasks.learn(torch.rand(4, 8))
         """,
+    "fast weights that one caller differentiates and another only evaluates": """
+        class Learner(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.net, self.log = Net(), []
+                self.optimizer = torch.optim.SGD(self.parameters(), 0.1)
+
+            def adapt(self, x, y):
+                fast = dict(self.net.named_parameters())
+                for _ in range(3):
+                    loss = F.mse_loss(torch.func.functional_call(self.net, fast, (x,)), y)
+                    grads = torch.autograd.grad(loss, fast.values(), create_graph=True)
+                    for i, name in enumerate(fast.keys()):
+                        fast[name] = fast[name] - 0.1 * grads[i]
+                return fast
+
+            def task(self, x, y):
+                found = []
+                for _ in range(2):
+                    found.append(torch.func.functional_call(self.net, self.adapt(x, y), (x,)))
+                out = torch.stack(found).mean(0)
+                return F.mse_loss(out, y), (out.data - y).abs().mean().item()
+
+            def learn(self, xs, ys):
+                losses = [self.task(x, y)[0] for x, y in zip(xs, ys)]
+                self.optimizer.zero_grad()
+                torch.stack(losses).mean().backward()
+                self.optimizer.step()
+
+            def judge(self, x, y):
+                _, error = self.task(x, y)
+                return error
+
+        def main(steps):
+            learner = Learner()
+            for _ in range(steps):
+                xs = [torch.rand(4, 8) for _ in range(3)]
+                ys = [torch.rand(4, 2) for _ in range(3)]
+                learner.learn(xs, ys)
+                print(learner.judge(xs[0], ys[0]))
+        """,
     "the gradient of each of a few named losses": """
         def gradients(x):
             net = nn.Linear(8, 2)

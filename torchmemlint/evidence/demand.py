@@ -31,7 +31,7 @@ class Demand:
             if (store.owner, store.key, store.frame, store.site) in self._demanded_rounds:
                 return True
             return self.lifetimes.handed_on(store) and (id(store.owner), store.key) in self._marks[0]
-        return (id(store.owner), store.key) in self._marks[0]
+        return (id(store.owner), store.key) in self._marks[0] or store.site in self._demanded_sites
 
     def stays_anyway(self, store: Store) -> bool:
         """Whether it stays when it has been differentiated, or is differentiated again and again."""
@@ -59,6 +59,16 @@ class Demand:
             ):
                 escaped.add(place)
         return demanded, escaped
+
+    @functools.cached_property
+    def _demanded_sites(self) -> set[Site]:
+        """Statements that fill a local for some caller to differentiate, whatever others do with what they get."""
+        return {
+            store.site
+            for store in self.stores
+            if (id(store.owner), store.key) in self._marks[0]
+            and describe(store.owner, store.key, self.machine).kind == "local"
+        }
 
     @functools.cached_property
     def _demanded_rounds(self) -> set[tuple[Obj | Frame, str, Frame, Site]]:
