@@ -6,6 +6,64 @@ import pytest
 from snippets import check_innocent, check_syntax
 
 INNOCENT = {
+    "a cache of a data set that is made without it": """
+        from torch.utils.data import DataLoader, Dataset
+
+        class Rows(Dataset):
+            def __init__(self, root, caches=False):
+                self.root, self.caches, self.kept = root, caches, {}
+
+            def __len__(self):
+                return 1000
+
+            def __getitem__(self, index):
+                if self.caches and index in self.kept:
+                    return self.kept[index]
+                row = {"x": torch.rand(1000)}
+                if self.caches:
+                    self.kept[index] = row
+                return row
+
+        def main(steps):
+            for batch in DataLoader(Rows("."), batch_size=4, num_workers=4):
+                print(batch["x"].sum().item())
+        """,
+    "lists that one generator makes for another, of what a worker hands out": """
+        from torch.utils.data import DataLoader, IterableDataset
+
+        class Rows(IterableDataset):
+            def __init__(self, store, index=0, count=1):
+                self.store, self.index, self.count = store, index, count
+
+            def __iter__(self):
+                yield from self.sharded(self.batches())
+
+            def sharded(self, batches):
+                for number, batch in enumerate(batches):
+                    if number % self.count == self.index:
+                        yield batch
+
+            def rows(self):
+                for item in self.store.rows():
+                    row = self.row(item)
+                    if row is not None:
+                        yield row
+
+            def row(self, item):
+                return None if item.empty else (item.name, self.text(item.words), item.duration)
+
+            def text(self, words) -> torch.LongTensor:
+                return torch.tensor([ord(letter) for word in words for letter in word])
+
+            def batches(self):
+                rows = list(self.rows())
+                for indices in self.store.sampler():
+                    yield [rows[index] for index in indices]
+
+        def main(store):
+            for batch in DataLoader(Rows(store), batch_size=None, num_workers=4):
+                print(batch)
+        """,
     "parts of a checkpoint that are dropped or wanted": """
         def resume(path, steps):
             model, anchor = Net(), None

@@ -6,6 +6,22 @@ import pytest
 from snippets import check_innocent, check_syntax
 
 INNOCENT = {
+    "spectra of a class of the project": """
+        class LogMel(nn.Module):
+            def __init__(self, base):
+                super().__init__()
+                self.base = base
+
+            def forward(self, wave):
+                return torch.log(self.base(wave) + 1e-5)
+
+        class Validation:
+            def __init__(self, base):
+                self.mel = LogMel(base)
+
+            def evaluate(self, loader):
+                return [self.mel(wave).mean().item() for wave in loader]
+        """,
     "evaluation under no_grad that is fed by another module": """
         def look_up(embeddings, ids):
             return embeddings(ids)

@@ -6,6 +6,36 @@ import pytest
 from snippets import check_innocent, check_syntax
 
 INNOCENT = {
+    "what a hook leaves is read where gradients are off, as in the pass before": """
+        from parts import find, load
+
+        class Attention(nn.Module):
+            def __init__(self, name):
+                super().__init__()
+                self.model, self.query = load(name), None
+                for name in ("query", "attention.query"):
+                    try:
+                        part = find(self.model, name)
+
+                        def keep(module, inputs, output):
+                            self.query = output
+
+                        self.hook = part.register_forward_hook(keep)
+                        break
+                    except AttributeError:
+                        continue
+
+            @torch.inference_mode()
+            def extract(self, x):
+                self.query = None
+                self.model(x)
+                return self.query.float().cpu().numpy()
+
+        def main(steps):
+            attention = Attention("tiny")
+            for _ in range(steps):
+                attention.extract(torch.rand(4, 8))
+        """,
     "model that is run for what its hooks are given": """
         class Probe:
             def __init__(self, model):

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import functools
 
+from ..facts.guarded import own_reads
 from ..facts.model import Site
 from ..interpreter.events import Store
 from ..interpreter.frames import Frame
 from ..interpreter.holders import FRESH, IDENTITY
 from ..interpreter.machine import Machine
-from ..interpreter.values import Obj
+from ..interpreter.values import Class, Obj
 from .lifetimes import Lifetimes, older
 from .places import describe, holder_of, is_pass
+from .unreleased import methods_of
 
 
 class Demand:
@@ -36,6 +38,14 @@ class Demand:
     def stays_anyway(self, store: Store) -> bool:
         """Whether it stays when it has been differentiated, or is differentiated again and again."""
         return self._retained_for(store) or self._never_emptied(store) or self._kept_by_itself(store)
+
+    def taken_without_gradients(self, store: Store) -> bool:
+        """Whether all that reads what a hook leaves on its object does so with gradients off, as the pass before."""
+        owner = store.owner
+        if not store.hook or not isinstance(owner, Obj) or not isinstance(owner.cls, Class):
+            return False
+        reads = [off for one in methods_of(owner.cls).values() for name, off in own_reads(one) if name == store.key]
+        return bool(reads) and all(reads)
 
     def escapes(self, store: Store) -> bool:
         """Whether something that was read from the place is handed out."""

@@ -116,13 +116,17 @@ def _retention(machine: Machine, note: Plain, kept: Kept) -> WorkerRetention | N
 
 
 def _in_task(place: Frame, running: Frame, started: Site) -> bool:
-    """Whether a frame is one of a worker's task, as opposed to one in which the task's function was defined."""
+    """Whether a frame is one of a worker's task, also of a generator that goes over another one there, as opposed to
+    one in which the task's function was defined."""
+    task: list[Frame] = []
     current: Frame | None = running
     while current is not None:
-        if current is place:
-            return True
+        task.append(current)
         current = None if current.call_site == started else current.caller
-    return False
+    current = place
+    while current is not None and current not in task:
+        current = current.caller
+    return current is not None
 
 
 def _during_the_pass(note: Plain, kept: Kept) -> bool:

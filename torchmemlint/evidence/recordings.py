@@ -19,7 +19,10 @@ from ..interpreter.values import ASSUMED, DEPENDS, OFF, ON, WANTED, Class, Funct
 from .places import describe_object, in_test, last_part
 
 _FORCES = re.compile(r"(?:^|_)(?:forces?|virial|stress)(?:$|_)")
-_OF_SIGNALS = frozenset("frontend fbank mel mel_spec mel_transform spectrogram stft mfcc resampler resample".split())
+_OF_SIGNALS = frozenset(
+    "frontend fbank mel mel_spec mel_transform spectrogram stft mfcc resampler resample transform transforms".split()
+)
+_SIGNAL_CLASS = re.compile("Spectrogram|STFT|Mel[A-Z]|Mel$|MFCC|FBank|Fbank|Resampl")
 
 
 class Recording(NamedTuple):
@@ -225,7 +228,8 @@ def evaluates_by_name(frame: Frame) -> bool:
 
 
 def _weight(call: ModuleCall) -> int:
-    if last_part(describe_object(call.module)) in _OF_SIGNALS and not isinstance(call.module.cls, Class):
+    known = call.module.cls.facts.name if isinstance(call.module.cls, Class) else ""
+    if _SIGNAL_CLASS.search(known) or (not known and last_part(describe_object(call.module)) in _OF_SIGNALS):
         return 1  # mostly a transform, which has nothing to learn
     weight = max(call.weight, min(call.module.weight, 2))  # what was learnt of the module later
     dotted = call.module.cls if isinstance(call.module.cls, str) else ""

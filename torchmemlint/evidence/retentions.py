@@ -113,7 +113,7 @@ class Retentions:
             return
         attached = [t for t in store.tensors if t.graph == ATTACHED and t.node not in self.refuted]
         free = [tensor for tensor in store.tensors if tensor.graph != ATTACHED]
-        if attached and not self._is_cut(store):
+        if attached and not self._is_cut(store) and not self.demand.taken_without_gradients(store):
             yield from self._retention(store, attached, True)
         if (free or store.objects) and store.how in ("grow", "keyed"):
             yield from self._retention(store, free, False)

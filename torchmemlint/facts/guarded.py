@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from . import model as m
 from .knowledge import GRAD_OFF
 from .model import Expr, FunctionFacts, Stmt
+from .program import targets
 from .relevance import says_no_grad
 from .walk import blocks, heads, last_name, nodes
 
@@ -18,15 +19,31 @@ def own_calls(function: FunctionFacts) -> Iterator[tuple[str, bool]]:
         yield from _calls(function.body, own, any(map(_turns_off, function.decorators)))
 
 
+def own_reads(function: FunctionFacts) -> Iterator[tuple[str, bool]]:
+    """The attributes that a method reads of its object, each with whether gradients are off there."""
+    if function.params:
+        own = (m.NAME, function.params[0].name)
+        for statement, off in _modes(function.body, any(map(_turns_off, function.decorators))):
+            bound = targets(statement)
+            for head in heads(statement):
+                yield from ((node[2], off) for node in nodes(head) if node[:2] == (m.ATTR, own) and node not in bound)
+
+
 def _calls(body: tuple[Stmt, ...], own: Expr, off: bool) -> Iterator[tuple[str, bool]]:
-    for statement in body:
+    for statement, without in _modes(body, off):
         for head in heads(statement):
             for node in nodes(head):
                 if node[0] == m.CALL and node[2][0] == m.ATTR and node[2][1] == own:
-                    yield node[2][2], off
+                    yield node[2][2], without
+
+
+def _modes(body: tuple[Stmt, ...], off: bool) -> Iterator[tuple[Stmt, bool]]:
+    """Every statement of a body, with whether gradients are off there."""
+    for statement in body:
+        yield statement, off
         guarded = statement[0] == m.WITH and any(map(_turns_off, heads(statement)))
         for block in blocks(statement):
-            yield from _calls(block, own, off or guarded)
+            yield from _modes(block, off or guarded)
 
 
 def _turns_off(expr: Expr) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..facts import model as m
 from ..facts.model import Expr, Stmt
+from ..facts.walk import statements
 from .frames import Frame
 from .machine import Machine
 from .values import ATTACHED, MAYBE, OFF, SERIES, Class, Const, Function, Light, Obj, Opaque, Tensor, Value, constant
@@ -39,7 +40,28 @@ def truth(machine: Machine, frame: Frame, test: Expr) -> tuple[bool | None, Narr
             return bool(known), {}, {}
         if op == m.NAME and test[1] == "TYPE_CHECKING":
             return False, {}, {}
+    if op == m.ATTR and constant(value) in (True, False) and _is_a_setting(machine, frame, test):
+        return bool(constant(value)), {}, {}
     return None, {}, {}
+
+
+def _is_a_setting(machine: Machine, frame: Frame, place: Expr) -> bool:
+    """Whether a data set that a loader in sight got was made with this flag, and no method sets it later:
+    `DataLoader(Rows(root, cache=False))`."""
+    receiver = frame.receiver
+    if machine.context is None or machine.context.kind != "loader" or place[1] != (m.NAME, "self"):
+        return False
+    if not isinstance(receiver, Obj) or receiver.unknown or not isinstance(receiver.cls, Class):
+        return False
+    return not any(
+        place in statement[2]
+        for cls in receiver.cls.mro
+        for value in cls.frame.vars.values()
+        for atom in value
+        if type(atom) is Function and atom.facts.name != "__init__"
+        for statement in statements(atom.facts.body)
+        if statement[0] == m.ASSIGN
+    )
 
 
 def holds_as_long_as_it_lives(machine: Machine, frame: Frame, test: Expr) -> bool:
