@@ -118,6 +118,39 @@ class Own(Base):
         return loss
 """,
     },
+    "numbers that a long loss function of another file hands out beside the loss": {
+        "losses.py": """
+import torch
+import torch.nn.functional as F
+
+def reconstruction(prediction, target, mask, *, weight=0.5):
+    error = torch.sqrt((prediction - target).square() + 1e-6)
+    rgb = (error * mask).mean()
+    low = F.avg_pool2d(prediction, 9, stride=1, padding=4)
+    wanted = F.avg_pool2d(target, 9, stride=1, padding=4)
+    low_loss = ((low - wanted).abs() * mask).mean()
+    edge = prediction[..., 1:] - prediction[..., :-1]
+    wanted_edge = target[..., 1:] - target[..., :-1]
+    edge_loss = (edge - wanted_edge).abs().mean()
+    total = rgb + weight * low_loss + weight * edge_loss
+    return total, {"rgb": float(rgb.detach()), "low": low_loss.item()}
+""",
+        "train.py": """
+from losses import reconstruction
+
+def epoch(model, loader, optimizer):
+    whole, totals = 0.0, {"rgb": 0.0, "low": 0.0}
+    for x, y, mask in loader:
+        loss, details = reconstruction(model(x), y, mask)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        whole += loss  # TML101
+        for key in details:
+            totals[key] += details[key]
+    return whole, totals
+""",
+    },
     "a module of another file that freezes itself": {
         "features.py": FEATURES,
         "frozen.py": JUDGED.format(features="FrozenFeatures", mark=""),

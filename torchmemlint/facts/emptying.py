@@ -32,6 +32,10 @@ def emptyings(function: FunctionFacts, name: str) -> Iterator[Emptying]:
             for part in nodes(head):
                 if part[0] == m.ATTR and part[2] in TAKES_OUT and last_name(part[1]) == name:
                     yield Emptying(part[2], part[1], statement)
+                elif part[0] == m.CALL and part[2] == (m.NAME, "iter") and len(part[3]) == 2:
+                    taken = part[3][0]  # `iter(queue.get, None)`
+                    if taken[0] == m.ATTR and taken[2] == "get" and last_name(taken[1]) == name:
+                        yield Emptying("get", taken[1], statement)
         for target in statement[2] if statement[0] == m.DELETE else ():
             for one in target[3] if target[0] == m.NEW else (target,):
                 if last_name(one) == name:

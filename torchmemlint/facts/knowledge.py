@@ -125,6 +125,12 @@ REPORTERS: Final = frozenset(
     isnan isfinite update_progress add_image""".split()
 )
 
+TO_ARRAY: Final = frozenset(  # functions of numpy that turn a tensor into an array themselves [measured, numpy 2.4]
+    """array asarray asanyarray ascontiguousarray ones_like zeros_like empty_like full_like concatenate stack vstack
+    hstack save savez allclose isclose isnan isfinite sqrt exp log log2 log10 abs sign square unique histogram
+    percentile quantile median""".split()
+)
+
 OPENERS: Final = frozenset(  # last names of functions that open a file or map it, and leave it open
     """open File ZipFile memmap Dataset open_file VideoCapture VideoReader memory_map safe_open TiffFile OpenSlide
     open_dataset""".split()

@@ -134,6 +134,7 @@ def call_function(
 
 
 _PLAIN = (Const, Light, External, Class)
+_CUTS = frozenset(("detach", "item", "float"))
 
 
 def _plain_question(machine: Machine, function: Function, args: list[Value], kwargs: Kwargs) -> Any:
@@ -179,9 +180,10 @@ def _handed_over(machine: Machine, value: Value, site: Site, depth: int = 2) -> 
 
 def is_beside_the_point(function: Function, home: Unit, args: Sequence[Value]) -> bool:
     """Whether a function of another file is long and does nothing that a rule could speak about: then what it
-    returns is judged by its name. What is given nothing but settings need not be as long."""
+    returns is judged by its name. What is given nothing but settings need not be as long. What cuts a value off its
+    graph hands out more than its name says: `return loss, {"rgb": rgb.item()}`."""
     unit = function.frame.unit
-    if unit is home:
+    if unit is home or not _CUTS.isdisjoint(function.facts.calls):
         return False
     plain = function.owner is None and all(value and all(type(atom) in _PLAIN for atom in value) for value in args)
     return len(function.facts.body) > (_SHORTER if plain else _SHORT) and not unit.is_worth_running(function.facts)

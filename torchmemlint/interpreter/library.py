@@ -69,6 +69,8 @@ def call_external(machine: Machine, frame: Frame, dotted: str, args: list[Value]
     if special is not None:
         return special(machine, frame, args, kwargs, site)
     if root in knowledge.LIGHT_ROOTS:
+        if root in ("numpy", "np"):
+            _as_arrays(machine, tail, args)
         return weights.light(dotted)
     if tail in ("tqdm", "trange", "track", "auto") and args:
         return args[0]
@@ -84,6 +86,17 @@ def call_external(machine: Machine, frame: Frame, dotted: str, args: list[Value]
     if root == "torchvision" and ".models." in dotted and tail[0].islower():
         return (machine.allocate(frame, ("module", site), "module", dotted),)
     return unknown_call(machine, frame, (1, tail), args, kwargs, site)
+
+
+def _as_arrays(machine: Machine, tail: str, args: list[Value]) -> None:
+    """What numpy is given it makes an array of, which raises, had it a graph [torch.Tensor.numpy; measured]. Some of
+    its functions leave a tensor to the method of that name instead, but none a list of tensors."""
+    for value in args:
+        for atom in value:
+            if type(atom) is Obj and atom.kind in ("list", "tuple") and not atom.is_put_off:
+                machine.derivation.refuted.update(one.node for one in machine.reach((atom,)) if one.graph == ATTACHED)
+            elif type(atom) is Tensor and not atom.bundle and atom.graph == ATTACHED and tail in knowledge.TO_ARRAY:
+                machine.derivation.refuted.add(atom.node)
 
 
 # -- torch ----------------------------------------------------------------------------------------

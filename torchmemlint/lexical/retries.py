@@ -36,7 +36,7 @@ def retries(function: FunctionFacts, tried_in: Sequence[Stmt]) -> Iterator[Retry
     for statement in tried_in:
         tried = {last_name(call[2]) for call in calls(statement[2])} | {function.name}
         tried = {name for name in tried - _LIGHT - _OF_TEXT if not name.lstrip("_").startswith(_TELLS)}
-        for caught, _, body in statement[3]:
+        for caught, error, body in statement[3]:
             certain = _about_memory(caught, body)
             if not certain and not _empties_cache(body):
                 continue
@@ -47,8 +47,8 @@ def retries(function: FunctionFacts, tried_in: Sequence[Stmt]) -> Iterator[Retry
             raised = {one[2] for one in statements(body) if one[0] == m.RAISE}
             for call in calls(body):
                 name = last_name(call[2])
-                if call in raised or _on_the_cpu(call):
-                    continue
+                if call in raised or _on_the_cpu(call) or (error and (m.NAME, error) in nodes(call)):
+                    continue  # not the work again, or not on the device, or it tells somebody of the error
                 if name in tried and len(name) > 2:
                     yield Retry(call[1], name, call[2], function.name, certain)
                     break
