@@ -156,14 +156,14 @@ def _filled(program: Program, cls: Class) -> Iterator[Records]:
 
 
 def _rich(expr: Expr, body: Block) -> bool | None:
-    """Whether an element is an object of several parts (True), a string or small tuple (False), or neither."""
+    """Whether an element is an object of several parts (True), a string, pair or small tuple (False), or neither."""
     if expr[0] == m.NAME:
         for statement in statements(body):
             if statement[0] == m.ASSIGN and expr in statement[2] and statement[3][0] in (m.DICT, m.NEW):
                 return _rich(statement[3], body)
         return None
     if expr[0] == m.DICT:
-        return not any(_makes_array(value) for _, value in expr[2])
+        return len(expr[2]) > 2 and not any(_makes_array(value) for _, value in expr[2])
     if expr[0] == m.NEW and expr[2] in ("tuple", "list"):
         return None if any(_makes_array(item) for item in expr[3]) else False
     if expr[0] == m.CALL:

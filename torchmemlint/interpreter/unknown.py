@@ -35,6 +35,9 @@ from .values import (
 
 _LOADED = frozenset(("state_dict", "load_state_dict"))
 
+# Hooks of a tensor or of a node of the graph, which go with it, and of what a trainer makes for itself [accelerate].
+_OF_OTHERS = ("register_hook", "register_save_state_pre_hook", "register_load_state_pre_hook")
+
 
 def from_uses(machine: Machine, frame: Frame, ident: Any, uses: Collection[str], name: str) -> Value:
     """What a value must be, by the methods that the code calls on it and, weakest, by its name."""
@@ -345,7 +348,7 @@ def unknown_method(
     if name == "requires_grad_" and not machine.statement_call(site) and all(constant(arg) is True for arg in args):
         return (Tensor(LEAF, 2, machine.derivation.node(), ""),)
     if name.startswith("register_") and name.endswith("hook"):
-        if name != "register_hook":  # that is one of a tensor or of a node of the graph, and goes with it
+        if name not in _OF_OTHERS:
             note_hook(machine, frame, args[0] if args else UNKNOWN, None, site)
         run_hook(machine, frame, name, args[0] if args else UNKNOWN, UNKNOWN, site)
         return UNKNOWN

@@ -29,6 +29,7 @@ _SMALL = frozenset("shape dtype device ndim size dim numel len item type stride"
 _COUNTS = ("flop", "mac", "count", "num", "shape", "size", "param", "time")
 _PLAIN = ("int", "float", "bool", "str")
 _STEPS = 6
+_SELF = (m.NAME, "self")
 
 
 class Unguarded(NamedTuple):
@@ -98,7 +99,8 @@ class _File:
 
     def _registered(self, function: FunctionFacts, call: Expr) -> str:
         registers = call[2][0] == m.ATTR and call[2][2] in _ON_MODULES and call[3]
-        if registers and _was_there(function, call[2][1]) and self._keeps(function, call[3][0]):
+        whose = _origin(function, call[2][1]) if registers else ""
+        if whose and self._keeps(function, call[3][0], whose == "self"):
             name = last_name(call[3][0])
             return f"`{name}`" if name else "the hook"
         return ""
@@ -121,15 +123,16 @@ class _File:
             return f"`{last_name(hook)}`" if last_name(hook) else "the hook"
         return ""
 
-    def _keeps(self, function: FunctionFacts, hook: Expr) -> bool:
-        """Whether a hook, or one that a function makes, puts some of what it is given where that stays."""
+    def _keeps(self, function: FunctionFacts, hook: Expr, own: bool) -> bool:
+        """Whether a hook, or one that a function makes, puts some of what it is given where that stays. Of an object's
+        hooks on its `own` modules, those that only set its attributes keep what the next pass replaces."""
         if hook[0] == m.LAMBDA:
-            return _records(self._facts.functions[hook[1]])
+            return _records(self._facts.functions[hook[1]], own)
         if hook[0] == m.CALL and last_name(hook) == "partial" and hook[3]:
-            return self._keeps(function, hook[3][0])
+            return self._keeps(function, hook[3][0], own)
         named = [one for one in self._facts.functions if one.name == last_name(hook)]
         made = [self._facts.functions[index] for one in named for index in one.inner]
-        return any(_records(one) for one in (*named, *made))
+        return any(_records(one, own) for one in (*named, *made))
 
     def _removes(self, call: Expr) -> bool:
         return _removes_one(call) or (_is_own(call[2]) and last_name(call[2]) in self._removing)
@@ -224,9 +227,14 @@ def _is_safe(name: str) -> bool:
 def _was_there(function: FunctionFacts, module: Expr) -> bool:
     """Whether a module was there before the function was called, and is not the object itself: a parameter, an
     attribute, or a part of one."""
+    return bool(_origin(function, module))
+
+
+def _origin(function: FunctionFacts, module: Expr) -> str:
+    """The parameter that a module is, or is a part of; "" of the object itself and of what the function makes."""
     given = {param.name for param in function.params}
-    if module == (m.NAME, "self"):
-        return False
+    if module == _SELF:
+        return ""
     for _ in range(_STEPS):
         while module[0] in (m.ATTR, m.ITEM, m.CALL):
             if module[0] != m.CALL:
@@ -236,14 +244,14 @@ def _was_there(function: FunctionFacts, module: Expr) -> bool:
             elif module[3]:
                 module = module[3][0]
             else:
-                return False
+                return ""
         if module[0] != m.NAME or module[1] in given:
-            return bool(module[0] == m.NAME)
+            return str(module[1]) if module[0] == m.NAME else ""
         bound = next(_bound_to(function, module), None)
         if bound is None:
-            return False
+            return ""
         module = bound
-    return False
+    return ""
 
 
 def _bound_to(function: FunctionFacts, name: Expr) -> Iterator[Expr]:
@@ -255,7 +263,7 @@ def _bound_to(function: FunctionFacts, name: Expr) -> Iterator[Expr]:
             yield from (over for target, over, _ in node[5] if name in nodes(target))
 
 
-def _records(hook: FunctionFacts) -> bool:
+def _records(hook: FunctionFacts, own_modules: bool) -> bool:
     """Whether a hook puts what it is given, or what it makes of that, into what is not its own."""
     given = {param.name for param in hook.params if param.name != "self"}
     module = next((param.name for param in hook.params if param.name != "self"), "")
@@ -270,7 +278,9 @@ def _records(hook: FunctionFacts) -> bool:
                 own.add(target[1])
                 tensors |= {target[1]} if tells and not _is_count(target[1]) else set()
             elif tells and statement[0] != m.FOR and root_of(target)[-1] not in own:
-                return True
+                replaced = own_modules and target[0] == m.ATTR and target[1] == _SELF
+                if not replaced:
+                    return True
         for call in calls_of(statement):
             adds = call[2][0] == m.ATTR and call[2][2] in _ADDS and root_of(call[2][1])[-1] not in own
             if adds and any(_is_of(part, tensors) for part in call[3]):
