@@ -12,7 +12,9 @@ from .frames import Frame
 from .machine import Machine
 from .threads import THREADS
 from .values import (
+    ATTACHED,
     COUNT,
+    FREE,
     LIGHT,
     MAYBE,
     UNKNOWN,
@@ -20,6 +22,7 @@ from .values import (
     External,
     Kwargs,
     Obj,
+    Opaque,
     Partial,
     Tensor,
     Value,
@@ -74,9 +77,15 @@ def _deepcopy(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs,
 
 
 def _copied(machine: Machine, atom: Any) -> Any:
-    """A tensor of its own, which it was not if it was a reference to a parameter."""
+    """A tensor of its own, which it was not if it was a reference to a parameter. What has a graph cannot be copied:
+    `deepcopy` raises [torch.Tensor.__deepcopy__; measured]."""
+    if type(atom) is Opaque:
+        return atom._replace(node=machine.derivation.node())
     if type(atom) is not Tensor:
         return atom
+    if atom.graph == ATTACHED:
+        machine.derivation.refuted.add(atom.node)
+        return atom._replace(graph=FREE, node=machine.derivation.node())
     return atom._replace(node=machine.derivation.node((atom.node,)))
 
 
