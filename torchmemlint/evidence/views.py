@@ -13,6 +13,7 @@ from ..interpreter.machine import Machine
 from ..interpreter.parts import FEW, ROW, SOME, Part, parts_of, same
 from ..interpreter.values import ANY, Obj
 from .collected import collected_on_device
+from .lifetimes import kept_since
 from .places import Holder, describe, last_part
 
 _SIZES = frozenset(("untyped_storage", "storage", "_typed_storage", "_is_view"))
@@ -50,6 +51,8 @@ def kept(machine: Machine) -> Iterator[View]:
             elsewhere = {found.store.site for found in collected_on_device(machine)}
         if store.site not in elsewhere:
             weight = max(tensor.weight for tensor in store.tensors)
+            if holder.kind == "local" and any(loop.kind == "loop" for loop in kept_since(store.owner, store.birth)):
+                weight = 1  # a list for one round of an outer loop
             yield View(store, holder, part.name, bool(loops), min(2, weight))
 
 

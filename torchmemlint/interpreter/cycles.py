@@ -55,17 +55,15 @@ def note_callbacks(machine: Machine, keeper: Obj, given: list[Value]) -> None:
 
 def note_recursion(machine: Machine, function: Function) -> None:
     """An inner function that calls itself is held by its own closure, and with it all that it refers to."""
-    names = [
+    tensors = [
         name
         for name, value in captured(function)
-        if any(
-            (type(atom) is Tensor and atom.graph != MAYBE and atom.weight > 1)
-            or (type(atom) is Light and atom.what == "array")
-            for atom in value
-        )
+        if any(type(atom) is Tensor and atom.graph != MAYBE and atom.weight > 1 for atom in value)
     ]
-    if names:
-        machine.note("recursion", function.facts.site, function.frame, (function.facts.name, names))
+    arrays = [name for name, value in captured(function) if any(type(a) is Light and a.what == "array" for a in value)]
+    if tensors or arrays:
+        weight = 2 if tensors else 1  # arrays are mostly small: the points of a line, names
+        machine.note("recursion", function.facts.site, function.frame, (function.facts.name, tensors or arrays, weight))
 
 
 def refers_to(machine: Machine, value: Value, key: Value) -> bool:
@@ -94,10 +92,10 @@ def cycles(machine: Machine) -> Iterator[Cycle]:
         if site < 0 or site in seen:
             continue
         if note.kind == "recursion":
-            name, names = note.detail
+            name, names, weight = note.detail
             if site == note.site and any(loop.kind == "loop" for loop in note.loops):
                 seen.add(site)
-                yield Cycle(site, f"`{names[0]}`", f"`{name}` refers to itself", 2)
+                yield Cycle(site, f"`{names[0]}`", f"`{name}` refers to itself", weight)
             continue
         owner, name = note.detail
         assert isinstance(owner.cls, Class)

@@ -80,7 +80,9 @@ def _copied(machine: Machine, atom: Any) -> Any:
     """A tensor of its own, which it was not if it was a reference to a parameter. What has a graph cannot be copied:
     `deepcopy` raises [torch.Tensor.__deepcopy__; measured]."""
     if type(atom) is Opaque:
-        return atom._replace(node=machine.derivation.node())
+        node = machine.derivation.node((atom.node,))
+        machine.derivation.unrecorded.add(node)
+        return atom._replace(node=node)
     if type(atom) is not Tensor:
         return atom
     if atom.graph == ATTACHED:

@@ -30,6 +30,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ...facts import model as m
+from ...facts.walk import last_name
 from ...finding import Confidence, Remedy, Retains
 from ...interpreter.values import ATTACHED, Tensor
 from ...interpreter.weights import heavy
@@ -37,14 +39,29 @@ from .. import Report
 
 if TYPE_CHECKING:
     from ...evidence.evidence import Evidence
+    from ...facts.model import Expr
 
 code = "TML801"
 name = "cell-output-kept"
 retains: Retains | None = Retains.HELD
 
 
+_DRAWS = (  # what begins so gives a picture or a text
+    "draw",
+    "plot",
+    "show",
+    "print",
+    "display",
+    "render",
+    "visualize",
+    "summar",
+    "describe",
+)
+
+
 def check(evidence: Evidence) -> Iterator[Report]:
-    for site in sorted(evidence.displays):
+    drawn = {one[1] for one in evidence.facts.functions[0].body if one[0] == m.EXPR and _draws(one[2])}
+    for site in sorted(evidence.displays - drawn):
         value = evidence.machine.shown.get(site, ())
         what, weight = heavy(evidence.machine, value, 1)
         graph = any(type(atom) is Tensor and atom.graph == ATTACHED and atom.weight > 1 for atom in value)
@@ -63,3 +80,8 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release="end the line with `;`, or print what you want to see",
             remedy=Remedy("semicolon", sure=False),
         )
+
+
+def _draws(expr: Expr) -> bool:
+    """`model.plot_attention(...)`: what it gives is a picture or a text."""
+    return bool(expr[0] == m.CALL and last_name(expr[2]).startswith(_DRAWS))
