@@ -6,6 +6,23 @@ import pytest
 from snippets import check, check_syntax, known
 
 GUILTY = {
+    "sums by the keys of the sums, one of which has a graph": """
+        class Losses(nn.Module):
+            def forward(self, out, y):
+                square, other = (out - y).pow(2).mean(), (out - y).abs().mean()
+                return {"total": square + other, "other": float(other)}
+
+        def train(loader, optimizer):
+            net, criterion, sums = Net(), Losses(), {"total": 0.0, "other": 0.0}
+            for x, y in loader:
+                losses = criterion(net(x), y)
+                optimizer.zero_grad()
+                losses["total"].backward()
+                optimizer.step()
+                for key in sums:
+                    sums[key] += losses[key]  # TML101
+            return sums
+        """,
     "comprehension in the loop": """
         def train(loader):
             models, log = [Net(), Net()], []

@@ -6,6 +6,30 @@ import pytest
 from snippets import check_innocent, check_syntax
 
 INNOCENT = {
+    "what a hook leaves on an object of the call that takes it out again": """
+        class Capture:
+            def __init__(self):
+                self.activation = None
+
+        def attribute(net, layer, x):
+            capture = Capture()
+
+            def keep(module, inputs, output):
+                capture.activation = output
+
+            handle = layer.register_forward_hook(keep)
+            try:
+                out = net(x)
+                grad = torch.autograd.grad(out.sum(), capture.activation)[0]
+            finally:
+                handle.remove()
+            return (grad * capture.activation).sum().detach()
+
+        def main(steps):
+            net = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 2))
+            for _ in range(steps):
+                attribute(net, net[0], torch.rand(4, 8))
+        """,
     "what a hook leaves is read where gradients are off, as in the pass before": """
         from parts import find, load
 

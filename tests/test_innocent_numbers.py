@@ -6,6 +6,36 @@ import pytest
 from snippets import check_innocent, check_syntax
 
 INNOCENT = {
+    "sums of those entries that are numbers, by the keys of the sums": """
+        class Losses(nn.Module):
+            def forward(self, out, y):
+                square, other = (out - y).pow(2).mean(), (out - y).abs().mean()
+                return {"total": square + other, "square": square.item(), "other": float(other)}
+
+        def train(net, loader, optimizer):
+            criterion, sums = Losses(), {"square": 0.0, "other": 0.0}
+            for x, y in loader:
+                losses = criterion(net(x), y)
+                optimizer.zero_grad()
+                losses["total"].backward()
+                optimizer.step()
+                for key in sums:
+                    sums[key] += losses[key]
+                for key, value in losses.items():
+                    print(key, float(value))
+            return sums
+
+        def train_again(net, loader, optimizer):
+            criterion, sums = Losses(), {"square": 0.0, "other": 0.0}
+            for x, y in loader:
+                losses = criterion(net(x), y)
+                optimizer.zero_grad()
+                losses["total"].backward()
+                optimizer.step()
+                for key in ("square", "other"):
+                    sums[key] += losses[key]
+            return sums
+        """,
     "leaves that a function is applied to": """
         from torch.utils._pytree import tree_map, tree_map_only
 

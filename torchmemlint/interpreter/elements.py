@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..facts import model as m
-from ..facts.model import Expr, Site
-from ..facts.walk import statements
+from ..facts.model import Expr, Site, Stmt
+from ..facts.walk import heads, loops, nodes, statements
 from .attributes import get_by_name, set_by_name
 from .containers import a_key_of, each_of, keys_of
 from .frames import Frame
@@ -24,11 +24,13 @@ from .values import (
     FEW,
     FREE,
     LIGHT,
+    NAMED,
     OFF,
     SERIES,
     UNKNOWN,
     Class,
     External,
+    Light,
     Obj,
     Opaque,
     Tensor,
@@ -48,11 +50,48 @@ def _item(machine: Machine, frame: Frame, expr: Expr) -> Value:
             return machine.eval(frame, (m.ATTR, expr[1][1], name))
         return get_by_name(machine, frame, machine.eval(frame, expr[1][1]))
     result: Value = UNKNOWN
+    named = len(index) == 1 and type(index[0]) is Light and (index[0] is NAMED or index[0].what[:6] == "key of")
+    names = _names_in_loop(machine, frame, expr) if named else set()
     for atom in machine.eval(frame, expr[1]):
         if type(atom) is Tensor:
             atom = take(machine, frame, atom, expr[1], kind_of(machine, frame, expr[2], index))
+        if names and type(atom) is Obj and atom.kind == "dict" and names <= atom.fields.keys():
+            for name in (*sorted(names), *({"*"} & atom.fields.keys())):
+                result = machine.join(result, read(machine, atom, atom.fields[name]))
+            continue
         result = machine.join(result, _item_of(machine, frame, atom, expr[2], index))
     return result or imagine_element(machine, frame, expr[1])
+
+
+def _names_in_loop(machine: Machine, frame: Frame, item: Expr) -> set[str]:
+    """The entries that `losses[key]` may be in `for key in totals`, by the keys that `totals` was made with."""
+    names = set[str]()
+    for loop, inside in loops(frame.facts.body):
+        for over in _gone_over(loop, item[2]):
+            if not any(node == item for one in inside for head in heads(one) for node in nodes(head)):
+                continue
+            found = {f"[{part[1]}]" for part in over[3] if part[0] == m.CONST} if over[0] == m.NEW else set()
+            for atom in machine.eval(frame, over) if over[0] != m.NEW else ():
+                if type(atom) is Obj and atom.kind == "dict":
+                    found |= {name for name in atom.fields if name[:1] == "["}
+            if not found:
+                return set()
+            names |= found
+    return names
+
+
+def _gone_over(statement: Stmt, key: Expr) -> Iterator[Expr]:
+    """What a loop goes over with a name for its keys: `table` of `for key in table.keys()`."""
+    if statement[0] != m.FOR or key[0] != m.NAME:
+        return
+    target, over = statement[2], statement[3]
+    pair = target[0] == m.NEW and target[3][:1] == (key,)
+    method = over[2][2] if over[0] == m.CALL and over[2][0] == m.ATTR else ""
+    if target == key or pair:
+        if method == ("items" if pair else "keys"):
+            yield over[2][1]
+        else:
+            yield over if not pair else (m.CONST, None)
 
 
 def _is_table_of_attributes(item: Expr) -> bool:

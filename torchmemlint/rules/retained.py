@@ -186,6 +186,8 @@ def _weight(retention: Retention) -> int:
             weight = 1  # whoever drives it may reset it in time
     if not retention.growing:
         weight = min(weight, 2)
+        if retention.hook and _goes_with_the_call(retention.store_event):
+            return 0
         if holder.text == f"self.{holder.owner}":
             return 0  # whoever called has made it for this pass
         if last.rsplit("_", 1)[-1] in _INDICES:
@@ -201,6 +203,21 @@ def _weight(retention: Retention) -> int:
             if not _STATISTICS.isdisjoint(last.split("_")):
                 weight = 1  # of a distribution, for whoever computes the divergence
     return weight
+
+
+def _goes_with_the_call(store: Store) -> bool:
+    """`seen = Capture()`, `def hook(...): seen.output = output`, in a function that takes its hooks out again."""
+    function = store.frame.function
+    outer = function.frame.facts if function is not None and function.frame.function is not None else None
+    if outer is None or "remove" not in outer.calls:
+        return False
+    made = {target for one in statements(outer.body) if one[0] == m.ASSIGN and one[3][0] == m.CALL for target in one[2]}
+    return any(
+        target[0] == m.ATTR and target[1] in made
+        for one in statements(store.frame.facts.body)
+        if one[1] == store.site
+        for target in (one[2] if one[0] == m.ASSIGN else ())
+    )
 
 
 def _is_setter(store: Store) -> bool:
