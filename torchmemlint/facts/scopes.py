@@ -8,6 +8,7 @@ from .model import Expr, Param, Site
 
 _LIGHT_CALLS = frozenset("int float str bool len round isinstance hasattr type id range".split())
 _LIGHT_HINTS = frozenset("int float str bool bytes".split())
+_OF_HINTS = frozenset("Optional Union Tuple List Sequence Set Dict Literal tuple list set dict".split())
 _CONTAINERS = frozenset("list dict set tuple deque defaultdict OrderedDict Counter".split())
 _LOOK_UPS = frozenset("get setdefault pop popleft popitem".split())
 
@@ -102,9 +103,23 @@ def is_light(scope: Scope, value: Expr) -> bool:
 
 def is_light_param(param: Param) -> bool:
     hint, default = param.hint, param.default
-    if hint is not None and hint[0] == m.NAME and hint[1] in _LIGHT_HINTS:
+    if hint is not None and _is_light_hint(hint):
         return True
     return default is not None and default[0] == m.CONST and default[1] is not None
+
+
+def _is_light_hint(hint: Expr) -> bool:
+    """`int`, `Optional[str]`, `float | None`, `Tuple[int, int]`: nothing that keeps memory."""
+    op = hint[0]
+    if op == m.NAME:
+        return hint[1] in _LIGHT_HINTS
+    if op == m.ITEM:
+        return hint[1][0] == m.NAME and hint[1][1] in _OF_HINTS and _is_light_hint(hint[2])
+    if op == m.NEW:
+        return all(map(_is_light_hint, hint[3]))
+    if op == m.ARITH:
+        return _is_light_hint(hint[2]) and _is_light_hint(hint[3])
+    return bool(op == m.TEXT or (op == m.CONST and (hint[1] is None or isinstance(hint[1], int))))  # `...` is a text
 
 
 def is_new(value: Expr) -> bool:
