@@ -6,6 +6,18 @@ import pytest
 from snippets import check, check_syntax, known
 
 GUILTY = {
+    "buckets that an index adds to, of what one process gathers": """
+        def train(net: Net, loader, optimizer, accelerator):
+            buckets = torch.zeros(10)
+            for x, y, times in loader:
+                each = F.mse_loss(net(x), y, reduction="none").mean(dim=1)
+                optimizer.zero_grad()
+                accelerator.backward(each.mean())
+                optimizer.step()
+                gathered = accelerator.gather(each).cpu()
+                buckets.index_add_(0, (times * 10).long(), gathered)  # TML101
+            return buckets
+        """,
     "sums by the keys of the sums, one of which has a graph": """
         class Losses(nn.Module):
             def forward(self, out, y):

@@ -345,6 +345,8 @@ def unknown_method(
         return (Tensor(0, 1, machine.derivation.node(), ""),)
     if name == "scale" and len(args) == 1:
         return args[0]
+    if name in ("gather", "gather_for_metrics") and args and "accelerator" in _name_of(callee[1]).lower():
+        return args[0]  # what one process gets back, with its graph [accelerate.utils.operations.gather]
     if name == "requires_grad_" and not machine.statement_call(site) and all(constant(arg) is True for arg in args):
         return (Tensor(LEAF, 2, machine.derivation.node(), ""),)
     if name.startswith("register_") and name.endswith("hook"):
