@@ -89,14 +89,11 @@ def call_external(machine: Machine, frame: Frame, dotted: str, args: list[Value]
 
 
 def _as_arrays(machine: Machine, tail: str, args: list[Value]) -> None:
-    """What numpy is given it makes an array of, which raises, had it a graph [torch.Tensor.numpy; measured]. Some of
-    its functions leave a tensor to the method of that name instead, but none a list of tensors."""
-    for value in args:
-        for atom in value:
-            if type(atom) is Obj and atom.kind in ("list", "tuple") and not atom.is_put_off:
-                machine.derivation.refuted.update(one.node for one in machine.reach((atom,)) if one.graph == ATTACHED)
-            elif type(atom) is Tensor and not atom.bundle and atom.graph == ATTACHED and tail in knowledge.TO_ARRAY:
-                machine.derivation.refuted.add(atom.node)
+    """A tensor that numpy makes an array of: that raises, had it a graph [torch.Tensor.numpy; measured]. A list of
+    losses that goes to `np.mean` is still spoken of: that it raises in the end is no reason to keep them."""
+    if tail in knowledge.TO_ARRAY:
+        tensors = (atom for value in args for atom in value if type(atom) is Tensor)
+        machine.derivation.refuted.update(one.node for one in tensors if one.graph == ATTACHED and not one.bundle)
 
 
 # -- torch ----------------------------------------------------------------------------------------
