@@ -55,7 +55,7 @@ RECORDS = {
                 self.boxes = {{}}
                 for line in lines:
                     image, x, label = line.split()
-                    self.boxes.setdefault(image, []).append({{"x": float(x), "label": label}}){}
+                    self.boxes.setdefault(image, []).append({{"image": image, "x": float(x), "label": label}}){}
 
             def __getitem__(self, index):
                 return torch.tensor([box["x"] for box in self.boxes[index]])
