@@ -8,6 +8,8 @@ from typing import Any
 from . import model as m
 from .model import Expr, Stmt
 
+_COMPOUND = frozenset((m.FOR, m.WHILE, m.IF, m.WITH, m.TRY))
+
 
 def blocks(statement: Stmt) -> Iterator[tuple[Stmt, ...]]:
     """The suites of a compound statement."""
@@ -51,8 +53,9 @@ def statements(block: tuple[Stmt, ...]) -> Iterator[Stmt]:
     inside."""
     for statement in block:
         yield statement
-        for suite in blocks(statement):
-            yield from statements(suite)
+        if statement[0] in _COMPOUND:
+            for suite in blocks(statement):
+                yield from statements(suite)
 
 
 def with_tests(block: tuple[Stmt, ...], tests: tuple[Expr, ...] = ()) -> Iterator[tuple[Stmt, tuple[Expr, ...]]]:
@@ -95,10 +98,12 @@ def nodes(expr: Expr) -> Iterator[Expr]:
 
 def calls_of(statement: Stmt) -> Iterator[Expr]:
     """The calls in a statement itself."""
-    for head in heads(statement):
-        for node in nodes(head):
-            if node[0] == m.CALL and len(node) == 5:
-                yield node
+    stack: list[Any] = [head for head in heads(statement) if type(head) is tuple][::-1]
+    while stack:
+        node = stack.pop()
+        if node[0] == m.CALL and len(node) == 5:
+            yield node
+        stack += [part for part in node if type(part) is tuple and part]
 
 
 def calls(block: tuple[Stmt, ...]) -> Iterator[Expr]:

@@ -80,8 +80,8 @@ def _merge(
                 continue
             entry = written.get(place)
             value = old if entry is None or entry[2] is None else entry[2]
-            if value is not None:
-                merged = join(merged, value, derivation)
+            if value and value is not merged:
+                merged = join(merged, value, derivation) if merged else value
         if key == "$mode" or key == "$frozen":
             said = ends[:1] if modes_hold else ends
             kept = {written[place][2] if place in written else old for written, _ in said}
