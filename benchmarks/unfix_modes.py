@@ -8,7 +8,7 @@ under such a decorator, is chosen only if
   validate, test, predict, infer, generate, sample, embed, extract, encode, score, denoise, `__call__` of a pipeline);
 * a loop or comprehension of the function repeats that call, over batches, steps or samples: a single forward pass
   retains nothing by itself, and who calls it in a loop, and in which mode, another function decides;
-* the block would not fail with a graph: of no result is `numpy()` asked without `detach()`, which torch refuses;
+* the function would not fail with a graph: of no result is `numpy()` asked without `detach()`, which torch refuses;
 * a result of the call is kept or returned, beyond a comparison or an index (`argmax`): there is a graph to hold;
 * nothing else turns grad off: no second decorator or `with`, no `requires_grad_(False)` in the file, no framework hook
   (`validation_step` …), no call of this function under `no_grad` in the file, and nothing back-propagates in it;
@@ -154,7 +154,7 @@ def _mutant(
     calls = [call for call in models if _repeats(tree, call) and (evaluated or EVALUATES.search(scope.name))]
     expected: set[int] = set()
     for call in calls:
-        if _fails(tree, inside, call):
+        if _fails(tree, nodes, call):
             return None
         if used := _used_rows(tree, inside, call):
             expected |= used | _keeping_rows(inside, _made_from(tree, inside, call))
@@ -233,10 +233,10 @@ def _made_from(tree: Tree, inside: Sequence[ast.AST], call: ast.Call) -> set[str
     return made
 
 
-def _fails(tree: Tree, inside: Sequence[ast.AST], call: ast.Call) -> bool:
+def _fails(tree: Tree, nodes: Sequence[ast.AST], call: ast.Call) -> bool:
     """Whether something computed from a call's result is asked for `numpy()` as it is."""
-    made = _made_from(tree, inside, call)
-    for node in inside:
+    made = _made_from(tree, nodes, call)
+    for node in nodes:
         if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
             for clause in node.generators:
                 used = {text(part) for part in ast.walk(clause.iter) if isinstance(part, (ast.Name, ast.Attribute))}
@@ -247,8 +247,8 @@ def _fails(tree: Tree, inside: Sequence[ast.AST], call: ast.Call) -> bool:
         and isinstance(node.func, ast.Attribute)
         and node.func.attr == "numpy"
         and ".detach(" not in text(node)
-        and (call in ast.walk(node) or made & {text(part) for part in ast.walk(node.func.value)})
-        for node in inside
+        and (call in ast.walk(node) or made & {text(part) for part in ast.walk(node.func.value) if isinstance(part, ast.expr)})
+        for node in nodes
     )
 
 

@@ -136,6 +136,8 @@ class Values:
         if region is None or "(" in key or not re.match(r"^[\w.]+$", key):
             return False
         plain = [s for s in self.bound.get(key, ()) if isinstance(s, ast.Assign) and key not in text(s.value)]
+        if any(re.search(r"\bmaxlen=[^N]", text(s)) for s in plain):
+            return False  # as many graphs as it has room for, and no more
         outside = [s for s in plain if region not in self.tree.loops(s)]
         known = bool(outside) or base(key) in self.parameters()
         return known and all(region not in self.tree.loops(s) or self.conditional(s, region) for s in plain)

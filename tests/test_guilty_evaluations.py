@@ -376,6 +376,42 @@ GUILTY = {
             _, guess = torch.max(model(x).data, 1)  # TML201
             correct += (guess == y).sum().item()
         """,
+    "pairs that a graph library has put aside": """
+        class Scores(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = nn.Linear(8, 1)
+
+            def forward(self, near, far, h):
+                near.apply_edges(h, self.layer(h))
+                return near.edata["s"], far.edata["s"]
+
+        def evaluate(scores, samples):
+            found = []
+            scores.eval()
+            for near, far, h in samples:
+                close, other = scores(near, far, h)  # TML201
+                found.append((close.mean() - other.mean()).item())
+            return found
+
+        def main(samples):
+            print(evaluate(Scores(), samples))
+        """,
+    "mode that goes back before an error": """
+        def evaluate(model, loader):
+            was_training = model.training
+            model.eval()
+            if not any(True for _ in loader):
+                if was_training:
+                    model.train()
+                raise ValueError("nothing to evaluate")
+            found = []
+            for x in loader:
+                found.append(model(x).mean())  # TML102
+            if was_training:
+                model.train()
+            return torch.stack(found).mean()
+        """,
 }
 
 

@@ -442,6 +442,17 @@ GUILTY = {
                 losses.append(loss)  # TML102
             print(losses[-1])
         """,
+    "loss and its parts from a helper that is given a tensor": """
+        def train(model, optimizer, loader, helper):
+            total, places = torch.zeros(()), torch.arange(8)
+            for x in loader:
+                optimizer.zero_grad()
+                loss, parts = helper.region_loss(model, x, places=places)
+                loss.backward()
+                optimizer.step()
+                total = total + loss  # TML101
+            return total.item()
+        """,
     "list sorted with one more": """
         def train(loader):
             model, best = Net(), []

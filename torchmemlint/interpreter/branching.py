@@ -83,7 +83,8 @@ def _merge(
             if value and value is not merged:
                 merged = join(merged, value, derivation) if merged else value
         if key == "$mode" or key == "$frozen":
-            said = ends[:1] if modes_hold else ends
+            # what follows is not reached by an arm that set the mode back and returned or raised
+            said = ends[:1] if modes_hold else [end for end in ends if not any_alive or end[1] != RETURNED]
             kept = {written[place][2] if place in written else old for written, _ in said}
             merged = kept.pop() or UNKNOWN if len(kept) == 1 else UNKNOWN
         if merged is old:

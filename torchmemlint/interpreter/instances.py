@@ -249,8 +249,7 @@ def ran(
     """A module of the file has run: note it, and let its results derive from one node."""
     parents = tuple(tensor.node for tensor in machine.reach(result) if tensor.graph == ATTACHED)
     if not parents:
-        understood = any(type(atom) in (Tensor, Obj, Light, Const) for atom in result)
-        if not understood and machine.grad != OFF and not frozen(obj):
+        if not _is_understood(result) and machine.grad != OFF and not frozen(obj):
             return run_module(machine, frame, obj, args, kwargs, site)
         return result
     machine.derivation.parents[node] = parents
@@ -258,6 +257,17 @@ def ran(
     record_module_call(machine, frame, obj, node, site, args, 3)
     known = machine.derivation.returned[node] = {}
     return _given_by(machine, result, node, known)
+
+
+def _is_understood(result: Value) -> bool:
+    """Whether it is known what a module gives back: of a tuple, what is in it."""
+    for atom in result:
+        if type(atom) is Obj and atom.kind == "tuple" and atom.fields:
+            if any(_is_understood(part) for key, part in atom.fields.items() if key[:1] != "$"):
+                return True
+        elif type(atom) in (Tensor, Obj, Light, Const):
+            return True
+    return False
 
 
 def _given_by(machine: Machine, result: Value, node: int, known: dict[int, int], depth: int = 2) -> Value:

@@ -11,7 +11,7 @@ from .elements import iterate
 from .frames import Frame
 from .machine import Machine
 from .stores import renew
-from .values import ATTACHED, OFF, UNKNOWN, Obj, Opaque, Tensor, Value
+from .values import ATTACHED, FREE, OFF, UNKNOWN, Obj, Opaque, Tensor, Value
 
 _LENGTHS = ("lens", "length", "lengths", "mask", "masks", "count", "counts", "size", "sizes", "indices")
 
@@ -28,7 +28,7 @@ def unpack(machine: Machine, frame: Frame, targets: tuple[Expr, ...], value: Val
         for atom in value:
             place = index if index < star else index - len(targets)
             part = machine.join(part, _part(machine, frame, atom, place))
-        if not part or type(part[0]) is Opaque:
+        if not part or type(part[0]) is Opaque or _is_free(part):
             part = _part_differentiated(machine, frame, site, target, part)
         elif any(type(atom) is Tensor and atom.bundle for atom in value) and _names_lengths(target):
             part = UNKNOWN  # next to what a module computed it hands out lengths and masks
@@ -69,6 +69,11 @@ def _names_lengths(target: Expr) -> bool:
     """`hlens`, `mask`, `lengths[i]`, `datapoint_count`: numbers and booleans, which have no graph."""
     words = last_name(target).lower().split("_")
     return any(word in ("n", "num") or word.endswith(_LENGTHS) for word in words)
+
+
+def _is_free(part: Value) -> bool:
+    """Whether a part has no graph as far as is seen: what `region_loss(ids)` gives, by its name and arguments."""
+    return all(type(atom) is Tensor and atom.graph == FREE for atom in part)
 
 
 def _part_differentiated(machine: Machine, frame: Frame, site: Site, target: Expr, part: Value) -> Value:
