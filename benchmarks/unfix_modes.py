@@ -247,7 +247,10 @@ def _fails(tree: Tree, nodes: Sequence[ast.AST], call: ast.Call) -> bool:
         and isinstance(node.func, ast.Attribute)
         and node.func.attr == "numpy"
         and ".detach(" not in text(node)
-        and (call in ast.walk(node) or made & {text(part) for part in ast.walk(node.func.value) if isinstance(part, ast.expr)})
+        and (
+            call in ast.walk(node)
+            or made & {text(part) for part in ast.walk(node.func.value) if isinstance(part, ast.expr)}
+        )
         for node in nodes
     )
 

@@ -55,6 +55,10 @@ PROJECTS = {
         "pack/jobs/__init__.py": "",
         "pack/jobs/train.py": train("from ..meters import Meter"),
     },
+    "a part of a package, without what its `__init__` brings": {
+        "pack/tools/meters.py": METER,
+        "pack/jobs/train.py": train("import pack.tools as tools", "tools.Meter"),
+    },
     "a submodule as a name": {
         "pack/__init__.py": "",
         "pack/meters.py": METER,
@@ -77,6 +81,15 @@ PROJECTS = {
         "src/pack/__init__.py": "",
         "src/pack/meters.py": METER,
         "scripts/train.py": train("from pack.meters import Meter"),
+    },
+    "a part of a package, where two files have the name": {
+        "pack/tools/meters.py": METER,
+        "pack/tools/others.py": METER,
+        "pack/jobs/train.py": train("from pack.tools import Meter").replace("  # TML101", ""),
+    },
+    "a folder that may only be called like a package": {
+        "tools/meters.py": METER,
+        "jobs/train.py": train("from tools import Meter").replace("  # TML101", ""),
     },
     "a cycle": {
         "meters.py": "import train\nfrom train import nothing\n" + METER,

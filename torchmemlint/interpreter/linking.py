@@ -35,6 +35,9 @@ class Project(Protocol):
     def submodule(self, package: str, name: str) -> str | None:
         """The file of a module in a package."""
 
+    def defining(self, folder: str, name: str) -> str | None:
+        """The one file in a folder without an `__init__.py` that defines a name."""
+
     def may_have(self, path: str, name: str) -> bool:
         """Whether a file may bind a name, itself or by star imports: its text has that word."""
 
@@ -126,13 +129,22 @@ def unit_at(machine: Machine, path: str) -> Unit | None:
 def module_member(machine: Machine, unit: Unit, name: str) -> Value | None:
     """A name of a module; None if it has none that can be seen."""
     value = module_name(machine, unit.frame, name)
-    return _submodule(machine, unit, name) if value is None else value
+    if value is None:
+        value = _submodule(machine, unit, name)
+    return _brought(machine, unit, name) if value is None else value
 
 
 def _submodule(machine: Machine, unit: Unit, name: str) -> Value | None:
     path = None if machine.project is None else machine.project.submodule(unit.path, name)
     inner = unit_at(machine, path) if path is not None else None
     return None if inner is None else (Module(inner),)
+
+
+def _brought(machine: Machine, unit: Unit, name: str) -> Value | None:
+    """A name that the `__init__` of a package would bring, of which only some files are there."""
+    path = None if machine.project is None else machine.project.defining(unit.path, name)
+    inner = unit_at(machine, path) if path is not None else None
+    return None if inner is None else module_name(machine, inner.frame, name)
 
 
 def module_name(machine: Machine, frame: Frame, name: str) -> Value | None:

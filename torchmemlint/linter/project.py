@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -16,7 +17,8 @@ from .watched import Watched
 
 _MOST_STATEMENTS = 60_000  # of facts that are kept in memory: some 60 MB
 _SUFFIX = ".py"
-# importer, level, dotted name; level -1: a submodule of a package; -2: the file itself, if a name may come from it
+# importer, level, dotted name; level -1: a submodule of a package; -2: the file itself, if a name may come from it;
+# -3: the file in a folder that a package's `__init__` would take a name from
 Asked = tuple[str, int, str]
 
 
@@ -52,6 +54,11 @@ class Project:
     def submodule(self, package: str, name: str) -> str | None:
         return self.answer((package, -1, name))
 
+    def defining(self, folder: str, name: str) -> str | None:
+        """The one file in a folder that defines a function or class, where a part of a package was handed in without
+        its `__init__.py`, which would bring the name."""
+        return self.answer((folder, -3, name))
+
     def may_have(self, path: str, name: str) -> bool:
         """Whether the text of a file, or of one that its star imports lead to, has this word, and no `__all__` that
         leaves it out."""
@@ -67,6 +74,8 @@ class Project:
     def _find(self, importer: str, level: int, dotted: str) -> str | None:
         if level == -2:
             return importer if self._may_have(importer, dotted.encode(), set()) else None
+        if level == -3:
+            return self._defining(importer, dotted)
         folder = os.path.dirname(importer)
         if level < 0:
             is_package = os.path.basename(importer) in ("", "__init__.py")
@@ -130,6 +139,18 @@ class Project:
             )
             self._belonging[path] = known
         return known
+
+    def _defining(self, folder: str, name: str) -> str | None:
+        inside = os.path.dirname(folder.rstrip(os.sep)) != self._root  # else it may be the name of an installed package
+        if not inside or not folder.endswith(os.sep):
+            return None
+        defines = re.compile(rb"^(?:async def|def|class) %s\b" % re.escape(name.encode()), re.M)
+        try:
+            files = [os.path.join(folder, file) for file in sorted(os.listdir(folder)) if file.endswith(_SUFFIX)]
+        except OSError:
+            return None
+        found = [file for file in files if self._belongs(file) and defines.search(_bytes_of(file))]
+        return found[0] if len(found) == 1 else None
 
     def _may_have(self, path: str, name: bytes, seen: set[str]) -> bool:
         seen.add(path)
