@@ -319,6 +319,11 @@ def cost(retention: Retention) -> str:
     return f"the graph and saved activations of every {every(retention)} stay"
 
 
+def unless_recorded(retention: Retention) -> str:
+    """The other way out for a graph that nothing goes back through."""
+    return "" if retention.spent else ", or compute them under `torch.no_grad()`"
+
+
 def report(
     retention: Retention,
     confidence: Confidence,

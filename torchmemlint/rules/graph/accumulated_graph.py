@@ -52,7 +52,7 @@ from ...facts.walk import statements
 from ...finding import Retains
 from .. import Report
 from ..detaching import detach
-from ..retained import cost, of_code, place, report, until
+from ..retained import cost, of_code, place, report, unless_recorded, until
 
 if TYPE_CHECKING:
     from ...evidence.evidence import Evidence
@@ -72,7 +72,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
             continue  # reported where it grows
         message = (
             f"{place(holder)} adds up values that carry their graph: {cost(retention)} {until(holder)}; "
-            "add `.item()` or `.detach()`"
+            f"add `.item()` or `.detach()`{unless_recorded(retention)}"
         )
         release = "add a number, `value.item()`, or a detached tensor, `value.detach()`"
         yield report(retention, confidence, message, "autograd graph", release, remedy=detach(evidence, retention))

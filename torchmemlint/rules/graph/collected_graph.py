@@ -46,7 +46,7 @@ from typing import TYPE_CHECKING
 from ...finding import Retains
 from .. import Report
 from ..detaching import detach
-from ..retained import cost, of_code, place, report, until
+from ..retained import cost, of_code, place, report, unless_recorded, until
 
 if TYPE_CHECKING:
     from ...evidence.evidence import Evidence
@@ -61,7 +61,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
         holder = retention.holder
         message = (
             f"{place(holder)} collects values that carry their graph: {cost(retention)} {until(holder)}; "
-            "collect `.item()` or `.detach()`"
+            f"collect `.item()` or `.detach()`{unless_recorded(retention)}"
         )
         release = "collect numbers, `value.item()`, or detached tensors, `value.detach()`"
         yield report(retention, confidence, message, "autograd graph", release, remedy=detach(evidence, retention))
