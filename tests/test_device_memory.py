@@ -81,6 +81,16 @@ from snippets import check
             def scores(self, path):
                 return torch.load(path)
         """,
+        # a model's own method, which is called like the function that loads
+        """
+        def load_state_dict(path, map_location="cpu"):
+            return torch.load(path, map_location=map_location)["state"]
+
+
+        def load_weights(model, path, strict=True, map_location="cpu"):
+            state = load_state_dict(path, map_location=map_location)
+            return model.load_state_dict(state, strict=strict)
+        """,
     ],
 )
 def test_loads_that_cost_no_device_memory(text: str) -> None:

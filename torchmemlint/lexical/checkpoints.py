@@ -221,6 +221,8 @@ def _ignoring(program: Program, function: FunctionFacts) -> Iterator[Site]:
                 continue
             if callee[0].cls and call[2][:2] != (m.ATTR, (m.NAME, "self")):
                 continue  # another object's method, which is merely called so
+            if not callee[0].cls and call[2][0] != m.NAME:
+                continue  # `model.load_state_dict`, which is not the function of that name
             position = index - (callee[0].facts.owner >= 0)
         else:
             position = 1 if torch_load else 2
