@@ -14,8 +14,9 @@ under such a decorator, is chosen only if
   (`validation_step` …), no call of this function under `no_grad` in the file, and nothing back-propagates in it;
 * it is no `forward`, whose mode is its caller's business.
 
-The finding is expected on a call of a model in the block, or on a statement there that keeps or returns its result or
-what is computed from it: the first call that records, and each place that then holds a graph, are right to speak of.
+The finding is expected on a call of a model in the block, or on a statement of the function that keeps or returns its
+result or what is computed from it: the first call that records, and each place that then holds a graph, are right to
+speak of.
 Decorators become comments and `with torch.no_grad():` becomes `if True:`, so that lines keep their numbers.
 
 Hooks (kind `hook`): a forward hook that is registered in the file, itself or by the function that makes it, and
@@ -157,7 +158,7 @@ def _mutant(
         if _fails(tree, nodes, call):
             return None
         if used := _used_rows(tree, inside, call):
-            expected |= used | _keeping_rows(inside, _made_from(tree, inside, call))
+            expected |= used | _keeping_rows(nodes, _made_from(tree, nodes, call))
     if not expected:
         return None
     expected.update(row for call in models for row in rows(call))

@@ -164,10 +164,14 @@ def grow(
     machine.put(container.fields, key, machine.join(container.fields.get(key, UNKNOWN), stored))
 
 
-def _keep_in(machine: Machine, container: Obj, item: Obj) -> None:
-    """What a container holds lives as long as the container."""
+def _keep_in(machine: Machine, container: Obj, item: Obj, depth: int = 2) -> None:
+    """What a container holds lives as long as the container, and so does what is in that."""
     if len(container.birth) < len(item.birth) and item.birth[: len(container.birth)] == container.birth:
         item.birth = container.birth
+        for parts in list(item.fields.values()) if depth and item.kind in ("dict", "list", "tuple") else ():
+            for part in parts:
+                if type(part) is Obj and part.home is not None and part.home[0] is item:
+                    _keep_in(machine, item, part, depth - 1)
     if item.home is None:
         item.home = (container, "*")
 

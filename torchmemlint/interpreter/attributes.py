@@ -39,6 +39,9 @@ from .values import (
     constant,
 )
 
+_WEIGHTS = ("weight", "bias")
+_NO_LAYERS = knowledge.MODULE_CONTAINERS | {"Module"}
+
 
 def get_attribute(machine: Machine, frame: Frame, atom: Any, name: str) -> Value:
     """`atom.name`, when it is not called at once."""
@@ -85,9 +88,11 @@ def _object_attribute(machine: Machine, frame: Frame, obj: Obj, name: str) -> Va
             return _member(machine, frame, obj, found)
         if name == "__class__":
             return (obj.cls,)
+        if name in _WEIGHTS and obj.kind == "module" and _is_layer(obj.cls):
+            return (Tensor(LEAF, 3, machine.derivation.node((), ("parameters", obj)), ""),)
         return imagine_attribute(machine, frame, obj, name)
     if obj.kind == "module":
-        if name in ("weight", "bias"):
+        if name in _WEIGHTS:
             return (Tensor(LEAF, 3, machine.derivation.node((), ("parameters", obj)), ""),)
         if name in ("training", "in_features", "out_features", "device", "dtype", "config"):
             return LIGHT
@@ -100,6 +105,12 @@ def _object_attribute(machine: Machine, frame: Frame, obj: Obj, name: str) -> Va
     if obj.kind == "mp-context":  # the base of a class: `get_context("spawn").Process`
         return (External(f"multiprocessing.{name}"),)
     return UNKNOWN
+
+
+def _is_layer(cls: Class) -> bool:
+    """Whether a class is one of torch's layers with weights, `class QuantLinear(nn.Linear)`."""
+    tails = (base.rpartition(".")[2] for base in cls.external if base.startswith("torch.nn."))
+    return any(tail not in knowledge.PARAMETERLESS and tail not in _NO_LAYERS for tail in tails)
 
 
 def attributes_of(machine: Machine, obj: Obj) -> Value:

@@ -8,6 +8,7 @@ from ..facts.model import Site
 from .attributes import get_attribute, get_by_name, set_attribute, set_by_name
 from .frames import Frame
 from .machine import Machine
+from .stores import renew
 from .tensors import arithmetic
 from .values import COUNT, IDENT, LEAF, LIGHT, UNKNOWN, Kwargs, Light, Obj, Tensor, Value, constant, is_light
 
@@ -95,9 +96,7 @@ def copy_container(machine: Machine, frame: Frame, name: str, args: list[Value],
     kind = name if name in ("set", "dict", "tuple") else "list"
     if name in ("list", "tuple") and args and is_loader(args[0]):
         machine.note("cycled", site, frame, (name, True))
-    copy = machine.allocate(frame, ("copy", site), kind)
-    for field in list(copy.fields):
-        machine.put(copy.fields, field, UNKNOWN)
+    copy = renew(machine, machine.allocate(frame, ("copy", site), kind))
     for value in args[:1]:
         for atom in value:
             if type(atom) is Obj and kind == "dict" and atom.kind != "dict":
@@ -106,6 +105,9 @@ def copy_container(machine: Machine, frame: Frame, name: str, args: list[Value],
             elif type(atom) is Obj and (kind == "dict" or atom.kind in ("list", "tuple")):
                 for field, part in atom.fields.items():
                     machine.put(copy.fields, field, machine.join(copy.fields.get(field, UNKNOWN), part))
+                    for one in part if atom.home is None else ():
+                        if type(one) is Obj and one.home is not None and one.home[0] is atom:
+                            one.home = (copy, field)  # nobody else has what it was copied from
             else:
                 part = machine.iterate(frame, (atom,))
                 machine.put(copy.fields, "*", machine.join(copy.fields.get("*", UNKNOWN), part))

@@ -147,6 +147,8 @@ def _call_torch(machine: Machine, frame: Frame, dotted: str, args: list[Value], 
         loader(machine, frame, made, args, kwargs, site)
         note_callbacks(machine, made, values)
         return (made,)
+    if tail in ("as_tensor", "asarray") and args and any(type(atom) is Tensor for atom in args[0]):
+        return arithmetic(machine, args[:1])  # the same tensor, also of another type [docs; measured]
     if tail in knowledge.FACTORIES:
         wants = constant(kwargs.get("requires_grad", UNKNOWN)) is True
         empty = bool(args) and constant(args[0]) == 0 and len(args) == 1  # `torch.empty(0)`: to be added to

@@ -175,6 +175,9 @@ ANY_NAME: Final = "(any)"  # the field for what `setattr` binds to names that ar
 SERIES: Final = (*CONTAINERS, "zipped", "generator")
 
 
+_DEEPEST_ENTRY = 2
+
+
 class Obj:
     """Something on the heap: a container, an instance, a module, an optimizer.
 
@@ -244,9 +247,14 @@ class Obj:
 
     @property
     def stays(self) -> bool:
-        """Whether a container holds what this expression made in an earlier round: a new round makes
-        another object, and the one that stands for both must keep what it had."""
-        return self.home is not None and isinstance(self.home[0], Obj) and self.home[1] == "*"
+        """Whether a container holds what this expression made in an earlier round, also as an entry of
+        something else: a new round makes another object, and the one that stands for both must keep what it had."""
+        home = self.home
+        for _ in range(_DEEPEST_ENTRY):
+            if home is None or not isinstance(home[0], Obj) or home[1] == "*":
+                break
+            home = home[0].home if home[1][:1] == "[" else None
+        return home is not None and isinstance(home[0], Obj) and home[1] == "*"
 
 
 Value = tuple[Any, ...]  # of the atoms above
