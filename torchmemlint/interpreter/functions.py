@@ -7,7 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..facts import model as m
+from ..facts.knowledge import TAKES_OUT
 from ..facts.model import FunctionFacts, Site
+from ..facts.program import targets
+from ..facts.walk import calls_of, statements
 from .cycles import note_recursion
 from .defaults import default_of
 from .frames import Frame
@@ -160,7 +163,8 @@ def _says_plain(machine: Machine, function: Function, args: Sequence[Value]) -> 
     unit, facts = function.frame.unit, function.facts
     if unit is machine.home or facts.returns is None or facts.generator or unit.is_worth_running(facts):
         return False
-    return is_plain_hint(facts.returns) and all(type(atom) in _PLAIN for value in args for atom in value)
+    plain = is_plain_hint(facts.returns) and all(type(atom) in _PLAIN for value in args for atom in value)
+    return plain and not _takes_out(facts)
 
 
 def _handed_over(machine: Machine, value: Value, site: Site, depth: int = 2) -> Value:
@@ -181,12 +185,31 @@ def _handed_over(machine: Machine, value: Value, site: Site, depth: int = 2) -> 
 def is_beside_the_point(function: Function, home: Unit, args: Sequence[Value]) -> bool:
     """Whether a function of another file is long and does nothing that a rule could speak about: then what it
     returns is judged by its name. What is given nothing but settings need not be as long. What cuts a value off its
-    graph hands out more than its name says: `return loss, {"rgb": rgb.item()}`."""
+    graph hands out more than its name says: `return loss, {"rgb": rgb.item()}`, and what lets go is to be seen."""
     unit = function.frame.unit
     if unit is home or not _CUTS.isdisjoint(function.facts.calls):
         return False
     plain = function.owner is None and all(value and all(type(atom) in _PLAIN for atom in value) for value in args)
-    return len(function.facts.body) > (_SHORTER if plain else _SHORT) and not unit.is_worth_running(function.facts)
+    if len(function.facts.body) <= (_SHORTER if plain else _SHORT) or unit.is_worth_running(function.facts):
+        return False
+    return not _takes_out(function.facts)
+
+
+def _takes_out(function: FunctionFacts) -> bool:
+    """Whether a short function takes something out of what is not its own: `del _TABLE[name]`, `_TABLE.pop(name)`."""
+    if len(function.body) > _SHORT:
+        return False
+    taken = [
+        place[1] if place[0] == m.ITEM else place
+        for one in statements(function.body)
+        for place in (
+            *(target for target in (one[2] if one[0] == m.DELETE else ()) if target[0] == m.ITEM),
+            *(call[2][1] for call in calls_of(one) if call[2][0] == m.ATTR and call[2][2] in TAKES_OUT),
+        )
+    ]
+    own = {target for one in statements(function.body) for target in targets(one)}
+    own |= {(m.NAME, param.name) for param in function.params}
+    return any(place[0] == m.NAME and place not in own for place in taken)
 
 
 def _note_mode(machine: Machine, inner: Frame, function: Function) -> None:
