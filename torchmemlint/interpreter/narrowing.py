@@ -12,6 +12,7 @@ from .machine import Machine
 from .values import ATTACHED, MAYBE, OFF, SERIES, Class, Const, Function, Light, Obj, Opaque, Tensor, Value, constant
 
 _TENSOR_WORDS = ("Tensor", "Parameter", "Variable", "FloatTensor", "LongTensor", "is_tensor", "Number")
+_KINDS = {"Module": "module", "Optimizer": "optimizer", "DataLoader": "loader"}
 _TYPE_TESTS = ((m.NAME, "isinstance"), (m.NAME, "hasattr"))
 _CONTAINER_WORDS = frozenset(("list", "tuple", "dict", "set", "Mapping", "Sequence", "Iterable", "OrderedDict"))
 _OF_TENSORS = ("detach", "item", "cpu", "grad_fn")
@@ -119,6 +120,11 @@ def _truth_of_call(machine: Machine, frame: Frame, test: Expr) -> tuple[bool | N
             return known, positive, {subject: tuple(perhaps(atom) for atom in negative[subject])}
         if words <= {"float", "int", "str", "bool", "complex", "Number", "NoneType", "bytes"}:
             return _split(subject, value, lambda atom: type(atom) in (Const, Light))
+        if words <= _KINDS.keys():
+            kinds = {_KINDS[word] for word in words}
+            return _split(
+                subject, value, lambda atom: _kind(atom) in (*kinds, ""), lambda atom: _kind(atom) not in kinds
+            )
         classes = machine.eval(frame, arguments[1])
         if classes and all(type(atom) is Class for atom in classes):
             _, positive, _ = _split(subject, value, lambda atom: _may_be_one_of(atom, classes))
@@ -156,6 +162,15 @@ def without_method(machine: Machine, frame: Frame, body: tuple[Stmt, ...], caugh
         return {}  # `item()` raises other errors
     _, _, negative = _split(expr[1], machine.eval(frame, expr), lambda atom: type(atom) is Tensor)
     return negative if machine.eval(frame, expr) else {}
+
+
+def _kind(atom: Any) -> str:
+    """Which of torch's own kinds of objects something is; "" if it may be any."""
+    if type(atom) is Tensor:
+        return "" if atom.bundle else "tensor"
+    if type(atom) is not Obj or atom.unknown:
+        return ""
+    return atom.kind if atom.kind in _KINDS.values() else ""
 
 
 def _may_be_one_of(atom: Any, classes: Value) -> bool:
