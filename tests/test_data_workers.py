@@ -49,6 +49,21 @@ RECORDS = {
             def __getitem__(self, index):
                 return torch.tensor(self.boxes[index].x)
         """,
+    "from a function": """
+        def read(lines):
+            found = []
+            for line in lines:
+                image, x, label = line.split()
+                found.append(Box(float(x), label))
+            return found
+
+        class Detection(Dataset):
+            def __init__(self, lines):
+                self.boxes = read(lines){}
+
+            def __getitem__(self, index):
+                return torch.tensor(self.boxes[index].x)
+        """,
     "grouped": """
         class Detection(Dataset):
             def __init__(self, lines):

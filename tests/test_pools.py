@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import textwrap
+from pathlib import Path
 
 import pytest
+from projects import check_project
 from snippets import PRELUDE, check
 
 START = """\
@@ -262,6 +264,48 @@ def test_what_a_function_makes_on_import() -> None:
     check(IMPORTED.format("BANK = bank(ROWS)  # TML402"))
     check(IMPORTED.format("BANK = bank(8)"))
     check(IMPORTED.format("PEAKS = torch.linspace(0.1, 0.9, 7)"))
+
+
+MAIN_SCRIPT = """
+from torch import nn
+import torch.multiprocessing as mp
+import strips
+
+class Reader(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.stem = nn.Linear(width, width)
+
+    def forward(self, x):
+        return self.stem(x)
+
+def build(width):
+    return Reader(width)
+
+{}
+
+def main(pages):
+    with mp.get_context("spawn").Pool(2) as pool:
+        return pool.map(strips.cut, pages)
+
+{}
+"""
+GUARD = 'if __name__ == "__main__":\n    main(range(9))'
+
+
+@pytest.mark.parametrize(
+    ("made", "last"),
+    [
+        ("MODEL = build(width=1536).eval()  # TML402", GUARD),
+        ("MODEL = build(width=64).eval()", GUARD),
+        ("MODEL = build(width=1536).eval()", ""),
+    ],
+)
+def test_what_the_main_script_makes_on_import(
+    made: str, last: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {"strips.py": "def cut(page):\n    return page\n", "read.py": MAIN_SCRIPT.format(made, last)}
+    check_project(files, tmp_path, monkeypatch)
 
 
 def test_snippets_are_programs() -> None:

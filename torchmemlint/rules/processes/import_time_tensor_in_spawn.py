@@ -34,7 +34,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...evidence.records import made_at_import
+from ...evidence.at_import import made_at_import
 from ...finding import Confidence, Retains
 from .. import Report
 

@@ -1,0 +1,120 @@
+"""What a module makes when it is imported: every spawned worker makes it again."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ..facts import model as m
+from ..facts.model import Expr, Site, Stmt
+from ..facts.program import Block, Program, keyword, targets
+from ..facts.walk import calls_of, last_name, nodes, statements
+from ..interpreter.machine import Machine
+from ..interpreter.values import Value, constant, functions_behind
+from ..interpreter.weights import heavy
+from .records import makes_array
+
+_FEW_WEIGHTS = 100_000
+
+
+class MadeAtImport(NamedTuple):
+    """A heavy value that a module makes when it is imported."""
+
+    site: Site
+    name: str
+    what: str
+    worker: Site
+    weight: int
+
+
+def made_at_import(machine: Machine, program: Program) -> Iterator[MadeAtImport]:
+    """What every spawned worker of this module's functions makes again."""
+    method = _spawns(program)
+    started = [note for note in machine.plain if note.kind == "worker"]
+    started = [n for n in started if (n.detail[0].method or method) in ("spawn", "forkserver")]
+    if not _is_main_script(machine):  # which workers import, wherever their function is [docs of multiprocessing]
+        started = [n for n in started if _of_this_file(machine, n.detail[1])]
+    if not started:
+        return
+    for statement in _import_time(machine.facts.functions[0].body):
+        for target in targets(statement):
+            if target[0] != m.NAME:
+                continue
+            expr = statement[3] if statement[0] == m.ASSIGN else statement[4]
+            if expr is None or expr[0] != m.CALL:
+                continue
+            what, weight = heavy(machine, machine.module_frame.vars.get(target[1], ()))
+            small = _is_small_model(machine, expr) if what == "module" else _small(machine, program, expr)
+            if what in ("tensor", "array", "module") and weight > 1 and not small:
+                yield MadeAtImport(statement[1], target[1], what, started[0].site, weight)
+
+
+def _spawns(program: Program) -> str:
+    """The start method that the file sets for all."""
+    for place in program.places:
+        if not {"set_start_method", "get_context"} & set(place.facts.calls):
+            continue
+        for statement in statements(place.facts.body):
+            for call in calls_of(statement):
+                if last_name(call[2]) == "set_start_method":
+                    given = keyword(call, "method", 0)
+                    if given is not None and given[0] == m.CONST:
+                        return str(given[1])
+    return ""
+
+
+def _is_main_script(machine: Machine) -> bool:
+    """Whether a file is one that is run: it has something under `if __name__ == "__main__":`."""
+    tests = (one[2] for one in machine.facts.functions[0].body if one[0] == m.IF)
+    return any(test[0] == m.COMPARE and test[2] == (m.NAME, "__name__") for test in tests)
+
+
+def _of_this_file(machine: Machine, target: Value) -> bool:
+    own = {id(facts) for facts in machine.facts.functions}
+    return any(id(function) in own for function in functions_behind(target))
+
+
+def _import_time(body: Block) -> Iterator[Stmt]:
+    """The assignments that run on import: those under the main guard do not."""
+    for statement in body:
+        if statement[0] == m.IF:
+            test = statement[2]
+            if test[0] == m.COMPARE and test[2] == (m.NAME, "__name__"):
+                continue
+            yield from _import_time(statement[3])
+            yield from _import_time(statement[4])
+        elif statement[0] in (m.WITH, m.TRY):
+            yield from _import_time(statement[3] if statement[0] == m.WITH else statement[2])
+        elif statement[0] in (m.ASSIGN, m.ANNOTATE):
+            yield statement
+
+
+def _small(machine: Machine, program: Program, call: Expr) -> bool:
+    """Whether all sizes in a call are written out and come to little; those that a function of the file adds count."""
+    sizes = _sizes(machine, call)
+    for helper in program.by_name.get(last_name(call[2]), ()) if call[2][0] == m.NAME else ():
+        inside = [part for one in statements(helper.facts.body) for part in calls_of(one) if makes_array(part)]
+        sizes += [size for part in inside for size in _sizes(machine, part)]
+    if any(size is None for size in sizes):
+        return False
+    literal = bool(sizes) or any(part[0] == m.NEW for part in nodes(call))
+    return literal and math.prod(max(size, 1) for size in sizes if size is not None) < _FEW_WEIGHTS
+
+
+def _is_small_model(machine: Machine, call: Expr) -> bool:
+    """Whether the widest layer that a call asks for is narrow: `Net(64)` has some 64 * 64 weights."""
+    sizes = _sizes(machine, call)
+    return bool(sizes) and all(size is not None and size * size < _FEW_WEIGHTS for size in sizes)
+
+
+def _sizes(machine: Machine, call: Expr) -> list[int | None]:
+    """The whole numbers in a call, also those that a constant of the module stands for; None for one unknown."""
+    found: list[int | None] = []
+    for part in nodes(call):
+        if part[0] == m.CONST and isinstance(part[1], int) and not isinstance(part[1], bool):
+            found.append(part[1])
+        elif part[0] == m.NAME and part[1].isupper():
+            value = constant(machine.module_frame.vars.get(part[1], ()))
+            found.append(value if isinstance(value, int) else None)
+    return found
