@@ -236,6 +236,46 @@ GUILTY = {
             def last(self):
                 return self.kept[-3:]
         """,
+    "outputs that a handler collects until the next epoch": """
+        class Engine:
+            def __init__(self, process):
+                self.process, self.handlers, self.output = process, defaultdict(list), None
+
+            def fire(self, event):
+                for handler in self.handlers[event]:
+                    handler(self)
+
+            def run(self, loader):
+                self.fire("started")
+                for batch in loader:
+                    self.output = self.process(batch)
+                    self.fire("iteration")
+
+        class Outputs:
+            def attach(self, engine):
+                engine.handlers["started"].append(self.reset)
+                engine.handlers["iteration"].append(self.update)
+
+            def reset(self, engine):
+                self.data = []
+
+            def update(self, engine):
+                self.data.append(engine.output)  # TML102
+
+        def main(loader):
+            model = Net()
+            optimizer = torch.optim.SGD(model.parameters(), 0.1)
+            def step(batch):
+                loss = F.cross_entropy(model(batch[0]), batch[1])
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                return {"loss": loss}
+            outputs, trainer = Outputs(), Engine(step)
+            outputs.attach(trainer)
+            trainer.run(loader)
+            print(len(outputs.data))
+        """,
 }
 
 

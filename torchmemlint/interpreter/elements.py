@@ -40,6 +40,8 @@ from .values import (
 )
 from .weak_keys import note_weak_key
 
+_OF_CALLBACKS = ("handler", "callback", "hook", "listener", "event", "observer", "subscri", "slot")
+
 
 @evaluates(m.ITEM)
 def _item(machine: Machine, frame: Frame, expr: Expr) -> Value:
@@ -122,12 +124,37 @@ def _item_of(machine: Machine, frame: Frame, atom: Any, index_expr: Expr, index:
         key = constant(index)
         if key is not ... and f"[{key}]" in atom.fields:
             return read(machine, atom, atom.fields[f"[{key}]"])
+        if key is not ... and "$default" in atom.fields and _is_of_callbacks(atom):
+            return _entry_of_its_own(machine, frame, atom, f"[{key}]")
         if key is not ... and "*" not in atom.fields and not atom.unknown and atom.kind == "dict":
             return UNKNOWN
         return elements(machine, frame, (atom,))
     if atom == AN_ARRAY and _slices(index_expr):
         return (atom,)
     return (atom,) if atom == COUNT else UNKNOWN  # `uuid4().hex[:8]`
+
+
+def _is_of_callbacks(table: Obj) -> bool:
+    """Whether a table is called one of callbacks: `self._handlers[event]`, of which each event calls its own."""
+    name = table.home[1].lower() if table.home is not None else ""
+    return any(word in name for word in _OF_CALLBACKS)
+
+
+def _entry_of_its_own(machine: Machine, frame: Frame, table: Obj, field: str) -> Value:
+    """What a defaultdict makes for a key that it has not had."""
+    made: Value = UNKNOWN
+    for start in table.fields["$default"]:
+        if type(start) is not Obj or start.kind not in SERIES:
+            return elements(machine, frame, (table,))
+        entry = machine.allocate(frame, ("default", table.serial, field), start.kind)
+        entry.birth, entry.home = table.birth, (table, field)
+        made = machine.join(made, (entry,))
+    machine.put(table.fields, field, made)
+    return machine.join(made, tuple(one for one in table.fields.get("*", UNKNOWN) if _is_filled(one)))
+
+
+def _is_filled(atom: Any) -> bool:
+    return type(atom) is Obj and any(part for key, part in atom.fields.items() if key[:1] != "$")
 
 
 def _slices(index: Expr) -> bool:
