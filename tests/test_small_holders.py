@@ -236,6 +236,43 @@ SNIPPETS = {
                 with cuda.defer_cleanup():
                     total = cuda.to_device(batch).copy_to_host().sum()
         """,
+    "positions for each height and width that layers hand on": """
+        import torch
+        from torch import nn
+
+        class Merge(nn.Module):
+            def forward(self, x, height, width):
+                return x[:, ::4], height // 2, width // 2
+
+        class Ladder(nn.Module):
+            def __init__(self, depth):
+                super().__init__()
+                self.cache = {}
+                self.by_value = {}
+                stages = []
+                for _ in range(depth):
+                    blocks = nn.ModuleList([nn.Linear(16, 16) for _ in range(depth)])
+                    stages.append(nn.ModuleDict({"blocks": blocks, "merge": Merge()}))
+                self.stages = nn.ModuleList(stages)
+
+            def positions(self, height, width):
+                key = (height, width)
+                if key not in self.cache:
+                    self.cache[key] = torch.linspace(0, 1, height * width)
+                return self.cache[key]
+
+            def forward(self, x, height, width):
+                for stage in self.stages:
+                    x = x + self.positions(height, width)
+                    self.by_value[x] = x * 2  # TML311
+                    x, height, width = stage["merge"](x, height, width)
+                return x
+
+        def run(ladder, batches):
+            with torch.no_grad():
+                for batch in batches:
+                    ladder(batch, 16, 16)
+        """,
     "a context of its own, and one that others pop": """
         import pycuda.driver as cuda
 

@@ -166,6 +166,8 @@ _FIXED_WORDS = frozenset(
     language""".split()
 )
 
+_SIZES = frozenset("shape size sizes dim dims h w height width length len".split())
+
 
 def kind_of_key(value: Value, expr: Expr, frame: Frame | None = None) -> str:
     """What sort of key `container[key] = x` stores under, by its value and, more weakly, by its name.
@@ -190,6 +192,8 @@ def kind_of_key(value: Value, expr: Expr, frame: Frame | None = None) -> str:
     if expr[0] == m.NAME and (_is_layer(expr, body) or (frame is not None and _is_given_layers(expr[1], frame))):
         return KNOWN
     known = _kind_of_value(value)
+    if known == IDENTITY and _SIZES.intersection(_words(expr)):
+        return FIXED  # `x, height, width = layer(x)`: a tensor only as far as one knows of the layer
     if known:
         return known
     if _is_content(expr):
