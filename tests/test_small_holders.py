@@ -273,6 +273,43 @@ SNIPPETS = {
                 for batch in batches:
                     ladder(batch, 16, 16)
         """,
+    "a part that refers to the whole, and keeps something": """
+        import torch
+        from torch import nn
+
+        class Pass:
+            def __init__(self, runner):
+                self.runner = runner
+                self.outputs = []
+
+            def run(self, net, batches):
+                for batch in batches:
+                    self.outputs.append(net(batch))  # TML303
+                self.runner.tell(len(self.outputs))
+
+            def forget(self):
+                self.outputs.clear()
+
+        class Runner:
+            def __init__(self, watchers=()):
+                self.watchers = list(watchers)
+                self.passes = Pass(self)
+
+            def tell(self, count):
+                for watcher in self.watchers:
+                    watcher(count)
+
+            @torch.no_grad()
+            def predict(self, net, batches):
+                net.eval()
+                self.passes.run(net, batches)
+
+        def main(loader):
+            runner = Runner([print])
+            net = nn.Linear(8, 8)
+            for _ in range(10):
+                runner.predict(net, loader)
+        """,
     "a context of its own, and one that others pop": """
         import pycuda.driver as cuda
 

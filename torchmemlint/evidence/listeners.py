@@ -121,9 +121,8 @@ def _outlived(obj: Obj, owner: Any) -> bool:
     rounds = [loop for loop in obj.birth if loop.kind == "loop"]
     if is_module_level(root(owner)):
         return bool(rounds)
-    while owner.home is not None and type(owner.home[0]) is Obj:  # the bus that has the list
-        owner = owner.home[0]
-    return any(loop not in owner.birth for loop in rounds)
+    *_, bus = (holder for holder in owner.holders if type(holder) is Obj)  # that has the list
+    return any(loop not in bus.birth for loop in rounds)
 
 
 def _is_done_with(machine: Machine, obj: Obj, depth: int = 2) -> bool:
@@ -147,9 +146,7 @@ def _is_heavy(machine: Machine, obj: Obj) -> bool:
 
 def _is_taken_out(machine: Machine, owner: Any, obj: Obj) -> bool:
     """Whether something empties the list, or takes this object's methods, or one cannot tell what, out of it."""
-    places = [owner]
-    while type(places[-1]) is Obj and places[-1].home is not None and len(places) < 6:
-        places.append(places[-1].home[0])
+    places = list(owner.holders) if type(owner) is Obj else [owner]
     return any(
         reset.owner in places and reset.frame.name != "__init__" and (not reset.item or obj in _subscribers(reset.item))
         for reset in machine.resets

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from ..interpreter.events import Backward
 from ..interpreter.machine import Machine
 from ..interpreter.values import Class, Obj
@@ -74,8 +76,9 @@ def _meet(machine: Machine, recording: Recording, start: int) -> bool:
 
 def _whole(module: Obj) -> Obj:
     """The model that a module is a part of, where that is not seen."""
-    while module.home is not None and isinstance(module.home[0], Obj) and module.home[0].kind == "module":
-        if isinstance(module.home[0].cls, Class):
+    whole = module
+    for holder in islice(module.holders, 1, None):
+        if type(holder) is not Obj or holder.kind != "module" or isinstance(holder.cls, Class):
             break
-        module = module.home[0]
-    return module
+        whole = holder
+    return whole

@@ -51,14 +51,10 @@ def grown_by_threads(machine: Machine) -> Iterator[Own]:
 
 def is_thread_local(owner: Obj | Frame) -> bool:
     """Whether a place belongs to an object of which each thread has its own."""
-    current: Obj | Frame | None = owner
-    for _ in range(4):
-        if not isinstance(current, Obj):
-            return False
-        bases = current.cls.external if isinstance(current.cls, Class) else ()
-        if "$local" in current.fields or "threading.local" in bases:
+    for holder in owner.holders if isinstance(owner, Obj) else ():
+        bases = holder.cls.external if isinstance(holder, Obj) and isinstance(holder.cls, Class) else ()
+        if (isinstance(holder, Obj) and "$local" in holder.fields) or "threading.local" in bases:
             return True
-        current = None if current.home is None else current.home[0]
     return False
 
 

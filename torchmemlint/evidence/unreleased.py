@@ -52,10 +52,10 @@ def may_be_asked_from_afar(machine: Machine, owner: Obj | Frame, doing: str) -> 
 
 def _instance(owner: Obj | Frame) -> tuple[Obj, Class] | None:
     """The object of a class of the project that a container belongs to."""
-    obj: Obj | Frame | None = owner
-    while type(obj) is Obj and obj.kind not in ("instance", "module"):
-        obj = None if obj.home is None else obj.home[0]
-    return (obj, obj.cls) if type(obj) is Obj and isinstance(obj.cls, Class) else None
+    for obj in owner.holders if type(owner) is Obj else ():
+        if type(obj) is Obj and obj.kind in ("instance", "module"):
+            return (obj, obj.cls) if isinstance(obj.cls, Class) else None
+    return None
 
 
 def may_be_asked(machine: Machine, owner: Obj | Frame, doing: str) -> bool:
@@ -75,13 +75,13 @@ def may_be_asked(machine: Machine, owner: Obj | Frame, doing: str) -> bool:
 def _is_made_and_kept_in_sight(machine: Machine, obj: Obj) -> bool:
     """Whether an object is made by code that is run, is of no class that others drive, and only local variables, and
     objects of the same kind, have it."""
-    current: Obj | Frame | None = obj
-    while type(current) is Obj:
+    for current in obj.holders:
+        if type(current) is not Obj:
+            return not is_module_level(current)
         foreign = isinstance(current.cls, Class) and bool(current.cls.external)
         if current.unknown or foreign or current in machine.given_away:
             return False
-        current = None if current.home is None else current.home[0]
-    return current is None or not is_module_level(current)
+    return True
 
 
 def is_asked(machine: Machine, obj: Obj, methods: frozenset[str]) -> bool:

@@ -69,12 +69,10 @@ def keep(machine: Machine, frame: Frame, owner: Obj | Frame, key: str, value: Va
 
 def root(owner: Obj | Frame) -> Frame | Obj:
     """What holds a place in the end: the frame of a module, class or function, or an object that nothing holds."""
-    current: Any = owner
-    for _ in range(8):
-        if isinstance(current, Frame) or current.home is None:
-            break
-        current = current.home[0]
-    return current  # type: ignore[no-any-return]
+    if isinstance(owner, Frame):
+        return owner
+    *_, last = owner.holders
+    return last
 
 
 def is_module_level(frame: Frame | Obj) -> bool:

@@ -100,14 +100,9 @@ def _keeps_again(machine: Machine, frame: Frame, hook: Any, target: Obj | None) 
 
 def _belongs(part: Obj | None, owner: Obj) -> bool:
     """Whether an object is, directly or not, a part that another one made: born while that was made."""
-    current: Any = part
-    for _ in range(6):
-        if not isinstance(current, Obj) or current.home is None:
-            return False
-        current = current.home[0]
-        if current is owner:
-            return part is not None and not part.unknown
-    return False
+    if part is None or part is owner or part.unknown:
+        return False
+    return any(holder is owner for holder in part.holders)
 
 
 def run_hook(machine: Machine, frame: Frame, name: str, callee: Value, module: Value, site: Site) -> None:

@@ -162,9 +162,10 @@ def _says_recorded(machine: Machine, tensor: Tensor) -> None:
         label = machine.derivation.labels.get(nodes[-1])
         if label is not None and label[0] == "module":
             module = label[1]
-            while isinstance(module, Obj) and module.kind == "module":  # and what it is a part of
-                module.weight = max(module.weight, 2)
-                module = None if module.home is None else module.home[0]
+            for whole in module.holders:  # and what it is a part of
+                if not isinstance(whole, Obj) or whole.kind != "module":
+                    break
+                whole.weight = max(whole.weight, 2)
             return
         parents = machine.derivation.parents[nodes[-1]]
         if label is not None or len(parents) != 1:

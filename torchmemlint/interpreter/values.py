@@ -238,6 +238,19 @@ class Obj:
         return self.fields
 
     @property
+    def holders(self) -> Iterator[Obj | Frame]:
+        """The object, what it was put into first, what that was put into and so on; each once, since a part may hold
+        the whole."""
+        seen: set[int] = set()
+        current: Obj | Frame | None = self
+        while type(current) is Obj and id(current) not in seen:
+            seen.add(id(current))
+            yield current
+            current = None if current.home is None else current.home[0]
+        if current is not None and type(current) is not Obj:
+            yield current
+
+    @property
     def settled(self) -> bool:
         """Whether something holds it, other than a tuple that was made to be unpacked."""
         if self.home is None:

@@ -130,9 +130,10 @@ def _is_passing(retention: Retention) -> bool:
     last = (re.findall("[A-Z]?[a-z]+", retention.holder.owner) or [""])[-1].lower()
     if retention.holder.kind != "attribute" or last not in _OF_A_ROUND | _OF_AN_INPUT:
         return False
-    owner = retention.store_event.owner
-    while isinstance(owner, Obj) and owner.kind not in ("instance", "module") and owner.home is not None:
-        owner = owner.home[0]
+    place = owner = retention.store_event.owner
+    for owner in place.holders if isinstance(place, Obj) else ():
+        if not isinstance(owner, Obj) or owner.kind in ("instance", "module"):
+            break
     if last in _OF_AN_INPUT:
         return retention.how == "keyed"
     if (
@@ -194,14 +195,8 @@ def _are_parameters(evidence: Evidence, store: Store) -> bool:
 
 
 def _in_weak_mapping(owner: Obj | Frame) -> bool:
-    current: Obj | Frame | None = owner
-    for _ in range(5):
-        if not isinstance(current, Obj):
-            return False
-        if "$weak" in current.fields:
-            return True
-        current = None if current.home is None else current.home[0]
-    return False
+    holders = owner.holders if isinstance(owner, Obj) else ()
+    return any(isinstance(holder, Obj) and "$weak" in holder.fields for holder in holders)
 
 
 def _emptied(evidence: Evidence, retention: Retention) -> bool:
