@@ -367,6 +367,74 @@ SNIPPETS = {
                 history.append(picked)
             return history
     """,
+    "helpers that set the mode": """
+        import torch
+        from torch import nn
+
+        def turns_on(x):
+            torch.set_grad_enabled(False)
+            y = x.exp()
+            torch.set_grad_enabled(True)  # TML202
+            return y
+
+        def turns_back(x):
+            before = torch.is_grad_enabled()
+            torch.set_grad_enabled(False)
+            y = x.exp()
+            torch.set_grad_enabled(before)
+            return y
+
+        def turns_on_at_the_end(x):
+            torch.set_grad_enabled(False)
+            y = x.exp()
+            torch.set_grad_enabled(True)
+            return y
+
+        @torch.no_grad()
+        def turns_on_inside(x):
+            torch.set_grad_enabled(True)
+            return x.exp()
+
+        def evaluate(net, loader):
+            kept = []
+            with torch.no_grad():
+                for x in loader:
+                    kept.append(turns_on(net(x)))  # TML201
+            return kept
+
+        def evaluate_well(net, loader):
+            kept = []
+            with torch.no_grad():
+                for x in loader:
+                    kept.append(turns_back(net(x)))
+                    kept.append(turns_on_inside(net(x)))
+            return kept
+
+        def evaluate_once(net, x):
+            with torch.no_grad():
+                return turns_on_at_the_end(net(x))
+
+        def main(loader):
+            net = nn.Linear(8, 8).eval()
+            for x in loader:
+                evaluate_once(net, x)
+            return evaluate(net, loader), evaluate_well(net, loader)
+    """,
+    "a helper that turns the mode off for who calls it": """
+        import torch
+        from torch import nn
+
+        def prepare(net):
+            net.eval()
+            torch.set_grad_enabled(False)
+
+        def embed(loader):
+            net, kept = nn.Linear(8, 8), []
+            prepare(net)
+            for x in loader:
+                kept.append(net(x))
+            return kept
+    """,
 }
 
 

@@ -84,10 +84,8 @@ def _keeping(machine: Machine) -> set[int]:
     owners = [store.owner for store in machine.stores if _may_stay(store)]
     owners += [note.detail.owner for note in machine.plain if isinstance(note.detail, Kept)]
     for owner in owners:
-        current: Obj | Frame | None = owner
-        while isinstance(current, Obj) and current not in objects:
-            objects.add(current)
-            current = None if current.home is None else current.home[0]
+        if isinstance(owner, Obj) and owner not in objects:
+            objects.update(holder for holder in owner.holders if isinstance(holder, Obj))
     return {id(entry) for obj in objects if isinstance(obj.cls, Class) for entry in obj.cls.mro}
 
 
@@ -160,7 +158,7 @@ def enter(machine: Machine, function: Function, receiver: object) -> bool:
 
     changed = branch(machine, machine.module_frame, [body, skip], conditional=False)
     machine.loops, machine.grad = outer
-    machine.context = None
+    machine.context = machine.turned_on = None
     return changed
 
 

@@ -45,6 +45,7 @@ class Frame:
         "facts",
         "first_node",
         "function",
+        "leaves_mode",
         "loops",
         "on_yield",
         "outer",
@@ -77,6 +78,8 @@ class Frame:
         self.yields: Value = UNKNOWN
         self.dead = 0
         self.first_node = 0  # of the derivation, in its current activation
+        # the grad mode that it leaves to its caller, under how many tests, and where it is set
+        self.leaves_mode: tuple[int, int, tuple[Site, Frame]] | None = None
         self.on_yield: Callable[[Value], None] | None = None
         self.outer: dict[str, Frame] = {}  # names declared global or nonlocal
 

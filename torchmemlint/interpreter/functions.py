@@ -22,6 +22,7 @@ from .values import (
     LIGHT,
     MAYBE,
     OFF,
+    ON,
     UNKNOWN,
     Class,
     Const,
@@ -96,6 +97,7 @@ def call_function(
     inner.function, inner.receiver, inner.loops = function, receiver, machine.loops
     inner.returns = inner.yields = UNKNOWN
     inner.dead = 0
+    inner.leaves_mode = None
     inner.first_node = len(machine.derivation.parents)
     inner.on_yield = on_yield
     if frame.unit is machine.home and inner.unit is not machine.home:
@@ -103,7 +105,7 @@ def call_function(
         kwargs = {name: _handed_over(machine, value, site) for name, value in kwargs.items()}
     machine.stack.append(inner)
     bind(machine, inner, function, receiver, args, kwargs)
-    outer_grad = machine.grad
+    outer_grad, conditions = machine.grad, machine.conditions
     if grad is not None:
         machine.grad = grad
     if function.grad is not None:
@@ -116,8 +118,14 @@ def call_function(
     machine.block(inner, facts.body)
     machine.generating = generating
     machine.forget_locals(inner, *written)
-    if facts.name not in _OF_CONTEXTS or function.grad is not None:
+    if function.grad is not None or grad is not None or not _leaves_its_mode(machine, inner, conditions):
         machine.grad = outer_grad
+        if outer_grad != OFF or function.grad is not None:
+            machine.turned_on = None
+    elif inner.leaves_mode is not None:
+        frame.leaves_mode = inner.leaves_mode
+        if outer_grad == OFF and machine.grad == ON:
+            machine.turned_on = inner.leaves_mode[2]
     machine.stack.pop()
     _note_mode(machine, inner, function)
     machine.site = site
@@ -138,6 +146,15 @@ def call_function(
 
 _PLAIN = (Const, Light, External, Class)
 _CUTS = frozenset(("detach", "item", "float"))
+
+
+def _leaves_its_mode(machine: Machine, inner: Frame, conditions: int) -> bool:
+    """Whether a function that has run changes the grad mode of who called it: `torch.set_grad_enabled(True)` as a
+    statement, which ends a `no_grad` around the call as well."""
+    if inner.facts.name in _OF_CONTEXTS:
+        return True
+    left = inner.leaves_mode
+    return left is not None and left[:2] == (machine.grad, conditions) and machine.grad in (ON, OFF)
 
 
 def _plain_question(machine: Machine, function: Function, args: list[Value], kwargs: Kwargs) -> Any:

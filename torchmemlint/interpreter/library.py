@@ -204,6 +204,7 @@ def _mode(machine: Machine, frame: Frame, tail: str, args: list[Value], kwargs: 
         grad = DEPENDS if not isinstance(given, bool) else (ON if given else OFF)
         if machine.statement_call(site) or tail[0] == "_":  # that of `torch._C` is no context
             machine.grad = grad
+            frame.leaves_mode = grad, machine.conditions, (site, frame)
             return LIGHT
         return (Mode(grad, site),)
     if tail == "enable_grad":

@@ -80,6 +80,7 @@ class Machine:
         self.module_calls: list[ModuleCall] = []
         self.plain: list[Plain] = []
         self.innocent: set[Site] = set()
+        self.turned_on: tuple[Site, Frame] | None = None  # where a callee ended the `no_grad` around what runs
         self.entered: set[Site] = set()  # grad modes that were entered, or handed to somebody who may
         self.moves: list[tuple[int, tuple[Loop, ...]]] = []  # nodes that went to the host, and when
         self.asked: dict[Obj, set[str]] = {}  # the methods that others call, or hand on, of an instance

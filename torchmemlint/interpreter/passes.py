@@ -8,7 +8,7 @@ from ..facts.model import Site
 from .events import ModuleCall
 from .frames import Frame
 from .machine import Machine
-from .values import ATTACHED, LEAF, OFF, UNKNOWN, Obj, Value, constant
+from .values import ATTACHED, LEAF, OFF, ON, UNKNOWN, Obj, Value, constant
 
 
 def record_module_call(
@@ -38,6 +38,8 @@ def record_module_call(
 def note_run(machine: Machine) -> None:
     """A model runs, with gradients recorded, in each of these loops."""
     if not machine.module_depth and machine.grad != OFF:
+        if machine.turned_on is not None and machine.grad == ON:
+            machine.note("mode-left-on", *machine.turned_on)
         for loop in machine.loops:
             loop.runs = True
 
@@ -52,12 +54,8 @@ def frozen(obj: Obj) -> bool:
 
 def _marked(obj: Obj, key: str, wanted: Any) -> bool:
     """Whether a module, or one that it is part of, was last put in this state."""
-    current: Any = obj
-    for _ in range(6):
-        if not isinstance(current, Obj):
-            return False
-        mark = constant(current.fields.get(key, UNKNOWN))
+    for holder in obj.holders:
+        mark = constant(holder.fields.get(key, UNKNOWN)) if isinstance(holder, Obj) else ...
         if mark is not ...:
             return bool(mark == wanted)
-        current = current.home[0] if current.home is not None else None
     return False

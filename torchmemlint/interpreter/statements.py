@@ -189,7 +189,7 @@ def _enter_context(machine: Machine, frame: Frame, value: Value, inside: Callabl
             machine.entered.add(atom.site)
             outer, machine.grad = machine.grad, atom.grad
             inside(LIGHT)
-            machine.grad = outer
+            machine.grad, machine.turned_on = outer, None
             return
         if type(atom) is Obj and atom.kind == "manager":
             function, receiver, args, kwargs = atom.fields["$call"][0]

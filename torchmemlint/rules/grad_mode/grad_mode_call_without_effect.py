@@ -1,10 +1,12 @@
-"""A grad mode object is made but never entered, so the mode does not change.
+"""A grad mode is made but never entered, or a helper ends the one around its call.
 
 ## What it does
 Reports `torch.no_grad()`, `torch.inference_mode()` and `torch.enable_grad()`
 as a statement of their own, an object of these that is assigned and never
 entered, `with torch.no_grad:` without the call, and
-`torch.inference_mode().__enter__()` on an object that nothing keeps.
+`torch.inference_mode().__enter__()` on an object that nothing keeps. Also
+`torch.set_grad_enabled(True)` as a statement in a function that is called in a
+`no_grad` block, in which a model runs after it.
 
 ## Why it retains
 It keeps nothing by itself. `no_grad` and its relatives act when they are
@@ -12,7 +14,9 @@ It keeps nothing by itself. `no_grad` and its relatives act when they are
 recorded as before, with all that follows from it (TML201). In
 `with torch.no_grad:` the class itself is entered, which raises an error when
 the line is reached. Inference mode that is entered by hand ends when its object
-is freed, which is at once where no name keeps it.
+is freed, which is at once where no name keeps it. `set_grad_enabled` as a
+statement outlives the function it stands in: the rest of the caller's `no_grad`
+block records graphs, and what it keeps holds them.
 
 ## When it is fine
 - `torch.set_grad_enabled(False)` as a statement acts at once, and on
@@ -21,10 +25,13 @@ is freed, which is at once where no name keeps it.
 - `torch.no_grad().__enter__()` by hand: the mode stays off until `__exit__`,
   which nobody calls.
 - It is used as a decorator.
+- A helper that sets what `torch.is_grad_enabled()` said before, or that is
+  decorated with a mode of its own, which is undone at its end.
 
 ## How to release it
 Write `with torch.no_grad():` around the block, or decorate the function with
-`@torch.no_grad()`.
+`@torch.no_grad()`. In a helper keep `torch.is_grad_enabled()` and set that
+again.
 
 ## References
 - PyTorch documentation, `torch.no_grad`, `torch.inference_mode`,
@@ -67,3 +74,14 @@ def check(evidence: Evidence) -> Iterator[Report]:
                 release="use `with torch.no_grad():` or the decorator `@torch.no_grad()`",
                 remedy=Remedy("enter-mode"),
             )
+    for note in evidence.plain("mode-left-on"):
+        yield Report(
+            site=note.site,
+            message=(
+                "this turns gradients on for whoever called as well: the `no_grad` around the call ends here, and what "
+                "runs in it after that records a graph; set what `torch.is_grad_enabled()` said before"
+            ),
+            confidence=Confidence.MEDIUM,
+            release="keep `torch.is_grad_enabled()` and set that again, or use `with torch.no_grad():` around the part",
+            related=tuple((site, "called from here") for site in reversed(note.trail))[:3],
+        )
