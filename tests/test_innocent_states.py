@@ -354,6 +354,65 @@ INNOCENT = {
                 loss.backward()
                 optimizer.step()
     """,
+    "states of neurons that a loop over the modules resets": """
+        import torch.nn.functional as F
+        from torch import nn
+
+        class MemoryModule(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self._memories = {}
+
+            def register_memory(self, name, value):
+                self._memories[name] = value
+                setattr(self, name, value)
+
+            def reset(self):
+                for name, value in self._memories.items():
+                    setattr(self, name, value)
+
+        class LIFNode(MemoryModule):
+            def __init__(self, tau=2.0):
+                super().__init__()
+                self.tau = tau
+                self.register_memory("v", 0.0)
+
+            def forward(self, x):
+                charged = self.v + (x - self.v) / self.tau
+                spike = torch.sigmoid(charged)
+                self.v = charged * (1.0 - spike.detach())
+                return spike
+
+        class SNN(nn.Module):
+            def __init__(self, tau, size=14):
+                super().__init__()
+                self.layer = nn.Sequential(nn.Flatten(), nn.Linear(size * size, 10, bias=False), LIFNode(tau=tau))
+
+            def forward(self, x):
+                return self.layer(x)
+
+        def reset_net(net):
+            for module in net.modules():
+                if isinstance(module, MemoryModule):
+                    module.reset()
+
+        def train(net, loader, optimizer, T):
+            net.train()
+            for img, label in loader:
+                optimizer.zero_grad()
+                rate = 0.0
+                for _ in range(T):
+                    rate = rate + net(img)
+                loss = F.mse_loss(rate, F.one_hot(label, 10).float())
+                loss.backward()
+                optimizer.step()
+                reset_net(net)
+
+        def main(loader):
+            net = SNN(2.0)
+            optimizer = torch.optim.Adam(net.parameters(), lr=0.1)
+            train(net, loader, optimizer, 4)
+        """,
 }
 
 

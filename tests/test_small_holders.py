@@ -310,6 +310,59 @@ SNIPPETS = {
             for _ in range(10):
                 runner.predict(net, loader)
         """,
+    "states of a metric, of which one is not reset": """
+        import torch
+        from torch import nn
+
+        class Metric:
+            def __init__(self):
+                self.defaults = {}
+
+            def add_state(self, name, default):
+                self.defaults[name] = default
+                setattr(self, name, [] if isinstance(default, list) else default)
+
+            def reset(self):
+                for name, default in self.defaults.items():
+                    setattr(self, name, [] if isinstance(default, list) else default)
+
+        class Kept(Metric):
+            def __init__(self):
+                super().__init__()
+                self.add_state("maps", [])
+
+            def update(self, maps):
+                self.maps.append(maps)  # TML303
+
+        class Emptied(Metric):
+            def __init__(self):
+                super().__init__()
+                self.add_state("maps", [])
+
+            def update(self, maps):
+                self.maps.append(maps)
+
+        class Segmenter(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.net = nn.Conv2d(4, 4, 3)
+                self.kept = Kept()
+                self.emptied = Emptied()
+
+            def score(self, batches):
+                for batch in batches:
+                    maps = self.net(batch)
+                    self.kept.update(maps)
+                    self.emptied.update(maps)
+                print(torch.cat(self.kept.maps).mean(), torch.cat(self.emptied.maps).mean())
+                self.emptied.reset()
+
+        def main(loader):
+            segmenter = Segmenter()
+            for epoch in range(10):
+                with torch.no_grad():
+                    segmenter.score(loader)
+        """,
     "a context of its own, and one that others pop": """
         import pycuda.driver as cuda
 

@@ -8,6 +8,7 @@ from ..facts import model as m
 from ..facts.model import FunctionFacts, Site
 from ..facts.program import expressions
 from ..interpreter.contexts import is_module_level
+from ..interpreter.holders import PLAIN_BASES
 from ..interpreter.values import Class, Function, Obj
 
 if TYPE_CHECKING:
@@ -78,10 +79,15 @@ def _is_made_and_kept_in_sight(machine: Machine, obj: Obj) -> bool:
     for current in obj.holders:
         if type(current) is not Obj:
             return not is_module_level(current)
-        foreign = isinstance(current.cls, Class) and bool(current.cls.external)
+        foreign = isinstance(current.cls, Class) and not all(map(_is_plain, current.cls.external))
         if current.unknown or foreign or current in machine.given_away:
             return False
     return True
+
+
+def _is_plain(base: str) -> bool:
+    """A base class that calls no method of those that inherit from it, but for `forward`."""
+    return base.startswith(PLAIN_BASES)
 
 
 def is_asked(machine: Machine, obj: Obj, methods: frozenset[str]) -> bool:

@@ -119,14 +119,18 @@ class Releases:
         calls = [file.called[function] for file in self._files if function in file.called]
         return bool(calls) and all(calls)
 
-    def wholesale(self, cls: str) -> bool:
-        """Whether any attribute of a class may be replaced: `setattr(self, ...)`, `self.__dict__.update(...)` ..."""
-        names = self._replaced
-        return any(name in ("", cls) or self._descends(cls, name) or self._descends(name, cls) for name in names)
+    def wholesale(self, cls: str) -> set[str]:
+        """The functions in which any attribute of a class may be replaced: `setattr(self, ...)`,
+        `self.__dict__.update(...)` ..."""
+        return {
+            function
+            for name, function in self._replaced
+            if name in ("", cls) or self._descends(cls, name) or self._descends(name, cls)
+        }
 
     @functools.cached_property
-    def _replaced(self) -> frozenset[str]:
-        return frozenset(name for file in self._files for name in file.wholesale)
+    def _replaced(self) -> frozenset[tuple[str, str]]:
+        return frozenset(pair for file in self._files for pair in file.wholesale)
 
     def _descends(self, cls: str, base: str, depth: int = 6) -> bool:
         found = {parent for file in self._files for parent in file.bases.get(cls, ())}
@@ -144,7 +148,7 @@ class FileReleases:
         self.measured: dict[str, dict[str, set[str]]] = {}  # likewise
         self.mentioned: set[str] = set()
         self.called: dict[str, bool] = {}  # whether all its calls are for debugging
-        self.wholesale: set[str] = set()  # classes, "" for any
+        self.wholesale: set[tuple[str, str]] = set()  # classes, "" for any, and functions
         self.bases = {cls.name: {last_name(base) for base in cls.bases} for cls in facts.classes}
         self._owners = {id(facts.functions[one]): cls.name for cls in facts.classes for one in cls.methods.values()}
         self.limited: dict[tuple[str, str], dict[str, str]] = {}  # class and place -> function -> what must be set
@@ -312,7 +316,7 @@ class FileReleases:
 
     def _replaces(self, function: FunctionFacts, *, own: bool = True) -> None:
         if function.name not in _FIRST:
-            self.wholesale.add(self._owners.get(id(function), "") if own else "")
+            self.wholesale.add((self._owners.get(id(function), "") if own else "", function.name))
 
     def _there_already(self, function: FunctionFacts, test: Expr) -> None:
         """`if self.batches: return`, `if len(self.batches): return`: what follows fills the place once."""

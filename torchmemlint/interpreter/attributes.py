@@ -206,15 +206,29 @@ def _set_on_tensor(machine: Machine, frame: Frame, owner: Tensor, name: str, val
         machine.note("zero-grad", site, frame)
 
 
+_RESETS = ("reset", "clear", "detach", "init", "zero", "forget")
+
+
 def set_by_name(machine: Machine, frame: Frame, owners: Value, value: Value, site: Site) -> None:
     """`setattr(self, name, value)` for a name that is not known: each of several names keeps its last value. What a
     module gets so is made of, its layers, is nothing to follow."""
     attached = any(tensor.graph == ATTACHED for tensor in machine.reach(value))
+    if not attached and frame.name.strip("_").startswith(_RESETS):
+        for atom in owners:
+            _set_all(machine, frame, atom, value)
     for atom in owners:
         if type(atom) is Obj and (atom.kind == "instance" or (atom.kind == "module" and attached)):
             before = atom.fields.get(ANY_NAME, UNKNOWN)
             set_attribute(machine, frame, atom, ANY_NAME, value, site, "set")
             machine.put(atom.fields, ANY_NAME, machine.join(atom.fields[ANY_NAME], before))
+
+
+def _set_all(machine: Machine, frame: Frame, obj: Any, value: Value) -> None:
+    """`for name, value in self.memories.items(): setattr(self, name, value)` of `reset()`: what a pass has left."""
+    for key, before in list(obj.fields.items()) if type(obj) is Obj and not obj.is_put_off else ():
+        if key[:1].isalpha() and any(tensor.graph == ATTACHED for tensor in machine.reach(before, 1)):
+            machine.put(obj.fields, key, value)
+            machine.reset(frame, obj, key, "set")
 
 
 def get_by_name(machine: Machine, frame: Frame, owners: Value) -> Value:

@@ -26,7 +26,7 @@ from .values import (
     Value,
 )
 
-_PLAIN_BASES = ("torch.nn.Module", "torch.nn.modules.module.Module", "builtins.", "abc.", "typing.")
+PLAIN_BASES = ("torch.nn.Module", "torch.nn.modules.module.Module", "builtins.", "abc.", "typing.")
 
 if TYPE_CHECKING:
     from ..facts.model import Expr, Stmt
@@ -106,7 +106,7 @@ def has_parameters(module: Obj, seen: set[int] | None = None) -> bool:
     if isinstance(module.cls, Class):
         seen = seen if seen is not None else set()
         seen.add(id(module))
-        known = not module.unknown and all(base.startswith(_PLAIN_BASES) for base in module.cls.external)
+        known = not module.unknown and all(base.startswith(PLAIN_BASES) for base in module.cls.external)
         parts = [part for key, part in module.fields.items() if key[0] != "$"]
         if not parts and module.cls.find("__init__") is not None:
             return True  # what its constructor makes was not worth a run

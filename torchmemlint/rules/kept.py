@@ -207,14 +207,14 @@ def _emptied(evidence: Evidence, retention: Retention) -> bool:
     releases = evidence.releases
     owner = retention.holder.owner if retention.holder.kind == "attribute" else ""
     letting_go = evidence.released_in(retention.store_event) | releases.of(name, owner) - ONCE
+    if retention.holder.kind == "attribute":
+        letting_go |= releases.wholesale(owner) - ONCE
     letting_go = {one for one in letting_go if not releases.is_debugging(one)} - releases.misjudging(name, owner)
     if retention.passed is not None:
         letting_go -= releases.passing_by(name).keys()
     if any(loop.kind == "loop" for loop in retention.loops):  # who could let go in time is in sight
         letting_go = {one for one in letting_go if _may_be_called(evidence, retention, one)}
     if letting_go:
-        return True
-    if retention.holder.kind == "attribute" and releases.wholesale(retention.holder.owner):
         return True
     return retention.function in releases.measuring(name, owner) - releases.switched_off(name, owner)
 
