@@ -286,3 +286,35 @@ def main(loader):
 @pytest.mark.parametrize("name", PROJECTS)
 def test_projects(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     check_project(PROJECTS[name], tmp_path, monkeypatch)
+
+
+def test_a_short_helper_after_long_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files of others are not run for ever; a meter is still entered."""
+    lines = "\n".join(f"    x = x + torch.ones({number}).sum()" for number in range(700))
+    files = {
+        "long.py": f"import torch\n\ndef prepare(x):\n{lines}\n    return x\n",
+        "meters.py": """
+class Meter:
+    def __init__(self):
+        self.total = 0
+
+    def update(self, value):
+        self.total = self.total + value
+""",
+        "train.py": """
+import torch
+from torch import nn
+from long import prepare
+from meters import Meter
+
+def train(model, loader, optimizer):
+    meter = Meter()
+    for x, y in loader:
+        loss = nn.functional.mse_loss(model(prepare(x)), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        meter.update(loss)  # TML101
+""",
+    }
+    check_project(files, tmp_path, monkeypatch)

@@ -23,6 +23,7 @@ from .values import ASSUMED, CONTAINERS, LIGHT, OFF, ON, UNKNOWN, Class, Importe
 _DEEPEST_CALL = 12
 _STEPS_PER_STATEMENT = 12
 _STEPS_AWAY_PER_STATEMENT = 1.5  # of the home file
+_STEPS_OF_SHORT_ONES = 12
 
 Journal = list[tuple[dict[Any, Value], Any, "Value | None"]]
 
@@ -51,7 +52,7 @@ class Machine:
         self.stack: list[Frame] = []
         self.steps = self.steps_away = 0  # in the home file, in others
         self.most_steps = facts.statements * _STEPS_PER_STATEMENT + 3000
-        self.most_steps_away = facts.statements * _STEPS_AWAY_PER_STATEMENT + 500
+        self.most_steps_away = self.away_until = facts.statements * _STEPS_AWAY_PER_STATEMENT + 500
         self.module_depth = 0
         self.sequences: list[Obj] = []  # those that run: one may hold itself, where a helper calls itself
         self.site: Site = 0  # what is being run: a statement, or a call in it
@@ -163,7 +164,12 @@ class Machine:
 
     def may_enter(self, unit: Unit) -> bool:
         """Whether there is time left for a function of this file."""
-        return not self.exhausted and (unit is self.home or self.steps_away <= self.most_steps_away)
+        return not self.exhausted and (unit is self.home or self.steps_away <= self.away_until)
+
+    def give_time(self) -> None:
+        """The home file calls a function of another one: when their time is over, a short one still runs."""
+        if self.away_until < self.steps_away <= self.most_steps_away * 1.25:
+            self.away_until = self.steps_away + _STEPS_OF_SHORT_ONES
 
     @property
     def too_deep(self) -> bool:
