@@ -288,33 +288,39 @@ def test_projects(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     check_project(PROJECTS[name], tmp_path, monkeypatch)
 
 
-def test_a_short_helper_after_long_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files of others are not run for ever; a meter is still entered."""
-    lines = "\n".join(f"    x = x + torch.ones({number}).sum()" for number in range(700))
-    files = {
-        "long.py": f"import torch\n\ndef prepare(x):\n{lines}\n    return x\n",
-        "meters.py": """
+SOURCE = """
+class Source:
+    def __init__(self, net):
+        self.net, self.kept = net, {}
+
+    def prepare(self, x):
+"""
+METER = """
 class Meter:
     def __init__(self):
         self.total = 0
 
     def update(self, value):
         self.total = self.total + value
-""",
-        "train.py": """
-import torch
+"""
+TRAIN = """
 from torch import nn
-from long import prepare
 from meters import Meter
+from sources import Source
 
 def train(model, loader, optimizer):
-    meter = Meter()
+    source, meter = Source(model), Meter()
     for x, y in loader:
-        loss = nn.functional.mse_loss(model(prepare(x)), y)
+        loss = nn.functional.mse_loss(model(source.prepare(x)), y)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
         meter.update(loss)  # TML101
-""",
-    }
+"""
+
+
+def test_a_short_helper_after_long_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The code of other files is not gone through for ever; a meter is still entered."""
+    lines = "".join(f"        x = self.net(x) + {n}\n        self.kept[{n}] = x.detach()\n" for n in range(400))
+    files = {"sources.py": f"{SOURCE}{lines}        return x\n", "meters.py": METER, "train.py": TRAIN}
     check_project(files, tmp_path, monkeypatch)
