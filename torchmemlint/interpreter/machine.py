@@ -52,7 +52,8 @@ class Machine:
         self.stack: list[Frame] = []
         self.steps = self.steps_away = 0  # in the home file, in others
         self.most_steps = facts.statements * _STEPS_PER_STATEMENT + 3000
-        self.most_steps_away = self.away_until = facts.statements * _STEPS_AWAY_PER_STATEMENT + 500
+        self.away_until = facts.statements * _STEPS_AWAY_PER_STATEMENT + 500
+        self.short_ones = facts.statements // 60 + 10
         self.module_depth = 0
         self.sequences: list[Obj] = []  # those that run: one may hold itself, where a helper calls itself
         self.site: Site = 0  # what is being run: a statement, or a call in it
@@ -168,8 +169,9 @@ class Machine:
 
     def give_time(self) -> None:
         """The home file calls a function of another one: when their time is over, a short one still runs."""
-        if self.away_until < self.steps_away <= self.most_steps_away * 1.25:
+        if self.away_until < self.steps_away and self.short_ones > 0:
             self.away_until = self.steps_away + _STEPS_OF_SHORT_ONES
+            self.short_ones -= 1
 
     @property
     def too_deep(self) -> bool:
