@@ -303,3 +303,63 @@ def test_parts_of_what_is_caught_for_callers_of_callers() -> None:
         check(BENCH.format(CAUGHT.format(kept + ")  # TML307")[:-1], "product"))
         check(BENCH.format(CAUGHT.format(kept), "name"))
     check(BENCH.format(CAUGHT.format("kind"), "product"))
+
+
+TIMER = """
+class Timer:
+    def __init__(self, work, sizes):
+        self.work, self.sizes = work, sizes
+        self.broken = []
+
+    def _time(self, x, size):
+        return [self.work(x, size) for _ in range(2)]
+
+    def __call__(self, x):
+        for size in self.sizes:
+            try:
+                self._time(x, size)
+            except ValueError as error:
+                self.broken.append(error){}
+
+def tiles(x, size):
+    return torch.stack([tile.softmax(-1) for tile in x.split(size)])
+
+def halves(x, size):
+    return x // size
+
+timer = Timer({}, [32, 64])
+"""
+
+
+def test_what_a_method_calls_that_the_object_was_made_with() -> None:
+    check(TIMER.format("  # TML307", "tiles"))
+    check(TIMER.format("", "halves"))
+
+
+PROBE = """
+import importlib
+
+REASON = None
+
+def has_kernels():
+    global REASON
+    try:
+        importlib.import_module("kernels")
+    except ImportError as error:
+        REASON = {}
+        return False
+    return True
+
+def pick():
+    return Fast if has_kernels() else Slow
+
+def stack(width, depth):
+    rows = {}
+    return [pick()(row) for row in rows]
+"""
+
+
+def test_callers_that_have_layers_at_hand() -> None:
+    check(PROBE.format("error  # TML307", "nn.ModuleList(nn.Linear(width, width) for _ in range(depth))"))
+    check(PROBE.format("str(error)", "nn.ModuleList(nn.Linear(width, width) for _ in range(depth))"))
+    check(PROBE.format("error", "[width] * depth"))

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 
 from ..facts import model as m
 from ..facts.knowledge import FACTORIES, MODEL_NAMES
-from ..facts.model import Expr, FileFacts, FunctionFacts
+from ..facts.model import Expr, FileFacts, FunctionFacts, Stmt
 from ..facts.program import Place, Program, keyword, targets
 from ..facts.walk import calls, last_name, nodes, statements
 
@@ -15,7 +15,8 @@ _RUNS = MODEL_NAMES | set(
     scaled_dot_product_attention multi_head_attention_forward""".split()
 )
 # Of modules of torch that make tensors, those whose names little else has; the layers that most models are made of.
-_MAKES = (FACTORIES - {"range", "normal", "tensor"}) | {"Sequential", "Linear", "Conv2d", "Embedding"}
+_LAYERS = frozenset(("Sequential", "ModuleList", "Linear", "Conv2d", "Embedding"))
+_MAKES = (FACTORIES - {"range", "normal", "tensor"}) | _LAYERS
 
 
 def reaches_work(program: Program, names: set[str], *, making: bool = False) -> bool:
@@ -50,7 +51,7 @@ def is_called_at_work(program: Program, function: FunctionFacts) -> bool:
 def _has_at_hand(place: Place) -> bool:
     if any(base.endswith("nn.Module") for base in place.bases):
         return True
-    return _is_given_tensors(place) or not _RUNS.isdisjoint(place.facts.calls)
+    return _is_given_tensors(place) or not (_RUNS | _LAYERS).isdisjoint(place.facts.calls)
 
 
 def _is_given_tensors(place: Place) -> bool:
@@ -82,16 +83,24 @@ def handed_in(program: Program, function: FunctionFacts, names: Collection[str],
         cls = program.facts.classes[function.owner]
         init = program.facts.functions[cls.methods["__init__"]] if "__init__" in cls.methods else None
         kept = {
-            (statement[3][1], target[2])
-            for statement in statements(init.body if init is not None else ())
-            if statement[0] == m.ASSIGN and statement[3][0] == m.NAME
-            for target in statement[2]
-            if target[0] == m.ATTR
+            (value[1], target[2])
+            for target, value in _pairs(init.body if init is not None else ())
+            if value[0] == m.NAME and target[0] == m.ATTR
         }
         params = enumerate(init.params[1:] if init is not None else ())
         taken = [(index, param.name) for index, param in params if any((param.name, name) in kept for name in names)]
         found |= _given(program, cls.name, False, taken, depth)
     return found
+
+
+def _pairs(body: tuple[Stmt, ...]) -> Iterator[tuple[Expr, Expr]]:
+    """What is bound to what, also in `self.function, self.limit = function, limit`."""
+    for statement in statements(body):
+        if statement[0] == m.ASSIGN:
+            value = statement[3]
+            for target in statement[2]:
+                several = target[0] == value[0] == m.NEW and len(target[3]) == len(value[3])
+                yield from zip(target[3], value[3], strict=True) if several else ((target, value),)
 
 
 def _given(program: Program, callee: str, method: bool, wanted: list[tuple[int, str]], depth: int) -> set[str]:

@@ -227,6 +227,10 @@ def _runs_model(evidence: Evidence, kept: handlers.Kept) -> bool:
         return True
     names = set(kept.names) | decorated(evidence.facts, kept.function)
     names |= handed_in(evidence.program, kept.function, kept.names)
+    for name in kept.names:  # `self._measure(config)`, which calls what the object was made with
+        for place in evidence.program.by_name.get(name, ()):
+            if place.facts.owner == kept.function.owner >= 0:
+                names |= handed_in(evidence.program, place.facts, place.facts.calls)
     return reaches_work(evidence.program, names, making=kept.grows)
 
 
