@@ -512,3 +512,24 @@ def test_guilty(name: str) -> None:
 @pytest.mark.parametrize("name", INNOCENT)
 def test_innocent(name: str) -> None:
     check(INNOCENT[name])
+
+
+def test_a_list_that_is_used_like_a_table() -> None:
+    """What is taken for a list may have been a table of the same name."""
+    check("""
+    def settle(rows):
+        rows = []
+        rows["shuffle"] = torch.ones(3)
+        for index in range(len(rows)):
+            rows[index] = rows[index].detach()
+        return rows
+
+    def train(model, loader, optimizer):
+        losses = []
+        for batch in loader:
+            loss = model(batch).mean()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss)  # TML102
+        return settle(losses)
+    """)

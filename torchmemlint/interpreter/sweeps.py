@@ -62,7 +62,9 @@ def _replace(
     """The round of one entry."""
     if swept.key is not None:
         name: Any = field[1:-1]
-        key: Value = (each_of(obj),) if field == "*" else (Const(int(name) if obj.kind == "list" else name),)
+        if obj.kind == "list" and name.removeprefix("-").isdecimal():  # it may have entries of a dict that it was for
+            name = int(name)
+        key: Value = (each_of(obj),) if field == "*" else (Const(name),)
         machine.assign(frame, swept.key, key, site)
     if swept.item is not None:
         machine.assign(frame, swept.item, read(machine, obj, obj.fields[field]), site)
