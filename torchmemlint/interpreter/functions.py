@@ -85,10 +85,8 @@ def call_function(
         return unknown_call(machine, frame, (m.NAME, facts.name), args, kwargs, site)
     if active and function.owner is None and function.frame.function is not None:
         note_recursion(machine, function)
-    if by_home and function.frame.unit is not machine.home:
-        machine.give_time()
     again = active > 1 or (active and on_yield is None and len(facts.body) > 30)
-    if again or machine.too_deep or not machine.may_enter(function.frame.unit):
+    if again or machine.too_deep or not machine.may_enter(function):
         return _unentered(machine, args, kwargs)
     key = (site, id(facts), id(receiver))
     inner = frame.children.get(key)

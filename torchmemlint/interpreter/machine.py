@@ -9,21 +9,38 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 from ..facts import model as m
 from ..facts.model import Expr, Site, Stmt
 from ..facts.outline import Outline
+from ..facts.walk import statements
 from .derivation import Derivation
 from .events import Backward, ModuleCall, Plain, Reset, Store
 from .frames import Frame, Loop
 from .linking import Project, Unit, link, module_name
-from .values import ASSUMED, CONTAINERS, LIGHT, OFF, ON, UNKNOWN, Class, Imported, Obj, Opaque, Tensor, Value, join
+from .values import (
+    ASSUMED,
+    CONTAINERS,
+    LIGHT,
+    OFF,
+    ON,
+    UNKNOWN,
+    Class,
+    Function,
+    Imported,
+    Obj,
+    Opaque,
+    Tensor,
+    Value,
+    join,
+)
 
 _DEEPEST_CALL = 12
 _STEPS_PER_STATEMENT = 12
 _STEPS_AWAY_PER_STATEMENT = 1.5  # of the home file
-_STEPS_OF_SHORT_ONES = 12
+_SHORT = 8  # statements
 
 Journal = list[tuple[dict[Any, Value], Any, "Value | None"]]
 
@@ -52,7 +69,7 @@ class Machine:
         self.stack: list[Frame] = []
         self.steps = self.steps_away = 0  # in the home file, in others
         self.most_steps = facts.statements * _STEPS_PER_STATEMENT + 3000
-        self.away_until = facts.statements * _STEPS_AWAY_PER_STATEMENT + 500
+        self.most_steps_away = facts.statements * _STEPS_AWAY_PER_STATEMENT + 500
         self.short_ones = facts.statements // 60 + 10
         self.module_depth = 0
         self.sequences: list[Obj] = []  # those that run: one may hold itself, where a helper calls itself
@@ -163,15 +180,17 @@ class Machine:
     def exhausted(self) -> bool:
         return self.steps > self.most_steps
 
-    def may_enter(self, unit: Unit) -> bool:
-        """Whether there is time left for a function of this file."""
-        return not self.exhausted and (unit is self.home or self.steps_away <= self.away_until)
-
-    def give_time(self) -> None:
-        """The home file calls a function of another one: when their time is over, a short one still runs."""
-        if self.away_until < self.steps_away and self.short_ones > 0:
-            self.away_until = self.steps_away + _STEPS_OF_SHORT_ONES
-            self.short_ones -= 1
+    def may_enter(self, function: Function) -> bool:
+        """Whether there is time left for a function of its file. When that of other files is over, a few short ones
+        still run: the meter that a loop calls after the code of a data set."""
+        if self.exhausted:
+            return False
+        if function.frame.unit is self.home or self.steps_away <= self.most_steps_away:
+            return True
+        if not self.short_ones or len(list(islice(statements(function.facts.body), _SHORT + 1))) > _SHORT:
+            return False
+        self.short_ones -= 1
+        return True
 
     @property
     def too_deep(self) -> bool:
