@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from snippets import check
+
+from torchmemlint.config import load
+from torchmemlint.linter import engine
+from torchmemlint.source import decode
 
 LOOKALIKES = {
     "a copied transform that other code is given the results of": """
@@ -294,3 +300,25 @@ LOOKALIKES = {
 @pytest.mark.parametrize("snippet", LOOKALIKES.values(), ids=list(LOOKALIKES))
 def test_lookalike(snippet: str) -> None:
     check(snippet)
+
+
+def test_own_class_that_is_called_tensor(tmp_path: Path) -> None:
+    """At the lowest confidence what an annotation calls a Tensor is one, unless the project defines that name."""
+    plan = engine.plan(load(tmp_path, {"min-confidence": "low", "no-cache": True}, isolated=True))
+    program = """
+class Reader:
+    def __init__(self):
+        self.seen = {}
+
+    def read(self, name: str) -> list[Tensor]:
+        return name.load()
+
+    def run(self, programs):
+        for index, program in enumerate(programs):
+            for part in self.read(program):
+                self.seen[index] = part
+"""
+    found = []
+    for defined in ("from torch import Tensor", "import torch\nclass Tensor:\n    graph: int"):
+        found.append([one.code for one in engine.lint_source(decode("own.py", (defined + program).encode()), plan)])
+    assert found == [["TML311"], []]

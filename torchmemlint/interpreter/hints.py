@@ -16,6 +16,7 @@ _LIGHT = (*_PLAIN, "Path", "ndarray")
 _PLAIN_GENERICS = ("Optional", "Union", "Tuple", "tuple", "List", "list", "Sequence")
 _SHAPES = (".Protocol", ".TypedDict", ".NamedTuple")
 _MODULES = ("Module", "LightningModule", "PreTrainedModel")
+_OF_TORCH = (*_TENSORS, *_MODULES, "DataLoader", "Optimizer")
 
 
 def is_plain_hint(hint: Expr) -> bool:
@@ -58,17 +59,18 @@ def _text(machine: Machine, frame: Frame, text: str, depth: int, ident: object) 
 
 def _plain(machine: Machine, frame: Frame, hint: Expr, ident: object) -> Value:
     name = hint[-1]
-    if name in _TENSORS:
+    of_torch = not _is_its_own(machine, frame, hint)
+    if of_torch and name in _TENSORS:
         return (Tensor(MAYBE, 2, machine.derivation.node(), ""),)
     if name in _LIGHT:
         return LIGHT
-    if name in _MODULES:
+    if of_torch and name in _MODULES:
         obj = machine.allocate(frame, ("hint", ident, name), "module", "?", 2)
         obj.unknown = True
         return (obj,)
-    if name == "DataLoader":
+    if of_torch and name == "DataLoader":
         return (machine.allocate(frame, ("hint", ident, name), "loader"),)
-    if name == "Optimizer":
+    if of_torch and name == "Optimizer":
         return (machine.allocate(frame, ("hint", ident, name), "optimizer"),)
     for atom in machine.eval(frame, hint):
         if type(atom) is Class:
@@ -79,6 +81,14 @@ def _plain(machine: Machine, frame: Frame, hint: Expr, ident: object) -> Value:
             obj = machine.allocate(frame, ("hint", ident, name), "module", atom.dotted, 2)
             return (obj,)
     return UNKNOWN
+
+
+def _is_its_own(machine: Machine, frame: Frame, hint: Expr) -> bool:
+    """Whether a class of the project has that name, and nothing of torch in it: a compiler's `Tensor`."""
+    if hint[-1] not in _OF_TORCH:
+        return False
+    classes = [atom for atom in machine.eval(frame, hint) if type(atom) is Class]
+    return bool(classes) and not any("torch" in base or "lightning" in base for cls in classes for base in cls.external)
 
 
 def _generic(machine: Machine, frame: Frame, hint: Expr, depth: int, ident: object) -> Value:
