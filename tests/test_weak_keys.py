@@ -93,3 +93,35 @@ def test_values_that_may_be_their_keys(made: str) -> None:
 @pytest.mark.parametrize("made", ANOTHER.values(), ids=ANOTHER)
 def test_values_of_their_own(made: str) -> None:
     check(TABLE.format(store=WEAK["a lambda"], made=made))
+
+
+INSIDE = """
+import weakref
+
+TABLE = weakref.WeakKeyDictionary()
+
+class Wrapped:
+    def __init__(self, base):
+        self.base = {}
+
+def wrapped(model, name):
+    {}
+
+def main(steps):
+    for step in range(steps):
+        model = nn.Linear(64, 64)
+        wrapped(model, str(step))
+"""
+STORES = {
+    "a table": "TABLE.setdefault(model, {})[name] = Wrapped(model)",
+    "a list": "TABLE.setdefault(model, []).append(Wrapped(model))",
+    "by a name": "rows = TABLE.setdefault(model, {})\n    rows['it'] = Wrapped(model)",
+    "what is put in first": "TABLE[model] = rows = {}\n    rows[name] = Wrapped(model)",
+}
+
+
+@pytest.mark.parametrize("stored", STORES.values(), ids=STORES)
+def test_what_containers_of_weak_keys_keep(stored: str) -> None:
+    check(INSIDE.format("base", stored + "  # TML316"))
+    check(INSIDE.format("weakref.ref(base)", stored))
+    check(INSIDE.format("sum(p.numel() for p in base.parameters())", stored))

@@ -9,6 +9,7 @@ from .machine import Machine
 from .stores import store
 from .unknown import unknown_call
 from .values import LIGHT, NAMED, UNKNOWN, Class, Kwargs, Light, Mode, Obj, Value, constant, is_light
+from .weak_keys import note_first, note_inside
 
 _GROW = ("append", "appendleft", "add", "insert", "put", "put_nowait", "extend", "extendleft", "update", "push")
 _POP = ("pop", "popleft", "popitem", "remove", "discard", "get_nowait")
@@ -38,6 +39,8 @@ def container_method(
         value = args[1] if len(args) > 1 else UNKNOWN
         key = constant(args[0]) if args else ...
         field = "*" if key is ... else f"[{key}]"
+        if "$weak" in obj.fields and args:
+            note_first(machine, args[0], value)
         machine.grow(frame, obj, value, site, field, "keyed")
         return machine.elements(frame, (obj,))
     if name == "__setitem__" and len(args) == 2:  # `super().__setitem__(key, value)`
@@ -139,6 +142,7 @@ def _grow(machine: Machine, frame: Frame, obj: Obj, name: str, args: list[Value]
             _replace(machine, frame, obj, f"[{key}]", value, site)
     else:
         value = args[-1] if name == "insert" and args else (args[0] if args else UNKNOWN)
+        note_inside(machine, frame, obj, value, site)
         machine.grow(frame, obj, value, site)
     return LIGHT
 

@@ -38,7 +38,7 @@ from .values import (
     constant,
     is_light,
 )
-from .weak_keys import note_weak_key
+from .weak_keys import note_inside, note_weak_key
 
 _OF_CALLBACKS = ("handler", "callback", "hook", "listener", "event", "observer", "subscri", "slot")
 
@@ -280,6 +280,7 @@ def bind_item(machine: Machine, frame: Frame, target: Expr, value: Value, site: 
                 machine.put(atom.fields, "*", inner)
                 continue
         if key is not ... or each_of(atom) in index:
+            note_inside(machine, frame, atom, value, site)
             field = "*" if key is ... else f"[{key}]"
             outlives = len(machine.loops) > len(atom.birth)
             if outlives:

@@ -106,6 +106,7 @@ class Machine:
         self.given_away: set[Obj] = set()  # instances that code which is not seen was given
         self.settable: set[str] = set()  # names of properties that have a setter
         self.asked_unseen: set[str] = set()  # those that are called, for their effect, of something that is not seen
+        self.under_weak_keys: dict[Obj, Value] = {}  # containers that are the values of weak keys
         self.made: dict[int, tuple[int, Any]] = {}  # serial number and fields of each object, by these' identity
         self.key_kind = ""  # of the element that is being bound
         self.bare: Site = -1  # the call that is the whole of the statement being run

@@ -14,7 +14,7 @@ from .arguments import argument
 from .cycles import refers_to
 from .frames import Frame
 from .machine import Machine
-from .values import LIGHT, Class, External, Obj, Value
+from .values import CONTAINERS, LIGHT, Class, External, Obj, Value
 
 _TAKES_OUT = ("pop", "discard", "remove", "__delitem__")
 _MAYBE_ITSELF = frozenset("to type type_as contiguous float half double bfloat16 pin_memory".split())
@@ -27,15 +27,34 @@ def note_weak_key(
     referent = _referent(machine, frame, target[2])
     if referent is not None:
         machine.put(table.fields, "$weak", LIGHT)
+    note_inside(machine, frame, table, value, site)
     if "$weak" not in table.fields:
         return
     key = target[2] if referent is None else referent
-    if refers_to(machine, value, index if key is target[2] or key[0] != m.NAME else machine.eval(frame, key)):
+    weak = index if key is target[2] or key[0] != m.NAME else machine.eval(frame, key)
+    known = machine.under_weak_keys
+    fresh = tuple(atom for atom in value if type(atom) is not Obj or atom not in known)  # of others it was said inside
+    note_first(machine, weak, value)
+    if refers_to(machine, fresh, weak):
         machine.note("weak-held", site, frame)
         return
     statement = _statement_at(frame.facts, site)
     if statement is not None and statement[0] == m.ASSIGN:
         _note_itself(machine, frame, key, statement[3], site)
+
+
+def note_first(machine: Machine, key: Value, value: Value) -> None:
+    """Of containers that weak keys get: what is put into them later may keep the keys."""
+    for atom in value:
+        if type(atom) is Obj and atom.kind in CONTAINERS:
+            machine.under_weak_keys[atom] = key
+
+
+def note_inside(machine: Machine, frame: Frame, inner: Obj, value: Value, site: Site) -> None:
+    """Of a container that is the value of a weak key: `TABLE.setdefault(model, {})[name] = Patched(model)`."""
+    key = machine.under_weak_keys.get(inner)
+    if key is not None and refers_to(machine, value, key):
+        machine.note("weak-held", site, frame)
 
 
 def _referent(machine: Machine, frame: Frame, key: Expr) -> Expr | None:
