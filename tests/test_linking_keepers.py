@@ -284,6 +284,113 @@ def validate(loader):
             model(x)
 """,
     },
+    "handlers that each round gives to an engine of another file": {
+        "engine.py": """
+from collections import defaultdict
+
+class Engine:
+    def __init__(self, update):
+        self.update = update
+        self.handlers = defaultdict(list)
+
+    def attach(self, event, handler, *args):
+        self.handlers[event].append((handler, args))
+
+    def run(self, batches):
+        for batch in batches:
+            self.update(self, batch)
+            for handler, args in self.handlers["step"]:
+                handler(self, *args)
+""",
+        "setup.py": """
+import copy
+import torch
+
+class Average:
+    def __init__(self, model):
+        self.model, self.copy = model, copy.deepcopy(model).requires_grad_(False)
+
+    @torch.no_grad()
+    def __call__(self, engine):
+        for mean, weight in zip(self.copy.parameters(), self.model.parameters()):
+            mean.lerp_(weight, 0.1)
+
+def common(engine, model):
+    engine.attach("step", Average(model))
+""",
+        "search.py": """
+import torch
+from engine import Engine
+from setup import Average, common
+
+def step(engine, batch):
+    pass
+
+def main(rounds, batches):
+    engine = Engine(step)
+    for width in rounds:
+        model = torch.nn.Linear(width, 8)
+        common(engine, model)  # TML303
+        engine.attach("step", Average(torch.nn.Linear(width, 8)))  # TML303
+        engine.run(batches)
+
+def one_model(rounds, batches, model):
+    for width in rounds:
+        engine = Engine(step)
+        common(engine, model)
+        engine.run(batches)
+""",
+    },
+    "handlers that are taken out of an engine of another file": {
+        "engine.py": """
+from collections import defaultdict
+
+class Engine:
+    def __init__(self, update):
+        self.update = update
+        self.handlers = defaultdict(list)
+
+    def attach(self, event, handler, *args):
+        self.handlers[event].append((handler, args))
+
+    def run(self, batches):
+        for batch in batches:
+            self.update(self, batch)
+            for handler, args in self.handlers["step"]:
+                handler(self, *args)
+""",
+        "setup.py": """
+import copy
+import torch
+
+class Average:
+    def __init__(self, model):
+        self.model, self.copy = model, copy.deepcopy(model).requires_grad_(False)
+
+    @torch.no_grad()
+    def __call__(self, engine):
+        for mean, weight in zip(self.copy.parameters(), self.model.parameters()):
+            mean.lerp_(weight, 0.1)
+
+def common(engine, model):
+    engine.attach("step", Average(model))
+""",
+        "search.py": """
+import torch
+from engine import Engine
+from setup import common
+
+def step(engine, batch):
+    pass
+
+def main(rounds, batches):
+    engine = Engine(step)
+    for width in rounds:
+        common(engine, torch.nn.Linear(width, 8))
+        engine.run(batches)
+        engine.handlers.clear()
+""",
+    },
 }
 
 

@@ -83,7 +83,8 @@ def anchor(machine: Machine, store: Store) -> Site | None:
     does: then it is the other file's affair.
     """
     if not machine.is_home(store.site):
-        if store.instances:  # nothing heavy was handed over then: what made the object and put it there is
+        if store.instances or (store.fresh and not _listens(machine, store)):
+            # no tensor was handed over: what made the object and put it there is
             return next((site for site in reversed(store.trail) if machine.is_home(site)), None)
         if _differentiated_there(machine, store):
             return None
@@ -115,6 +116,12 @@ def _puts_itself(machine: Machine, store: Store) -> Site | None:
             given = (call for call in calls(frame.facts.body) if call[1] == site)
             return site if any((m.NAME, "self") in call[3] for call in given) and inner is store.frame else None
     return None
+
+
+def _listens(machine: Machine, store: Store) -> bool:
+    """Whether a function or method was put there, of which TML314 speaks."""
+    ways = ((note.site, note.trail) for note in machine.plain if note.kind == "listener")
+    return (store.site, store.trail) in ways
 
 
 def _differentiated_there(machine: Machine, store: Store) -> bool:

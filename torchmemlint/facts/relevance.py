@@ -8,8 +8,8 @@ from collections.abc import Collection
 
 from . import knowledge
 from . import model as m
-from .model import FileFacts, FunctionFacts
-from .walk import root_of, statements
+from .model import Expr, FileFacts, FunctionFacts, Stmt
+from .walk import last_name, loops, root_of, statements
 
 # What makes a function worth a run of its own: it changes what others hold, or says how gradients are to be kept.
 _SINKS = m.GROWS | m.KEEPS | m.BACKWARD | m.HOOKS | m.THREADS | m.RECORDS | m.DISCARDS | m.MODE | m.EVALUATES | m.HOLDS
@@ -20,6 +20,7 @@ _PLAIN_BASES = frozenset(("Module", "object", "ABC", "Protocol", "Generic"))
 # A graph that only locals keep matters while the function trains or evaluates, itself or through what it calls.
 _DRIVES = m.BACKWARD | m.EVALUATES | m.MODE | m.HOOKS | m.THREADS
 
+_OF_LISTS = frozenset(("append", "extend", "insert", "write", "info", "debug", "warning"))
 _JOINS = frozenset(("cat", "concat", "stack", "vstack"))
 
 _SELF = (m.NAME, "self")
@@ -34,7 +35,7 @@ def worth_running(facts: FileFacts) -> set[int]:
     worth |= {i for i, function in enumerate(facts.functions) if function.generator and _opens(function)}
     worth |= _passes_of_copies(facts) | _makers_of_cycles(facts) | _losses_of_references(facts)
     worth |= {i for i, function in enumerate(facts.functions) if _moves_to_host(function)}
-    worth |= _give_themselves(facts)
+    worth |= _give_themselves(facts) | _fill_elsewhere(facts)
     driving = {i for i, function in enumerate(facts.functions) if function.flags & _DRIVES or _evaluation(function)}
     callers = _callers(facts)
     driving = _with_callers(facts, driving, callers)
@@ -65,6 +66,43 @@ def _give_themselves(facts: FileFacts) -> set[int]:
                 if any(given == _SELF or (given[:2] == _OWN and given[2] in klass.methods) for given in call[3]):
                     found.add(index)
     return found
+
+
+def _fill_elsewhere(facts: FileFacts) -> set[int]:
+    """Functions with a loop that gives what each round makes to another object, or with it to another file's function:
+    `trainer.attach(handler)`, `setup(trainer, model)`."""
+    imported: set[str] = set()
+    for statement in statements(facts.functions[0].body):
+        if statement[0] == m.FROM:
+            imported.update(local for _, local in statement[4])
+    found = set()
+    for index, function in enumerate(facts.functions):
+        for _, inside in loops(function.body) if index else ():
+            if any(one[0] == m.EXPR and _hands_over(one[2], inside, imported) for one in inside):
+                found.add(index)
+    return found
+
+
+def _hands_over(call: Expr, inside: list[Stmt], imported: set[str]) -> bool:
+    if call[0] != m.CALL or not (call[3] or call[4]) or root_of(call[2])[0] != m.NAME:
+        return False
+    name = root_of(call[2])[1]
+    if call[2][0] == m.ATTR:
+        if call[2][2] in _OF_LISTS or call[2][2][-1] == "_" or name in knowledge.LIGHT_ROOTS:
+            return False
+    elif name not in imported or len(call[3]) + len(call[4]) < 2:
+        return False
+    made = {
+        target[1]
+        for one in inside
+        if one[0] == m.ASSIGN and one[3][0] == m.CALL
+        for target in one[2]
+        if target[0] == m.NAME
+    }
+    given = (*call[3], *(part for _, part in call[4]))
+    return name not in made and any(
+        part[1] in made if part[0] == m.NAME else part[0] == m.CALL and last_name(part)[:1].isupper() for part in given
+    )
 
 
 def _opens(function: FunctionFacts) -> bool:
