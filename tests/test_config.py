@@ -222,3 +222,14 @@ def test_per_file_ignores(write: Write, lint: Lint, pattern: str, path: str, ign
     write({path: NO_EFFECT, "pyproject.toml": f'[tool.torchmemlint.per-file-ignores]\n"{pattern}" = ["TML2"]\n'})
     assert (lint(".").exit_code == 0) is ignored
     assert (lint(path).exit_code == 0) is ignored
+
+
+@pytest.mark.parametrize("isolated", [True, False])
+def test_root_without_a_project_is_the_whole_package(isolated: bool, tmp_path: Path) -> None:
+    """Whichever of its files are named: they import each other."""
+    inner = tmp_path / "package" / "models" / "heads"
+    inner.mkdir(parents=True)
+    for folder in (tmp_path / "package", tmp_path / "package" / "models", inner):
+        (folder / "__init__.py").touch()
+    assert load(inner, {}, isolated=isolated).root == tmp_path / "package"
+    assert load(tmp_path, {}, isolated=isolated).root == tmp_path

@@ -324,3 +324,47 @@ def test_a_short_helper_after_long_ones(tmp_path: Path, monkeypatch: pytest.Monk
     lines = "".join(f"        x = self.net(x) + {n}\n        self.kept[{n}] = x.detach()\n" for n in range(400))
     files = {"sources.py": f"{SOURCE}{lines}        return x\n", "meters.py": METER, "train.py": TRAIN}
     check_project(files, tmp_path, monkeypatch)
+
+
+BALANCER = """
+import torch
+
+class Balancer:
+    def backward(self, losses, output):
+        grads = {}
+        for name, loss in losses.items():
+            grads[name], = torch.autograd.grad(loss, [output], retain_graph=True)
+        scale = sum(grad.norm() for grad in grads.values())
+        total = torch.zeros_like(output)
+        effective = 0.0
+        for name, grad in grads.items():
+            if scale > 0:
+                grad = grad / scale
+            total.add_(grad)
+            effective += losses[name].item()
+        output.backward(total)
+        return effective
+"""
+BALANCED = """
+from torch import nn
+from balancers import Balancer
+from sources import Source
+
+def train(model, loader, optimizer):
+    source, balancer = Source(model), Balancer()
+    for x, y in loader:
+        output, penalty = model(source.prepare(x))
+        other = penalty * 0.1
+        other.backward(retain_graph=True)
+        balancer.backward({"mse": nn.functional.mse_loss(output, y)}, output)
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+
+
+@pytest.mark.parametrize("times", [1, 400])
+def test_a_backward_pass_in_a_helper(times: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What another file differentiates has its graph for that, also where there is no time to go through it."""
+    lines = "".join(f"        x = self.net(x) + {n}\n        self.kept[{n}] = x.detach()\n" for n in range(times))
+    files = {"sources.py": f"{SOURCE}{lines}        return x\n", "balancers.py": BALANCER, "train.py": BALANCED}
+    check_project(files, tmp_path, monkeypatch)

@@ -98,7 +98,7 @@ def load(start: Path, overrides: Values, *, config: Path | None = None, isolated
     Raises ConfigError for a file that cannot be read, an unknown key or a value of the wrong type.
     """
     if isolated:
-        return _merge(start, None, {}, overrides)
+        return _merge(_whole_package(start), None, {}, overrides)
     if config is not None:
         return _merge(Path.cwd(), config, _checked(_table(config, named=True) or {}, str(config)), overrides)
     found = _nearest(start)
@@ -146,6 +146,13 @@ def _root_without_settings(start: Path) -> Path:
     for folder in (start, *start.parents):
         if _is_project(folder):
             return folder
+    return _whole_package(start)
+
+
+def _whole_package(start: Path) -> Path:
+    """The outermost package that a folder belongs to: its files import each other, whichever of them are named."""
+    while os.path.isfile(start.parent / "__init__.py"):
+        start = start.parent
     return start
 
 

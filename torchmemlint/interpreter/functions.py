@@ -17,6 +17,7 @@ from .frames import Frame
 from .hints import is_plain_hint, value_of_hint
 from .linking import Unit
 from .machine import Machine
+from .tensors import backward
 from .unknown import parameter, unknown_call
 from .values import (
     LIGHT,
@@ -87,7 +88,7 @@ def call_function(
         note_recursion(machine, function)
     again = active > 1 or (active and on_yield is None and len(facts.body) > 30)
     if again or machine.too_deep or not machine.may_enter(function):
-        return _unentered(machine, args, kwargs)
+        return _unentered(machine, frame, function, args, kwargs, site)
     key = (site, id(facts), id(receiver))
     inner = frame.children.get(key)
     if inner is None:
@@ -235,8 +236,14 @@ def _note_mode(machine: Machine, inner: Frame, function: Function) -> None:
         machine.note("no-grad-region", function.facts.site, inner)
 
 
-def _unentered(machine: Machine, args: list[Value], kwargs: Kwargs) -> Value:
-    nodes = [node for value in (*args, *kwargs.values()) for node in machine.nodes(value)]
+def _unentered(
+    machine: Machine, frame: Frame, function: Function, args: list[Value], kwargs: Kwargs, site: Site
+) -> Value:
+    """A call that there is no time for: what is given to one that differentiates may be what it differentiates."""
+    given = tuple(atom for value in (*args, *kwargs.values()) for atom in value)
+    nodes = machine.nodes(given)
+    if nodes and function.facts.flags & m.BACKWARD:
+        backward(machine, frame, given, {}, site, method=False)
     return (Opaque(machine.derivation.node(tuple(nodes))),) if nodes else UNKNOWN
 
 
