@@ -368,3 +368,56 @@ def test_a_backward_pass_in_a_helper(times: int, tmp_path: Path, monkeypatch: py
     lines = "".join(f"        x = self.net(x) + {n}\n        self.kept[{n}] = x.detach()\n" for n in range(times))
     files = {"sources.py": f"{SOURCE}{lines}        return x\n", "balancers.py": BALANCER, "train.py": BALANCED}
     check_project(files, tmp_path, monkeypatch)
+
+
+PROBLEM = """
+import torch
+from torch import nn
+
+class Problem(nn.Module):
+    dim = 2
+
+    def __init__(self, noise=0.0):
+        super().__init__()
+        self.noise = noise
+        self.register_buffer("bounds", torch.zeros(2, self.dim))
+
+    def forward(self, x):
+        shape = x.shape[:-1]
+        low, high = self.bounds
+        if self.noise:
+            x = x + self.noise
+        if (x < low).any():
+            raise ValueError(shape)
+        if (x > high).any():
+            raise ValueError(shape)
+        y = x.pow(2)
+        y = y.sum(-1)
+        return self.scale(y)
+"""
+SEARCH = """
+import torch
+from drawing import draw
+from problems import Problem
+from sources import Source
+
+class Shifted(Problem):
+    def __init__(self, inner):
+        self.shift = torch.tensor(0.5)
+        super().__init__()
+        self.inner = inner
+
+source, objective = Source(torch.nn.Linear(2, 2)), Shifted(Problem())
+start = source.prepare(draw()).detach()
+best = torch.zeros(0)
+for _ in range(20):
+    best = torch.cat([best, objective(draw())])
+"""
+
+
+@pytest.mark.parametrize("times", [1, 400])
+def test_a_module_without_weights(times: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A function that is a module gives no graph, also where there is no time to go through it."""
+    lines = "".join(f"        x = self.net(x) + {n}\n        self.kept[{n}] = x.detach()\n" for n in range(times))
+    files = {"sources.py": f"{SOURCE}{lines}        return x\n", "problems.py": PROBLEM, "search.py": SEARCH}
+    check_project(files, tmp_path, monkeypatch)
