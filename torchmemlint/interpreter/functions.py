@@ -40,6 +40,7 @@ from .values import (
 _SHORT = 8  # statements
 _SHORTER = 3
 _OF_CONTEXTS = ("__enter__", "__exit__")  # which leave the grad mode that they set, see `statements._enter_context`
+_DIFFERENTIATES = frozenset(("backward", "manual_backward", "grad"))
 _TENSOR_INPUTS = ("input", "inputs", "x", "tensor", "features", "feature", "logits", "weight", "weights", "q", "k", "v")
 _TENSOR_METHODS = frozenset(
     """sigmoid tanh relu exp log clone detach view reshape contiguous size dim sum mean pow abs sqrt clamp matmul
@@ -242,7 +243,7 @@ def _unentered(
     """A call that there is no time for: what is given to one that differentiates may be what it differentiates."""
     given = tuple(atom for value in (*args, *kwargs.values()) for atom in value)
     nodes = machine.nodes(given)
-    if nodes and function.facts.flags & m.BACKWARD:
+    if nodes and not _DIFFERENTIATES.isdisjoint(function.facts.calls):
         backward(machine, frame, given, {}, site, method=False)
     return (Opaque(machine.derivation.node(tuple(nodes))),) if nodes else UNKNOWN
 

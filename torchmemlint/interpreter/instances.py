@@ -254,7 +254,7 @@ def ran(
     parents = tuple(tensor.node for tensor in machine.reach(result) if tensor.graph == ATTACHED)
     if not parents:
         if not _is_understood(result) and machine.grad != OFF and not frozen(obj):
-            if not _makes_parts(obj):
+            if not (obj.unknown or _makes_parts(obj)):
                 obj.weight = min(obj.weight, 1)  # a function, more likely than a model
             return run_module(machine, frame, obj, args, kwargs, site)
         return result
