@@ -6,6 +6,23 @@ import pytest
 from snippets import check, check_syntax, known
 
 GUILTY = {
+    "two classes whose methods have one name": """
+        class Trainer:
+            def __init__(self):
+                self.model = Net()
+
+            def validate(self, loader):
+                self.model.eval()
+                return [self.model(x).argmax().item() for x, _ in loader]  # TML201
+
+        class Distiller:
+            def __init__(self):
+                self.student = Net()
+
+            def validate(self, loader):
+                self.student.eval()
+                return [self.student(x).argmax().item() for x, _ in loader]  # TML201
+        """,
     "contexts of one's own that leave gradients on, or are left": """
         class Timed:
             def __enter__(self):

@@ -31,6 +31,7 @@ class Recording(NamedTuple):
     site: Site
     module: str
     function: str
+    defined: Site  # where that function is
     evaluating: bool
     named: bool  # the function's name says evaluation
     over_loader: bool  # there is a loop over a loader around it, in the function or in the evaluation that leads to it
@@ -79,6 +80,7 @@ def recordings(machine: Machine, refuted: set[int]) -> list[Recording]:
                 site=site,
                 module=describe_object(call.module),
                 function=frame.name,
+                defined=frame.facts.site,
                 evaluating=call.evaluating,
                 named=any(map(evaluates_by_name, call.frames)),
                 over_loader=_goes_over_loader(call),
@@ -125,7 +127,11 @@ def in_evaluation(machine: Machine, every: list[Recording], recording: Recording
         if frame.caller is None:
             return recording
         frame, site = frame.caller, frame.call_site
-    return recording._replace(site=site, function=frame.name) if machine.is_home(site) else recording
+    return (
+        recording._replace(site=site, function=frame.name, defined=frame.facts.site)
+        if machine.is_home(site)
+        else recording
+    )
 
 
 def _made_of(machine: Machine, nodes: Iterable[int]) -> set[int]:

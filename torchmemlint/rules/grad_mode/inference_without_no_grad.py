@@ -87,14 +87,16 @@ def check(evidence: Evidence) -> Iterator[Report]:
     seen.update(call.frame.name for _, call in recorded(evidence))  # TML203 says why
     weighed = [(weight, evidence.in_evaluation(one)) for one in evidence.recordings if (weight := _weight(one))]
     own = dict(sorted((recording.function, weight) for weight, recording in weighed if _is_own(recording)))
+    said: set[int | str] = set()
     for weight, recording in sorted(weighed, key=lambda pair: (pair[0] < 2, not _repeats(pair[1]), pair[1].site)):
         if not _is_own(recording) and own.get(recording.call.frame.name, 0) >= weight:
             continue  # the function that runs the model is reported itself
-        if recording.function in seen:
+        where = recording.defined if recording.function != "<lambda>" else recording.function
+        if recording.function in seen or where in said:
             continue
         if any(speaks_of(kept) >= weight and evidence.keeps_results_of(kept, recording.call.site) for kept in spoken):
             continue  # reported where its result is kept
-        seen.add(recording.function)
+        said.add(where)
         yield Report(
             site=recording.site,
             message=f"`{recording.function}` {_what(recording)}; use `torch.no_grad()`",
