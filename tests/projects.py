@@ -10,6 +10,38 @@ import pytest
 from torchmemlint.config import load
 from torchmemlint.linter import engine, pool
 
+NORM = """
+import torch
+from torch import nn
+
+class StreamNorm(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(width))
+        self.running = torch.zeros(width)
+
+    def forward(self, x):
+        if self.training:
+            self.running = 0.9 * self.running + 0.1 * x.mean(dim=0)
+        return (x - self.running) * self.scale
+
+class Net(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.norm, self.head = StreamNorm(width), nn.Linear(width, 1)
+        self.first = nn.Linear(width, width)
+
+    def forward(self, x):
+        return self.head(self.norm(self.first(x)))
+
+def fit(model, loader, optimizer):
+    for x in loader:
+        loss = model(x).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
 
 def write(folder: Path, files: dict[str, str]) -> list[str]:
     for name, text in files.items():

@@ -13,6 +13,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from projects import NORM
 
 from torchmemlint.config import CACHE_FOLDER, load
 from torchmemlint.finding import Finding
@@ -308,3 +309,37 @@ def test_texts_that_a_fix_tries_are_not_kept(project: Path) -> None:
         assert [finding.fix is not None for finding in found] == [True]
     rows = sqlite3.connect(project / "kept" / "torchmemlint.sqlite").execute("SELECT count(*) FROM kept").fetchone()
     assert rows == (3,)  # the facts of two files, and what was found in one
+
+
+DEMO = """
+def demo(loader):
+    model = Net(8)
+    fit(model, loader, torch.optim.SGD(model.parameters(), lr=0.1))
+"""
+LED = """
+import torch
+from norm import Net, fit
+
+def main(steps):
+    model = Net(8)
+    fit(model, [torch.randn(4, 8) for _ in range(steps)], torch.optim.SGD(model.parameters(), lr=0.1))
+
+if __name__ == "__main__":
+    main(10)
+"""
+
+
+def test_what_another_file_says_by_itself_is_asked_again(project: Path) -> None:
+    """A caller is named where the other file does not say it: also when that changes."""
+    (project / "led.py").write_text(LED)
+
+    def found(text: str, **settings: object) -> list[tuple[str, int, str]]:
+        (project / "norm.py").write_text(text)
+        return lint("norm.py", "led.py", settings=settings)
+
+    texts = {"caller": NORM, "itself": NORM + DEMO, "guarded": NORM + "if __name__ == '__main__':\n    Net(8)\n"}
+    fresh = {name: found(text, **{"no-cache": True}) for name, text in texts.items()}
+    assert fresh["caller"] == [("led.py", 7, "TML101")]
+    assert [one[0] for one in fresh["itself"]] == ["norm.py"]
+    for name in (*texts, *reversed(texts), "guarded", "caller"):
+        assert found(texts[name]) == fresh[name], name

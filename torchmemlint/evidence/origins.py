@@ -83,7 +83,7 @@ def anchor(machine: Machine, store: Store) -> Site | None:
     does: then it is the other file's affair.
     """
     if not machine.is_home(store.site):
-        if store.instances or (store.fresh and not _listens(machine, store)):
+        if store.instances or (store.fresh and not listens(machine, store)):
             # no tensor was handed over: what made the object and put it there is
             return next((site for site in reversed(store.trail) if machine.is_home(site)), None)
         if _differentiated_there(machine, store):
@@ -118,7 +118,7 @@ def _puts_itself(machine: Machine, store: Store) -> Site | None:
     return None
 
 
-def _listens(machine: Machine, store: Store) -> bool:
+def listens(machine: Machine, store: Store) -> bool:
     """Whether a function or method was put there, of which TML314 speaks."""
     ways = ((note.site, note.trail) for note in machine.plain if note.kind == "listener")
     return (store.site, store.trail) in ways

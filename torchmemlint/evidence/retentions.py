@@ -21,7 +21,7 @@ from ..interpreter.machine import Machine
 from ..interpreter.values import ATTACHED, DEPENDS, FEW, FREE, LEAF, SCALAR, Obj, Tensor
 from .demand import Demand
 from .lifetimes import Lifetimes, kept_since, older
-from .origins import anchor, is_differentiated, is_spent, is_wide, origins, stays_inside
+from .origins import anchor, is_differentiated, is_spent, is_wide, listens, origins, stays_inside
 from .places import Holder, holder_of, in_test, last_part
 from .rates import is_let_go_late
 from .recordings import evaluates_by_name
@@ -65,6 +65,7 @@ class Retention(NamedTuple):
     store_event: Store
     left: LeftBehind | None = None  # the way out of a function on which an entry stays that the others take out
     passed: PassedBy | None = None  # the release that some entries never come to
+    led: bool = False  # another file stores what it has made itself: a loop of this one makes it grow
 
 
 class Retentions:
@@ -155,9 +156,28 @@ class Retentions:
         if not growing and any(lifetimes.covered(store, loop, graph) for loop in repeats):
             return
         site = anchor(self.machine, store)
-        if site is not None:
-            record = self._record(site, store, kept, graph, holder, growing, repeats, made_from)
-            yield record._replace(left=left, passed=self._passed(holder) if growing else None)
+        led = None
+        if site is None and growing and not listens(self.machine, store):
+            led = self._leads_to(store, growing, holder.kind == "local")
+        if site is not None or led is not None:
+            record = self._record(site or led or -1, store, kept, graph, holder, growing, repeats, made_from)
+            yield record._replace(left=left, passed=self._passed(holder) if growing else None, led=led is not None)
+
+    def _leads_to(self, store: Store, growing: list[Loop], local: bool) -> Site | None:
+        """The call that leads to what another file stores: in a loop of this one, or in a script, which alone knows
+        what it gives to a loop of the other file; the variables of that file's functions are its own affair."""
+        frame = store.frame
+        while frame.caller is not None and frame.caller.unit is not self.machine.home:
+            frame = frame.caller
+        if frame.caller is None or not self.machine.is_home(frame.call_site):
+            return None
+        in_loop = any(loop.kind == "loop" and loop in frame.loops for loop in growing)
+        return frame.call_site if in_loop or (not local and self._is_of_script(frame.caller)) else None
+
+    def _is_of_script(self, frame: Frame) -> bool:
+        while frame.caller is not None:
+            frame = frame.caller
+        return frame is self.machine.module_frame
 
     def _passed(self, holder: Holder) -> PassedBy | None:
         ways = self.lifetimes.releases.passing_by(last_part(holder.text)) if holder.kind == "attribute" else {}

@@ -42,6 +42,10 @@ class Outline:
         """The constructors that do more than to make the parts of the object, by index."""
         return loud_constructors(self.whole)
 
+    def entire(self) -> Outline:
+        """All of it, for a run that starts in this file."""
+        return self
+
     def releases(self) -> FileReleases:
         """What the text of the file says about letting go."""
         return self._releases

@@ -9,13 +9,14 @@ from collections.abc import Collection
 from . import knowledge
 from . import model as m
 from .model import Expr, FileFacts, FunctionFacts, Stmt
-from .walk import last_name, loops, root_of, statements
+from .walk import calls, last_name, loops, nodes, root_of, statements
 
 # What makes a function worth a run of its own: it changes what others hold, or says how gradients are to be kept.
 _SINKS = m.GROWS | m.KEEPS | m.BACKWARD | m.HOOKS | m.THREADS | m.RECORDS | m.DISCARDS | m.MODE | m.EVALUATES | m.HOLDS
 _TEST_OF_DATA = frozenset(("test", "epoch", "loop", "one", "batch", "step", "single", "model", "net"))
 _QUANTITIES = frozenset("dim dims size sizes shape shapes dtype type types channels length device count".split())
 _INFERENCE = frozenset(("inference", "infer", "transcribe", "translate", "synthesize"))
+_PASSES = ("forward", "__call__")
 _PLAIN_BASES = frozenset(("Module", "object", "ABC", "Protocol", "Generic"))
 # A graph that only locals keep matters while the function trains or evaluates, itself or through what it calls.
 _DRIVES = m.BACKWARD | m.EVALUATES | m.MODE | m.HOOKS | m.THREADS
@@ -35,7 +36,7 @@ def worth_running(facts: FileFacts) -> set[int]:
     worth |= {i for i, function in enumerate(facts.functions) if function.generator and _opens(function)}
     worth |= _passes_of_copies(facts) | _makers_of_cycles(facts) | _losses_of_references(facts)
     worth |= {i for i, function in enumerate(facts.functions) if _moves_to_host(function)}
-    worth |= _give_themselves(facts) | _fill_elsewhere(facts)
+    worth |= _give_themselves(facts) | _fill_elsewhere(facts) | _of_scripts(facts)
     driving = {i for i, function in enumerate(facts.functions) if function.flags & _DRIVES or _evaluation(function)}
     callers = _callers(facts)
     driving = _with_callers(facts, driving, callers)
@@ -66,6 +67,13 @@ def _give_themselves(facts: FileFacts) -> set[int]:
                 if any(given == _SELF or (given[:2] == _OWN and given[2] in klass.methods) for given in call[3]):
                     found.add(index)
     return found
+
+
+def _of_scripts(facts: FileFacts) -> set[int]:
+    """What a script calls, `if __name__ == "__main__": main()`: it may leave all that it does to other files."""
+    guarded = (one for one in facts.functions[0].body if one[0] == m.IF and (m.NAME, "__name__") in nodes(one[2]))
+    called = {last_name(call) for one in guarded for call in calls(one[3])}
+    return {i for i, function in enumerate(facts.functions) if function.owner < 0 and function.name in called}
 
 
 def _fill_elsewhere(facts: FileFacts) -> set[int]:
@@ -226,8 +234,23 @@ def _callers(facts: FileFacts) -> dict[str, list[int]]:
     return callers
 
 
+def _makers(facts: FileFacts) -> dict[int, list[int]]:
+    """For each class with a pass, the passes of classes that make objects of it: `self.norm(x)` calls no name of it."""
+    passes = {
+        i: [klass.methods[name] for name in _PASSES if name in klass.methods] for i, klass in enumerate(facts.classes)
+    }
+    made = {klass.name: i for i, klass in enumerate(facts.classes) if passes[i]}
+    found: dict[int, list[int]] = {}
+    for function in facts.functions:
+        for name in made.keys() & set(function.calls) if function.owner >= 0 else ():
+            if made[name] != function.owner:
+                found.setdefault(made[name], []).extend(passes[function.owner])
+    return found
+
+
 def _with_callers(facts: FileFacts, chosen: set[int], callers: dict[str, list[int]]) -> set[int]:
     """With all functions that call a chosen one by its name, or that it is defined in."""
+    makers = _makers(facts)
     outer = {inner: index for index, function in enumerate(facts.functions) for inner in function.inner}
     found = set(chosen)
     queue = list(chosen)
@@ -236,6 +259,8 @@ def _with_callers(facts: FileFacts, chosen: set[int], callers: dict[str, list[in
         index = queue.pop()
         name = facts.functions[index].name
         more = [] if name in asked else callers.get(name, [])
+        if name in _PASSES:
+            more = [*more, *makers.get(facts.functions[index].owner, [])]
         asked.add(name)
         for caller in (*more, outer[index]) if index in outer else more:
             if caller not in found:

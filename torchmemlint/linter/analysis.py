@@ -14,7 +14,7 @@ from ..facts.lower import lower
 from ..facts.model import FileFacts, file_of
 from ..facts.outline import Outline
 from ..facts.positions import displays, positions
-from ..finding import Finding, Location, Related, Remedy
+from ..finding import Confidence, Finding, Location, Related, Remedy
 from ..interpreter.entries import run
 from ..interpreter.linking import Project
 from ..interpreter.machine import Machine
@@ -57,6 +57,7 @@ def findings(
         evidence.displays = displays(source.text, cells, machine.facts.number)
     speaking = [rule for rule in rules if rule.of_tests or not evidence.in_tests]
     spoken = [(rule, report) for rule in speaking for report in rule.check(evidence) if machine.is_home(report.site)]
+    spoken = [one for one in spoken if not _says_itself(machine, one[1], rules, project)]
     if not spoken:
         return []
     places = _places(source, machine, [report for _, report in spoken])
@@ -65,6 +66,20 @@ def findings(
         place = places[report.site][1] if report.site in places else report.site
         made[rule.code, place] = _finding(source, rule, report, places)
     return list(made.values())
+
+
+def _says_itself(machine: Machine, report: Report, rules: Collection[Rule], project: Project | None) -> bool:
+    """Whether the file that stores what a loop of this one makes grow says so by itself, whoever else uses it."""
+    if report.said_by is None:
+        return False
+    unit = next(unit for unit in machine.units.values() if unit.facts.number == file_of(report.said_by))
+    evidence = Evidence(run(unit.outline.entire(), unit.path, project))
+    sure_enough = min(report.confidence, Confidence.MEDIUM)
+    return any(
+        other.site == report.said_by and other.confidence >= sure_enough and other.said_by is None
+        for rule in rules
+        for other in rule.check(evidence)
+    )
 
 
 def _places(source: Source, machine: Machine, reports: Collection[Report]) -> dict[int, Place]:

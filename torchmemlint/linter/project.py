@@ -237,10 +237,11 @@ class Project:
 
     def outline(self, path: str) -> Watched | None:
         """What a file does; None where it cannot be read or parsed."""
-        outline = self.used[path] = self.known(path)
-        if outline is not None:
-            outline.seen = set()
-        return outline
+        if path not in self.used:
+            outline = self.used[path] = self.known(path)
+            if outline is not None:
+                outline.seen = set()
+        return self.used[path]
 
     def known(self, path: str) -> Watched | None:
         """What a file does, whether or not the run looks at it."""

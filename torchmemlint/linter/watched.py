@@ -13,6 +13,7 @@ from ..facts.releases import FileReleases
 
 Part = int | str  # the index of a function, ~ that of a class, a name that the module's body binds
 
+_BODY = "<body>"  # what the module's body does besides binding names
 _SITE = re.compile(r"\d{9,}")
 _IDENT = re.compile(r"\((1[123]), (\d+), ")  # of a display or a comprehension
 
@@ -37,6 +38,11 @@ class Watched(Outline):
         self.seen.update(self.bindings[0])
         return super().releases()
 
+    def entire(self) -> Outline:
+        self.releases()
+        self.seen.add(_BODY)
+        return Outline(self.whole)
+
     def unbound(self) -> dict[str, list[Stmt]]:
         return _Names(self.bindings[0], self.seen)
 
@@ -60,6 +66,8 @@ class Watched(Outline):
         """The facts of a part in full, and what follows from the file about it. Sites and the like, which tell places
         apart, are numbered as they come."""
         facts = self.whole
+        if part == _BODY:
+            return self._numbered(facts.functions[0])
         if isinstance(part, str):
             said = self._numbered(self.bindings[0].get(part)), self.stars_before.get(part, 0)
             return repr((said, self.exported[1], sorted(self.exported[0])) if part == "__all__" else said)

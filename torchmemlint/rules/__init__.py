@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 class Report:
     """What a rule says of one place. `site` and the sites in `related` are resolved to rows later.
 
-    `remedy` names a fix; it is made at `remedy_site`, or at `site`.
+    `remedy` names a fix; it is made at `remedy_site`, or at `site`. Where `said_by` is a place in another file, that
+    file's own run may say the same of it, and then this one does not.
     """
 
     site: int
@@ -39,6 +40,7 @@ class Report:
     related: tuple[tuple[int, str], ...] = ()
     remedy: Remedy | None = None
     remedy_site: int | None = None
+    said_by: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -347,5 +347,6 @@ def report(
         retains=retains or (Retains.GROWING if retention.growing else Retains.HELD),
         related=tuple(note for note in related if note[0] != retention.site)[:4],
         remedy=remedy,
+        said_by=retention.store if retention.led else None,
         remedy_site=retention.store if same_file else retention.site,  # else: let go where it is handed over
     )
