@@ -83,6 +83,46 @@ if __name__ == "__main__":
     main(10)
 """,
     },
+    "a part of a model of another file": {
+        "models.py": """
+from torch import nn
+
+class Enhancer(nn.Module):
+    def __init__(self, bins, width):
+        super().__init__()
+        self.gru = nn.GRU(bins, width)
+        self.mask = nn.Linear(width, bins)
+
+    def forward(self, spectrum, hidden=None):
+        features, hidden = self.gru(spectrum, hidden)
+        return spectrum * self.mask(features).sigmoid(), hidden
+""",
+        "adapt.py": """
+import torch
+from models import Enhancer
+
+def adapt(chunks):
+    model = Enhancer(32, 40)
+    optimizer = torch.optim.SGD(model.mask.parameters(), lr=0.1)
+    hidden = None
+    for chunk in chunks:
+        features, hidden = model.gru(chunk, hidden)  # TML105
+        loss = model.mask(features.detach()).sigmoid().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+def adapt_each(chunks):
+    model = Enhancer(32, 40)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for chunk in chunks:
+        features, hidden = model.gru(chunk, None)
+        loss = model.mask(features).sigmoid().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+""",
+    },
 }
 
 

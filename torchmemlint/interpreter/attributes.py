@@ -38,6 +38,7 @@ from .values import (
     Value,
     constant,
 )
+from .written_parts import written_part
 
 _WEIGHTS = ("weight", "bias")
 _NO_LAYERS = knowledge.MODULE_CONTAINERS | {"Module"}
@@ -90,7 +91,7 @@ def _object_attribute(machine: Machine, frame: Frame, obj: Obj, name: str) -> Va
             return (obj.cls,)
         if name in _WEIGHTS and obj.kind == "module" and _is_layer(obj.cls):
             return (Tensor(LEAF, 3, machine.derivation.node((), ("parameters", obj)), ""),)
-        return imagine_attribute(machine, frame, obj, name)
+        return written_part(machine, obj, name) or imagine_attribute(machine, frame, obj, name)
     if obj.kind == "module":
         if name in _WEIGHTS:
             return (Tensor(LEAF, 3, machine.derivation.node((), ("parameters", obj)), ""),)

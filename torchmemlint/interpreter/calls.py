@@ -47,6 +47,7 @@ from .values import (
     Value,
     constant,
 )
+from .written_parts import written_part
 
 _NOTED = frozenset(("zero_grad", "setdefault", "addHandler", "addFilter"))
 
@@ -263,6 +264,9 @@ def _own_method(
         return None
     found = atom.cls.find(name)
     if found is None:
+        written = written_part(machine, atom, name)
+        if written:
+            return call(machine, frame, written, args, kwargs, site)
         used = any(name in entry.facts.uses for entry in atom.cls.mro)
         module = tuple(a for a in imagine_attribute(machine, frame, atom, name) if _is_module(a)) if used else UNKNOWN
         return call(machine, frame, module, args, kwargs, site) if module else None
