@@ -69,3 +69,65 @@ def test_a_bound_that_starts_anew(bound: str) -> None:
     """The length that is asked in the function itself settles it for the flags."""
     wanted = set() if "flag" in bound else {"TML303"}
     assert codes(PROGRAM.format(body=BOUNDED[bound], again=ANEW[bound])) == wanted
+
+
+# -- the length of the place itself ---------------------------------------------------------------
+
+EVALUATIONS = """
+    class Samples:
+        def __init__(self):
+            self.rows = []
+
+        def run(self, model, loader):
+            for batch in loader:
+                {body}
+
+        def put(self, row):
+            if len(self.rows) < 8:
+                self.rows.append(row)
+
+        def add(self, row):
+            self.rows.append(row)
+
+    def main(steps):
+        model = nn.Linear(64, 64)
+        Samples().run(model, [torch.rand(8, 64) for _ in range(steps)])
+    """
+
+FILLED_ONCE = (
+    "if not self.rows: self.rows.append(model(batch))",
+    "if len(batch) and not len(self.rows): self.rows.append(model(batch))",
+    "if self.rows == []: self.add(model(batch))",
+    """if self.rows:
+                    continue
+                self.rows.append(model(batch))""",
+    """if self.rows: model(batch)
+                else: self.rows.append(model(batch))""",
+    "if 8 > len(self.rows): self.rows.append(model(batch))",
+    "while len(self.rows) < 8: self.rows.append(model(batch))",
+    "self.put(model(batch))",
+)
+GROWING = (
+    "self.rows.append(model(batch))",
+    "if self.rows or len(batch): self.rows.append(model(batch))",
+    "if len(self.rows) >= 0: self.rows.append(model(batch))",
+    "if not batch.any() or not self.rows: self.add(model(batch))",
+)
+
+
+@pytest.mark.parametrize("body", FILLED_ONCE)
+def test_filled_while_it_is_empty_or_short(body: str) -> None:
+    check_innocent(EVALUATIONS.format(body=body))
+
+
+@pytest.mark.parametrize("body", GROWING)
+def test_not_bounded_by_its_length(body: str) -> None:
+    assert codes(EVALUATIONS.format(body=body)) == {"TML102"}
+
+
+def test_filled_in_one_go() -> None:
+    """The test is asked once: the loop inside of it fills the place."""
+    plain = EVALUATIONS.format(body="self.rows.append(model(batch))")
+    once = plain.replace("in loader:", "in loader if not self.rows else ():")
+    inside = plain.replace("            for batch", "            if not self.rows:\n             for batch")
+    assert codes(once) == codes(inside) == {"TML102"}

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 from ..facts import knowledge
 from ..facts.model import BACKWARD, Site
 from ..facts.passed_by import PassedBy
-from ..facts.releases import fills_up
 from ..interpreter.events import NEVER, Loops, Store
 from ..interpreter.frames import Frame, Loop
 from ..interpreter.holders import FRESH, IDENTITY, KNOWN, called_back, heavy_objects, made_in
@@ -26,6 +25,7 @@ from .places import Holder, holder_of, in_test, last_part
 from .rates import is_let_go_late
 from .recordings import evaluates_by_name
 from .ways_out import LeftBehind, left_behind
+from .within_bounds import beyond_bounds
 
 _REPEATS = ("loop", "call")  # kinds of loops whose rounds are steps
 
@@ -142,9 +142,11 @@ class Retentions:
         resets = lifetimes.resets_of(store)
         left = left_behind(self.machine, lifetimes.releases, store, resets) if resets and growing else None
         uncovered = [loop for loop in growing if left or not lifetimes.covered(store, loop, graph)]
-        filled = uncovered and store.how == "grow" and fills_up(store.frame.facts, last_part(holder.text))
-        if filled and store.frame.name not in lifetimes.releases.switched_off(last_part(holder.text), holder.owner):
-            return
+        place = last_part(holder.text)
+        if uncovered and store.frame.name not in lifetimes.releases.switched_off(place, holder.owner):
+            uncovered = beyond_bounds(store, place, uncovered)
+            if not uncovered:
+                return
         growing = _beyond_a_step(store, uncovered, repeats)
         if uncovered and not growing:
             return  # it is there for one step

@@ -351,16 +351,6 @@ def _only_says(statement: Stmt) -> bool:
     return callee is not None and last_name(callee) in knowledge.REPORTERS
 
 
-def fills_up(function: FunctionFacts, name: str) -> bool:
-    """`while len(self.queue) < limit:` in a function: what it adds to the place stays within the limit."""
-    return any(
-        node[0] == m.CALL and node[2] == (m.NAME, "len") and node[3] and last_name(node[3][0]) == name
-        for statement in statements(function.body)
-        if statement[0] == m.WHILE
-        for node in nodes(statement[2])
-    )
-
-
 def _must_be_set(test: Expr) -> Iterator[str]:
     """The attributes that are something for a test to hold: `self.limit and ...`, `self.limit is not None and ...`."""
     if test[0] == m.BOOL and test[1] == "and":

@@ -69,14 +69,15 @@ def findings(
 
 
 def _says_itself(machine: Machine, report: Report, rules: Collection[Rule], project: Project | None) -> bool:
-    """Whether the file that stores what a loop of this one makes grow says so by itself, whoever else uses it."""
+    """Whether what a loop of this file makes grow in another one is that one's to say, whoever else uses it."""
     if report.said_by is None:
         return False
+    if report.confidence == Confidence.LOW:
+        return True  # a guess is left to the file that stores
     unit = next(unit for unit in machine.units.values() if unit.facts.number == file_of(report.said_by))
     evidence = Evidence(run(unit.outline.entire(), unit.path, project))
-    sure_enough = min(report.confidence, Confidence.MEDIUM)
     return any(
-        other.site == report.said_by and other.confidence >= sure_enough and other.said_by is None
+        other.site == report.said_by and other.confidence >= Confidence.MEDIUM and other.said_by is None
         for rule in rules
         for other in rule.check(evidence)
     )

@@ -418,7 +418,7 @@ def _computed(tensors: list[torch.Tensor], origin: str = "") -> Payload:
         parameter = doubts.leaf(origin, _parameter)
     else:
         if not PARAMETER:
-            PARAMETER.append(_parameter())  # torchmemlint: ignore[TML301] -- one run of a child
+            PARAMETER.append(_parameter())
         parameter = PARAMETER[0]
     result = mixed([*tensors, parameter])
     with torch._C.DisableTorchFunctionSubclass():
