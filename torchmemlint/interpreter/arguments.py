@@ -12,11 +12,16 @@ if TYPE_CHECKING:
     from .frames import Frame
 
 
+def call_of(frame: Frame) -> Expr | None:
+    """The call that entered a function, if it is written as one."""
+    if frame.caller is None:
+        return None
+    return next((call for call in calls(frame.caller.facts.body) if call[1] == frame.call_site), None)
+
+
 def argument(frame: Frame, name: str) -> Expr | None:
     """What the call that entered a function gives for one of its parameters, as the caller has it."""
     params = [param.name for param in frame.facts.params]
-    if frame.caller is None or name not in params:
-        return None
-    call = next((call for call in calls(frame.caller.facts.body) if call[1] == frame.call_site), None)
+    call = call_of(frame) if name in params else None
     bound = params[:1] == ["self"]
     return None if call is None else keyword(call, name, params.index(name) - bound)

@@ -6,7 +6,9 @@ from typing import Any
 
 from ..facts import model as m
 from ..facts.model import Expr, Stmt
+from ..facts.program import targets
 from ..facts.walk import statements
+from .arguments import argument, call_of
 from .frames import Frame
 from .machine import Machine
 from .values import ATTACHED, MAYBE, OFF, SERIES, Class, Const, Function, Light, Obj, Opaque, Tensor, Value, constant
@@ -37,13 +39,41 @@ def truth(machine: Machine, frame: Frame, test: Expr) -> tuple[bool | None, Narr
     value = machine.eval(frame, test)
     if op in (m.CONST, m.NAME):
         known = constant(value)
-        if known is None or isinstance(known, bool):
+        if (known is None or isinstance(known, bool)) and (op == m.CONST or _is_certain(frame, test[1])):
             return bool(known), {}, {}
         if op == m.NAME and test[1] == "TYPE_CHECKING":
             return False, {}, {}
     if op == m.ATTR and constant(value) in (True, False) and _is_a_setting(machine, frame, test):
         return bool(constant(value)), {}, {}
     return None, {}, {}
+
+
+def _is_certain(frame: Frame, name: str) -> bool:
+    """Whether the constant that a name has is one that is written for it, and not all that is left of a value of which
+    nothing else is known: a name that a loop looks for, `getattr(model, "mesh", None)`, what a call gives."""
+    bound: Frame | None = frame
+    while bound is not None and name not in bound.vars:
+        bound = bound.parent
+    if bound is None:
+        return True
+    values = [
+        statement[3] if statement[0] == m.ASSIGN else ()
+        for statement in statements(bound.facts.body)
+        if any(target == (m.NAME, name) for target in targets(statement))
+    ]
+    if any(param.name == name for param in bound.facts.params):
+        return not values and _is_written(bound, name)
+    return all(value[:1] == (m.CONST,) for value in values)
+
+
+def _is_written(frame: Frame, name: str) -> bool:
+    """Whether a parameter has its default, or what the call says is a constant."""
+    call, given = call_of(frame), argument(frame, name)
+    if call is None or frame.caller is None or (given is not None and given[0] == m.CONST):
+        return True
+    if given is None:  # it has its default, unless it is among those that are handed on together
+        return not any(one[0] == m.STAR for one in call[3]) and all(key for key, _ in call[4])
+    return given[0] == m.NAME and _is_certain(frame.caller, given[1])
 
 
 def _is_a_setting(machine: Machine, frame: Frame, place: Expr) -> bool:
@@ -119,7 +149,9 @@ def _truth_of_call(machine: Machine, frame: Frame, test: Expr) -> tuple[bool | N
             known, positive, negative = _split(subject, value, _may_be_container, lambda atom: not _is_list(atom))
             return known, positive, {subject: tuple(perhaps(atom) for atom in negative[subject])}
         if words <= {"float", "int", "str", "bool", "complex", "Number", "NoneType", "bytes"}:
-            return _split(subject, value, lambda atom: type(atom) in (Const, Light))
+            return _split(
+                subject, value, lambda atom: type(atom) in (Const, Light), lambda atom: type(atom) is not Const
+            )
         if words <= _KINDS.keys():
             kinds = {_KINDS[word] for word in words}
             return _split(
@@ -185,6 +217,8 @@ def _is_list(atom: Any) -> bool:
 
 
 def _may_be_container(atom: Any) -> bool:
+    if type(atom) is Light:
+        return not atom.what  # of light things, as settings are
     return (type(atom) is Tensor and atom.bundle) or (type(atom) is Obj and atom.kind in (*SERIES, "instance"))
 
 
@@ -216,7 +250,7 @@ def _truth_of_comparison(machine: Machine, frame: Frame, test: Expr) -> tuple[bo
         positive: Narrowing = {left[1]: nothing}
         negative: Narrowing = {left[1]: rest}
         if nothing and not rest:
-            return operator == "Is", {}, {}
+            return operator == "Is" if _is_certain(frame, left[1]) else None, {}, {}
         if rest and not nothing and all(type(atom) in (Obj, Tensor, Function) for atom in rest):
             known = operator == "IsNot"
             return (known if not any(type(a) is Obj and a.unknown for a in rest) else None), {}, {}
@@ -231,6 +265,7 @@ def _truth_of_comparison(machine: Machine, frame: Frame, test: Expr) -> tuple[bo
         and isinstance(known_left, str)
         and isinstance(known_right, str)
         and left[0] == m.NAME
+        and _is_certain(frame, left[1])
     ):
         return (known_left == known_right) is (operator == "Equal"), {}, {}
     return None, {}, {}
