@@ -453,6 +453,39 @@ GUILTY = {
                 total = total + loss  # TML101
             return total.item()
         """,
+    "parts of a loss whose terms are not followed, by name": """
+        class Parts:
+            def __init__(self, config):
+                self.loss = config.make()
+
+            def __call__(self, boxes, targets):
+                shape, kind = self.loss(boxes, targets)
+                parts = {"shape": 2.0 * shape, "kind": kind}
+                return sum(parts.values()) / len(parts), parts
+
+        def train(config, model, loader, optimizer):
+            criterion = Parts(config)
+            totals = defaultdict(lambda: torch.zeros(()))
+            for images, targets in loader:
+                optimizer.zero_grad()
+                loss, parts = criterion(config.boxes(model(images)), targets)
+                loss.backward()
+                optimizer.step()
+                for name, part in parts.items():
+                    totals[name] += part * len(images)  # TML101
+            return totals
+        """,
+    "a term that is not followed, added to a tensor": """
+        def train(config, model, loader, optimizer):
+            total = torch.zeros(())
+            for images, targets in loader:
+                optimizer.zero_grad()
+                first, second = config.loss(config.boxes(model(images)), targets)
+                (first + second).backward()
+                optimizer.step()
+                total = total + first  # TML101
+            return total.item()
+        """,
     "list sorted with one more": """
         def train(loader):
             model, best = Net(), []

@@ -9,7 +9,7 @@ from .attributes import get_attribute, get_by_name, set_attribute, set_by_name
 from .frames import Frame
 from .machine import Machine
 from .stores import renew
-from .tensors import arithmetic
+from .tensors import arithmetic, note_terms
 from .values import COUNT, IDENT, LEAF, LIGHT, UNKNOWN, Kwargs, Light, Obj, Tensor, Value, constant, is_light
 
 
@@ -53,6 +53,8 @@ def call_builtin(machine: Machine, frame: Frame, name: str, args: list[Value], k
         nodes = tuple(node for value in args for node in machine.nodes(value))
         values = [inner] if inner else args
         made = arithmetic(machine, values)
+        if name == "sum":
+            note_terms(machine, "Add", inner, UNKNOWN, made)
         return tuple(
             atom._replace(node=machine.derivation.node((atom.node, *nodes))) if type(atom) is Tensor else atom
             for atom in made

@@ -87,6 +87,8 @@ def arithmetic(machine: Machine, values: Sequence[Value], label: Any = None, siz
         if any(AN_ARRAY in value for value in values):
             return ARRAY
         return LIGHT if all(is_light(value) for value in values) else UNKNOWN
+    if opaque and graph == FREE:
+        graph = MAYBE
     if machine.grad == OFF and graph in (ATTACHED, MAYBE):
         graph = FREE
     if machine.grad == DEPENDS and graph == ATTACHED:

@@ -311,7 +311,9 @@ def join(a: Value, b: Value, derivation: Derivation) -> Value:
                 merged[index] = Tensor(atom.graph, max(atom.weight, other.weight), node, size, atom.bundle)
                 break
             if type(atom) is Opaque and type(other) is Opaque:
-                merged[index] = Opaque(derivation.node((atom.node, other.node)))
+                node = derivation.node((atom.node, other.node))
+                derivation.write(node, atom.node, other.node)
+                merged[index] = Opaque(node)
                 break
             if type(atom) is Const and type(other) is Const and atom.value is not None and other.value is not None:
                 merged[index] = NAMED if isinstance(atom.value, str) and isinstance(other.value, str) else Light()
