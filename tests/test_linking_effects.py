@@ -421,3 +421,52 @@ def test_a_module_without_weights(times: int, tmp_path: Path, monkeypatch: pytes
     lines = "".join(f"        x = self.net(x) + {n}\n        self.kept[{n}] = x.detach()\n" for n in range(times))
     files = {"sources.py": f"{SOURCE}{lines}        return x\n", "problems.py": PROBLEM, "search.py": SEARCH}
     check_project(files, tmp_path, monkeypatch)
+
+
+def test_a_model_whose_constructor_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its long constructor, in another file, does nothing that a rule could speak about: that it has something to
+    train is read in its text, also when its parts have been looked for."""
+    settings = "\n".join(f"        self.size{number} = config.size{number}" for number in range(30))
+    files = {
+        "net.py": f"""
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+{settings}
+        self.acts = []
+        for _ in range(3):
+            self.acts.append(nn.ReLU())
+        self.acts = nn.ModuleList(self.acts)
+        self.cell = nn.GRU(8, 8)
+        self.seen = None
+
+    def note(self, x):
+        self.seen = [x.detach()]
+
+    def forward(self, x):
+        for act in self.acts:
+            x = act(x)
+        hidden, _ = self.cell(x)
+        scores = torch.zeros(len(x), 8)
+        scores[x[:, 0]] = hidden
+        return scores
+""",
+        "run.py": """
+import torch
+from net import Net
+
+class Run:
+    def __init__(self, config, data):
+        self.model, self.data = Net(config), data
+
+    def evaluate(self):
+        self.model.eval()
+        for number in range(9):
+            scores = self.model(self.data.batch(number)).data.cpu().numpy()  # TML201
+            print(scores.mean())
+""",
+    }
+    check_project(files, tmp_path, monkeypatch)

@@ -8,8 +8,8 @@ from ..facts import model as m
 from ..facts.model import FunctionFacts, Site
 from ..facts.program import expressions
 from ..interpreter.contexts import is_module_level
-from ..interpreter.holders import PLAIN_BASES
 from ..interpreter.values import Class, Function, Obj
+from ..interpreter.written_parts import PLAIN_BASES
 
 if TYPE_CHECKING:
     from ..interpreter.frames import Frame

@@ -25,8 +25,7 @@ from .values import (
     Tensor,
     Value,
 )
-
-PLAIN_BASES = ("torch.nn.Module", "torch.nn.modules.module.Module", "builtins.", "abc.", "typing.")
+from .written_parts import PLAIN_BASES, makes_parts
 
 if TYPE_CHECKING:
     from ..facts.model import Expr, Stmt
@@ -110,6 +109,8 @@ def has_parameters(module: Obj, seen: set[int] | None = None) -> bool:
         parts = [part for key, part in module.fields.items() if key[0] != "$"]
         if not parts and module.cls.find("__init__") is not None:
             return True  # what its constructor makes was not worth a run
+        if makes_parts(module, missing=True):
+            return True  # likewise, though its `forward` has been looked into
         return not known or any(_may_be_trained(part, seen) for part in parts)
     if not isinstance(module.cls, str):
         return True

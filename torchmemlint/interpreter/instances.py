@@ -6,15 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..facts import model as m
-from ..facts.knowledge import BUILTINS, LIGHT_ROOTS
-from ..facts.model import Expr, Site, Stmt
+from ..facts.model import Expr, Site
 from ..facts.program import expressions
-from ..facts.walk import root_of, statements
 from .branching import branch, skip
 from .frames import Frame
 from .functions import call_function, call_unseen
 from .hints import value_of_hint
-from .holders import PLAIN_BASES
 from .linking import Unit
 from .machine import Machine
 from .modules import run_module
@@ -38,8 +35,8 @@ from .values import (
     is_light,
     tensors,
 )
+from .written_parts import makes_parts
 
-_MAKE_NO_PARTS = BUILTINS | LIGHT_ROOTS | {"torch", "super"}
 # Methods of modules that set them up, or take them down and up again.
 _PREPARING = (
     "__init__", "init_", "_init_", "reset", "set_", "load_", "_load", "state_dict", "_save", "__setstate__", "fuse",
@@ -254,7 +251,7 @@ def ran(
     parents = tuple(tensor.node for tensor in machine.reach(result) if tensor.graph == ATTACHED)
     if not parents:
         if not _is_understood(result) and machine.grad != OFF and not frozen(obj):
-            if not (obj.unknown or _makes_parts(obj)):
+            if not (obj.unknown or makes_parts(obj)):
                 obj.weight = min(obj.weight, 1)  # a function, more likely than a model
             return run_module(machine, frame, obj, args, kwargs, site)
         return result
@@ -263,31 +260,6 @@ def ran(
     record_module_call(machine, frame, obj, node, site, args, 3)
     known = machine.derivation.returned[node] = {}
     return _given_by(machine, result, node, known)
-
-
-def _makes_parts(obj: Obj) -> bool:
-    """Whether the constructors of a module make anything that could be trained, as they are written."""
-    classes = obj.cls.mro if isinstance(obj.cls, Class) else []
-    if not classes or not all(base.startswith(PLAIN_BASES) for base in classes[0].external):
-        return True
-    for cls in classes:
-        index = cls.facts.methods.get("__init__")
-        body = cls.frame.unit.facts.functions[index].body if index is not None else ()
-        if any(map(_makes_part, statements(body))):
-            return True
-    return False
-
-
-def _makes_part(statement: Stmt) -> bool:
-    """`self.head = nn.Linear(8, 2)`, `self._build()`; not `self.shift = torch.tensor(0.5)`."""
-    where = {m.EXPR: 2, m.ASSIGN: 3, m.ANNOTATE: 4}.get(statement[0])
-    call = statement[where] if where is not None else None
-    if call is None or call[0] != m.CALL:
-        return False
-    root = root_of(call[2])
-    if statement[0] == m.EXPR:
-        return root == (m.NAME, "self") and call[2][-1] != "register_buffer"
-    return not (root[0] == m.NAME and root[1] in _MAKE_NO_PARTS) or "nn" in call[2][1]
 
 
 def _is_understood(result: Value) -> bool:

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..facts import model as m
-from ..facts.walk import statements
-from .machine import Machine
+from ..facts.knowledge import BUILTINS, LIGHT_ROOTS
+from ..facts.model import Stmt
+from ..facts.program import targets
+from ..facts.walk import root_of, statements
 from .values import UNKNOWN, Class, External, Obj, Value
+
+if TYPE_CHECKING:
+    from .machine import Machine
+
+PLAIN_BASES = ("torch.nn.Module", "torch.nn.modules.module.Module", "builtins.", "abc.", "typing.")
+_MAKE_NO_PARTS = BUILTINS | LIGHT_ROOTS | {"torch", "super"}
 
 
 def written_part(machine: Machine, obj: Obj, name: str) -> Value:
@@ -27,3 +37,36 @@ def written_part(machine: Machine, obj: Obj, name: str) -> Value:
                     machine.put(obj.fields, name, (part,))
                     return (part,)
     return UNKNOWN
+
+
+def makes_parts(obj: Obj, *, missing: bool = False) -> bool:
+    """Whether the constructors of a module make anything that could be trained, as they are written; if `missing`, as
+    a part that it has not got, since they were not run."""
+    classes = obj.cls.mro if isinstance(obj.cls, Class) else []
+    if not classes or not all(base.startswith(PLAIN_BASES) for base in classes[0].external):
+        return not missing
+    for cls in classes:
+        index = cls.facts.methods.get("__init__")
+        body = cls.frame.unit.facts.functions[index].body if index is not None else ()
+        for statement in statements(body):
+            if _makes_part(statement) and not (missing and _is_there(obj, statement)):
+                return True
+    return False
+
+
+def _makes_part(statement: Stmt) -> bool:
+    """`self.head = nn.Linear(8, 2)`, `self._build()`; not `self.shift = torch.tensor(0.5)`."""
+    where = {m.EXPR: 2, m.ASSIGN: 3, m.ANNOTATE: 4}.get(statement[0])
+    call = statement[where] if where is not None else None
+    if call is None or call[0] != m.CALL:
+        return False
+    root = root_of(call[2])
+    if statement[0] == m.EXPR:
+        return root == (m.NAME, "self") and call[2][-1] != "register_buffer"
+    return not (root[0] == m.NAME and root[1] in _MAKE_NO_PARTS) or "nn" in call[2][1]
+
+
+def _is_there(obj: Obj, statement: Stmt) -> bool:
+    """Whether an object has what a statement of its constructor binds to it, or the statement binds nothing to it."""
+    names = [target[2] for target in targets(statement) if target[:2] == (m.ATTR, (m.NAME, "self"))]
+    return all(name in obj.fields for name in names)
