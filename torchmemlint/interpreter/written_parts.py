@@ -19,9 +19,9 @@ _MAKE_NO_PARTS = BUILTINS | LIGHT_ROOTS | {"torch", "super"}
 
 
 def written_part(machine: Machine, obj: Obj, name: str) -> Value:
-    """`model.gru`, by `self.gru = nn.GRU(...)` in a class of another file that does nothing that a rule could
-    speak about: its objects are not constructed, see `instances.is_dull`."""
-    if obj.kind != "module" or not isinstance(obj.cls, Class) or not obj.cls.dull:
+    """`model.gru`, by `self.gru = nn.GRU(...)` in a class of another file whose constructor is not run, since it does
+    nothing that a rule could speak about: see `instances.is_dull` and `functions.is_beside_the_point`."""
+    if obj.kind != "module" or not isinstance(obj.cls, Class) or obj.cls.frame.unit is machine.home:
         return UNKNOWN
     for cls in obj.cls.mro:
         unit = cls.frame.unit
