@@ -61,6 +61,11 @@ def codes(snippet: str, prelude: str = PRELUDE) -> set[str]:
     return {finding.code for finding in lint_source(decode("snippet.py", text.encode()), PLAN)}
 
 
+def messages(snippet: str, prelude: str = PRELUDE) -> list[str]:
+    """What is said, finding by finding."""
+    return [f.message for f in lint_source(decode("snippet.py", (prelude + textwrap.dedent(snippet)).encode()), PLAN)]
+
+
 def check_syntax(snippet: str) -> None:
     compile(PRELUDE + textwrap.dedent(snippet), "snippet", "exec")
 

@@ -6,7 +6,7 @@ A trailing `# TML102` in a snippet says what must be reported on that line; noth
 from __future__ import annotations
 
 import pytest
-from snippets import check
+from snippets import check, messages
 
 SNIPPETS = {
     "detached at once, again and again": """
@@ -441,3 +441,14 @@ SNIPPETS = {
 @pytest.mark.parametrize("name", SNIPPETS)
 def test_inference(name: str) -> None:
     check(SNIPPETS[name])
+
+
+@pytest.mark.parametrize(("called", "name"), [("net", "net"), ("self.net", "self.net"), ("self.nets[0]", "self.nets")])
+def test_an_unknown_model_has_its_written_name(called: str, name: str) -> None:
+    (said,) = messages(f"""
+        class Judge:
+            def validate(self, net, loader):
+                {called}.eval()
+                return [{called}(x).argmax(1).tolist() for x, _ in loader]
+        """)
+    assert f"runs `{name}` with gradients recorded" in said

@@ -21,6 +21,7 @@ class Holder(NamedTuple):
     container: bool
 
 
+UNNAMED = "the module"  # one that nothing is known of, and that no name or attribute was seen to get
 _TEST_LIBRARIES = ("pytest", "unittest")
 _DEEPEST = 20  # an object may be put into what it holds
 
@@ -38,7 +39,7 @@ def describe_object(obj: Obj, depth: int = 0) -> str:
         return text
     if isinstance(obj.cls, Class):
         return obj.cls.facts.name
-    return (obj.cls or obj.kind).rsplit(".", 1)[-1] if obj.cls != "?" else "the module"
+    return (obj.cls or obj.kind).rsplit(".", 1)[-1] if obj.cls != "?" else UNNAMED
 
 
 def describe(owner: Obj | Frame, key: str, machine: Machine, depth: int = 0) -> Holder:

@@ -8,15 +8,15 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.model import EVALUATES, Expr, Site
-from ..facts.program import expressions
+from ..facts.program import expressions, text
 from ..facts.relevance import class_evaluates, says_evaluation, says_inference
-from ..facts.walk import nodes
+from ..facts.walk import calls, nodes
 from ..interpreter.entries import grad_of_callers
 from ..interpreter.events import Loops, ModuleCall
 from ..interpreter.frames import Frame, Loop
 from ..interpreter.machine import Machine
 from ..interpreter.values import ASSUMED, DEPENDS, OFF, ON, WANTED, Class, Function, Obj
-from .places import describe_object, in_test, last_part
+from .places import UNNAMED, describe_object, in_test, last_part
 
 _FORCES = re.compile(r"(?:^|_)(?:forces?|virial|stress)(?:$|_)")
 _OF_SIGNALS = frozenset(
@@ -78,7 +78,7 @@ def recordings(machine: Machine, refuted: set[int]) -> list[Recording]:
         found.append(
             Recording(
                 site=site,
-                module=describe_object(call.module),
+                module=_name(call),
                 function=frame.name,
                 defined=frame.facts.site,
                 evaluating=call.evaluating,
@@ -102,6 +102,15 @@ def recordings(machine: Machine, refuted: set[int]) -> list[Recording]:
             )
         )
     return found
+
+
+def _name(call: ModuleCall) -> str:
+    """A module's name, or what is called, as it is written: `model`."""
+    name = describe_object(call.module)
+    if name != UNNAMED:
+        return name
+    written = next((one[2] for one in calls(call.frame.facts.body) if one[1] == call.site), None)
+    return (text(written) if written is not None else "") or name
 
 
 def _is_mostly_guarded(machine: Machine, call: ModuleCall) -> bool:
