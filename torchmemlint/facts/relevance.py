@@ -235,17 +235,36 @@ def _callers(facts: FileFacts) -> dict[str, list[int]]:
 
 
 def _makers(facts: FileFacts) -> dict[int, list[int]]:
-    """For each class with a pass, the passes of classes that make objects of it: `self.norm(x)` calls no name of it."""
+    """For each class whose pass keeps something on its object, or has a part whose pass does, the passes of the classes
+    that make objects of it: `self.norm(x)` calls no name of it."""
     passes = {
         i: [klass.methods[name] for name in _PASSES if name in klass.methods] for i, klass in enumerate(facts.classes)
     }
-    made = {klass.name: i for i, klass in enumerate(facts.classes) if passes[i]}
-    found: dict[int, list[int]] = {}
+    keeping = [i for i, own in passes.items() if any(_adds_to_its_object(facts.functions[one]) for one in own)]
+    if not keeping:
+        return {}
+    owners = {klass.name: i for i, klass in enumerate(facts.classes) if passes[i]}
+    made_by: dict[int, set[int]] = {}
     for function in facts.functions:
-        for name in made.keys() & set(function.calls) if function.owner >= 0 else ():
-            if made[name] != function.owner:
-                found.setdefault(made[name], []).extend(passes[function.owner])
+        for name in owners.keys() & set(function.calls) if function.owner >= 0 else ():
+            if owners[name] != function.owner:
+                made_by.setdefault(owners[name], set()).add(function.owner)
+    found: dict[int, list[int]] = {}
+    while keeping:
+        part = keeping.pop()
+        if part not in found:
+            found[part] = [one for whole in made_by.get(part, ()) for one in passes[whole]]
+            keeping += made_by.get(part, ())
     return found
+
+
+def _adds_to_its_object(function: FunctionFacts) -> bool:
+    """Whether a pass may leave something on its object: `self.last = x`, `self.mean.mul_(0.9).add_(x)`."""
+    if function.flags & m.KEEPS or not function.flags & m.GROWS:
+        return bool(function.flags & m.KEEPS)
+    augmented = (one[2] for one in statements(function.body) if one[0] == m.AUGMENT)
+    receivers = (call[2][1] for call in calls(function.body) if call[2][0] == m.ATTR)
+    return any(root_of(place) == _SELF and place != _SELF for place in (*augmented, *receivers))
 
 
 def _with_callers(facts: FileFacts, chosen: set[int], callers: dict[str, list[int]]) -> set[int]:
