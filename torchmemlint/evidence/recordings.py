@@ -10,7 +10,7 @@ from ..facts import model as m
 from ..facts.model import EVALUATES, Expr, Site
 from ..facts.program import expressions, text
 from ..facts.relevance import class_evaluates, says_evaluation, says_inference
-from ..facts.walk import calls, nodes
+from ..facts.walk import call_at, nodes
 from ..interpreter.entries import grad_of_callers
 from ..interpreter.events import Loops, ModuleCall
 from ..interpreter.frames import Frame, Loop
@@ -109,8 +109,8 @@ def _name(call: ModuleCall) -> str:
     name = describe_object(call.module)
     if name != UNNAMED:
         return name
-    written = next((one[2] for one in calls(call.frame.facts.body) if one[1] == call.site), None)
-    return (text(written) if written is not None else "") or name
+    written = call_at(call.frame.facts.body, call.site)
+    return (text(written[2]) if written is not None else "") or name
 
 
 def _is_mostly_guarded(machine: Machine, call: ModuleCall) -> bool:

@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import bisect
+from collections.abc import Callable, Iterator
+from operator import itemgetter
 from typing import Any
 
 from . import model as m
-from .model import Expr, Stmt
+from .model import Expr, Site, Stmt
 
+_IN_STATEMENT = m.CALLS_PER_STATEMENT - 1
+_site = itemgetter(1)
+_KEPT = 4096  # blocks
 _COMPOUND = frozenset((m.FOR, m.WHILE, m.IF, m.WITH, m.TRY))
+
+
+def _once(work: Callable[[tuple[Stmt, ...]], list[Any]]) -> Callable[[tuple[Stmt, ...]], list[Any]]:
+    """Does it once for each block, of the last thousands: dozens of questions are put to the same functions. Blocks are
+    told apart by identity, for to compare or hash one is as long as to go through it."""
+    known: dict[int, tuple[tuple[Stmt, ...], list[Any]]] = {}
+
+    def look_up(block: tuple[Stmt, ...]) -> list[Any]:
+        found = known.get(id(block))
+        if found is None:
+            if len(known) >= _KEPT:
+                known.clear()
+            found = known[id(block)] = block, work(block)  # keeps the block, so that its identity stays its own
+        return found[1]
+
+    return look_up
 
 
 def blocks(statement: Stmt) -> Iterator[tuple[Stmt, ...]]:
@@ -26,7 +47,7 @@ def blocks(statement: Stmt) -> Iterator[tuple[Stmt, ...]]:
         yield from statement[4:6]
 
 
-def heads(statement: Stmt) -> Iterator[Expr]:
+def heads(statement: Stmt) -> list[Expr]:
     """The expressions that stand in a statement itself, not in its suites."""
     op = statement[0]
     if op == m.FOR:
@@ -45,17 +66,26 @@ def heads(statement: Stmt) -> Iterator[Expr]:
         parts = (statement[2], statement[4])
     else:
         parts = statement[2:]
-    yield from (part for part in parts if part is not None)
+    return [part for part in parts if part is not None]
 
 
 def statements(block: tuple[Stmt, ...]) -> Iterator[Stmt]:
     """Every statement of a block and of the suites in it, as they are written, without those of functions and classes
     inside."""
+    return iter(_statements(block))
+
+
+def _flattened(block: tuple[Stmt, ...], found: list[Stmt]) -> list[Stmt]:
     for statement in block:
-        yield statement
+        found.append(statement)
         if statement[0] in _COMPOUND:
             for suite in blocks(statement):
-                yield from statements(suite)
+                _flattened(suite, found)
+    return found
+
+
+_statements = _once(lambda block: _flattened(block, []))
+_calls = _once(lambda block: [call for statement in _statements(block) for call in calls_of(statement)])
 
 
 def with_tests(block: tuple[Stmt, ...], tests: tuple[Expr, ...] = ()) -> Iterator[tuple[Stmt, tuple[Expr, ...]]]:
@@ -108,7 +138,22 @@ def calls_of(statement: Stmt) -> Iterator[Expr]:
 
 def calls(block: tuple[Stmt, ...]) -> Iterator[Expr]:
     """Every call in a block."""
-    return (call for statement in statements(block) for call in calls_of(statement))
+    return iter(_calls(block))
+
+
+def call_at(block: tuple[Stmt, ...], site: Site) -> Expr | None:
+    """The call in a block that has this site. Statements are numbered as they are written, so that suites which end
+    before it or begin after it need no look; but for calls in an `except` itself, which come with the one before."""
+    inside: tuple[Stmt, ...] = block
+    while inside:
+        index = bisect.bisect_right(inside, site | _IN_STATEMENT, key=_site) - 1
+        if index < 0:
+            break
+        found = next((call for call in calls_of(inside[index]) if call[1] == site), None)
+        if found is not None:
+            return found
+        inside = next((suite for suite in reversed([*blocks(inside[index])]) if suite and suite[0][1] <= site), ())
+    return next((call for call in calls(block) if call[1] == site), None)
 
 
 def last_name(expr: Expr | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..facts.program import keyword
-from ..facts.walk import calls
+from ..facts.walk import call_at
 
 if TYPE_CHECKING:
     from ..facts.model import Expr
@@ -16,7 +16,7 @@ def call_of(frame: Frame) -> Expr | None:
     """The call that entered a function, if it is written as one."""
     if frame.caller is None:
         return None
-    return next((call for call in calls(frame.caller.facts.body) if call[1] == frame.call_site), None)
+    return call_at(frame.caller.facts.body, frame.call_site)
 
 
 def argument(frame: Frame, name: str) -> Expr | None:
