@@ -143,8 +143,9 @@ class Retentions:
         left = left_behind(self.machine, lifetimes.releases, store, resets) if resets and growing else None
         uncovered = [loop for loop in growing if left or not lifetimes.covered(store, loop, graph)]
         place = last_part(holder.text)
-        if uncovered and store.frame.name not in lifetimes.releases.switched_off(place, holder.owner):
-            uncovered = beyond_bounds(store, place, uncovered)
+        beyond = beyond_bounds(store, place, uncovered) if uncovered else []
+        if beyond != uncovered and store.frame.name not in lifetimes.releases.switched_off(place, holder.owner):
+            uncovered = beyond
             if not uncovered:
                 return
         growing = _beyond_a_step(store, uncovered, repeats)

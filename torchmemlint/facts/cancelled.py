@@ -12,6 +12,7 @@ from .walk import calls_of, heads, last_name, nodes, statements
 _STARTS = ("create_task", "ensure_future", "start_soon")
 _AT_THE_END = frozenset("close aclose shutdown stop terminate aexit del cleanup teardown exit destroy".split())
 _TIMED = ("timeout", "timeout_at", "fail_after", "move_on_after")
+_BREAK_OFF = frozenset((*_TIMED, "wait_for", "cancel"))
 
 
 def cancelled_functions(facts: FileFacts) -> frozenset[str]:
@@ -20,7 +21,12 @@ def cancelled_functions(facts: FileFacts) -> frozenset[str]:
     called = {name for function in facts.functions for name in function.calls}
     if "shield" in called:
         return frozenset()
-    found = {name for function in facts.functions for name in _broken_off(function)}
+    found = {
+        name
+        for function in facts.functions
+        if function.flags & m.TRIES or not _BREAK_OFF.isdisjoint(function.calls)
+        for name in _broken_off(function)
+    }
     for _ in range(4):
         awaited = {
             last_name(call[2])

@@ -5,10 +5,12 @@ from __future__ import annotations
 import bisect
 from collections.abc import Callable, Iterator
 from operator import itemgetter
-from typing import Any
+from typing import Any, TypeVar
 
 from . import model as m
 from .model import Expr, Site, Stmt
+
+T = TypeVar("T")
 
 _IN_STATEMENT = m.CALLS_PER_STATEMENT - 1
 _site = itemgetter(1)
@@ -16,12 +18,12 @@ _KEPT = 4096  # blocks
 _COMPOUND = frozenset((m.FOR, m.WHILE, m.IF, m.WITH, m.TRY))
 
 
-def _once(work: Callable[[tuple[Stmt, ...]], list[Any]]) -> Callable[[tuple[Stmt, ...]], list[Any]]:
+def once(work: Callable[[tuple[Stmt, ...]], T]) -> Callable[[tuple[Stmt, ...]], T]:
     """Does it once for each block, of the last thousands: dozens of questions are put to the same functions. Blocks are
     told apart by identity, for to compare or hash one is as long as to go through it."""
-    known: dict[int, tuple[tuple[Stmt, ...], list[Any]]] = {}
+    known: dict[int, tuple[tuple[Stmt, ...], T]] = {}
 
-    def look_up(block: tuple[Stmt, ...]) -> list[Any]:
+    def look_up(block: tuple[Stmt, ...]) -> T:
         found = known.get(id(block))
         if found is None:
             if len(known) >= _KEPT:
@@ -84,8 +86,8 @@ def _flattened(block: tuple[Stmt, ...], found: list[Stmt]) -> list[Stmt]:
     return found
 
 
-_statements = _once(lambda block: _flattened(block, []))
-_calls = _once(lambda block: [call for statement in _statements(block) for call in calls_of(statement)])
+_statements = once(lambda block: _flattened(block, []))
+_calls = once(lambda block: [call for statement in _statements(block) for call in calls_of(statement)])
 
 
 def with_tests(block: tuple[Stmt, ...], tests: tuple[Expr, ...] = ()) -> Iterator[tuple[Stmt, tuple[Expr, ...]]]:
@@ -149,9 +151,11 @@ def call_at(block: tuple[Stmt, ...], site: Site) -> Expr | None:
         index = bisect.bisect_right(inside, site | _IN_STATEMENT, key=_site) - 1
         if index < 0:
             break
-        found = next((call for call in calls_of(inside[index]) if call[1] == site), None)
-        if found is not None:
-            return found
+        if inside[index][1] | _IN_STATEMENT == site | _IN_STATEMENT:
+            found = next((call for call in calls_of(inside[index]) if call[1] == site), None)
+            if found is not None:
+                return found
+            break
         inside = next((suite for suite in reversed([*blocks(inside[index])]) if suite and suite[0][1] <= site), ())
     return next((call for call in calls(block) if call[1] == site), None)
 

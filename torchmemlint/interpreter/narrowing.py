@@ -7,7 +7,7 @@ from typing import Any
 from ..facts import model as m
 from ..facts.model import Expr, Stmt
 from ..facts.program import targets
-from ..facts.walk import statements
+from ..facts.walk import once, statements
 from .arguments import argument, call_of
 from .frames import Frame
 from .machine import Machine
@@ -56,14 +56,22 @@ def _is_certain(frame: Frame, name: str) -> bool:
         bound = bound.parent
     if bound is None:
         return True
-    values = [
-        statement[3] if statement[0] == m.ASSIGN else ()
-        for statement in statements(bound.facts.body)
-        if any(target == (m.NAME, name) for target in targets(statement))
-    ]
+    values = _bound_to(bound.facts.body).get(name, [])
     if any(param.name == name for param in bound.facts.params):
         return not values and _is_written(bound, name)
     return all(value[:1] == (m.CONST,) for value in values)
+
+
+def _values_of_names(block: tuple[Stmt, ...]) -> dict[str, list[Expr]]:
+    """What each name of a block is assigned, statement by statement; () where it is bound in another way."""
+    found: dict[str, list[Expr]] = {}
+    for statement in statements(block):
+        for name in {target[1] for target in targets(statement) if target[0] == m.NAME}:
+            found.setdefault(name, []).append(statement[3] if statement[0] == m.ASSIGN else ())
+    return found
+
+
+_bound_to = once(_values_of_names)
 
 
 def _is_written(frame: Frame, name: str) -> bool:
