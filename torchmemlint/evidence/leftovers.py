@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..facts import model as m
-from ..facts.model import FileFacts, FunctionFacts, Site
+from ..facts.model import FileFacts, FunctionFacts, Site, Stmt
 from ..facts.program import expressions
 from ..facts.walk import calls, last_name, nodes, statements
 from ..interpreter.values import FEW, SCALAR, Obj
@@ -33,7 +33,7 @@ def left_by_hooks(machine: Machine, releases: Releases) -> Iterator[Leftover]:
     called = {name for function in facts.functions for name in function.calls}
     if not any("remove" in name for name in called) or not called.isdisjoint(_DELETES) or releases.wholesale(""):
         return
-    hooks = _hooks(facts)
+    hooks = _with_their_helpers(facts, _hooks(facts))
     said: set[Site] = set()
     for store in machine.stores:
         if not machine.is_home(store.site) or store.site in said or not _is_activation(store):
@@ -71,6 +71,42 @@ def _hooks(facts: FileFacts) -> set[str]:
         if last_name(call[2]).startswith("register_") and last_name(call[2]).endswith("hook") and call[3]
         for part in nodes(call[3][0])
     }
+
+
+def _with_their_helpers(facts: FileFacts, hooks: set[str]) -> set[str]:
+    """The hooks, and the functions that nobody but them calls, also by way of a table of such functions."""
+    users = [(function.name, _mentioned(function)) for function in facts.functions[1:]]
+    tables = [pair for statement in facts.functions[0].body for pair in _bound(statement)]
+    for _ in range(_LEVELS):
+        found = set(hooks)
+        for name, _used in users:
+            ways = {name, *(table for table, named in tables if name in named)}
+            by = {user for user, used in users if user != name and not ways.isdisjoint(used)}
+            if by and by <= hooks:
+                found.add(name)
+        if found == hooks:
+            break
+        hooks = found
+    return hooks
+
+
+_LEVELS = 3  # of helpers of helpers
+
+
+def _mentioned(function: FunctionFacts) -> set[str]:
+    """The names that a function uses for more than asking whether something is among them: `kind not in RULES`."""
+    parts = list(expressions(function.body))
+    asked = {id(side) for part in parts if part[0] == m.COMPARE for side in part[2:4]}
+    return {last_name(part) for part in parts if part[0] in (m.NAME, m.ATTR) and id(part) not in asked}
+
+
+def _bound(statement: Stmt) -> Iterator[tuple[str, set[str]]]:
+    """The names that a statement of the module binds, each with the names in what it is bound to."""
+    if statement[0] not in (m.ASSIGN, m.ANNOTATE):
+        return
+    targets, value = (statement[2], statement[3]) if statement[0] == m.ASSIGN else ((statement[2],), statement[4])
+    named = {last_name(part) for part in nodes(value or ()) if part[0] in (m.NAME, m.ATTR)}
+    yield from ((last_name(target), named) for target in targets)
 
 
 def _users(facts: FileFacts, attribute: str) -> set[str]:

@@ -1,0 +1,58 @@
+"""Activations that hooks leave on the modules they ran on, read only by helpers of hooks."""
+
+from __future__ import annotations
+
+import pytest
+from snippets import check
+
+HEAD = """
+def rescale(module, grads):
+    return (grads[0] * module.seen,)
+
+def ramp(module, grads):
+    return (grads[0] + module.seen,)
+
+RULES = {nn.ReLU: rescale, nn.Tanh: ramp}
+
+def note(module, args, output):
+    module.seen = output.detach()%s
+
+def back(module, grad_input, grad_output):
+    return RULES[type(module)](module, grad_output)
+
+def attach(module):
+    if type(module) not in RULES:
+        return
+    module.hold = [module.register_forward_hook(note), module.register_full_backward_hook(back)]
+
+def attribute(model, x):
+    model.apply(attach)
+    try:
+        x.requires_grad_(True)
+        return torch.autograd.grad(model(x).sum(), x)[0]
+    finally:
+        model.apply(release)
+"""
+RELEASE = """
+def release(module):
+    for handle in module.__dict__.pop("hold", ()):
+        handle.remove()
+"""
+GUILTY = {"by way of a table": HEAD % "  # TML108" + RELEASE}
+INNOCENT = {
+    "deleted where the hooks are removed": HEAD % "" + RELEASE + "    module.__dict__.pop('seen', None)\n",
+    "read by somebody else": HEAD % "" + RELEASE + "\ndef show(module):\n    print(module.seen.mean().item())\n",
+    "a helper that somebody else calls": HEAD % ""
+    + RELEASE
+    + "\ndef show(module, g):\n    return rescale(module, g)\n",
+}
+
+
+@pytest.mark.parametrize("name", GUILTY)
+def test_guilty(name: str) -> None:
+    check(GUILTY[name])
+
+
+@pytest.mark.parametrize("name", INNOCENT)
+def test_innocent(name: str) -> None:
+    check(INNOCENT[name])
