@@ -83,6 +83,8 @@ def _object_attribute(machine: Machine, frame: Frame, obj: Obj, name: str) -> Va
         return known
     if name == "__dict__" and obj.kind in ("instance", "module"):
         return attributes_of(machine, obj)
+    if name in ("param_groups", "state") and _is_optimizer(obj):
+        return _groups_of(machine, obj) if name == "param_groups" else _state_of(machine, obj)
     if isinstance(obj.cls, Class):
         found = obj.cls.find(name)
         if found is not None:
@@ -114,13 +116,44 @@ def _is_layer(cls: Class) -> bool:
     return any(tail not in knowledge.PARAMETERLESS and tail not in _NO_LAYERS for tail in tails)
 
 
+def _is_optimizer(obj: Obj) -> bool:
+    """Whether an object is one of torch's optimizers, or of a class that is one."""
+    bases = obj.cls.external if isinstance(obj.cls, Class) else ()
+    return obj.kind == "optimizer" or any(base.startswith("torch.optim.") for base in bases)
+
+
+def _groups_of(machine: Machine, obj: Obj) -> Value:
+    """`param_groups`: a list of dictionaries whose `"params"` are the parameters themselves
+    [docs: torch.optim.Optimizer]."""
+    groups, group = _inside(machine, obj, "list", "param_groups"), _inside(machine, obj, "dict", "param_groups")
+    leaf = Tensor(LEAF, 3, machine.derivation.node((), ("parameters", obj)), "")
+    groups.fields["*"], group.fields["[params]"] = (group,), (leaf,)
+    group.fields["$other"] = LIGHT  # its other entries are numbers
+    obj.fields["param_groups"] = (groups,)
+    return (groups,)
+
+
+def _state_of(machine: Machine, obj: Obj) -> Value:
+    """`state`: a dictionary for each parameter, made when it is first asked for [docs: torch.optim.Optimizer]."""
+    state, entry = _inside(machine, obj, "dict", "state"), _inside(machine, obj, "dict", "state")
+    state.fields["*"] = (entry,)
+    obj.fields["state"] = (state,)
+    return (state,)
+
+
 def attributes_of(machine: Machine, obj: Obj) -> Value:
     """`self.__dict__`, `vars(self)`: what is put in there lives as long as the object."""
-    table = Obj("dict", None, obj.birth, obj.site, obj.weight)
-    machine.serial += 1
-    table.serial, table.unknown, table.home = machine.serial, True, (obj, "__dict__")
+    table = _inside(machine, obj, "dict", "__dict__")
     obj.fields["__dict__"] = (table,)
     return (table,)
+
+
+def _inside(machine: Machine, obj: Obj, kind: str, name: str) -> Obj:
+    """A container that an object comes with, and that lives as long."""
+    table = Obj(kind, None, obj.birth, obj.site, obj.weight)
+    machine.serial += 1
+    table.serial, table.unknown, table.home = machine.serial, True, (obj, name)
+    return table
 
 
 def _member(machine: Machine, frame: Frame, obj: Obj, found: Value) -> Value:

@@ -124,6 +124,8 @@ def _item_of(machine: Machine, frame: Frame, atom: Any, index_expr: Expr, index:
         key = constant(index)
         if key is not ... and f"[{key}]" in atom.fields:
             return read(machine, atom, atom.fields[f"[{key}]"])
+        if "$other" in atom.fields:
+            return atom.fields["$other"]
         if key is not ... and "$default" in atom.fields and _is_of_callbacks(atom):
             return _entry_of_its_own(machine, frame, atom, f"[{key}]")
         if key is not ... and "*" not in atom.fields and not atom.unknown and atom.kind == "dict":
