@@ -18,6 +18,7 @@ from .linking import module_member
 from .loaders import note_call
 from .machine import EVALUATE, Machine, evaluates
 from .objects import call_object
+from .passes import goes_in_rounds
 from .tensors import arithmetic, note_tensor_hook, tensor_method
 from .unknown import call_opaque, imagine_attribute, unknown_call, unknown_method
 from .values import (
@@ -303,9 +304,13 @@ def _receiver(frame: Frame) -> Any:
 
 
 def _computes(found: Value) -> bool:
-    """Whether a module's method is a forward pass of its own: it neither trains nor changes the mode."""
+    """Whether a module's method is a forward pass of its own: it neither trains nor changes the mode, nor makes passes
+    again and again."""
     other = m.BACKWARD | m.EVALUATES | m.THREADS
-    return all(type(member) is Function and not member.facts.flags & other and not member.kind for member in found)
+    return all(
+        type(member) is Function and not (member.facts.flags & other or member.kind or goes_in_rounds(member))
+        for member in found
+    )
 
 
 def _call_member(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..facts import model as m
 from ..facts.model import Site
+from ..facts.walk import calls_of, in_loops
 from .events import ModuleCall
 from .frames import Frame
 from .machine import Machine
@@ -42,6 +44,18 @@ def note_run(machine: Machine) -> None:
             machine.note("mode-left-on", *machine.turned_on)
         for loop in machine.loops:
             loop.runs = True
+
+
+def goes_in_rounds(method: Any) -> bool:
+    """Whether a module's method runs the whole module again and again, in a loop or by a function that it hands on, as
+    `generate` does for each token: then it makes passes, and is none itself."""
+    facts = method.facts
+    if any("self" in method.frame.unit.facts.functions[index].calls for index in facts.inner):
+        return True
+    return "self" in facts.calls and any(
+        looped and any(call[2] == (m.NAME, "self") for call in calls_of(statement))
+        for statement, looped in in_loops(facts.body)
+    )
 
 
 def in_eval_mode(obj: Obj) -> bool:
