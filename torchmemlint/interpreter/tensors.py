@@ -286,8 +286,8 @@ def freeze_owner(machine: Machine, tensor: Tensor) -> None:
 def _values_and_indices(machine: Machine, frame: Frame, tensor: Tensor, site: Site) -> Value:
     made = arithmetic(machine, ((tensor,),))
     pair = machine.allocate(frame, ("topk", site), "tuple")
-    indices = free(machine)
-    pair.fields = {"[0]": made, "[1]": indices, "[-1]": indices, "values": made, "indices": indices}
+    numbers = indices(machine)
+    pair.fields = {"[0]": made, "[1]": numbers, "[-1]": numbers, "values": made, "indices": numbers}
     return (pair,)
 
 
