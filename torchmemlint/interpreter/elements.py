@@ -46,7 +46,7 @@ _OF_CALLBACKS = ("handler", "callback", "hook", "listener", "event", "observer",
 @evaluates(m.ITEM)
 def _item(machine: Machine, frame: Frame, expr: Expr) -> Value:
     index = machine.eval(frame, expr[2])
-    if _is_table_of_attributes(expr):
+    if _is_table_of_attributes(machine, frame, expr):
         name = constant(index)
         if isinstance(name, str):
             return machine.eval(frame, (m.ATTR, expr[1][1], name))
@@ -96,9 +96,13 @@ def _gone_over(statement: Stmt, key: Expr) -> Iterator[Expr]:
             yield over if not pair else (m.CONST, None)
 
 
-def _is_table_of_attributes(item: Expr) -> bool:
-    """`self._buffers["mean"]` is `self.mean` [docs: torch.nn.Module.register_buffer]."""
-    return item[1][0] == m.ATTR and item[1][2] in ("_buffers", "_parameters") and item[2][0] != m.SLICE
+def _is_table_of_attributes(machine: Machine, frame: Frame, item: Expr) -> bool:
+    """`self._buffers["mean"]` is `self.mean` [docs: torch.nn.Module.register_buffer], unless the object is no module
+    and merely calls its own table so."""
+    if item[1][0] != m.ATTR or item[1][2] not in ("_buffers", "_parameters") or item[2][0] == m.SLICE:
+        return False
+    owners = machine.eval(frame, item[1][1])
+    return not any(type(owner) is Obj and owner.kind == "instance" for owner in owners)
 
 
 def _item_of(machine: Machine, frame: Frame, atom: Any, index_expr: Expr, index: Value) -> Value:
@@ -252,7 +256,7 @@ def bind_item(machine: Machine, frame: Frame, target: Expr, value: Value, site: 
     """`container[key] = value`."""
     index = machine.eval(frame, target[2])
     key = constant(index)
-    if _is_table_of_attributes(target):
+    if _is_table_of_attributes(machine, frame, target):
         if isinstance(key, str):
             machine.assign(frame, (m.ATTR, target[1][1], key), value, site, how)
         else:
