@@ -10,6 +10,7 @@ from .builtins import copy_container, is_loader
 from .cycles import note_callbacks
 from .frames import Frame
 from .machine import Machine
+from .stores import renew
 from .threads import THREADS
 from .values import (
     ATTACHED,
@@ -34,7 +35,7 @@ _ROOMY = 1000  # entries, as replay memories have them
 
 
 def _deque(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
-    obj = machine.allocate(frame, ("deque", site), "deque")
+    obj = renew(machine, machine.allocate(frame, ("deque", site), "deque"))
     limit = args[1] if len(args) > 1 else kwargs.get("maxlen", UNKNOWN)
     given = len(args) > 1 or "maxlen" in kwargs
     obj.bounded = given and constant(limit) is not None
@@ -44,7 +45,7 @@ def _deque(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, si
 
 
 def _defaultdict(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
-    obj = machine.allocate(frame, ("defaultdict", site), "dict")
+    obj = renew(machine, machine.allocate(frame, ("defaultdict", site), "dict"))
     note_callbacks(machine, obj, args[:1])
     if args and not is_light(args[0]):
         made = machine.call(frame, args[0], [], {}, site)

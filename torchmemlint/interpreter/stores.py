@@ -150,10 +150,11 @@ def _news(machine: Machine, value: Value) -> list[Tensor]:
 
 
 def _new_instances(machine: Machine, value: Value, how: str) -> tuple[Obj, ...]:
-    """The objects of this round that a container gets before anything heavy has been put on them."""
+    """The objects of this round that a container gets before anything heavy has been put on them; and the bounded
+    containers, of which each keeps no more than its bound, but there is one for each entry."""
     if how not in ("grow", "keyed"):
         return ()
-    instances = (atom for atom in value if type(atom) is Obj and atom.kind == "instance")
+    instances = (atom for atom in value if type(atom) is Obj and (atom.kind == "instance" or atom.bounded))
     return tuple(atom for atom in instances if made_in(atom, machine.loops))
 
 
