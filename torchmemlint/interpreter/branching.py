@@ -103,6 +103,8 @@ def loop_at(machine: Machine, frame: Frame, site: Any, kind: str = "loop") -> Lo
     if loop is None:
         loop = Loop(kind, site, machine.conditions)
         frame.allocs[("loop", site)] = loop
+    elif kind == "items" and loop.kind == "loop" and not (loop.runs or loop.backward):
+        loop.kind = kind  # what it goes over was empty the first time
     loop.conditions = machine.conditions
     return loop  # type: ignore[no-any-return]
 
