@@ -45,7 +45,7 @@ def kept(machine: Machine) -> Iterator[View]:
         holder = describe(store.owner, store.key, machine)
         loops = _growing(store)
         part = _costly(store, holder, parts, loops)
-        if part is None or _kept_whole(machine, part, bool(loops)) or _asks_for_size(store):
+        if part is None or _kept_whole(machine, store, part, bool(loops)) or _asks_for_size(store):
             continue
         if elsewhere is None:
             elsewhere = {found.store.site for found in collected_on_device(machine)}
@@ -97,11 +97,13 @@ def _asks_for_size(store: Store) -> bool:
     return not _SIZES.isdisjoint(store.frame.facts.calls)
 
 
-def _kept_whole(machine: Machine, part: Part, collected: bool) -> bool:
-    """Whether the whole tensor is kept as well, as the part is: then that costs nothing."""
+def _kept_whole(machine: Machine, view: Store, part: Part, collected: bool) -> bool:
+    """Whether the whole tensor is kept as well, as the part is: then that costs nothing. Where one statement stores
+    the part on one way and the whole on another, it is one or the other."""
     whole = {part.base, *same(machine, part.base)}
     return any(
         (store.how in ("grow", "keyed") if collected else isinstance(store.owner, Obj))
+        and not (store.site == view.site and store.nesting <= 0)
         and not whole.isdisjoint(_near(machine, store))
         for store in machine.stores
     )
