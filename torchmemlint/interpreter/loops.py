@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+from collections.abc import Iterator
+from typing import Any
 
 from ..facts import model as m
-from ..facts.model import Expr, Stmt
+from ..facts.model import Expr, Site, Stmt
 from .assignment import assign
 from .branching import branch, go_round, loop_at
 from .elements import iterate
@@ -13,9 +16,11 @@ from .frames import JUMPED, Frame, Loop
 from .machine import Machine, executes
 from .narrowing import truth
 from .sweeps import sweep
-from .values import ATTACHED, CONTAINERS, FREE, LEAF, Obj, Tensor, Value
+from .values import ATTACHED, CONTAINERS, FREE, LEAF, Obj, Tensor, Value, constant
 from .waiting import end_of_round
 
+_MOST_ITEMS, _MOST_NAMES = 3, 8  # that are gone through one by one
+_LITTLE = 2  # statements
 _LAYERS = re.compile("layer|block|head|level|stage|module|param|resnet", re.I)
 
 
@@ -32,7 +37,7 @@ def _for(machine: Machine, frame: Frame, statement: Stmt) -> None:
         loop.name = "loader"
     elif "accum" in _named(iterable):
         loop.name = "accumulation"
-    unrolled = _unroll(value)
+    unrolled = _unroll(value, len(body))
 
     def once() -> None:
         assign(machine, frame, target, iterate(machine, frame, value), site)
@@ -41,9 +46,10 @@ def _for(machine: Machine, frame: Frame, statement: Stmt) -> None:
             end_of_round(machine, frame, statement)
 
     if unrolled is not None:
-        for item in unrolled:
+        for number, item in enumerate(unrolled):
             assign(machine, frame, target, item, site)
-            branch(machine, frame, [lambda: machine.block(frame, body)], conditional=False)
+            with _round_of_its_own(frame, site, number):
+                branch(machine, frame, [lambda: machine.block(frame, body)], conditional=False)
             if frame.dead == JUMPED:
                 frame.dead = 0
             if frame.dead:
@@ -55,13 +61,29 @@ def _for(machine: Machine, frame: Frame, statement: Stmt) -> None:
         machine.block(frame, orelse)
 
 
-def _unroll(value: Value) -> list[Value] | None:
-    """The items of a short literal sequence: going through them is no repetition."""
+def _unroll(value: Value, statements: int) -> list[Value] | None:
+    """The items of a short literal sequence: going through them is no repetition. Of names, which may be those of
+    attributes, there may be some more, if little is done with each."""
     if len(value) != 1 or type(value[0]) is not Obj or value[0].kind != "tuple":
         return None
     fields = value[0].fields
     items = [fields[f"[{index}]"] for index in range(len(fields)) if f"[{index}]" in fields]
-    return items if 0 < len(items) <= 3 and len(items) == len(fields) - ("*" in fields) else None
+    if not 0 < len(items) == len(fields) - ("*" in fields):
+        return None
+    names = statements <= _LITTLE and all(isinstance(constant(item), str) for item in items)
+    return items if len(items) <= (_MOST_NAMES if names else _MOST_ITEMS) else None
+
+
+@contextlib.contextmanager
+def _round_of_its_own(frame: Frame, site: Site, number: int) -> Iterator[None]:
+    """What the round of one item makes, itself or in the functions that it calls, is not what the next one's makes."""
+    outer = frame.allocs, frame.children
+    made: Any = frame.allocs.setdefault(("round", site, number), ({}, {}))  # type: ignore[arg-type]
+    frame.allocs, frame.children = made
+    try:
+        yield
+    finally:
+        frame.allocs, frame.children = outer
 
 
 def loop_kind(machine: Machine, frame: Frame, iterable: Expr, value: Value) -> str:
