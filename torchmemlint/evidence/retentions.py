@@ -15,7 +15,7 @@ from ..facts.model import BACKWARD, Site
 from ..facts.passed_by import PassedBy
 from ..interpreter.events import NEVER, Loops, Store
 from ..interpreter.frames import Frame, Loop
-from ..interpreter.holders import FRESH, IDENTITY, KNOWN, called_back, heavy_objects, made_in
+from ..interpreter.holders import FRESH, IDENTITY, KNOWN, called_back, heavy_objects, made_since
 from ..interpreter.machine import Machine
 from ..interpreter.values import ATTACHED, DEPENDS, FEW, FREE, LEAF, SCALAR, Obj, Tensor
 from .demand import Demand
@@ -106,7 +106,9 @@ class Retentions:
             objects = () if tensors else heavy_objects(store.instances)
             if tensors or objects:
                 yield store._replace(
-                    tensors=tensors, objects=objects, fresh=any(made_in(obj, store.loops) for obj in objects)
+                    tensors=tensors,
+                    objects=objects,
+                    fresh=any(made_since(obj, store.loops, store.birth) for obj in objects),
                 )
 
     def _judge(self, store: Store) -> Iterator[Retention]:

@@ -40,7 +40,7 @@ class Store(NamedTuple):
     thread: bool  # in a thread that was started under no_grad
     inside: bool  # while a module runs
     objects: tuple[Obj, ...] = ()  # modules and optimizers that it keeps, where it keeps no tensor
-    fresh: bool = False  # they were made in the innermost round
+    fresh: bool = False  # they were made in the innermost round, or in another one that the place is older than
     key_kind: str = ""  # of `container[key] = value`, see holders.py
     instances: tuple[Obj, ...] = ()  # objects made in the innermost round, where they keep nothing heavy yet
     parts: tuple[tuple[int, int], ...] = ()  # each tensor of a value with several: how it stands to a graph, its node

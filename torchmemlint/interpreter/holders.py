@@ -139,6 +139,12 @@ def made_in(obj: Obj, loops: Loops) -> bool:
     return bool(loops) and loops[-1] in obj.birth and (not obj.unknown or "$copy" in obj.fields)
 
 
+def made_since(obj: Obj, loops: Loops, birth: Loops) -> bool:
+    """The same, or in a round of a loop that a place was made before: each of its rounds makes another one, whatever
+    loop goes through them then."""
+    return made_in(obj, loops) or any(made_in(obj, (loop,)) for loop in loops if loop not in birth)
+
+
 # -- keys -----------------------------------------------------------------------------------------
 
 IDENTITY = "identity"  # a tensor, a module or `id(x)`: it never hits again

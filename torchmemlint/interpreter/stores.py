@@ -9,7 +9,7 @@ from ..facts.model import Site
 from .contexts import keep
 from .events import NEVER, Store
 from .frames import Frame
-from .holders import heavy_objects, made_in
+from .holders import heavy_objects, made_in, made_since
 from .machine import Machine
 from .values import (
     ATTACHED,
@@ -72,6 +72,7 @@ def store(machine: Machine, frame: Frame, owner: Obj | Frame, key: str, value: V
     own = None if len(reached) == 1 and not veiled else label
     changed = reached or veiled
     written = tuple(_as_written(machine, atom, node, own, place, parts) for atom in value) if changed else value
+    born = owner.birth if isinstance(owner, Obj) else owner.births.get(key, ())
     event = Store(
         site=site,
         trail=frame.trail(),
@@ -91,7 +92,7 @@ def store(machine: Machine, frame: Frame, owner: Obj | Frame, key: str, value: V
         thread=bool(machine.threads),
         inside=bool(machine.module_depth),
         objects=objects,
-        fresh=any(made_in(obj, machine.loops) for obj in objects),
+        fresh=any(made_since(obj, machine.loops, born) for obj in objects),
         key_kind=machine.key_kind if how == "keyed" else "",
         instances=instances,
         parts=tuple(parts),
