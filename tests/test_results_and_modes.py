@@ -118,9 +118,147 @@ SEEN = {
                     kept.append(self.one(x))  # TML309
                 return kept
         """,
+    "lists that are made by their names": """
+        class Bank:
+            def __init__(self):
+                for name in ("train", "train_labels", "test", "test_labels"):
+                    self.add(name)
+
+            def add(self, name):
+                setattr(self, name, [])
+
+            def update(self, x):
+                self.train.append(x.detach())  # TML303
+
+            def compute(self):
+                return torch.cat(self.train).mean().item()
+
+        def main(loader, epochs):
+            model, bank = Net(), Bank()
+            for _ in range(epochs):
+                for x in loader:
+                    loss = model(x).sum()
+                    loss.backward()
+                    bank.update(model(x))
+                print(bank.compute())
+        """,
+    "two evaluations with one helper": """
+        class Trained:
+            def __init__(self):
+                self.model = Net()
+
+            def infer(self, x):
+                return self.model(x)
+
+            def train_step(self, x):
+                self.model.train()
+                self.infer(x).sum().backward()
+
+            def evaluation_step(self, x):
+                self.model.eval()
+                return self.infer(x)  # TML201
+
+            def go_through(self, loader):
+                for x in loader:
+                    yield self.evaluation_step(x)
+
+            def predict(self, loader):
+                return [y.detach().numpy() for y in self.go_through(loader)]
+
+        def main(loader):
+            trained = Trained()
+            for x in loader:
+                trained.train_step(x)
+            return trained.predict(loader)
+        """,
+    "models that a manager was given in a list": """
+        loaded = []
+
+        class Entry:
+            def __init__(self, model):
+                self.model = model
+
+        def load(models):
+            wanted = [Entry(model) for model in models]
+            for entry in wanted:
+                if entry not in loaded:
+                    loaded.insert(0, entry)  # TML301
+
+        def main(count):
+            for _ in range(count):
+                model = Net()
+                load([model])
+                print(model(torch.rand(8)).sum().item())
+        """,
 }
 
 QUIET = {
+    "lists that are made by their names, and emptied": """
+        class Bank:
+            def __init__(self):
+                for name in ("train", "train_labels", "test", "test_labels"):
+                    self.add(name)
+
+            def add(self, name):
+                setattr(self, name, [])
+
+            def update(self, x):
+                self.train.append(x.detach())
+
+            def compute(self):
+                mean = torch.cat(self.train).mean().item()
+                self.train.clear()
+                return mean
+
+        def main(loader, epochs):
+            model, bank = Net(), Bank()
+            for _ in range(epochs):
+                for x in loader:
+                    loss = model(x).sum()
+                    loss.backward()
+                    bank.update(model(x))
+                print(bank.compute())
+        """,
+    "two evaluations with one helper, under no_grad": """
+        class Trained:
+            def __init__(self):
+                self.model = Net()
+
+            def infer(self, x):
+                return self.model(x)
+
+            def train_step(self, x):
+                self.model.train()
+                self.infer(x).sum().backward()
+
+            @torch.no_grad()
+            def evaluation_step(self, x):
+                self.model.eval()
+                return self.infer(x)
+
+            def predict(self, loader):
+                return [self.evaluation_step(x).detach().numpy() for x in loader]
+
+        def main(loader):
+            trained = Trained()
+            for x in loader:
+                trained.train_step(x)
+            return trained.predict(loader)
+        """,
+    "the same models in a list again and again": """
+        loaded = []
+
+        def load(models):
+            for model in models:
+                if model not in loaded:
+                    loaded.insert(0, model)
+
+        def main(count):
+            model = Net()
+            for _ in range(count):
+                load([model])
+                print(model(torch.rand(8)).sum().item())
+        """,
     "a model that generates under no_grad": """
         class Reader(nn.Module):
             def __init__(self):
