@@ -89,7 +89,7 @@ def calls(facts: FileFacts) -> dict[int, tuple[Any, ...]]:
         node[1]: node[2]
         for node in nodes(facts)
         if node[0] == m.CALL and len(node) == 5 and isinstance(node[2], tuple) and isinstance(node[4], tuple)
-        and node[1] % m.CALLS_PER_STATEMENT and node[2] and isinstance(node[2][0], int)
+        and 0 < node[1] % m.CALLS_PER_STATEMENT < m.CALLS_IN_TEXTS and node[2] and isinstance(node[2][0], int)
         and callee_name(node[2]) != "hint"  # annotations are never evaluated: their calls have no number
     }  # fmt: skip
 
@@ -162,6 +162,11 @@ def check_positions(text: str, facts: FileFacts) -> None:
 def test_every_call_has_a_site_of_its_own() -> None:
     sites = [node[1] for node in nodes(lower("f(g(h(1)), h(2)); f(3)\nx = [f(i) for i in g()]\n")) if len(node) == 5]
     assert len(set(sites)) == len(sites) == 7
+
+
+def test_calls_in_formatted_strings_do_not_count_as_calls_beside_them() -> None:
+    text = 'cache[f"{key()}/{size()}"] = make()\nname = f"{one()}" if two() else three()\n'
+    check_positions(text, lower(text))
 
 
 def test_statements_are_numbered_as_they_are_written() -> None:

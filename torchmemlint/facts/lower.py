@@ -24,7 +24,7 @@ class Lowering:
         self.functions: list[FunctionFacts | None] = []
         self.classes: list[ClassFacts | None] = []
         self.ordinal = self.first - 1
-        self.calls = 0
+        self.calls = self.calls_in_texts = 0
         self.ids = 0
         self.scope = Scope()
         self.class_uses: dict[str, set[str]] | None = None
@@ -42,7 +42,7 @@ class Lowering:
 
     def _statement_site(self) -> Site:
         self.ordinal += 1
-        self.calls = 0
+        self.calls = self.calls_in_texts = 0
         return self.ordinal * m.CALLS_PER_STATEMENT
 
     # -- scopes -----------------------------------------------------------------------------------

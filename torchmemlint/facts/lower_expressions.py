@@ -155,13 +155,17 @@ def _subscript(low: Lowering, node: cst.Subscript) -> Expr:
 
 def _slice(low: Lowering, node: Any) -> Expr:
     if type(node) in _INDEX:
-        return _key(low, node.value) if type(node.value) in _FORMATTED else lower(low, node.value)
+        return lower_text(low, node.value)
     bounds = (node.lower, node.upper, node.step)
     return (m.SLICE, *(None if bound is None else lower(low, bound) for bound in bounds))
 
 
-def _key(low: Lowering, node: cst.FormattedString) -> Expr:
-    """A formatted string that is a key: which one it is may be known, so its parts are kept."""
+def lower_text(low: Lowering, node: Any) -> Expr:
+    """An expression that may be a key. Of a formatted string the parts are kept: they say which key it is, and whether
+    it is a new one each time. Its calls are numbered apart: nobody looks for their places (`facts/positions.py`)."""
+    if type(node) not in _FORMATTED:
+        return lower(low, node)
+    before, low.calls = low.calls, max(low.calls_in_texts, m.CALLS_IN_TEXTS)
     parts: list[Expr] = []
     for part in node.parts:
         if isinstance(part, cst.FormattedStringText):
@@ -169,6 +173,7 @@ def _key(low: Lowering, node: cst.FormattedString) -> Expr:
         elif isinstance(part, cst.FormattedStringExpression):
             plain = part.conversion is None and part.format_spec is None
             parts.append(lower(low, part.expression) if plain else (m.TEXT,))
+    low.calls_in_texts, low.calls = low.calls, before
     return (m.TEXT, tuple(parts))
 
 

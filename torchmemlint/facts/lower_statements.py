@@ -10,7 +10,7 @@ import libcst as cst
 from . import model as m
 from .differentiated import operands
 from .knowledge import GRAD_MODES
-from .lower_expressions import SELF
+from .lower_expressions import SELF, lower_text
 from .lower_expressions import lower as expression
 from .model import ClassFacts, Expr, Site, Stmt
 from .parsing import by_type
@@ -35,7 +35,7 @@ def _expr(low: Lowering, node: cst.Expr, site: Site) -> Stmt | None:
 
 def _assign(low: Lowering, node: cst.Assign, site: Site) -> Stmt:
     targets = tuple(expression(low, item.target) for item in node.targets)
-    value = expression(low, node.value)
+    value = lower_text(low, node.value)
     new, light = is_new(value), is_light(low.scope, value)
     for target in targets:
         low.note_target(target, site, new, light)
@@ -63,12 +63,12 @@ def _annotate(low: Lowering, node: cst.AnnAssign, site: Site) -> Stmt:
     target = expression(low, node.target)
     low.note_target(target, site)
     hint = low.hint(node.annotation)
-    value = None if node.value is None else expression(low, node.value)
+    value = None if node.value is None else lower_text(low, node.value)
     return (m.ANNOTATE, site, target, hint, value)
 
 
 def _return(low: Lowering, node: cst.Return, site: Site) -> Stmt:
-    return (m.RETURN, site, None if node.value is None else expression(low, node.value))
+    return (m.RETURN, site, None if node.value is None else lower_text(low, node.value))
 
 
 def _raise(low: Lowering, node: cst.Raise, site: Site) -> Stmt:

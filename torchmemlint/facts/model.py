@@ -20,6 +20,7 @@ Site = int
 CALLS_PER_STATEMENT: Final = 256
 SHAPED: Final = "shaped"  # the value itself, which is no number: what a loss is computed from
 ALL: Final = "all"  # every part of a value together: what `sum(parts)` is made of
+CALLS_IN_TEXTS: Final = 192  # where the numbers of calls in formatted strings begin: a statement has hardly more others
 DECORATORS: Final = 255  # added to the site of a definition: from its first decorator on
 STATEMENTS_PER_FILE: Final = 1 << 20
 _SITES_PER_FILE: Final = CALLS_PER_STATEMENT * STATEMENTS_PER_FILE
@@ -52,7 +53,7 @@ YIELD_FROM: Final = 17  # operand
 WALRUS: Final = 18  # target, value
 STAR: Final = 19  # operand
 UNARY: Final = 20  # operand
-TEXT: Final = 21  # a formatted string: always light; of one that is a key also (parts)
+TEXT: Final = 21  # a formatted string: always light; of one that is bound, returned or a key also (parts)
 EXPRESSIONS: Final = 22
 
 # Statements: (operation, site, operands...)

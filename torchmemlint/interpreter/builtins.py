@@ -87,7 +87,11 @@ def call_builtin(machine: Machine, frame: Frame, name: str, args: list[Value], k
 def _plain(name: str, value: Value) -> Value:
     """A number or a text made of a value: `str(count)`, `id(batch)`."""
     if name in ("id", "hash"):
-        made = any(type(atom) is Tensor and atom.graph != LEAF for atom in value)  # parameters stay who they are
+        made = any(
+            (type(atom) is Tensor and atom.graph != LEAF)  # parameters stay who they are
+            or (type(atom) is Obj and any(loop.kind == "loop" for loop in atom.birth))  # each round makes another one
+            for atom in value
+        )
         return (IDENT,) if made or IDENT in value else LIGHT
     if name in ("str", "int", "repr", "format"):
         return next(((kind,) for kind in (IDENT, COUNT) if kind in value), LIGHT)

@@ -165,11 +165,15 @@ def _unary(machine: Machine, frame: Frame, expr: Expr) -> Value:
 
 @evaluates(m.TEXT)
 def _text(machine: Machine, frame: Frame, expr: Expr) -> Value:
-    """Of a formatted string that is a key the parts are known: what they make, if they are constants."""
+    """Of a formatted string that may be a key the parts are known: what they make, if they are constants, and whether
+    one of them is new each time."""
     if len(expr) == 1:
         return LIGHT
-    parts = [constant(machine.eval(frame, part)) for part in expr[1]]
-    return (Const("".join(map(str, parts))),) if all(type(part) in (str, int) for part in parts) else LIGHT
+    values = [machine.eval(frame, part) for part in expr[1]]
+    parts = [constant(value) for value in values]
+    if all(type(part) in (str, int) for part in parts):
+        return (Const("".join(map(str, parts))),)
+    return next(((kind,) for kind in (IDENT, COUNT) if any(kind in value for value in values)), LIGHT)
 
 
 @evaluates(m.SLICE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -173,6 +174,7 @@ _FIXED_WORDS = frozenset(
     language""".split()
 )
 
+_LETTERS = re.compile("[a-z]+")
 _SIZES = frozenset("shape size sizes dim dims h w height width length len".split())
 
 
@@ -196,6 +198,8 @@ def kind_of_key(value: Value, expr: Expr, frame: Frame | None = None) -> str:
         return KNOWN if _counts_parts(expr, body) else FIXED  # a ring
     if expr[0] == m.NEW and expr[3]:
         return _kind_of_parts(value, expr, frame)
+    if expr[0] == m.TEXT and len(expr) > 1 and not _kind_of_value(value):
+        return _kind_of_text(value, expr, frame)
     if expr[0] == m.NAME and (_is_layer(expr, body) or (frame is not None and _is_given_layers(expr[1], frame))):
         return KNOWN
     known = _kind_of_value(value)
@@ -260,7 +264,7 @@ _PARTS = frozenset(("Module", "Parameter"))
 def _is_given_layers(name: str, frame: Frame) -> bool:
     """Whether a parameter is one layer or parameter after the other: it says so, or the file's own loops over them
     call the function."""
-    places = [index for index, param in enumerate(frame.facts.params) if param.name == name]
+    places = [index for index, param in enumerate(frame.facts.params) if param.name == name != "self"]
     if not places:
         return False
     hint = frame.facts.params[places[0]].hint
@@ -328,6 +332,17 @@ def _kind_of_parts(value: Value, expr: Expr, frame: Frame | None) -> str:
         part = tuple(atom for obj in tuples for atom in obj.fields.get(f"[{index}]", ()))
         kinds.add(kind_of_key(part, item, frame))
     return next(kind for kind in (IDENTITY, FRESH, UNSURE, FIXED, KNOWN) if kind in kinds)
+
+
+def _kind_of_text(value: Value, expr: Expr, frame: Frame | None) -> str:
+    """A formatted string is as fresh as its freshest part, unless it says that it is one layer's: `f"block{i}"`."""
+    if value and all(type(atom) is Const for atom in value):
+        return FIXED
+    fixed = {word for part in expr[1] if part[0] == m.CONST for word in _LETTERS.findall(str(part[1]).lower())}
+    if fixed & _LAYER_WORDS:
+        return KNOWN
+    kinds = {kind_of_key((), part, frame) for part in expr[1] if part[0] not in (m.CONST, m.TEXT)}
+    return next((kind for kind in (IDENTITY, FRESH, UNSURE, FIXED, KNOWN) if kind in kinds), UNSURE)
 
 
 def _kind_of_value(value: Value, depth: int = 4) -> str:
