@@ -23,6 +23,7 @@ from .values import (
     COUNT,
     FEW,
     FREE,
+    LEAF,
     LIGHT,
     NAMED,
     OFF,
@@ -305,7 +306,16 @@ def bind_item(machine: Machine, frame: Frame, target: Expr, value: Value, site: 
         else:
             machine.key_kind = KNOWN if a_key_of(atom) in index else kind_of_key(index, target[2], frame)
             note_weak_key(machine, frame, atom, target, index, value, site)
+            if is_light(value) and "$weak" not in atom.fields:
+                _keep_key(machine, frame, atom, index, site)
             machine.grow(frame, atom, value, site, "*", "keyed")
+
+
+def _keep_key(machine: Machine, frame: Frame, table: Obj, key: Value, site: Site) -> None:
+    """`names[tensor] = "loss"`: an entry keeps its key too. It is not what is read from there."""
+    made = tuple(one for one in key if type(one) is Tensor and one.graph != LEAF and one.weight > 1)
+    if made:
+        store(machine, frame, table, "*", made, "keyed", site)
 
 
 def _write_in_place(
