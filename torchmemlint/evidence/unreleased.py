@@ -45,8 +45,8 @@ def may_be_asked_from_afar(machine: Machine, owner: Obj | Frame, doing: str) -> 
     """Whether the object that something belongs to has a method of this name, and nobody in sight makes it: whoever
     does may call it."""
     found = _instance(owner)
-    if found is None or doing not in methods_of(found[1]):
-        return False
+    if found is None or not found[0].unknown or doing not in methods_of(found[1]):
+        return False  # or it is made in sight, if not under the name of its class: `METRICS[name]()`
     names = {entry.facts.name for entry in found[1].mro}
     return all(names.isdisjoint(function.calls) for function in machine.facts.functions)
 

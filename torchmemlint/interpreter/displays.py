@@ -13,7 +13,7 @@ from .loops import loop_kind, take_steps
 from .machine import Machine, evaluates
 from .narrowing import truth
 from .stores import renew, store
-from .values import OFF, UNKNOWN, Const, Obj, Value, constant
+from .values import OFF, UNKNOWN, Class, Const, Obj, Value, constant
 
 
 @evaluates(m.NEW)
@@ -34,9 +34,9 @@ def _new(machine: Machine, frame: Frame, expr: Expr) -> Value:
 
 
 def _settle(holder: Obj, key: str, value: Value) -> None:
-    """What a display is made of lives in it."""
+    """What a display is made of lives in it; of modules those of the project, which may keep more than parameters."""
     for atom in value:
-        if type(atom) is Obj and atom.home is None and atom.kind != "module":
+        if type(atom) is Obj and atom.home is None and (atom.kind != "module" or isinstance(atom.cls, Class)):
             atom.home = (holder, key)
 
 

@@ -283,5 +283,10 @@ def _fill_modules(machine: Machine, frame: Frame, tail: str, obj: Obj, args: lis
                     machine.put(obj.fields, "*", machine.join(obj.fields.get("*", UNKNOWN), parts))
     for value in list(obj.fields.values()):
         for atom in value:
-            if type(atom) is Obj and atom.home is None:
+            if type(atom) is Obj and (atom.home is None or _is_passing(atom.home[0])):
                 atom.home = (obj, "*")
+
+
+def _is_passing(holder: Obj | Frame) -> bool:
+    """Whether a container is only there to be handed over: `nn.ModuleList([Block() for _ in range(4)])`."""
+    return type(holder) is Obj and holder.kind in CONTAINERS and holder.home is None

@@ -1,0 +1,169 @@
+"""Keys that are new each time: formatted strings, what `id()` says of models, and tensors themselves."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+from snippets import check
+
+IMPORTS = """\
+import itertools
+import uuid
+
+import torch
+from torch import nn
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        """
+        class Engine:
+            def __init__(self):
+                self.model = nn.Linear(8, 8)
+                self.done = {}
+                self._ids = itertools.count()
+
+            @torch.no_grad()
+            def run(self, x):
+                name = f"request-{next(self._ids)}"
+                self.done[name] = self.model(x)  # TML311
+                return name
+
+        def main():
+            engine = Engine()
+            for i in range(100):
+                engine.run(torch.randn(4, 8))
+        """,
+        """
+        class Layer:
+            def __init__(self, name, module):
+                self.name, self.module = name, module
+
+        _layers = {}
+
+        def key_of(model, size):
+            return f"{type(model).__name__}-{id(model)}/{size}"
+
+        def summary(model, size):
+            parts = [Layer(name, part) for name, part in model.named_modules()]
+            _layers[key_of(model, size)] = parts  # TML301
+            return len(parts)
+
+        def main():
+            for width in range(8, 100):
+                summary(nn.Linear(8, width), 8)
+        """,
+        """
+        class Sessions:
+            def __init__(self):
+                self.states = {}
+
+            def open(self, user, size):
+                who = f"{user}:{uuid.uuid4()}"
+                self.states[who] = torch.zeros(size)  # TML311
+                return who
+
+        def main():
+            sessions = Sessions()
+            for i in range(100):
+                sessions.open("me", 4096)
+        """,
+        """
+        class Names:
+            def __init__(self):
+                self.names = {}
+
+            def name_it(self, tensor, name):
+                if tensor not in self.names:
+                    self.names[tensor] = name  # TML102
+
+        def main():
+            net, names = nn.Linear(8, 8), Names()
+            for i in range(100):
+                out = net(torch.randn(4, 8))
+                names.name_it(out, f"out{i}")
+        """,
+    ],
+)
+def test_a_key_that_never_comes_again(text: str) -> None:
+    check(textwrap.dedent(text), IMPORTS)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        """
+        class Masks:
+            def __init__(self):
+                self.masks = {}
+
+            def of(self, size, device):
+                key = f"{size}/{device}"
+                if key not in self.masks:
+                    self.masks[key] = torch.ones(size, size)
+                return self.masks[key]
+        """,
+        """
+        class Grids:
+            def __init__(self):
+                self.grids = {}
+
+            def grid(self, idx, x):
+                name = f"layer{idx}"
+                self.grids[name] = torch.zeros_like(x)
+        """,
+        """
+        _shapes = {}
+
+        def key_of(model, size):
+            return f"{type(model).__name__}-{id(model)}/{size}"
+
+        def summary(model, size):
+            _shapes[key_of(model, size)] = [tuple(p.shape) for p in model.parameters()]
+
+        def main():
+            for width in range(8, 100):
+                summary(nn.Linear(8, width), 8)
+        """,
+        """
+        class Names:
+            def __init__(self, net):
+                self.names = {}
+                for name, param in net.named_parameters():
+                    self.names[param] = name
+
+            def name_it(self, tensor, name):
+                self.names[id(tensor)] = name
+
+        def main():
+            net = nn.Linear(8, 8)
+            names = Names(net)
+            for i in range(100):
+                out = net(torch.randn(4, 8))
+                names.name_it(out, f"out{i}")
+        """,
+        """
+        import weakref
+
+        _sizes = weakref.WeakKeyDictionary()
+
+        class Patcher:
+            def __init__(self, model):
+                self.model = model
+
+            def size(self):
+                if self not in _sizes:
+                    _sizes[self] = sum(p.numel() for p in self.model.parameters())
+                return _sizes[self]
+
+        def main():
+            for i in range(10):
+                print(Patcher(nn.Linear(8, 8)).size())
+        """,
+    ],
+)
+def test_keys_of_which_there_are_few(text: str) -> None:
+    check(textwrap.dedent(text), IMPORTS)

@@ -1,0 +1,146 @@
+"""Objects made through a table of classes, or by a comprehension: what they collect is theirs all the same."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+from snippets import check
+
+IMPORTS = """\
+import torch
+from torch import nn
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        """
+        class Recall(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.seen = []
+
+            def update(self, pred):
+                self.seen.append(pred)  # TML303
+
+            def compute(self):
+                return torch.cat(self.seen).mean()
+
+            def reset(self):
+                self.seen.clear()
+
+        METRICS = {"recall": Recall}
+
+        class Trainer:
+            def __init__(self, name):
+                self.net = nn.Linear(8, 8)
+                self.metric = METRICS[name]()
+
+            @torch.no_grad()
+            def validate(self, loader):
+                for x in loader:
+                    self.metric.update(self.net(x))
+                return self.metric.compute().item()
+
+        def main(loader):
+            trainer = Trainer("recall")
+            for epoch in range(10):
+                print(trainer.validate(loader))
+        """,
+        """
+        class Recall(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.seen = []
+
+            def update(self, pred):
+                self.seen.append(pred.detach())  # TML303
+
+        class Trainer:
+            def __init__(self):
+                self.net = nn.Linear(8, 8)
+                self.metrics = [Recall() for _ in range(2)]
+
+            def validate(self, loader):
+                for x in loader:
+                    out = self.net(x).detach()
+                    for metric in self.metrics:
+                        metric.update(out)
+
+        def main(loader):
+            trainer = Trainer()
+            for epoch in range(10):
+                trainer.validate(loader)
+        """,
+    ],
+)
+def test_nobody_resets_what_is_made_in_sight(text: str) -> None:
+    check(textwrap.dedent(text), IMPORTS)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        """
+        class Recall(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.seen = []
+
+            def update(self, pred):
+                self.seen.append(pred)
+
+            def reset(self):
+                self.seen.clear()
+
+        METRICS = {"recall": Recall}
+
+        class Trainer:
+            def __init__(self, name):
+                self.net = nn.Linear(8, 8)
+                self.metric = METRICS[name]()
+
+            @torch.no_grad()
+            def validate(self, loader):
+                for x in loader:
+                    self.metric.update(self.net(x))
+                self.metric.reset()
+
+        def main(loader):
+            trainer = Trainer("recall")
+            for epoch in range(10):
+                print(trainer.validate(loader))
+        """,
+        """
+        class Recall(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.seen = []
+
+            def update(self, pred):
+                self.seen.append(pred.detach())
+
+        class Trainer:
+            def __init__(self):
+                self.net = nn.Linear(8, 8)
+                self.metrics = [Recall() for _ in range(2)]
+
+            def validate(self, loader):
+                for x in loader:
+                    out = self.net(x).detach()
+                    for metric in self.metrics:
+                        metric.update(out)
+                for metric in self.metrics:
+                    metric.seen.clear()
+
+        def main(loader):
+            trainer = Trainer()
+            for epoch in range(10):
+                trainer.validate(loader)
+        """,
+    ],
+)
+def test_somebody_resets_it(text: str) -> None:
+    check(textwrap.dedent(text), IMPORTS)
