@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Set
 
 from ..facts import model as m
 from ..facts.knowledge import FACTORIES, MODEL_NAMES
-from ..facts.model import Expr, FileFacts, FunctionFacts, Stmt
+from ..facts.model import ClassFacts, Expr, FileFacts, FunctionFacts, Stmt
 from ..facts.program import Place, Program, keyword, targets
 from ..facts.walk import calls, last_name, nodes, statements
 
@@ -33,6 +33,24 @@ def reaches_work(program: Program, names: set[str], *, making: bool = False) -> 
             return True
         names = {called for place in inside for called in place.facts.calls} - seen
     return False
+
+
+def started(block: tuple[Stmt, ...]) -> frozenset[str]:
+    """The last names of what a block calls, and of the generators that it only goes on with: `next(steps)`,
+    `self.steps.send(value)`, `for item in self.steps`."""
+    names = {last_name(call[2]) for call in calls(block)}
+    driven = [call[3][0] for call in calls(block) if call[2] == (m.NAME, "next") and call[3]]
+    driven += [call[2][1] for call in calls(block) if call[2][0] == m.ATTR and call[2][2] in ("send", "__next__")]
+    driven += [one[3] for one in statements(block) if one[0] == m.FOR]
+    return frozenset(names | ({last_name(one) for one in driven if one[0] in (m.NAME, m.ATTR)} - _RUNS))
+
+
+def has_tensors(program: Program, function: FunctionFacts) -> bool:
+    """Whether a function has tensors of its own: it is given some, makes some or runs a model."""
+    makes = _RUNS | _MAKES if "torch" in program.imports.values() else _RUNS
+    if not makes.isdisjoint(function.calls):
+        return True
+    return any(place.facts is function and _is_given_tensors(place) for place in program.places)
 
 
 def is_called_at_work(program: Program, function: FunctionFacts) -> bool:
@@ -73,7 +91,7 @@ def decorated(facts: FileFacts, function: FunctionFacts) -> set[str]:
     return set()
 
 
-def handed_in(program: Program, function: FunctionFacts, names: Collection[str], depth: int = 3) -> set[str]:
+def handed_in(program: Program, function: FunctionFacts, names: Set[str], depth: int = 3) -> set[str]:
     """The functions of the file that a function is given to call: `run_one(report, check_shapes)`, by callers, too,
     that only pass on what they are given; or the object that it is a method of, when that is made:
     `Runner(check_shapes)`."""
@@ -81,16 +99,22 @@ def handed_in(program: Program, function: FunctionFacts, names: Collection[str],
     found = _given(program, function.name, function.owner >= 0, wanted, depth)
     if function.owner >= 0:
         cls = program.facts.classes[function.owner]
-        init = program.facts.functions[cls.methods["__init__"]] if "__init__" in cls.methods else None
-        kept = {
-            (value[1], target[2])
-            for target, value in _pairs(init.body if init is not None else ())
-            if value[0] == m.NAME and target[0] == m.ATTR
-        }
-        params = enumerate(init.params[1:] if init is not None else ())
-        taken = [(index, param.name) for index, param in params if any((param.name, name) in kept for name in names)]
+        taken = [(index, param) for index, (param, kept) in enumerate(_made_with(program, cls)) if names & kept]
         found |= _given(program, cls.name, False, taken, depth)
     return found
+
+
+def _made_with(program: Program, cls: ClassFacts) -> Iterator[tuple[str, set[str]]]:
+    """What the objects of a class are made with, and the attributes that it becomes: by the constructor, or the
+    fields of a dataclass."""
+    if "__init__" not in cls.methods:
+        declared = program.facts.functions[cls.body].body
+        yield from ((one[2][1], {one[2][1]}) for one in declared if one[0] == m.ANNOTATE and one[2][0] == m.NAME)
+        return
+    init = program.facts.functions[cls.methods["__init__"]]
+    kept = [(value, target[2]) for target, value in _pairs(init.body) if target[0] == m.ATTR]
+    for param in init.params[1:]:
+        yield param.name, {name for value, name in kept if value == (m.NAME, param.name)}
 
 
 def _pairs(body: tuple[Stmt, ...]) -> Iterator[tuple[Expr, Expr]]:
@@ -128,6 +152,8 @@ def _functions_of(program: Program, place: Place, given: Expr) -> set[str]:
         return set(program.facts.functions[given[1]].calls)
     if given[0] == m.CALL and last_name(given) == "partial" and given[3]:
         return {last_name(given[3][0])}
+    if given[0] == m.CALL:  # a generator, which runs when somebody asks it for an item
+        return {one.facts.name for one in program.by_name.get(last_name(given), ()) if one.facts.generator}
     if given[0] == m.NEW:
         return {last_name(item) for item in given[3]} - {""}
     if given[0] not in (m.NAME, m.ATTR):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.model import ClassFacts, Expr, FileFacts, FunctionFacts, Site, Stmt
 from ..facts.program import Program, expressions, keyword
 from ..facts.walk import calls, last_name, loops, root_of, statements
-from .keepers import ADDS, Keeping, is_exception, place_of
+from .at_work import started
+from .keepers import ADDS, RESULT, Keeping, is_exception, is_one_of_many, place_of, with_names
 
 MEMORY = ("OutOfMemory", "MemoryError")
 LETS_GO = frozenset(("with_traceback", "clear_frames"))
@@ -45,7 +46,7 @@ def tries(function: FunctionFacts) -> list[Stmt]:
 def kept(program: Program, function: FunctionFacts, tried_in: Sequence[Stmt], keeping: Keeping) -> Iterator[Kept]:
     """Exceptions that a clause puts into an attribute, a global or a container, or hands to a helper that does."""
     for statement in tried_in:
-        called = frozenset(last_name(call[2]) for call in calls(statement[2]))
+        called = started(statement[2])
         for caught, name, body in statement[3]:
             if lets_go(body):
                 continue
@@ -94,7 +95,7 @@ def lingering(function: FunctionFacts, keeping: Keeping) -> Iterator[Kept]:
         for statement in loop[-2]:
             if statement[0] != m.TRY:
                 continue
-            called = frozenset(last_name(call[2]) for call in calls(statement[2]))
+            called = started(statement[2])
             for _, name, body in statement[3]:
                 if name is None or not body or body[-1][0] in (m.RETURN, m.RAISE):
                     continue
@@ -195,9 +196,10 @@ def _handed_over(
         taken = {param for param, value in given if value is not None and is_exception(value, names, keeping)}
         if not taken or lets_go(helper.body):
             continue
+        put_by = helper.name if is_one_of_many(program, helpers[0].cls) else ""  # else it replaces the one before
         for put in _put_away(helper, helper.body, taken, called, keeping):
             if put.root == "self" or put.process_wide or put.root not in own_names(helper):
-                yield put._replace(site=call[1], stored=put.site, function=function)
+                yield put._replace(site=call[1], stored=put.site, function=function, put_by=put_by)
                 break
 
 
@@ -222,7 +224,7 @@ def _returned(
         given = [(s[2], s[3]) for s in statements(place.facts.body) if s[0] == m.ASSIGN]
         bound = {t[1] for targets, value in given if value in results for t in targets if t[0] == m.NAME}
         for statement in statements(place.facts.body):
-            added = place_of(_with_names(statement, results), bound | {_RESULT[1]}, {})
+            added = place_of(with_names(statement, results), bound | {RESULT[1]}, {})
             if added is not None and added[1]:
                 holder, root = added[0], root_of(added[0])
                 rounds = _in_rounds(place.facts, root, statement)
@@ -239,16 +241,6 @@ def _returned(
                     statement[1],
                 )
                 return
-
-
-_RESULT: Expr = (m.NAME, "(result)")
-
-
-def _with_names(part: Any, results: set[Expr]) -> Any:
-    """A statement with a name in the place of some of its calls."""
-    if type(part) is not tuple:
-        return part
-    return _RESULT if part in results else tuple(_with_names(inner, results) for inner in part)
 
 
 def own_names(function: FunctionFacts) -> set[str]:

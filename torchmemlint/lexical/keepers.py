@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..facts import model as m
 from ..facts.model import ClassFacts, Expr, FileFacts, Stmt
-from ..facts.walk import last_name, statements
+from ..facts.program import Program
+from ..facts.walk import calls, last_name, statements
 
 ADDS = ("append", "add", "appendleft", "insert", "put", "put_nowait")
 Keeping = dict[str, list[tuple[str, bool]]]  # class -> its constructor's parameters, and whether it keeps them
@@ -74,3 +77,28 @@ def is_exception(value: Expr, names: set[str], keeping: Keeping) -> bool:
     given += [(item, name) for name, item in value[4]]
     kept = {name for name, keeps in parts if keeps}
     return any(name in kept and is_exception(item, names, keeping) for item, name in given)
+
+
+RESULT: Expr = (m.NAME, "(result)")
+
+
+def with_names(part: Any, results: set[Expr]) -> Any:
+    """A statement with a name in the place of some of its calls."""
+    if type(part) is not tuple:
+        return part
+    return RESULT if part in results else tuple(with_names(inner, results) for inner in part)
+
+
+def is_one_of_many(program: Program, cls: str) -> bool:
+    """Whether objects of a class go into a list or a table: `task = Task(steps)`, `self.ready.append(task)`."""
+    for place in program.places if cls in program.called else ():
+        if cls not in place.facts.calls:
+            continue
+        body = list(statements(place.facts.body))
+        made = {call for call in calls(place.facts.body) if last_name(call[2]) == cls}
+        named = {t[1] for one in body if one[0] == m.ASSIGN and one[3] in made for t in one[2] if t[0] == m.NAME}
+        for one in body:
+            put = place_of(with_names(one, made), named | {RESULT[1]}, {})
+            if put is not None and put[1]:
+                return True
+    return False

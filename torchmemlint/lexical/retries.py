@@ -29,10 +29,11 @@ class Retry(NamedTuple):
     called: Expr
     function: str
     certain: bool  # the clause is about memory, in so many words
+    otherwise: bool = False  # another way to do it
 
 
-def retries(function: FunctionFacts, tried_in: Sequence[Stmt]) -> Iterator[Retry]:
-    """Work that is tried again while the traceback of the first try keeps its frames."""
+def retries(program: Program, function: FunctionFacts, tried_in: Sequence[Stmt]) -> Iterator[Retry]:
+    """Work that is tried again, or done another way, while the traceback of the first try keeps its frames."""
     for statement in tried_in:
         tried = {last_name(call[2]) for call in calls(statement[2])} | {function.name}
         tried = {name for name in tried - _LIGHT - _OF_TEXT if not name.lstrip("_").startswith(_TELLS)}
@@ -45,6 +46,7 @@ def retries(function: FunctionFacts, tried_in: Sequence[Stmt]) -> Iterator[Retry
             if any(last_name(call[2]) in LETS_GO for call in calls(body)):
                 continue
             raised = {one[2] for one in statements(body) if one[0] == m.RAISE}
+            leaves = any(last_name(call[2]) in ("cpu", "to") for call in calls(body))  # for the CPU, mostly
             for call in calls(body):
                 name = last_name(call[2])
                 if call in raised or _on_the_cpu(call) or (error and (m.NAME, error) in nodes(call)):
@@ -52,6 +54,17 @@ def retries(function: FunctionFacts, tried_in: Sequence[Stmt]) -> Iterator[Retry
                 if name in tried and len(name) > 2:
                     yield Retry(call[1], name, call[2], function.name, certain)
                     break
+                if certain and not leaves and _is_another_way(program, name):
+                    yield Retry(call[1], name, call[2], function.name, certain, True)
+                    break
+
+
+def _is_another_way(program: Program, name: str) -> bool:
+    """Whether the one function of this name runs a model, and not on the CPU."""
+    places = program.by_name.get(name, ())
+    if len(places) != 1 or not reaches_work(program, {name}):
+        return False
+    return not any(last_name(call[2]) == "cpu" or _on_the_cpu(call) for call in calls(places[0].facts.body))
 
 
 def _on_the_cpu(call: Expr) -> bool:

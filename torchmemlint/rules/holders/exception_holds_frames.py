@@ -3,7 +3,8 @@
 ## What it does
 Reports three things. First, a clause that does the failed work again while its
 exception is alive: it catches an out-of-memory error and calls what the `try`
-called, or its own function, inside the `except`. Second, a clause that puts the
+called, its own function, or another one that runs a model, inside the `except`.
+Second, a clause that puts the
 exception away in an attribute, a list or a dictionary which nothing empties,
 itself or by a helper that it is given to: when the `try` ran a model, or made
 tensors one attempt after another, or a function that it was given to call did.
@@ -58,7 +59,7 @@ from ...facts.model import ATTR, TRIES, Site
 from ...finding import Confidence, Remedy, Retains
 from ...interpreter.values import Class
 from ...lexical import handlers, keepers, retries
-from ...lexical.at_work import decorated, handed_in, is_called_at_work, reaches_work
+from ...lexical.at_work import decorated, handed_in, has_tensors, is_called_at_work, reaches_work
 from ...lexical.error_records import Travels
 from ...lexical.made_errors import KeptError, made_kept_and_raised
 from ...lexical.shared_errors import SharedError, raised_again_and_again
@@ -84,14 +85,14 @@ def check(evidence: Evidence) -> Iterator[Report]:
     stored: list[handlers.Kept] = []
     for function in facts.functions:
         tries = handlers.tries(function)
-        for retry in retries.retries(function, tries):
-            if not _may_work(evidence, retry):
+        for retry in retries.retries(evidence.program, function, tries):
+            if not (retry.otherwise or _may_work(evidence, retry)):
                 continue
             yield Report(
                 site=retry.site,
                 message=(
-                    f"`{retry.callee}` is tried again inside `except`: the traceback still keeps every frame of the "
-                    "failed attempt with its tensors; retry after the clause"
+                    f"`{retry.callee}` is {'run' if retry.otherwise else 'tried again'} inside `except`: the traceback "
+                    "still keeps every frame of the failed attempt with its tensors; retry after the clause"
                 ),
                 confidence=Confidence.HIGH if retry.certain else Confidence.MEDIUM,
                 value="the frames of the failed attempt",
@@ -230,8 +231,11 @@ def _runs_model(evidence: Evidence, kept: handlers.Kept) -> bool:
     for name in kept.names:  # `self._measure(config)`, which calls what the object was made with
         for place in evidence.program.by_name.get(name, ()):
             if place.facts.owner == kept.function.owner >= 0:
-                names |= handed_in(evidence.program, place.facts, place.facts.calls)
-    return reaches_work(evidence.program, names, making=kept.grows)
+                names |= handed_in(evidence.program, place.facts, set(place.facts.calls))
+    if reaches_work(evidence.program, names, making=kept.grows):
+        return True
+    # Each call has a frame of its own, which the traceback begins with.
+    return kept.grows and not kept.rounds and has_tensors(evidence.program, kept.function)
 
 
 def _is_global(evidence: Evidence, kept: handlers.Kept) -> bool:

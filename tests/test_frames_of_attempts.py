@@ -1,0 +1,161 @@
+"""Whose frames a kept traceback keeps: that of the clause itself, of generators that are gone on with, of fallbacks."""
+
+import pytest
+from snippets import check
+
+KEPT = {
+    "the frame of the clause has tensors": """
+        @dataclass
+        class Tuner:
+            fn: object
+            failures: dict = field(default_factory=dict)
+
+            def bench(self, name, size):
+                a = torch.randn(size, size)
+                try:
+                    self.fn(a)
+                except ValueError as error:
+                    self.failures[name] = error  # TML307
+        """,
+    "a function that a dataclass is made with": """
+        @dataclass
+        class Tuner:
+            fn: object
+            failures: dict = field(default_factory=dict)
+
+            def bench(self, name, size):
+                try:
+                    self.fn(size)
+                except ValueError as error:
+                    self.failures[name] = error  # TML307
+
+        def attempt(size):
+            return Net()(torch.randn(size, 8))
+
+        tuner = Tuner(attempt)
+        """,
+    "a generator that the object was made with": """
+        class Task:
+            def __init__(self, steps):
+                self.steps, self.error = steps, None
+
+            def advance(self):
+                try:
+                    next(self.steps)
+                except Exception as error:
+                    self.finish(error)  # TML307
+
+            def finish(self, error):
+                self.error = error
+
+        def embed(model, rows):
+            x = torch.rand(rows, 8)
+            yield
+            return model(x)
+
+        def run(model, requests):
+            tasks = []
+            for rows in requests:
+                tasks.append(Task(embed(model, rows)))
+            for task in tasks:
+                task.advance()
+            return [task.error is None for task in tasks]
+        """,
+}
+NOT_KEPT = {
+    "the frame of the clause has numbers": """
+        @dataclass
+        class Tuner:
+            fn: object
+            failures: dict = field(default_factory=dict)
+
+            def bench(self, name, size):
+                try:
+                    self.fn(size)
+                except ValueError as error:
+                    self.failures[name] = error
+        """,
+    "one task at a time": """
+        class Task:
+            def __init__(self, steps):
+                self.steps, self.error = steps, None
+
+            def advance(self):
+                try:
+                    next(self.steps)
+                except Exception as error:
+                    self.finish(error)
+
+            def finish(self, error):
+                self.error = error
+
+        def embed(model, rows):
+            yield
+            return model(torch.rand(rows, 8))
+
+        def run(model, requests):
+            for rows in requests:
+                Task(embed(model, rows)).advance()
+        """,
+    "a generator of lines": """
+        class Task:
+            def __init__(self, steps):
+                self.steps, self.errors = steps, []
+
+            def advance(self):
+                try:
+                    next(self.steps)
+                except Exception as error:
+                    self.errors.append(error)
+
+        def lines(path):
+            for line in open(path):
+                yield int(line)
+
+        tasks = [Task(lines(path)) for path in ("a", "b")]
+        """,
+}
+FALLBACK = """
+class Service:
+    def __init__(self, model):
+        self.model = model
+
+    def tiled(self, image, tile):
+        with torch.no_grad():
+            return torch.cat([self.model(part) for part in image.split(tile)])%s
+
+    def handle(self, image):
+        out = None
+        try:
+            with torch.no_grad():
+                out = self.model(image)
+        except RuntimeError as error:
+            if "out of memory" not in str(error):
+                raise
+            %s
+        return self.tiled(image, 8) if out is None else out
+"""
+
+
+@pytest.mark.parametrize("case", KEPT)
+def test_frames_that_are_kept(case: str) -> None:
+    check("from dataclasses import dataclass, field\n" + "\n".join(line[8:] for line in KEPT[case].splitlines()))
+
+
+@pytest.mark.parametrize("case", NOT_KEPT)
+def test_frames_that_are_not(case: str) -> None:
+    check("from dataclasses import dataclass, field\n" + "\n".join(line[8:] for line in NOT_KEPT[case].splitlines()))
+
+
+@pytest.mark.parametrize(
+    ("made", "clause"),
+    [
+        ("", "out = self.tiled(image, 8)  # TML307"),
+        ("", "print(error)"),
+        (".cpu()", "out = self.tiled(image, 8)"),  # another device has room
+        ("", "out = self.model.cpu() and self.tiled(image, 8)"),
+        ("", "raise ValueError(self.tiled) from error"),
+    ],
+)
+def test_another_way_inside_the_clause(made: str, clause: str) -> None:
+    check(FALLBACK % (made, clause))
