@@ -6,7 +6,7 @@ from typing import Any
 
 from ..facts import knowledge
 from ..facts.model import Site
-from .cycles import note_cycle
+from .cycles import note_cycle, note_own_entry
 from .frames import Frame
 from .linking import module_member
 from .machine import Machine
@@ -214,6 +214,8 @@ def set_attribute(machine: Machine, frame: Frame, owner: Any, name: str, value: 
             note_cycle(machine, frame, owner, name, atom.fields["$callbacks"], site)
         if type(atom) is Obj and not atom.settled:
             atom.home = (owner, name)
+            for part in atom.fields.values() if atom.kind in CONTAINERS else ():
+                note_own_entry(machine, frame, atom, part, site)
             if atom.kind == "module" and atom.weight == 1 and isinstance(owner.cls, Class):
                 uses = owner.cls.facts.uses.get(name, ())
                 atom.weight = 2 if is_module_by_use(uses) else 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..facts.model import Site
+from .cycles import note_own_entry
 from .frames import Frame
 from .holders import UNSURE
 from .machine import Machine
@@ -143,6 +144,7 @@ def _grow(machine: Machine, frame: Frame, obj: Obj, name: str, args: list[Value]
     else:
         value = args[-1] if name == "insert" and args else (args[0] if args else UNKNOWN)
         note_inside(machine, frame, obj, value, site)
+        note_own_entry(machine, frame, obj, value, site)
         machine.grow(frame, obj, value, site)
     return LIGHT
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.model import Expr, Site
-from ..facts.walk import calls, last_name, statements
+from ..facts.walk import calls, calls_of, last_name, statements
 from .callbacks import objects_in
 from .events import Plain
 from .frames import Frame
@@ -19,6 +19,7 @@ from .machine import Machine
 from .values import ATTACHED, MAYBE, Bound, Class, Function, Light, Obj, Partial, Tensor, Value
 
 _DEPTH = 8
+_EMPTY = ("clear", "pop", "popitem", "popleft", "remove", "discard")
 _SELF = (m.NAME, "self")
 _NOT_FOR_VALUES = ("__init__", "__reduce__", "__getstate__", "run", "main", "train", "fit")
 
@@ -38,6 +39,20 @@ def note_cycle(machine: Machine, frame: Frame, owner: Obj, name: str, value: Val
     value = tuple(atom for atom in value if type(atom) is not Bound or not _is_weak(atom))
     if owner in objects_in(machine, [value]):
         machine.note("cycle", site, frame, (owner, name))
+
+
+def note_own_entry(machine: Machine, frame: Frame, container: Obj, value: Value, site: Site) -> None:
+    """`self.callbacks.append(lambda x: self.table[x])`: a function in a container of the object that it refers to."""
+    functions: Value = tuple(atom for atom in value if type(atom) in (Bound, Partial, Function))
+    place = container
+    for _ in range(_DEPTH if functions else 0):
+        home, name = place.home or (None, "")
+        if home is None or isinstance(home, Frame):
+            return
+        place = home
+        if isinstance(place.cls, Class):
+            note_cycle(machine, frame, place, name, functions, site)
+            return
 
 
 def _is_weak(method: Bound) -> bool:
@@ -112,13 +127,16 @@ def cycles(machine: Machine) -> Iterator[Cycle]:
 
 
 def _is_taken_apart(cls: Class, name: str) -> bool:
-    """Whether a method breaks the circle, `self.callback = None`, as part of what ends the object's work."""
+    """Whether a method breaks the circle, `self.callback = None`, `self.callbacks.clear()`, as part of what ends the
+    object's work."""
     place = (m.ATTR, (m.NAME, "self"), name)
     for entry in cls.mro:
         for method in (entry.frame.unit.facts.functions[index] for index in entry.facts.methods.values()):
             for one in statements(method.body) if method.name != "__init__" else ():
                 emptied = one[0] == m.ASSIGN and one[3] == (m.CONST, None)
                 if (emptied or one[0] == m.DELETE) and place in one[2]:
+                    return True
+                if any(call[2][0] == m.ATTR and call[2][1] == place and call[2][2] in _EMPTY for call in calls_of(one)):
                     return True
     return False
 

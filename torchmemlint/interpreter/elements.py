@@ -10,6 +10,7 @@ from ..facts.model import Expr, Site, Stmt
 from ..facts.walk import heads, loops, nodes, statements
 from .attributes import get_by_name, set_by_name
 from .containers import a_key_of, each_of, keys_of
+from .cycles import note_own_entry
 from .frames import Frame
 from .holders import KNOWN, kind_of_key
 from .machine import Machine, evaluates
@@ -286,6 +287,7 @@ def bind_item(machine: Machine, frame: Frame, target: Expr, value: Value, site: 
                 inner = store(machine, frame, atom, "*", elements(machine, frame, value), "set", site)
                 machine.put(atom.fields, "*", inner)
                 continue
+        note_own_entry(machine, frame, atom, value, site)
         if key is not ... or each_of(atom) in index:
             note_inside(machine, frame, atom, value, site)
             field = "*" if key is ... else f"[{key}]"
