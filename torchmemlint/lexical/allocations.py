@@ -9,9 +9,9 @@ from ..facts import walk
 from ..facts.emptying import drained
 from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Place, Program, expressions, targets, text
-from ..facts.walk import calls, calls_of, last_name, loops, nodes, statements
+from ..facts.walk import calls, calls_of, heads, last_name, loops, names_of, nodes, statements
 from .devices import Slip
-from .exits import left_before
+from .exits import left_before, moves
 
 _RAW = {
     "caching_allocator_alloc": ("caching_allocator_delete",),
@@ -33,8 +33,11 @@ _RUNTIME = {  # of `cupy.cuda.runtime`, whose names others use for what frees it
 }
 _FREED_BY = {**_RAW, **_RUNTIME}
 _BUFFERS = frozenset(
-    """mem_alloc mem_alloc_pitch managed_empty managed_zeros pagelocked_empty pagelocked_zeros to_device device_array
-    device_array_like pinned_array mapped_array asarray array zeros empty full arange alloc to_gpu""".split()
+    """mem_alloc mem_alloc_pitch managed_empty managed_zeros managed_empty_like managed_zeros_like pagelocked_empty
+    pagelocked_zeros pagelocked_empty_like pagelocked_zeros_like register_host_memory mem_host_alloc to_device
+    device_array device_array_like pinned_array pinned_array_like mapped_array mapped_array_like asarray array zeros
+    ones empty full zeros_like ones_like empty_like full_like arange linspace alloc alloc_pinned_memory to_gpu
+    to_gpu_async empty_pinned zeros_pinned""".split()
 )
 _OF_NUMBA = frozenset("to_device device_array device_array_like pinned_array mapped_array".split())
 _LIBRARIES = ("pycuda", "cupy", "numba.cuda", "cuda")
@@ -53,6 +56,7 @@ def not_freed(program: Program) -> Iterator[Slip]:
                 yield from _never_freed(place, name)
             else:
                 yield from _left_early(place, name)
+                yield from _left_beside(program, place, name)
                 yield from _overwritten(program, place, name)
     if "defer_cleanup" in program.called:
         for place in program.places:
@@ -155,6 +159,42 @@ def _left_early(place: Place, name: str) -> Iterator[Slip]:
         leave = left_before(place, statement, [one for one in body if _frees(one, _FREED_BY[name], pointers)], pointers)
         if leave is not None:
             yield Slip(statement[1], _FREED_BY[name][0], leave[1], 3, f"early {name}")
+
+
+def _left_beside(program: Program, place: Place, name: str) -> Iterator[Slip]:
+    """`d_out = cudaMalloc(n)` in a function that frees `d_in`, which goes nowhere else than this one."""
+    body = list(statements(place.facts.body))
+    freed = [call[1] for call in calls(place.facts.body) if last_name(call[2]) in _FREED_BY[name]]
+    for statement in body if freed else ():
+        pointers: set[Expr] = {target for target in targets(statement) if target[0] == m.NAME}
+        if statement[0] != m.ASSIGN or not pointers or not any(_allocates_raw(c, name) for c in calls_of(statement)):
+            continue
+        frees = any(_frees(one, _FREED_BY[name], pointers) for one in body)
+        if not frees and not moves(body, pointers, statement) and not _is_taken(program, place, name, pointers):
+            yield Slip(statement[1], _FREED_BY[name][0], freed[0], 3, f"beside {name}")
+
+
+def _is_taken(program: Program, place: Place, name: str, pointers: set[Expr]) -> bool:
+    """Whether somebody else may free a pointer: an object that is made with it, a function that frees, a loop over
+    several, a function defined here, who asks a generator."""
+    if not {pointer[1] for pointer in pointers}.isdisjoint(
+        one for index in place.facts.inner for one in names_of(program.facts.functions[index].body)
+    ):
+        return True
+    for one in statements(place.facts.body):
+        looped = one[0] == m.FOR and any(part in pointers for part in nodes(one[3]))
+        parts = (part for head in heads(one) for part in nodes(head))
+        asked = any(part[0] == m.YIELD and not pointers.isdisjoint(nodes(part)) for part in parts)
+        if looped or asked:
+            return True
+        for call in calls_of(one):
+            called = last_name(call[2])
+            helpers = program.by_name.get(called, ())
+            given = [part for value in (*call[3], *(value for _, value in call[4])) for part in nodes(value)]
+            takes = called[:1].isupper() or any(_may_free(program, one, _FREED_BY[name], 3) for one in helpers)
+            if takes and not pointers.isdisjoint(given):
+                return True
+    return False
 
 
 def _frees(statement: Stmt, names: tuple[str, ...], pointers: set[Expr]) -> bool:

@@ -14,7 +14,7 @@ def left_before(place: Place, made: Stmt, frees: list[Stmt], names: Set[Expr]) -
     """The first `return` or `raise` between what is made and the statements that free it, if the function frees it
     itself, and neither in a `finally` nor right before it leaves."""
     body = list(statements(place.facts.body))
-    if not frees or any(in_final(place, one) for one in frees) or _moves(body, names, made):
+    if not frees or any(in_final(place, one) for one in frees) or moves(body, names, made):
         return None
     last = max(one[1] for one in frees)
     for leave in body:
@@ -37,7 +37,7 @@ def stands_right_before(frees: list[Stmt], leave: Stmt, body: list[Stmt]) -> boo
     return bool(before) and before[-1] in frees
 
 
-def _moves(body: list[Stmt], names: Set[Expr], made: Stmt) -> bool:
+def moves(body: list[Stmt], names: Set[Expr], made: Stmt) -> bool:
     """Whether what is made goes to somebody who may free it: an attribute, a container, the caller."""
     for one in body:
         if one is made:

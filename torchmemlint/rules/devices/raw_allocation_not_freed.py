@@ -4,11 +4,11 @@
 Reports `cudaMalloc`, `caching_allocator_alloc`, `cudaHostRegister` and the
 like in a file without the matching free, or in a class or function without it
 where each other one frees only its own; a pointer that a function frees itself,
-but leaves behind where it returns or raises before that; one on an object that
-a larger allocation overwrites; and buffers of PyCUDA, CuPy and Numba that a
-method appends to a list on its object, or puts into a table under a number,
-call after call, where nothing takes them out. So is Numba's `defer_cleanup()`
-around a loop that allocates.
+but leaves behind where it returns or raises before that, or forgets beside
+another one that it frees; one on an object that a larger allocation overwrites;
+and buffers of PyCUDA, CuPy and Numba that a method appends to a list on its
+object, or puts into a table under a number, call after call, where nothing
+takes them out. So is Numba's `defer_cleanup()` around a loop that allocates.
 
 ## Why it retains
 A raw pointer is an integer: nothing is freed when the name goes. An owned
@@ -54,6 +54,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
             yield _deferred(slip)
             continue
         early, over = slip.kind.startswith("early "), slip.kind.startswith("over ")
+        beside = slip.kind.startswith("beside ")
         if slip.kind == "piled":
             message = (
                 f"`{slip.name}` gains a device buffer at each call and nothing takes one out: device memory grows with "
@@ -63,6 +64,11 @@ def check(evidence: Evidence) -> Iterator[Report]:
             message = (
                 f"`{slip.kind[6:]}` gives a raw pointer that this function frees, but not on every way out: the memory "
                 f"stays until the process ends; call `{slip.name}` in a `finally`"
+            )
+        elif beside:
+            message = (
+                f"`{slip.kind[7:]}` gives a raw pointer that this function forgets, while it frees another one: the "
+                f"memory stays until the process ends; call `{slip.name}` on this one, too"
             )
         elif over:
             message = (
@@ -83,9 +89,18 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release="allocate once and reuse"
             if slip.kind == "piled"
             else f"`{slip.name}` {'first' if over else 'in a `finally`'}",
-            related=((slip.other, "leaves without it" if early else "allocated here"),) if slip.other >= 0 else (),
-            remedy=None if slip.kind == "piled" or early or over else Remedy("free-in-finally", slip.name, sure=False),
+            related=((slip.other, _other(slip)),) if slip.other >= 0 else (),
+            remedy=None
+            if slip.kind == "piled" or early or over or beside
+            else Remedy("free-in-finally", slip.name, sure=False),
         )
+
+
+def _other(slip: Slip) -> str:
+    """What the second place of a slip is."""
+    if slip.kind.startswith("early "):
+        return "leaves without it"
+    return "frees another one" if slip.kind.startswith("beside ") else "allocated here"
 
 
 def _deferred(slip: Slip) -> Report:
