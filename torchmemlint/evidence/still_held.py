@@ -7,12 +7,13 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.model import Site, Stmt
-from ..facts.program import EMPTIES, Block, Place, Program, targets
-from ..facts.walk import blocks, calls_of, heads, names_of, nodes, statements
+from ..facts.program import EMPTIES, Block, Place, Program, targets, text
+from ..facts.walk import blocks, calls, calls_of, heads, names_of, nodes, statements
 from ..interpreter.frames import Frame
+from ..interpreter.holders import has_parameters
 from ..interpreter.machine import Machine
 from ..interpreter.values import Bound, Obj, Partial, Value
-from ..lexical.cleanup import empties
+from ..lexical.cleanup import collects, empties, given_up
 from .emptied import is_work, optimizers_of
 
 _DEPTH = 4
@@ -52,6 +53,51 @@ def still_held(machine: Machine, program: Program) -> Iterator[StillHeld]:
         if holders:
             seen.add(note.site)
             yield StillHeld(note.site, name, tuple(one for one, _ in holders), holders[0][1])
+
+
+def still_held_beside(machine: Machine, program: Program) -> Iterator[StillHeld]:
+    """Models that an attribute lets go of, for the memory, while another one of the object keeps what has them."""
+    if program.called.isdisjoint((*EMPTIES, "collect")):
+        return
+    places = {id(place.facts): place for place in program.places}
+    seen = set[Site]()
+    for note in machine.plain:
+        place = places.get(id(note.frame.facts)) if note.kind == "dropped-part" else None
+        if place is None or note.site in seen or place.facts.name.startswith("__"):
+            continue
+        owner, name, value = note.detail
+        rest = _rest(place.facts.body, note.site)
+        following = () if rest is None else tuple(calls(rest.following))
+        if not any(empties(program, call) or collects(program, call) for call in following):
+            continue
+        gone = {id(atom) for atom in value if type(atom) is Obj and atom.weight > 1 and has_parameters(atom)}
+        others = [other for other in owner.fields if other != name and other[:1] != "$"]
+        held = [other for other in others if _reaches(_no_optimizer(owner.fields[other]), gone)]
+        spared = _let_go_with(program, place) if held else set[str]()
+        if held and spared.isdisjoint(held):
+            seen.add(note.site)
+            holders = tuple(f"self.{other}" for other in held)
+            yield StillHeld(note.site, f"self.{name}", holders, -1)
+
+
+def _no_optimizer(value: Value) -> Value:
+    """A value without optimizers, of which another rule speaks."""
+    return tuple(atom for atom in value if type(atom) is not Obj or atom.kind != "optimizer")
+
+
+def _let_go_with(program: Program, place: Place) -> set[str]:
+    """The attributes that a function binds or lets go of, itself or one that it calls, or that calls it."""
+    name = place.facts.name
+    callers = {other.facts.name for other in program.places if name in other.facts.calls}
+    around = [other for one in {name, *callers, *place.facts.calls} for other in program.by_name.get(one, ())]
+    around += [one for caller in callers for other in program.by_name[caller] for called in other.facts.calls
+               for one in program.by_name.get(called, ())]  # fmt: skip
+    return {
+        one.rpartition(".")[2]
+        for other in around
+        for statement in statements(other.facts.body)
+        for one in (*given_up(statement), *(map(text, targets(statement)) if other.facts is place.facts else ()))
+    }
 
 
 def _rest(block: Block, site: Site, loop: Stmt | None = None) -> Rest | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..facts import model as m
 from ..facts.model import Expr, Site, Stmt
 from ..facts.releases import JOINS, joins
-from .attributes import set_attribute
+from .attributes import note_dropped_part, set_attribute
 from .contexts import workers_in
 from .elements import bind_item, elements
 from .frames import Frame
@@ -236,6 +236,7 @@ def _delete(machine: Machine, frame: Frame, statement: Stmt) -> None:
         elif target[0] == m.ATTR:
             for owner in machine.eval(frame, target[1]):
                 if type(owner) is Obj:
+                    note_dropped_part(machine, frame, owner, target[2], _site)
                     machine.reset(frame, owner, target[2], "clear")
                     machine.put(owner.fields, target[2], UNKNOWN)
         elif target[0] == m.ITEM:

@@ -22,6 +22,7 @@ from .values import (
     LEAF,
     LIGHT,
     MAYBE,
+    NOTHING,
     UNKNOWN,
     Bound,
     Class,
@@ -207,6 +208,8 @@ def set_attribute(machine: Machine, frame: Frame, owner: Any, name: str, value: 
     if owner.unknown:
         for tensor in machine.reach(value):
             machine.derivation.spread(machine.derivation.stored, tensor.node)
+    if value == NOTHING:
+        note_dropped_part(machine, frame, owner, name, site)
     stored = store(machine, frame, owner, name, value, how, site) if value else value
     for atom in stored:
         called = type(atom) is Obj and not atom.is_put_off and "$callbacks" in atom.fields
@@ -228,6 +231,13 @@ def set_attribute(machine: Machine, frame: Frame, owner: Any, name: str, value: 
     ):
         machine.reset(frame, owner, name, "replace")
     machine.put(owner.fields, name, stored)
+
+
+def note_dropped_part(machine: Machine, frame: Frame, owner: Obj, name: str, site: Site) -> None:
+    """An attribute lets go of a module: others of the object may still hold it."""
+    value = owner.fields.get(name, UNKNOWN)
+    if any(type(atom) is Obj and atom.kind == "module" for atom in value):
+        machine.note("dropped-part", site, frame, (owner, name, value))
 
 
 def _set_on_tensor(machine: Machine, frame: Frame, owner: Tensor, name: str, value: Value, site: Site) -> None:

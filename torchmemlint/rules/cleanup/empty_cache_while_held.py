@@ -10,7 +10,8 @@ still bound what a model computed, or an array of CuPy, does not use it again,
 and goes on to do more work. And `del encoders` of a list whose models still
 have names of their own, which nothing needs in this case. An `empty_cache()` in
 an `except` clause, where the next round of the loop tries again: the traceback
-still holds the frames of the failed attempt. And an attribute that a run sets
+still holds the frames of the failed attempt. And a model that an attribute lets go of, where
+another attribute of the object holds it too. And an attribute that a run sets
 as it sets others, where the teardown at its end lets go of those, empties the
 cache, and forgets this one.
 
@@ -46,7 +47,7 @@ from typing import TYPE_CHECKING
 
 from ...evidence.emptied import bound_while_emptied, emptied_while_held
 from ...evidence.forgotten import forgotten
-from ...evidence.still_held import still_held
+from ...evidence.still_held import still_held, still_held_beside
 from ...finding import Confidence, Remedy, Retains
 from ...lexical.retries import emptied_in_clauses
 from .. import Report
@@ -126,6 +127,20 @@ def check(evidence: Evidence) -> Iterator[Report]:
             related=((held.bound, "bound here"),),
             remedy=Remedy("drop-also", names, sure=False),
         )
+    for held in still_held_beside(evidence.machine, evidence.program):
+        if held.site not in reported:
+            names = ", ".join(held.holders)
+            yield Report(
+                site=held.site,
+                message=(
+                    f"`{held.name}` goes but `{names}` still holds the model, so what is freed here is nothing of it; "
+                    f"let go of `{names}` as well"
+                ),
+                confidence=Confidence.MEDIUM,
+                value=f"the parameters of `{held.name}`",
+                holder=held.holders[0],
+                release=f"let go of `{names}` as well, before the cache is emptied",
+            )
     for function in evidence.facts.functions if "empty_cache" in evidence.program.called else ():
         for site in emptied_in_clauses(evidence.program, function):
             yield Report(

@@ -1,0 +1,64 @@
+"""Models that an attribute lets go of, for the memory, while another attribute of the object holds them."""
+
+import pytest
+from snippets import check
+
+BACKEND = """
+import gc
+
+class Pipeline:
+    def __init__(self, unet, steps=3):
+        self.unet, self.steps = unet, steps
+
+    @torch.no_grad()
+    def __call__(self, x):
+        for _ in range(self.steps):
+            x = self.unet(x)
+        return x
+
+class Backend:
+    def __init__(self):
+        self.model = self.pipe = None
+
+    def load(self, name):
+        self.unload()
+        self.model = Net()
+        self.pipe = Pipeline(%s)
+        self.name = name
+
+    def generate(self, x):
+        return self.pipe(x)
+
+    def unload(self):
+        %s
+        self.name = None
+        %s
+
+backend = Backend()
+backend.load("small")
+backend.generate(torch.rand(8, 8))
+backend.unload()
+"""
+FREES = "gc.collect()\n        torch.cuda.empty_cache()"
+
+
+@pytest.mark.parametrize(
+    ("given", "gone", "frees"),
+    [
+        ("self.model", "self.model = None  # TML604", FREES),
+        ("unet=self.model", "del self.model  # TML604", FREES),
+        ("self.model", "self.model = None  # TML604", "gc.collect()"),
+        ("self.model", "self.model = self.pipe = None", FREES),
+        ("self.model", "self.pipe = None", FREES),  # the model is wanted further on
+        ("Net()", "self.model = None", FREES),  # they do not share it
+        ("self.model", "self.model = None", "print(self.name)"),  # not for the memory
+        ("self.model.layer", "self.model = None", FREES),
+    ],
+)
+def test_beside_a_pipeline(given: str, gone: str, frees: str) -> None:
+    check(BACKEND % (given, gone, frees))
+
+
+def test_what_a_helper_lets_go_of() -> None:
+    text = BACKEND % ("self.model", "self.model = None\n        self.forget()", FREES)
+    check(text.replace("    def generate", "    def forget(self):\n        self.pipe = None\n\n    def generate"))
