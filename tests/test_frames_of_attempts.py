@@ -159,3 +159,92 @@ def test_frames_that_are_not(case: str) -> None:
 )
 def test_another_way_inside_the_clause(made: str, clause: str) -> None:
     check(FALLBACK % (made, clause))
+
+
+CALLED = """
+def first_failure(calls):
+    for call in calls:
+        try:
+            call()
+        except ValueError as error:
+            return False, error
+    return True, None
+
+def prepare(worker):
+    return worker.open()
+
+class Group:
+    def __init__(self, model, workers):
+        self.model, self.workers, self.last = model, workers, None
+
+    def step(self, x):
+        if len(x) > 8:
+            raise ValueError(x)
+        return self.model(x)
+
+    def run(self, batch):
+        calls = [%s for worker in self.workers]
+        ok, error = first_failure(calls)
+        self.last = error%s
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "mark"),
+    [("lambda: self.step(batch)", "  # TML307"), ("lambda: prepare(worker)", "")],
+)
+def test_a_list_of_functions_that_is_handed_in(call: str, mark: str) -> None:
+    check(CALLED % (call, mark))
+
+
+READ = """
+class Shards:
+    def __init__(self, rows):
+        self.rows = rows
+
+    def __iter__(self):
+        while True:
+            yield %s
+
+class Prefetcher:
+    def __init__(self, source):
+        self.source, self.errors = source, []
+
+    def work(self, out):
+        try:
+            for batch in self.source:
+                out.send(batch)
+        except Exception as error:
+            self.errors.append(error)%s
+
+prefetcher = Prefetcher(Shards(64))
+"""
+
+
+@pytest.mark.parametrize(("item", "mark"), [("torch.rand(self.rows, 64)", "  # TML307"), ("str(self.rows)", "")])
+def test_an_object_that_is_gone_through(item: str, mark: str) -> None:
+    check(READ % (item, mark))
+
+
+def test_a_ticket_that_goes_through_a_queue() -> None:
+    text = """
+    class Ticket:
+        def fail(self, error):
+            self.error = error
+
+    class Server:
+        def __init__(self, model, inbox):
+            self.model, self.inbox = model, inbox
+
+        def submit(self, x):
+            ticket = Ticket()
+            self.inbox.put((x, ticket))
+            return ticket
+
+        def serve_one(self, x, ticket):
+            try:
+                ticket.value = self.model(x).item()
+            except ValueError as error:
+                ticket.fail(error)
+    """
+    check(text)

@@ -16,6 +16,7 @@ _RUNS = MODEL_NAMES | set(
 )
 # Of modules of torch that make tensors, those whose names little else has; the layers that most models are made of.
 _LAYERS = frozenset(("Sequential", "ModuleList", "Linear", "Conv2d", "Embedding"))
+_ASKED = ("__iter__", "__next__", "__getitem__", "__call__")
 _MAKES = (FACTORIES - {"range", "normal", "tensor"}) | _LAYERS
 
 
@@ -95,6 +96,8 @@ def handed_in(program: Program, function: FunctionFacts, names: Set[str], depth:
     """The functions of the file that a function is given to call: `run_one(report, check_shapes)`, by callers, too,
     that only pass on what they are given; or the object that it is a method of, when that is made:
     `Runner(check_shapes)`."""
+    names = names | {last_name(one[3]) for one in statements(function.body)
+                     if one[0] == m.FOR and one[2][0] == m.NAME and one[2][1] in names}  # fmt: skip
     wanted = [(index, param.name) for index, param in enumerate(function.params) if param.name in names]
     found = _given(program, function.name, function.owner >= 0, wanted, depth)
     if function.owner >= 0:
@@ -152,13 +155,20 @@ def _functions_of(program: Program, place: Place, given: Expr) -> set[str]:
         return set(program.facts.functions[given[1]].calls)
     if given[0] == m.CALL and last_name(given) == "partial" and given[3]:
         return {last_name(given[3][0])}
-    if given[0] == m.CALL:  # a generator, which runs when somebody asks it for an item
-        return {one.facts.name for one in program.by_name.get(last_name(given), ()) if one.facts.generator}
+    if given[0] == m.CALL:  # a generator, or an object that works when somebody asks it for an item
+        called = last_name(given)
+        made = {one.facts.name for one in program.by_name.get(called, ()) if one.facts.generator}
+        asked = (one.facts.calls for name in _ASKED for one in program.by_name.get(name, ()) if one.cls == called)
+        return made.union(*asked)
     if given[0] == m.NEW:
         return {last_name(item) for item in given[3]} - {""}
     if given[0] not in (m.NAME, m.ATTR):
         return set()
     listed = {name for table in _tables(program, place, given) for name in table}
+    for one in statements(place.facts.body):  # `calls = [lambda: worker.step(batch) for worker in workers]`
+        if one[0] == m.ASSIGN and given in one[2] and one[3][0] in (m.NEW, m.COMP):
+            listed |= {name for part in nodes(one[3]) if part[0] == m.LAMBDA and len(part) == 2
+                       for name in program.facts.functions[part[1]].calls}  # fmt: skip
     return {last_name(given), *listed}
 
 

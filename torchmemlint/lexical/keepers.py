@@ -7,9 +7,10 @@ from typing import Any
 from ..facts import model as m
 from ..facts.model import ClassFacts, Expr, FileFacts, Stmt
 from ..facts.program import Program
-from ..facts.walk import calls, last_name, statements
+from ..facts.walk import calls, calls_of, last_name, statements
 
 ADDS = ("append", "add", "appendleft", "insert", "put", "put_nowait")
+_PASSES_ON = ("put", "put_nowait")  # what is put into a queue is on its way to somebody
 Keeping = dict[str, list[tuple[str, bool]]]  # class -> its constructor's parameters, and whether it keeps them
 
 
@@ -98,6 +99,8 @@ def is_one_of_many(program: Program, cls: str) -> bool:
         made = {call for call in calls(place.facts.body) if last_name(call[2]) == cls}
         named = {t[1] for one in body if one[0] == m.ASSIGN and one[3] in made for t in one[2] if t[0] == m.NAME}
         for one in body:
+            if any(last_name(call[2]) in _PASSES_ON for call in calls_of(one)):
+                continue
             put = place_of(with_names(one, made), named | {RESULT[1]}, {})
             if put is not None and put[1]:
                 return True
