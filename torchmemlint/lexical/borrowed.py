@@ -8,7 +8,7 @@ from ..facts import model as m
 from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Block, Place, Program, keyword, targets, text
 from ..facts.walk import calls, calls_of, heads, last_name, nodes, statements
-from .cleanup import FREES, Slip, collects, empties, let_go
+from .cleanup import FREES, MODELS, Slip, collects, empties, let_go
 
 _SHORTENS = frozenset("evict trim prune drop shrink truncate release free discard purge cleanup expire keep".split())
 
@@ -34,7 +34,7 @@ def borrowed(program: Program) -> Iterator[Slip]:
             slip = _of_those_who_pass(program, place, *alias)
             if slip is not None:
                 yield slip
-        for site, name, container in _items_of_containers(place):
+        for site, name, container in (*_items_of_containers(place), *_models_of_containers(place)):
             if _freed_after(program, facts.body, site):
                 yield Slip(site, name, -1, 3, f"in {container}")
         for statement in statements(facts.body):
@@ -88,6 +88,23 @@ def _items_of_containers(place: Place) -> Iterator[tuple[Site, str, str]]:
             for name in let_go(inner):
                 if name in own and not _works_with(statement[4], name):
                     yield inner[1], name, container
+
+
+def _models_of_containers(place: Place) -> Iterator[tuple[Site, str, str]]:
+    """`model = experts[stage]`, and `del model` while the container keeps it."""
+    taken: dict[str, str] = {}
+    for statement in statements(place.facts.body):
+        for name in let_go(statement):
+            if name in taken and not _is_changed(place, taken[name]):
+                yield statement[1], name, taken[name]
+        for target in targets(statement):
+            if target[0] == m.NAME:
+                taken.pop(target[1], None)
+        value: Expr = statement[3] if statement[0] == m.ASSIGN else (m.TEXT,)
+        if value[0] == m.ITEM and value[2][0] != m.SLICE and text(value[1]) and len(statement[2]) == 1:
+            name = statement[2][0][1] if statement[2][0][0] == m.NAME else ""
+            if not {*name.lower().split("_")}.isdisjoint(MODELS):
+                taken[name] = text(value[1])
 
 
 def _is_changed(place: Place, container: str) -> bool:
