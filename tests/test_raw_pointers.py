@@ -63,3 +63,47 @@ class Memory:
 def test_registered_host_memory() -> None:
     check(STAGED % "self.pinned.append(locked)  # TML702")
     check(STAGED % "self.pinned = [locked]")
+
+
+TERM = """
+from cupy.cuda import runtime
+
+def free_all(*pointers):
+    for pointer in pointers:
+        runtime.free(pointer)
+
+class Term:
+    def __init__(self, n):
+        self.d_forces = runtime.malloc(n * 24)
+
+    def close(self):
+        runtime.free(self.d_forces)
+
+class Nonbonded(Term):
+    def __init__(self, n, scales):
+        super().__init__(n)
+        self.d_pairs = runtime.malloc(n * 8)
+        self.d_scales = runtime.malloc(scales.nbytes)%s
+
+    def launch(self, coords):
+        self.kernel((32,), (32,), (coords, self.d_pairs, self.d_scales))
+
+    def close(self):
+        super().close()
+        %s
+"""
+
+
+@pytest.mark.parametrize(
+    ("mark", "end"),
+    [
+        ("  # TML702", "runtime.free(self.d_pairs)"),
+        ("", "runtime.free(self.d_pairs)\n        runtime.free(self.d_scales)"),
+        ("", "for one in (self.d_pairs, self.d_scales):\n            runtime.free(one)"),
+        ("", "runtime.free(self.d_pairs)\n        free_all(self.d_scales)"),
+        ("", "runtime.free(self.d_pairs)\n        self.spare = self.d_scales"),
+        ("", "runtime.free(self.d_pairs)\n        runtime.free(getattr(self, 'd_scales'))"),
+    ],
+)
+def test_a_pointer_of_an_object_beside_one_that_it_frees(mark: str, end: str) -> None:
+    check(TERM % (mark, end))

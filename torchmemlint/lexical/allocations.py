@@ -41,6 +41,7 @@ _BUFFERS = frozenset(
 )
 _OF_NUMBA = frozenset("to_device device_array device_array_like pinned_array mapped_array".split())
 _LIBRARIES = ("pycuda", "cupy", "numba.cuda", "cuda")
+_SWEEPS = frozenset(("getattr", "setattr", "vars"))
 _ONCE = ("__init__", "setup", "build", "allocate", "init", "load", "create", "prepare", "__enter__", "warmup", "reset")
 _COUNTED = frozenset("number index idx i step iteration frame request id uid job task sample token epoch".split())
 
@@ -57,6 +58,7 @@ def not_freed(program: Program) -> Iterator[Slip]:
             else:
                 yield from _left_early(place, name)
                 yield from _left_beside(program, place, name)
+                yield from _left_on_object(program, place, name)
                 yield from _overwritten(program, place, name)
     if "defer_cleanup" in program.called:
         for place in program.places:
@@ -172,6 +174,42 @@ def _left_beside(program: Program, place: Place, name: str) -> Iterator[Slip]:
         frees = any(_frees(one, _FREED_BY[name], pointers) for one in body)
         if not frees and not moves(body, pointers, statement) and not _is_taken(program, place, name, pointers):
             yield Slip(statement[1], _FREED_BY[name][0], freed[0], 3, f"beside {name}")
+
+
+def _left_on_object(program: Program, place: Place, name: str) -> Iterator[Slip]:
+    """`self.d_scales = cudaMalloc(n)` of a class that frees its `self.d_forces`, and does no more with this one than to
+    hand it to kernels."""
+    frees = _FREED_BY[name]
+    own = [one for one in program.places if place.cls and (one.cls == place.cls or place.cls in one.bases)]
+    freed = {
+        part: call[1]
+        for one in program.places
+        for call in (calls(one.facts.body) if not set(frees).isdisjoint(one.facts.calls) else ())
+        if last_name(call[2]) in frees
+        for given in call[3]
+        for part in nodes(given)
+        if part[0] == m.ATTR
+    }
+    here = [
+        call[1] for one in own if one.cls == place.cls for call in calls(one.facts.body) if call[1] in freed.values()
+    ]
+    if not here or any(not _SWEEPS.isdisjoint(one.facts.calls) or _mentions(one, ("__dict__",)) for one in own):
+        return
+    for statement in statements(place.facts.body):
+        if statement[0] != m.ASSIGN or not any(_allocates_raw(call, name) for call in calls_of(statement)):
+            continue
+        for target in targets(statement):
+            if target[0] != m.ATTR or target[1] != (m.NAME, "self") or target[2] in {part[2] for part in freed}:
+                continue
+            bodies = [list(statements(one.facts.body)) for one in own]
+            moved = any(moves(body, {target}, statement) for body in bodies)
+            elsewhere = any(
+                part[0] == m.ATTR and part[2] == target[2] and part[1] != target[1]
+                for one in program.places
+                for part in expressions(one.facts.body)
+            )
+            if not (moved or elsewhere or any(_is_taken(program, one, name, {target}) for one in own)):
+                yield Slip(statement[1], frees[0], here[0], 3, f"beside {name}")
 
 
 def _is_taken(program: Program, place: Place, name: str, pointers: set[Expr]) -> bool:

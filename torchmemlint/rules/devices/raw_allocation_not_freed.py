@@ -67,8 +67,8 @@ def check(evidence: Evidence) -> Iterator[Report]:
             )
         elif beside:
             message = (
-                f"`{slip.kind[7:]}` gives a raw pointer that this function forgets, while it frees another one: the "
-                f"memory stays until the process ends; call `{slip.name}` on this one, too"
+                f"`{slip.kind[7:]}` gives a raw pointer that is forgotten where another one is freed: the memory stays "
+                f"until the process ends; call `{slip.name}` on this one, too"
             )
         elif over:
             message = (
