@@ -13,26 +13,35 @@ from ..facts.walk import calls, calls_of, last_name, nodes, statements
 from .devices import Slip
 
 _MAKES = frozenset(("CUDAGraph", "make_graphed_callables"))
+_ENGINES = frozenset(("create_execution_context", "deserialize_cuda_engine", "build_serialized_network"))
+_SIZED = re.compile(r"shape|size|height|width|resolution|(^|_)hw($|_)|length|batch")
 _ROUNDS = re.compile(r"bucket|pad|round|bisect|ceil|pow|align|nearest|closest|quantiz")
 _CONTAINERS = ("tuple", "list", "dict", "partial", "SimpleNamespace")
 
 
 def graphs_by_shape(program: Program) -> Iterator[Slip]:
-    """Captured CUDA graphs put into a table without a limit, by a key that the input decides."""
-    if not _MAKES & program.called:
-        return
-    makers = _makers(program)
-    for place in program.places:
-        holding = _holding(program, place, makers)
-        listed = _listed(place)
-        for statement in statements(place.facts.body):
-            for table, key, value in _entries(statement):
-                last = last_name(table)
-                if key[0] == m.CONST or not _keeps(value, holding, makers) or not _stays(program, table):
-                    continue
-                if drained(program, last) or _limited(program, last) or _is_known(program, place, key, listed, 2):
-                    continue
-                yield Slip(statement[1], text(table), -1, 2)
+    """Captured CUDA graphs put into a table without a limit, by a key that the input decides; engines, by a size."""
+    said = set[int]()
+    for made, kind in ((_MAKES, "graph"), (_ENGINES, "engine")):
+        makers = _makers(program, made) if made & program.called else frozenset[str]()
+        for place in program.places if makers else ():
+            holding = _holding(program, place, makers)
+            listed = _listed(place)
+            for statement in statements(place.facts.body):
+                for table, key, value in _entries(statement):
+                    last = last_name(table)
+                    if key[0] == m.CONST or not _keeps(value, holding, makers) or not _stays(program, table):
+                        continue
+                    if drained(program, last) or _limited(program, last) or _is_known(program, place, key, listed, 2):
+                        continue
+                    if statement[1] not in said and (kind == "graph" or _is_size(key)):
+                        said.add(statement[1])
+                        yield Slip(statement[1], text(table), -1, 2, kind)
+
+
+def _is_size(key: Expr) -> bool:
+    """`shape`, `(batch, length)`, `x.shape`: not the name of one of a few engines."""
+    return any(part[0] in (m.NAME, m.ATTR) and _SIZED.search(str(part[-1]).lower()) for part in nodes(key))
 
 
 def _entries(statement: Stmt) -> Iterator[tuple[Expr, Expr, Expr]]:
@@ -57,9 +66,8 @@ def _stays(program: Program, table: Expr) -> bool:
 # -- what holds a graph ---------------------------------------------------------------------------
 
 
-def _makers(program: Program) -> frozenset[str]:
+def _makers(program: Program, makers: frozenset[str]) -> frozenset[str]:
     """The functions of the file that return a captured graph, and the classes whose objects own one."""
-    makers = _MAKES
     while True:
         more = {place.facts.name for place in program.places if _returns_graph(program, place, makers)}
         more |= {place.cls for place in program.places if place.cls and _owns_graph(program, place, makers)}

@@ -4,7 +4,8 @@
 Reports a table, on an object or in a global, that gains a
 `torch.cuda.CUDAGraph`, or what a function of the file wraps around one, for
 each key that the input decides, such as its shape, where nothing is ever taken
-out.
+out. Likewise a TensorRT engine or execution context under a key that is a shape
+or a size.
 
 ## Why it retains
 A captured graph owns a private memory pool with all its intermediate tensors,
@@ -41,17 +42,19 @@ code = "TML703"
 name = "captured-graph-per-shape"
 retains: Retains | None = Retains.GROWING
 
+_WHAT = {"graph": "a captured graph, with a memory pool", "engine": "an engine, with device memory"}
+
 
 def check(evidence: Evidence) -> Iterator[Report]:
     for slip in graphs_by_shape(evidence.program):
         yield Report(
             site=slip.site,
             message=(
-                f"`{slip.name}` keeps a captured graph, with a memory pool of its own, for every key that comes along; "
+                f"`{slip.name}` keeps {_WHAT[slip.kind]} of its own, for every key that comes along; "
                 "pad inputs to a few sizes and evict beyond a limit"
             ),
             confidence=Confidence(slip.weight),
-            value="captured graphs with their memory pools",
+            value="captured graphs with their memory pools" if slip.kind == "graph" else "engines with their memory",
             holder=slip.name,
             release="pad to a few sizes, and bound the table",
         )
