@@ -101,3 +101,37 @@ def test_what_one_rank_reads_of_a_list() -> None:
 )
 def test_what_one_rank_reads_of_an_attribute(body: str, due: str) -> None:
     check(RANKS.format(due, body))
+
+
+MERGED = """
+    import torch.distributed as dist
+
+    def gather_all(mine):
+        output = [None] * dist.get_world_size()
+        dist.all_gather_object(output, mine)%s
+        return output
+
+    class Evaluator:
+        def __init__(self):
+            self.found = {}
+
+        def update(self, found):
+            self.found.update(found)
+
+        def synchronize(self):
+            parts = gather_all(self.found)
+            merged = {}
+            for part in parts:
+                merged.update(part)
+            self.found = merged
+
+        def summarize(self):
+            %s:
+                return None
+            return sum(box.mean().item() for box in self.found.values()) / len(self.found)
+    """
+
+
+@pytest.mark.parametrize(("due", "asks"), [("  # TML410", "if dist.get_rank() != 0"), ("", "if not self.found")])
+def test_what_is_merged_and_put_on_the_object_again(due: str, asks: str) -> None:
+    check(MERGED % (due, asks))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
-from ..facts.model import Expr, Site, Stmt
+from ..facts.model import CALLS_PER_STATEMENT, Expr, Site, Stmt
 from ..facts.program import Block, Place, Program, targets
 from ..facts.walk import blocks, heads, nodes
 
@@ -18,6 +18,7 @@ _FIGURES = frozenset(
     names loss losses value val state status flag error errors duration memory bytes port ip
     pid""".split()
 )
+_ADDS = ("append", "extend", "update")
 _ROLE = re.compile(r"(?:^|_)(?:rank|main_process|main|master|chief|global_zero|rank_zero|primary)(?:$|_)")
 
 
@@ -36,19 +37,23 @@ def needed_by_one(program: Program) -> Iterator[Gathered]:
         return
     for place in program.places:
         for site, call, name in _gathers(program, place):
-            reads = list(_reads(place.facts.body, name, site))
-            attributes = _attributes(place.facts.body, name, site)
-            if attributes and all(alone or at in attributes for at, alone, _ in reads):
-                inside = [_read_as_attribute(program, attribute) for attribute in attributes.values()]
-                if all(inside):
-                    yield Gathered(site, call, f"self.{next(iter(attributes.values()))}", inside[0][0])
-            elif reads and all(alone or gives for _, alone, gives in reads):
-                given = [at for at, _, gives in reads if gives]
-                alone = [at for at, one, _ in reads if one]
-                if given:
-                    alone = _in_callers(program, place)
-                if alone:
-                    yield Gathered(site, call, name, alone[0])
+            read, attribute = _read_by_one(program, place, name, site)
+            if read:
+                yield Gathered(site, call, f"self.{attribute}" if attribute else name, read[0])
+
+
+def _read_by_one(program: Program, place: Place, name: str, after: Site, depth: int = 2) -> tuple[list[Site], str]:
+    """Where one rank reads what a function binds to a name, and the attribute that it goes to; none if others do."""
+    reads = list(_reads(place.facts.body, name, after))
+    attributes = _attributes(place.facts.body, name, after)
+    if attributes and all(alone or at in attributes for at, alone, _ in reads):
+        inside = [_read_as_attribute(program, attribute, place, after) for attribute in attributes.values()]
+        return (inside[0] if all(inside) else []), next(iter(attributes.values()))
+    if not reads or not all(alone or gives for _, alone, gives in reads):
+        return [], ""
+    if any(gives for _, _, gives in reads):
+        return _in_callers(program, place, depth), ""
+    return [at for at, alone, _ in reads if alone], ""
 
 
 def _gathers(program: Program, place: Place) -> Iterator[tuple[Site, str, str]]:
@@ -86,7 +91,7 @@ def _attributes(body: Block, name: str, after: Site) -> dict[Site, str]:
     found: dict[Site, str] = {}
     names = {name}
     for statement, alone in _walk(body):
-        names |= _elements(statement, names)
+        names |= _elements(statement, names) | _joined(statement, names)
         value = _put_away(statement)
         if alone or statement[1] <= after or value is None or not _as_large(value[1]):
             continue
@@ -101,12 +106,25 @@ def _elements(statement: Stmt, names: set[str]) -> set[str]:
     return {target[1] for target in targets(statement) if target[0] == m.NAME} if over else set()
 
 
+def _joined(statement: Stmt, names: set[str]) -> set[str]:
+    """The local container that one of these names goes into: `merged.update(part)`, `merged += part`."""
+    if statement[0] == m.AUGMENT:
+        place, given = statement[2], statement[4]
+    elif statement[0] == m.EXPR and statement[2][0] == m.CALL and statement[2][2][0] == m.ATTR and statement[2][3]:
+        place, given = statement[2][2][1], statement[2][3][0]
+        if statement[2][2][2] not in _ADDS:
+            return set()
+    else:
+        return set()
+    return {place[1]} if place[0] == m.NAME and given[0] == m.NAME and given[1] in names else set()
+
+
 def _put_away(statement: Stmt) -> tuple[str, Expr] | None:
     """The attribute of `self` that a statement sets or appends to, and what it puts there."""
     if statement[0] == m.ASSIGN:
         place, value = targets(statement)[0], statement[3]
     elif statement[0] == m.EXPR and statement[2][0] == m.CALL and statement[2][2][0] == m.ATTR and statement[2][3]:
-        if statement[2][2][2] not in ("append", "extend"):
+        if statement[2][2][2] not in _ADDS:
             return None
         place, value = statement[2][2][1], statement[2][3][0]
     else:
@@ -114,8 +132,9 @@ def _put_away(statement: Stmt) -> tuple[str, Expr] | None:
     return (place[2], value) if place[0] == m.ATTR and place[1] == (m.NAME, "self") else None
 
 
-def _read_as_attribute(program: Program, attribute: str) -> list[Site]:
-    """Where one rank reads an attribute; none if another does, or if it is emptied for all."""
+def _read_as_attribute(program: Program, attribute: str, gathering: Place, gathered: Site) -> list[Site]:
+    """Where one rank reads an attribute; none if another does, or if it is emptied for all. What the rank has of its
+    own there is read where it is sent."""
     found: list[Site] = []
     for place in program.places:
         for statement, alone in _walk(place.facts.body) if place.facts.name != "__init__" else ():
@@ -126,6 +145,8 @@ def _read_as_attribute(program: Program, attribute: str) -> list[Site]:
                 continue
             asks = statement[0] == m.IF and statement[2][0] in (m.NOT, m.ATTR)  # whether it is there
             adds = _put_away(statement)
+            if place is gathering and statement[1] // CALLS_PER_STATEMENT <= gathered // CALLS_PER_STATEMENT:
+                continue
             if adds is not None and adds[0] == attribute and not _reads_attribute(adds[1], attribute):
                 continue
             for head in () if asks else _values(statement):
@@ -172,19 +193,19 @@ def _inside(expr: Expr) -> Iterator[Expr]:
                 stack.extend(part)
 
 
-def _in_callers(program: Program, helper: Place) -> list[Site]:
+def _in_callers(program: Program, helper: Place, depth: int = 1) -> list[Site]:
     """Where one rank reads what a helper returns; none if another rank does, or if nobody is seen to call it."""
     found: list[Site] = []
-    for place in program.places:
+    for place in program.places if depth else ():
         if helper.facts.name not in place.facts.calls:
             continue
         for statement, _ in _walk(place.facts.body):
             if statement[0] == m.ASSIGN and _calls(statement[3], helper.facts.name):
                 bound = [target[1] for target in statement[2] if target[0] == m.NAME]
-                reads = list(_reads(place.facts.body, bound[0], statement[1])) if bound else []
-                if not reads or not all(alone for _, alone, _ in reads):
+                reads = _read_by_one(program, place, bound[0], statement[1], depth - 1)[0] if bound else []
+                if not reads:
                     return []
-                found.append(reads[0][0])
+                found.append(reads[0])
             elif any(_calls(head, helper.facts.name) for head in heads(statement)):
                 return []
     return found
@@ -205,6 +226,9 @@ def _reads(body: Block, name: str, after: Site) -> Iterator[tuple[Site, bool, bo
             continue
         if _elements(statement, names):
             names |= _elements(statement, names)
+            continue
+        if not alone and _joined(statement, names):
+            names |= _joined(statement, names)
             continue
         bound = targets(statement)
         if statement[0] == m.ASSIGN and not alone and len(bound) == 1 and bound[0][0] == m.NAME and _as_large(read[0]):
