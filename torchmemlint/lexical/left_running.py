@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
-from ..facts.model import ClassFacts, Expr, FunctionFacts, Site, Stmt
+from ..facts.model import ClassFacts, Expr, FunctionFacts, Site
 from ..facts.program import Place, Program, keyword, targets
 from ..facts.walk import calls, calls_of, heads, in_loops, last_name, loops, nodes, statements
 from .endless import ALWAYS, until_told
+from .lent import ENDS, is_given, is_seen_to
 
 _PROCESSES = ("Process", "SpawnProcess", "ForkProcess")
-_ENDS = frozenset("close stop shutdown terminate join finish end kill cleanup stop_workers __exit__ quit exit".split())
 _SETUPS = ("__init__", "setup", "__enter__", "__post_init__")
 ONCE = (*_SETUPS, "<module>", "setUp", "main")  # what runs once, for all that the file says
 
@@ -59,7 +59,7 @@ def _dropped(program: Program, owners: dict[str, Owner]) -> Iterator[LeftRunning
             name, cls = statement[2][0], makers[last_name(made)]
             if not (looped or is_repeated(program, place)):
                 continue
-            if name[0] == m.NAME and not is_seen_to(place, statement, name):
+            if name[0] == m.NAME and not is_seen_to(place, statement, name, program):
                 yield LeftRunning(statement[1], cls, *owners[cls])
             own = name[0] == m.ATTR and name[1] == (m.NAME, "self") and place.facts.name not in _SETUPS
             if own and not _is_ended(program, name[2]):
@@ -154,7 +154,7 @@ def setup_of(program: Program, cls: ClassFacts) -> tuple[list[FunctionFacts], st
     init = methods.get("__init__")
     if init is None or "__del__" in methods:
         return [], ""
-    end = next((name for name in methods if name in _ENDS and name != "__exit__"), "")
+    end = next((name for name in methods if name in ENDS and name != "__exit__"), "")
     return [init, *(methods[name] for name in init.calls if name in methods)], end
 
 
@@ -274,44 +274,4 @@ def _goes_round(expr: Expr, names: set[str]) -> bool:
             inside = (call for given in part[3:5] if given is not None for call in nodes(given) if call[0] == m.CALL)
             if any(last_name(call[2]) in names for call in inside):
                 return True
-    return False
-
-
-def is_seen_to(place: Place, made: Stmt, name: Expr) -> bool:
-    """Whether the object is ended, used by `with`, or handed to somebody who may end it: all but its other methods
-    are called on it."""
-    return any(
-        is_given(head, name)
-        for statement in statements(place.facts.body)
-        if statement is not made
-        for head in heads(statement)
-    )
-
-
-def _receiver(call: Expr) -> tuple[Expr, ...]:
-    return (call[2][1],) if call[2][0] == m.ATTR else ()
-
-
-def is_given(expr: Expr, name: Expr) -> bool:
-    """Whether an expression does more with an object than to call its other methods or to read what it says."""
-    if expr == name:
-        return True
-    if expr[0] == m.ATTR and expr[1] == name:
-        return False
-    parts: list[object] = list(expr)
-    called = expr[0] == m.CALL and len(expr) == 5
-    if called and any(part[0] == m.ATTR and part[1] == name for part in (*_receiver(expr), *expr[3])):
-        return True  # `watch.done.set()`, `drain(watch.queue)`: what ends it may be a part of it
-    if expr[0] == m.CALL and len(expr) == 5 and expr[2][0] == m.ATTR and expr[2][1] == name:
-        if expr[2][2] in _ENDS:
-            return True
-        parts = [*expr[3], *expr[4]]
-    while parts:
-        part = parts.pop()
-        if type(part) is tuple and part:
-            if type(part[0]) is int:
-                if is_given(part, name):
-                    return True
-            else:
-                parts.extend(part)
     return False

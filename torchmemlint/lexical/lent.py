@@ -1,0 +1,78 @@
+"""Whether an object that a function has made is anybody else's business: whether it is ended, kept, or only lent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..facts import model as m
+from ..facts.knowledge import REPORTERS
+from ..facts.model import Expr, Stmt
+from ..facts.program import Place, Program
+from ..facts.walk import heads, last_name, names_of, nodes, statements
+
+ENDS = frozenset("close stop shutdown terminate join finish end kill cleanup stop_workers __exit__ quit exit".split())
+
+
+def is_seen_to(place: Place, made: Stmt | None, name: Expr, program: Program | None = None, depth: int = 3) -> bool:
+    """Whether the object is ended, used by `with`, or handed to somebody who may end it: all but its other methods
+    are called on it. With its program, the functions that only use what they are given are told apart."""
+
+    def lent(call: Expr) -> bool:
+        return program is not None and depth > 0 and _only_uses(program, place, call, name, depth)
+
+    inner = () if program is None else (program.facts.functions[index] for index in place.facts.inner)
+    return any(name[1] in names_of(function.body) for function in inner) or any(
+        is_given(head, name, lent)
+        for statement in statements(place.facts.body)
+        if statement is not made
+        for head in heads(statement)
+    )
+
+
+def _only_uses(program: Program, place: Place, call: Expr, name: Expr, depth: int) -> bool:
+    """Whether a function of the file is called with an object that it neither ends nor keeps nor hands back."""
+    own, callee = call[2] if call[2][0] == m.ATTR and call[2][1] == (m.NAME, "self") else None, last_name(call[2])
+    found = [one for one in program.by_name.get(callee, ()) if one.cls == (place.cls if own else "")]
+    if len(found) != 1 or (own is None and call[2][0] != m.NAME):
+        return False
+    params = found[0].facts.params[own is not None :]
+    by_name = {param.name for param in params}
+    given = [param.name for param, value in zip(params, call[3], strict=False) if value == name and not param.kind]
+    given += [key for key, value in call[4] if value == name and key in by_name]
+    passed = (*call[3], *(value for _, value in call[4]))
+    if len(given) != 1 or sum(part == name for value in passed for part in nodes(value)) != 1:
+        return False
+    return not is_seen_to(found[0], None, (m.NAME, given[0]), program, depth - 1)
+
+
+def _receiver(call: Expr) -> tuple[Expr, ...]:
+    return (call[2][1],) if call[2][0] == m.ATTR else ()
+
+
+def is_given(expr: Expr, name: Expr, lent: Callable[[Expr], bool] | None = None) -> bool:
+    """Whether an expression does more with an object than to call its other methods or to read what it says, or to
+    call what it is only `lent` to."""
+    if expr == name:
+        return True
+    if expr[0] == m.ATTR and expr[1] == name:
+        return False
+    parts: list[object] = list(expr)
+    called = expr[0] == m.CALL and len(expr) == 5
+    if called and lent is not None and name in (*expr[3], *(value for _, value in expr[4])) and lent(expr):
+        return False
+    reads = called and expr[2][0] == m.NAME and expr[2][1] in REPORTERS  # `len(watch.queue)`
+    if called and not reads and any(part[0] == m.ATTR and part[1] == name for part in (*_receiver(expr), *expr[3])):
+        return True  # `watch.done.set()`, `drain(watch.queue)`: what ends it may be a part of it
+    if expr[0] == m.CALL and len(expr) == 5 and expr[2][0] == m.ATTR and expr[2][1] == name:
+        if expr[2][2] in ENDS:
+            return True
+        parts = [*expr[3], *expr[4]]
+    while parts:
+        part = parts.pop()
+        if type(part) is tuple and part:
+            if type(part[0]) is int:
+                if is_given(part, name, lent):
+                    return True
+            else:
+                parts.extend(part)
+    return False
