@@ -8,12 +8,14 @@ from typing import NamedTuple
 from ..facts import model as m
 from ..facts.model import CALLS_PER_STATEMENT, Expr, Site, Stmt
 from ..facts.program import targets
+from ..facts.releases import is_idle
 from ..facts.walk import blocks, calls, calls_of, last_name, loops, nodes, root_of, with_tests
 from ..interpreter.contexts import Kept
-from ..interpreter.events import Loops, Trail
+from ..interpreter.events import Loops, Plain, Trail
 from ..interpreter.frames import Frame
 from ..interpreter.machine import Machine
 from ..interpreter.values import SCALAR, Class, Function, Obj
+from .kept import measured
 from .places import describe
 
 _HOLDS_BACK = ("acquire", "join", "wait", "result", "recv")
@@ -26,6 +28,7 @@ class Put(NamedTuple):
     made: Site
     weight: int
     put: Site
+    deque: bool = False
 
 
 def unbounded_puts(machine: Machine) -> Iterator[Put]:
@@ -45,7 +48,7 @@ def unbounded_puts(machine: Machine) -> Iterator[Put]:
         if anchor is None or anchor in seen:
             continue
         seen.add(anchor)
-        yield Put(anchor, describe(queue, "*", machine).text, queue.site, min(weight, 2), site)
+        yield Put(anchor, describe(queue, "*", machine).text, queue.site, min(weight, 2), site, queue.kind == "deque")
 
 
 def _puts(machine: Machine) -> Iterator[tuple[Site, Trail, Obj, Frame, Loops, int, bool]]:
@@ -54,12 +57,31 @@ def _puts(machine: Machine) -> Iterator[tuple[Site, Trail, Obj, Frame, Loops, in
             kept: Kept = note.detail
             if isinstance(kept.owner, Obj) and kept.what in ("tensor", "array"):
                 yield note.site, note.trail, kept.owner, note.frame, kept.loops, kept.weight, True
+        elif note.kind == "thread-store" and _is_line(machine, note):
+            kept = note.detail
+            assert isinstance(kept.owner, Obj)
+            yield note.site, note.trail, kept.owner, note.frame, kept.loops, kept.weight, True
     for store in machine.stores:
         owner = store.owner
         if isinstance(owner, Obj) and owner.kind == "queue":
             weight = max((tensor.weight for tensor in store.tensors if tensor.size != SCALAR), default=0)
             if weight > 1:
                 yield store.site, store.trail, owner, store.frame, store.loops, weight, False
+
+
+def _is_line(machine: Machine, note: Plain) -> bool:
+    """Whether a thread adds to a `deque` that others take from at its other end, and no limit holds it back."""
+    kept: Kept = note.detail
+    owner = kept.owner
+    if (
+        not isinstance(owner, Obj)
+        or owner.kind != "deque"
+        or kept.how != "grow"
+        or kept.what not in ("tensor", "array")
+    ):
+        return False
+    taken = any(reset.owner is owner and reset.how == "pop" and not reset.threaded for reset in machine.resets)
+    return taken and not measured(note.frame, describe(owner, "*", machine).text)
 
 
 def _callers_wait(frame: Frame) -> bool:
@@ -132,11 +154,11 @@ def _held_back(around: Iterable[tuple[Stmt, list[Stmt]]]) -> bool:
 
 def _is_short_pause(statement: Stmt) -> bool:
     """`if queue.qsize() > limit: time.sleep(0.01)`, and then what follows is done all the same."""
-    if statement[0] != m.IF or statement[4]:
+    if not is_idle(statement):
         return False
-    asks = any(last_name(call[2]) in ("qsize", "full") for call in calls_of(statement))
+    asks = any(last_name(call[2]) in ("qsize", "full", "len") for call in calls_of(statement))
     pauses = [one[2] for one in statement[3] if one[0] == m.EXPR and last_name(one[2]) == "sleep"]
-    return asks and len(pauses) == len(statement[3]) and all(_is_short(call) for call in pauses)
+    return asks and bool(pauses) and all(_is_short(call) for call in pauses)
 
 
 def _is_short(sleep: Expr) -> bool:

@@ -27,6 +27,7 @@ _POPPERS = ("heappop", "heappushpop", "heapreplace")
 _CONTAINERS = ("list", "dict", "set", "deque", "defaultdict", "OrderedDict")
 _FIRST = frozenset("__init__ __post_init__ __attrs_post_init__ __new__ __setstate__ <module>".split())
 _LETS_GO = ("clear", "reset", "flush", "release", "drain", "prune", "evict", "trim", "purge", "empty", "free")
+_SAYS = knowledge.REPORTERS | {"sleep"}
 _UNSET = ((m.CONST, None), (m.CONST, 0), (m.CONST, -1))
 _IS_SET = ("IsNot", "NotEqual", "GreaterThan")
 _OWN_ATTRIBUTES = (m.ATTR, (m.NAME, "self"), "__dict__")
@@ -256,7 +257,7 @@ class FileReleases:
         debugging = any(_is_debugging(test) for test in tests)
         body = statement[3] if op == m.IF else ()
         self._helpers = {call[2][2] for call in calls(body) if call[2][0] == m.ATTR and call[2][1] == (m.NAME, "self")}
-        idle = op == m.IF and not statement[4] and all(_only_says(one) for one in statement[3])
+        idle = is_idle(statement)
         mention = self.mentioned.add
         for head in heads(statement):
             for node in nodes(head):
@@ -345,10 +346,17 @@ def _sized(comparison: Expr) -> Iterator[Expr]:
             yield side[2][1]
 
 
+def is_idle(statement: Stmt) -> bool:
+    """Whether an `if` changes nothing of what follows: it tells somebody, counts, or pauses for once."""
+    return bool(statement[0] == m.IF and not statement[4] and all(_only_says(one) for one in statement[3]))
+
+
 def _only_says(statement: Stmt) -> bool:
-    """Whether a statement tells somebody, and changes nothing: `logger.warning("too many")`."""
+    """Whether a statement tells somebody, and changes nothing: `logger.warning("too many")`, `self.waits += 1`."""
+    if statement[0] == m.AUGMENT:
+        return bool(statement[4] == (m.CONST, 1))
     callee = statement[2][2] if statement[0] == m.EXPR and statement[2][0] == m.CALL else None
-    return callee is not None and last_name(callee) in knowledge.REPORTERS
+    return callee is not None and last_name(callee) in _SAYS
 
 
 def _must_be_set(test: Expr) -> Iterator[str]:

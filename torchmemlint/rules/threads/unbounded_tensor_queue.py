@@ -4,7 +4,8 @@
 Reports `put` of a tensor or array, in a loop, into a `queue.Queue()` or
 `multiprocessing.Queue()` without `maxsize`, or with a default of 0 for it,
 where the other end is in another thread or process. If a class of another file
-does so, the call that makes it is reported.
+does so, the call that makes it is reported. Likewise a `deque()` that a thread
+fills, others take from, and whose length keeps the thread from nothing.
 
 ## Why it retains
 A queue without a limit takes whatever the producer has. If the consumer is
@@ -36,7 +37,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...evidence.queues import unbounded_puts
+from ...evidence.queues import Put, unbounded_puts
 from ...finding import Confidence, Remedy, Retains
 from .. import Report
 
@@ -50,6 +51,9 @@ retains: Retains | None = Retains.GROWING
 
 def check(evidence: Evidence) -> Iterator[Report]:
     for put in unbounded_puts(evidence.machine):
+        if put.deque:
+            yield _of_deque(put)
+            continue
         yield Report(
             site=put.site,
             message=(
@@ -66,3 +70,18 @@ def check(evidence: Evidence) -> Iterator[Report]:
             remedy=Remedy("add-argument", "maxsize=8", sure=False) if put.put == put.site else None,
             remedy_site=put.made,
         )
+
+
+def _of_deque(put: Put) -> Report:
+    return Report(
+        site=put.site,
+        message=(
+            f"nothing holds back the thread that fills `{put.name}`: when the other end is slower, every tensor in "
+            "between stays in it; add nothing while it is full, or use a `queue.Queue(maxsize=...)`, whose `put` waits"
+        ),
+        confidence=Confidence(put.weight),
+        value="tensors that wait to be taken out",
+        holder=put.name,
+        release="add nothing while it is full, or use a `queue.Queue(maxsize=...)`",
+        related=((put.made, "made without a limit here"),),
+    )
