@@ -24,7 +24,7 @@ def is_item(machine: Machine, facts: FunctionFacts, site: Site, container: str) 
 
     A size, an offset or a word of a vocabulary is kept, too, and what is handed out is made with its help.
     """
-    value = _stored(facts.body, site)
+    value = stored_at(facts.body, site)
     if value is None or (value[0] == m.ATTR and (value[2] in _LIGHT_PARTS or value[2].startswith("st_"))):
         return False
     if value[0] == m.CALL and "iter" in last_name(value[2]):
@@ -56,7 +56,7 @@ def _aliases(body: Block, site: Site) -> set[str]:
     return set()
 
 
-def _stored(body: Block, site: Site) -> Expr | None:
+def stored_at(body: Block, site: Site) -> Expr | None:
     """What the statement, or the call, at a site puts away."""
     for statement in statements(body):
         if statement[1] == site and statement[0] == m.ASSIGN:
@@ -71,7 +71,7 @@ def _stored(body: Block, site: Site) -> Expr | None:
 
 def are_few_numbers(facts: FunctionFacts, site: Site, container: str) -> bool:
     """Whether what is kept for each file is a camera's matrix, a pose or the like."""
-    value = _stored(facts.body, site)
+    value = stored_at(facts.body, site)
     names = [container, *([] if value is None else [last_name(value), last_name(_read(facts.body, value))])]
     return any(not _FEW_NUMBERS.isdisjoint(name.lower().split("_")) for name in names)
 

@@ -9,8 +9,8 @@ from ..facts import model as m
 from ..facts.emptying import BUILDERS, drained
 from ..facts.model import CALLS_PER_STATEMENT, FunctionFacts, Site
 from ..facts.passed_by import PassedBy
-from ..facts.program import Program, targets
-from ..facts.releases import Releases
+from ..facts.program import Program, targets, text
+from ..facts.releases import Releases, is_idle
 from ..facts.walk import calls, heads, last_name, loops, nodes, statements
 from ..interpreter.contexts import Context, Kept, is_module_level, root
 from ..interpreter.events import Plain
@@ -19,12 +19,24 @@ from ..interpreter.holders import KNOWN
 from ..interpreter.machine import Machine
 from ..interpreter.values import Bound, Class, Const, Function, Obj, constant, functions_behind
 from ..lexical.endless import leaves
+from ..lexical.loaded_tables import holds_loaded
 from .budgets import unasked_limit, within_budget
-from .items import are_few_numbers, is_item
+from .items import are_few_numbers, is_item, stored_at
 from .memo import made_once
 from .places import Holder, describe, last_part
 from .undrained import method_not_called
 
+_RESULTS = ("tensor", "array", "item")
+_OF_ITEMS = (
+    "str",
+    "open",
+    "io.open",
+    "av.open",
+    "cv2.VideoCapture",
+    "VideoReader",
+    "decord.VideoReader",
+    "VideoDecoder",
+)
 _CLOSES = ("close", "clear", "pop", "popleft", "pop_all", "aclose", "remove")
 
 
@@ -143,7 +155,8 @@ def _during_the_pass(note: Plain, kept: Kept) -> bool:
 
 
 def _one_a_file(facts: FunctionFacts, site: Site) -> bool:
-    """`self.files[path] = open(path)`: as many handles as there are paths, which somebody has listed."""
+    """`self.files[path] = h5py.File(path)`: as many handles as there are shards, which somebody has listed; each video
+    or text, opened as it is, holds an item of its own."""
     keys = {
         target[2]
         for statement in statements(facts.body)
@@ -151,7 +164,7 @@ def _one_a_file(facts: FunctionFacts, site: Site) -> bool:
         for target in targets(statement)
         if target[0] == m.ITEM and target[2][0] == m.NAME
     }
-    return any(call[3] and call[3][0] in keys for call in calls(facts.body))
+    return any(call[3] and call[3][0] in keys and text(call[2]) not in _OF_ITEMS for call in calls(facts.body))
 
 
 def _grows(kept: Kept) -> bool:
@@ -213,7 +226,7 @@ def measured(frame: Frame, holder: str) -> bool:
 
 def _asks_length(facts: FunctionFacts, name: str) -> bool:
     for statement in statements(facts.body):
-        if statement[0] not in (m.IF, m.WHILE):
+        if statement[0] not in (m.IF, m.WHILE) or is_idle(statement):
             continue
         for expr in nodes(statement[2]):
             if expr[0] != m.CALL or expr[2] != (m.NAME, "len") or not expr[3]:
@@ -303,7 +316,9 @@ def kept_by_threads(machine: Machine, program: Program) -> Iterator[ThreadRetent
         for _ in range(2):  # a list on the object counts as the object's
             if isinstance(owner, Obj) and owner.kind != "instance" and owner.home is not None:
                 owner = owner.home[0]
-        if not isinstance(owner, Obj) or kept.what not in ("tensor", "array") or not isinstance(owner.cls, Class):
+        if not isinstance(owner, Obj) or kept.what not in _RESULTS or not isinstance(owner.cls, Class):
+            continue
+        if kept.what == "item" and not _is_loaded(note):
             continue
         inside = kept.owner.home if isinstance(kept.owner, Obj) else None
         name = kept.key if kept.owner is owner or inside is None else inside[1]
@@ -315,6 +330,12 @@ def kept_by_threads(machine: Machine, program: Program) -> Iterator[ThreadRetent
                 yield ThreadRetention(
                     one.site, one.holder, name, owner.cls.facts.name, kept.what, kept.weight, note.site
                 )
+
+
+def _is_loaded(note: Plain) -> bool:
+    """Whether a store's text says that what is put there was loaded: `self.shard = torch.load(path)`."""
+    value = stored_at(note.frame.facts.body, note.site)
+    return value is not None and holds_loaded(Program(note.frame.unit.facts), note.frame.facts, value)
 
 
 class EndlessWorker(NamedTuple):

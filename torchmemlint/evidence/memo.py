@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..facts import model as m
-from ..facts.model import Expr, FunctionFacts
+from ..facts.model import Expr, FunctionFacts, Site, Stmt
 from ..facts.program import targets, text
-from ..facts.walk import heads, last_name, nodes, statements
+from ..facts.walk import calls_of, heads, last_name, loops, nodes, statements
 from ..interpreter.arguments import argument
 from ..interpreter.frames import Frame
 
@@ -65,15 +65,42 @@ def _asks(test: Expr) -> Iterator[tuple[str, Expr | None]]:
 
 
 def is_counted(frame: Frame, key: Expr) -> bool:
-    """Whether a key is the number of a round, here or where it is handed over."""
+    """Whether a key is the number of a round or made of it, `index + 1`, here or where it is handed over."""
     current: Frame | None = frame
-    while current is not None and key[0] == m.NAME:
-        for statement in statements(current.facts.body):
-            if statement[0] == m.FOR and any(key == part for part in nodes(statement[2])):
-                over = statement[3]
-                return bool(over[0] == m.CALL and over[2][-1] in _COUNTERS)
-        given = argument(current, key[1])
-        if given is None or current.caller is None:
+    site = -1
+    while current is not None:
+        names = _parts(key)
+        rounds = [over for targets_of, over in _rounds(current.facts) if names & targets_of]
+        if key[0] == m.TEXT and not names:  # what is in it is not known: whatever the rounds around it change
+            rounds = [
+                loop[3] for loop, inside in loops(current.facts.body) if loop[0] == m.FOR and _calls(inside, site)
+            ]
+        if rounds:
+            return bool(rounds[0][0] == m.CALL and rounds[0][2][-1] in _COUNTERS)
+        given = argument(current, min(names)) if len(names) == 1 else None
+        if given is None:
             return False
-        current, key = current.caller, given
+        site, current, key = current.call_site, current.caller, given
     return False
+
+
+def _parts(key: Expr) -> set[str]:
+    """The names that a key is made of, one for each of their values: not of a remainder."""
+    if (key[0] == m.ARITH and key[1] in ("Modulo", "FloorDivide")) or key[0] not in (m.NAME, m.ARITH, m.NEW, m.TEXT):
+        return set()
+    return {part[1] for part in nodes(key) if part[0] == m.NAME}
+
+
+def _rounds(facts: FunctionFacts) -> Iterator[tuple[set[str], Expr]]:
+    """What the loops and comprehensions of a function bind, and what they go over."""
+    for statement in statements(facts.body):
+        clauses = [(statement[2], statement[3])] if statement[0] == m.FOR else []
+        clauses += [
+            clause[:2] for head in heads(statement) for part in nodes(head) if part[0] == m.COMP for clause in part[5]
+        ]
+        for target, over in clauses:
+            yield {part[1] for part in nodes(target) if part[0] == m.NAME}, over
+
+
+def _calls(inside: list[Stmt], site: Site) -> bool:
+    return any(call[1] == site for one in inside for call in calls_of(one))

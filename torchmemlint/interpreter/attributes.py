@@ -6,6 +6,7 @@ from typing import Any
 
 from ..facts import knowledge
 from ..facts.model import Site
+from .contexts import keep
 from .cycles import note_cycle, note_own_entry
 from .frames import Frame
 from .linking import module_member
@@ -210,6 +211,8 @@ def set_attribute(machine: Machine, frame: Frame, owner: Any, name: str, value: 
             machine.derivation.spread(machine.derivation.stored, tensor.node)
     if value == NOTHING:
         note_dropped_part(machine, frame, owner, name, site)
+    if not value and machine.context is not None:
+        keep(machine, frame, owner, name, value, how, site)
     stored = store(machine, frame, owner, name, value, how, site) if value else value
     for atom in stored:
         called = type(atom) is Obj and not atom.is_put_off and "$callbacks" in atom.fields

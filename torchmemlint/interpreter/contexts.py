@@ -55,6 +55,8 @@ def keep(machine: Machine, frame: Frame, owner: Obj | Frame, key: str, value: Va
     what, weight = heavy(machine, value)
     if not what and context.kind == "loader" and not value and how in ("grow", "keyed"):
         what, weight = "item", 2  # of a data set: whatever it is, it is what the loader is there for
+    if not what and context.kind == "thread" and not value and how == "set" and owner is context.receiver:
+        what, weight = "item", 2  # of a thread's own object: its text says whether it was loaded
     if not what:
         return
     kind = "thread-store" if context.kind == "thread" else "worker-store"

@@ -68,7 +68,8 @@ def loaded_tables(program: Program, releases: Releases) -> Iterator[LoadedTable]
             cls, name = _table_of(place, table, of_module, of_classes)
             if not name or (cls, name) in seen or not _is_asked_for(place.facts, key):
                 continue
-            if _weighs(program, place.facts, value) and not (releases.of(name, cls) | releases.measuring(name, cls)):
+            limits = releases.of(name, cls) | releases.measuring(name, cls)
+            if not limits and holds_loaded(program, place.facts, value):
                 seen.add((cls, name))
                 yield LoadedTable(site, f"{cls}.{name}" if cls else name, cls, last_name(key) or "key")
 
@@ -136,30 +137,30 @@ def _bound(facts: FunctionFacts, name: Expr) -> list[Expr]:
     return [one[3] for one in statements(facts.body) if one[0] == m.ASSIGN and name in targets(one)]
 
 
-def _weighs(program: Program, facts: FunctionFacts, value: Expr, depth: int = _DEPTH) -> bool:
+def holds_loaded(program: Program, facts: FunctionFacts, value: Expr, depth: int = _DEPTH) -> bool:
     """Whether a value is what a file held, or an array made of it."""
     op = value[0]
     if not depth:
         return False
     if op == m.NAME:
-        return any(_weighs(program, facts, bound, depth - 1) for bound in _bound(facts, value))
+        return any(holds_loaded(program, facts, bound, depth - 1) for bound in _bound(facts, value))
     if op == m.ITEM:
-        return _weighs(program, facts, value[1], depth)
+        return holds_loaded(program, facts, value[1], depth)
     if op == m.NEW:
-        return any(_weighs(program, facts, part, depth - 1) for part in value[3])
+        return any(holds_loaded(program, facts, part, depth - 1) for part in value[3])
     if op == m.ARITH:
-        return any(_weighs(program, facts, side, depth - 1) for side in value[2:4])
+        return any(holds_loaded(program, facts, side, depth - 1) for side in value[2:4])
     if op != m.CALL:
         return False
     for helper in program.by_name.get(last_name(value[2]), ())[:2]:
-        if value[2][0] == m.NAME and not helper.cls:
+        if (value[2][0] == m.NAME and not helper.cls) or (value[2][:2] == (m.ATTR, (m.NAME, "self")) and helper.cls):
             given = (one[2] for one in statements(helper.facts.body) if one[0] == m.RETURN and one[2] is not None)
-            return any(_weighs(program, helper.facts, one, depth - 1) for one in given)
+            return any(holds_loaded(program, helper.facts, one, depth - 1) for one in given)
     dotted = program.dotted(value[2])
     if dotted in _LOADERS or dotted in _OF_ARRAYS:
         return True
     if value[2][0] == m.ATTR and value[2][2] == "astype":
         return True
-    if value[2][0] == m.ATTR and value[2][2] in _KEEPING and _weighs(program, facts, value[2][1], depth):
+    if value[2][0] == m.ATTR and value[2][2] in _KEEPING and holds_loaded(program, facts, value[2][1], depth):
         return True
-    return last_name(value[2]) in _WRAPPERS and any(_weighs(program, facts, part, depth - 1) for part in value[3])
+    return last_name(value[2]) in _WRAPPERS and any(holds_loaded(program, facts, part, depth - 1) for part in value[3])
