@@ -13,6 +13,8 @@ from ..interpreter.linking import module_member, module_name
 from ..interpreter.machine import Machine
 from ..interpreter.values import Class, Function, Module, Obj, Value
 
+_PARSERS = ("json.load", "json.loads", "orjson.loads", "ujson.loads", "yaml.safe_load", "ast.literal_eval")
+_LIGHT = ("Path", "Image", "Tensor", "Array")
 _ARRAYS = ("tensor", "array", "imread", "load_image", "from_numpy", "numpy")
 
 
@@ -56,7 +58,8 @@ def _read_by(machine: Machine, program: Program, dataset: Obj) -> Iterator[Recor
         for part in dataset.fields.get(attribute, ()):
             if type(part) is Obj and part.kind == "instance" and isinstance(part.cls, Class):
                 filling = _looped(part.cls) | {"__init__"}
-                read = _readers(part.cls, *(name for name, _ in _members(part.cls) if name not in filling))
+                read = {"data"} if _is_container(part.cls) else set()
+                read |= _readers(part.cls, *(name for name, _ in _members(part.cls) if name not in filling))
                 yield from (found for found in _filled(machine, program, part.cls) if found.attribute in read)
 
 
@@ -124,43 +127,78 @@ def _filled(machine: Machine, program: Program, cls: Class) -> Iterator[Records]
             continue
         local: dict[str, tuple[Site, bool]] = {}
         for statement, looped in in_loops(function.facts.body, name in repeated):
-            for call in calls_of(statement):
-                if call[2][0] == m.ATTR and call[2][2] == "append" and call[3] and looped:
-                    rich = _rich(call[3][0], function.facts.body)
-                    place = _container(call[2][1])
-                    if rich is not None and place[0] == m.ATTR and place[1] == (m.NAME, "self"):
-                        yield Records(call[1], place[2], cls.facts.name, rich, -1, 3)
-                    elif rich is not None and place[0] == m.NAME:
-                        local[place[1]] = (call[1], rich)
+            for site, place, rich in _adds(statement, function.facts.body) if looped else ():
+                if place[0] == m.ATTR and place[1] == (m.NAME, "self"):
+                    yield Records(site, place[2], cls.facts.name, rich, -1, 3)
+                elif place[0] == m.NAME:
+                    local[place[1]] = (site, rich)
+            given = _given_to_base(cls, statement)
+            if given is not None and given[0] == m.NAME and given[1] in local:
+                site, rich = local[given[1]]
+                yield Records(site, "data", cls.facts.name, rich, -1, 3)
             if statement[0] not in (m.ASSIGN, m.ANNOTATE):
                 continue
             value = statement[3] if statement[0] == m.ASSIGN else statement[4]
             for target in targets(statement):
-                if value is not None and target[0] == m.ITEM and looped and not _is_fixed(target[2]):
-                    rich, place = _rich(value, function.facts.body), _container(target)
-                    if rich and place[0] == m.ATTR and place[1] == (m.NAME, "self"):
-                        yield Records(statement[1], place[2], cls.facts.name, True, -1, 3)
                 if value is None or target[0] != m.ATTR or target[1] != (m.NAME, "self"):
                     continue
                 if value[0] == m.NAME and value[1] in local:
                     site, rich = local[value[1]]
                     yield Records(site, target[2], cls.facts.name, rich, -1, 3)
                 elif value[0] == m.COMP and value[2] in ("list", "dict"):
-                    rich = _rich(value[3] if value[4] is None else value[4], function.facts.body)
-                    if rich is not None:
-                        yield Records(statement[1], target[2], cls.facts.name, rich, -1, 3)
-                elif _parses(program, value) or any(map(_lists_objects, _called(machine, function, value))):
+                    made = _rich(value[3] if value[4] is None else value[4], function.facts.body)
+                    if made is not None:
+                        yield Records(statement[1], target[2], cls.facts.name, made, -1, 3)
+                elif _parses(program, value) or any(
+                    _lists_objects(called, _position(statement, target))
+                    for called in _called(machine, cls, function, value)
+                ):
                     yield Records(statement[1], target[2], cls.facts.name, True, -1, 2)
 
 
-def _called(machine: Machine, function: Function, call: Expr) -> Iterator[FunctionFacts]:
-    """The functions that a call in a method means: `read_index(path)`, `index.load(path)`."""
+def _adds(statement: Stmt, body: Block) -> Iterator[tuple[Site, Expr, bool]]:
+    """The containers that a statement adds an object to: where, the container, and whether the object has parts."""
+    for call in calls_of(statement):
+        if call[2][0] == m.ATTR and call[2][2] == "append" and call[3]:
+            rich = _rich(call[3][0], body)
+            if rich is not None:
+                yield call[1], _container(call[2][1]), rich
+    value = statement[3] if statement[0] == m.ASSIGN else None
+    for target in targets(statement):
+        if value is not None and target[0] == m.ITEM and not _is_fixed(target[2]) and _rich(value, body):
+            yield statement[1], _container(target), True
+
+
+def _given_to_base(cls: Class, statement: Stmt) -> Expr | None:
+    """What a class that is itself a container is filled with: `super().__init__(rows)` of a `UserList`."""
+    call = statement[2] if statement[0] == m.EXPR and statement[2][0] == m.CALL else None
+    if call is None or call[2][0] != m.ATTR or call[2][2] != "__init__" or not call[3] or not _is_container(cls):
+        return None
+    return call[3][0]  # type: ignore[no-any-return]
+
+
+def _is_container(cls: Class) -> bool:
+    return any(base.rpartition(".")[2] in ("UserList", "UserDict", "list", "dict") for base in cls.external)
+
+
+def _position(statement: Stmt, target: Expr) -> int:
+    """Which part of what a call gives goes to a target: -1 for all of it."""
+    parts = next((one[3] for one in statement[2] if one[0] == m.NEW), ()) if statement[0] == m.ASSIGN else ()
+    return parts.index(target) if target in parts else -1
+
+
+def _called(machine: Machine, cls: Class, function: Function, call: Expr) -> Iterator[FunctionFacts]:
+    """The functions that a call in a method means: `read_index(path)`, `index.load(path)`, `self.read(path)`."""
     found: Value = ()
+    if call[0] == m.CALL and call[2] in ((m.NAME, "list"), (m.NAME, "sorted")) and call[3]:
+        call = call[3][0]
     callee = call[2] if call[0] == m.CALL else call
     if callee is call:
         return
     if callee[0] == m.NAME:
         found = module_name(machine, function.frame.unit.frame, callee[1]) or ()
+    elif callee[0] == m.ATTR and callee[1] == (m.NAME, "self"):
+        found = cls.find(callee[2]) or ()
     elif callee[0] == m.ATTR and callee[1][0] == m.NAME:
         for atom in module_name(machine, function.frame.unit.frame, callee[1][1]) or ():
             if type(atom) is Module:
@@ -168,25 +206,31 @@ def _called(machine: Machine, function: Function, call: Expr) -> Iterator[Functi
     yield from (atom.facts for atom in found if type(atom) is Function)
 
 
-def _lists_objects(function: FunctionFacts) -> bool:
-    """Whether a function returns a list that it fills in a loop with objects of several parts."""
+def _lists_objects(function: FunctionFacts, position: int = -1) -> bool:
+    """Whether a function returns, or hands out one by one, what it fills in a loop with objects of several parts."""
+    body = function.body
+    if function.generator:
+        handed = (part[1] for one in statements(body) for part in _all(one) if part[0] == m.YIELD)
+        return any(part is not None and _rich(part, body) for part in handed)
     filled = {
-        call[2][1]
-        for statement, looped in in_loops(function.body, False)
+        place[1]
+        for statement, looped in in_loops(body, False)
         if looped
-        for call in calls_of(statement)
-        if call[2][0] == m.ATTR and call[2][2] == "append" and call[3] and _rich(call[3][0], function.body)
+        for _, place, rich in _adds(statement, body)
+        if rich and place[0] == m.NAME
     }
-    returned = [one[2] for one in statements(function.body) if one[0] == m.RETURN and one[2] is not None]
-    made = (value[3] for value in returned if value[0] == m.COMP and value[2] == "list" and value[4] is None)
-    return any(value in filled for value in returned) or any(_rich(element, function.body) for element in made)
+    returned = [one[2] for one in statements(body) if one[0] == m.RETURN and one[2] is not None]
+    if position >= 0:
+        returned = [one[3][position] for one in returned if one[0] == m.NEW and position < len(one[3])]
+    made = (value[3] if value[4] is None else value[4] for value in returned if value[0] == m.COMP)
+    return any(value[0] == m.NAME and value[1] in filled for value in returned) or any(_rich(one, body) for one in made)
 
 
 def _rich(expr: Expr, body: Block) -> bool | None:
     """Whether an element is an object of several parts (True), a string, pair or small tuple (False), or neither."""
     if expr[0] == m.NAME:
         for statement in statements(body):
-            if statement[0] == m.ASSIGN and expr in statement[2] and statement[3][0] in (m.DICT, m.NEW):
+            if statement[0] == m.ASSIGN and expr in statement[2] and statement[3][0] in (m.DICT, m.NEW, m.CALL):
                 return _rich(statement[3], body)
         return None
     if expr[0] == m.DICT:
@@ -195,9 +239,9 @@ def _rich(expr: Expr, body: Block) -> bool | None:
         return None if any(makes_array(item) for item in expr[3]) else False
     if expr[0] == m.CALL:
         name = last_name(expr[2])
-        if name in ("dict",):
+        if name == "dict" or text(expr[2]) in _PARSERS or (name == "_asdict" and not expr[3]):
             return True
-        if name[:1].isupper() and expr[2][0] == m.NAME and not name.isupper() and name not in ("Path", "Image"):
+        if name[:1].isupper() and expr[2][0] == m.NAME and not name.isupper() and not name.endswith(_LIGHT):
             return True  # an object of some class
     return None
 
@@ -216,6 +260,6 @@ def _parses(program: Program, value: Expr) -> bool:
     if value[0] != m.CALL:
         return False
     dotted = program.dotted(value[2])
-    if dotted in ("json.load", "json.loads", "csv.DictReader", "csv.reader", "orjson.loads", "yaml.safe_load"):
+    if dotted in _PARSERS or dotted in ("csv.DictReader", "csv.reader"):
         return True
     return last_name(value[2]) == "to_dict" and bool(value[3] or value[4])
