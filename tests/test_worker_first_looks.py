@@ -171,3 +171,114 @@ class Clips(Dataset):
 @pytest.mark.parametrize("made", ['open(path, "rb")  # TML406', "h5py.File(path)"])
 def test_files_that_are_items_and_files_of_many_items(made: str) -> None:
     _check("import h5py\n" + OPENED % made)
+
+
+MANIFEST = """
+import collections
+import json
+
+class Entry(collections.namedtuple("Entry", "path start end text")):
+    pass
+
+{made}
+
+class Data(Dataset):
+    def __init__(self, lines):
+        {kept}
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, i):
+        row = self.rows[i]
+        return torch.zeros(int(row[2]))
+
+def train(lines):
+    return DataLoader(Data(lines), num_workers=4)
+"""
+RECORDS = {
+    "one parsed per line": ("", "self.rows = [json.loads(line) for line in lines]  # TML405"),
+    "by a method": (
+        "class Reads:\n"
+        "    def read(self, lines):\n"
+        "        rows = []\n"
+        "        for line in lines:\n"
+        "            row = Entry(*line.split())\n"
+        "            rows.append(row)\n"
+        "        return rows",
+        "self.rows = Reads.read(self, lines)",
+    ),
+    "the first of two": (
+        "def read(lines):\n"
+        "    rows, names = {}, {}\n"
+        "    for line in lines:\n"
+        "        rows.setdefault(line[0], []).append(Entry(*line.split()))\n"
+        "        names[line[0]] = line[1]\n"
+        "    return rows, names",
+        "self.rows, self.names = read(lines)  # TML405",
+    ),
+    "the second of two": (
+        "def read(lines):\n"
+        "    rows, names = {}, {}\n"
+        "    for line in lines:\n"
+        "        rows.setdefault(line[0], []).append(Entry(*line.split()))\n"
+        "        names[line[0]] = line[1]\n"
+        "    return rows, names",
+        "self.other, self.rows = read(lines)",
+    ),
+    "handed out one by one": (
+        "def entries(lines):\n    for line in lines:\n        yield Entry(*line.split())",
+        "self.rows = list(entries(lines))  # TML405",
+    ),
+    "a list of its own kind": (
+        "class Entries(collections.UserList):\n"
+        "    def __init__(self, lines):\n"
+        "        rows = []\n"
+        "        for line in lines:\n"
+        "            rows.append(Entry(*line.split()))  # TML405\n"
+        "        super().__init__(rows)",
+        "self.rows = Entries(lines)",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", RECORDS)
+def test_records_that_workers_copy(case: str) -> None:
+    made, kept = RECORDS[case]
+    _check(MANIFEST.format(made=made, kept=kept))
+
+
+def test_records_that_a_method_of_the_data_set_reads() -> None:
+    made, _ = RECORDS["by a method"]
+    text = MANIFEST.format(made=made, kept="self.rows = self.read(lines)  # TML405")
+    _check(text.replace("class Data(Dataset)", "class Data(Reads, Dataset)"))
+
+
+LANES = """
+class Lane:
+    def __init__(self, net):
+        self.net, self.inbox, self.outbox = net, queue.Queue(2), queue.Queue(2)
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def next_call(self):
+        return self.inbox.get()
+
+    def serve(self):
+        while True:
+            name, batch = self.next_call(){mark}
+            if name is None:
+                break
+            self.outbox.put(float(self.net(batch).mean()))
+            {after}
+
+@torch.no_grad()
+def go(net):
+    lane = Lane(net)
+    lane.inbox.put(("run", torch.rand(64, 1024)))
+    return lane.outbox.get()
+"""
+
+
+@pytest.mark.parametrize(("mark", "after"), [("  # TML502", "name = ''"), ("", "del name, batch")])
+def test_a_thread_that_waits_in_a_method_of_its_own(mark: str, after: str) -> None:
+    _check("def nothing(): ...\n" + LANES.format(mark=mark, after=after))

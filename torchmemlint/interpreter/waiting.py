@@ -8,7 +8,7 @@ from ..facts.program import targets
 from ..facts.walk import calls_of, statements
 from .frames import Frame
 from .machine import Machine
-from .values import UNKNOWN, Obj
+from .values import UNKNOWN, Bound, Obj
 from .weights import heavy
 
 _CONTAINERS = ("list", "tuple", "dict", "set", "deque")
@@ -20,7 +20,10 @@ def end_of_round(machine: Machine, frame: Frame, loop: Stmt) -> None:
     if machine.context.kind != "thread" or frame.dead or _ends_when_empty(loop):
         return
     body = loop[4] if loop[0] == m.FOR else loop[3]
-    waits = next((call for statement in body for call in calls_of(statement) if _blocks(call)), None)
+    every = [call for statement in body for call in calls_of(statement)]
+    waits = next((call for call in every if _blocks(call)), None)
+    if waits is None:
+        waits = next((call for call in every if _waited_in(machine, frame, call) is not None), None)
     names: dict[str, None] = {}
     if loop[0] == m.FOR and _is_iter_of_get(loop[3]):
         waits = loop[3]
@@ -70,8 +73,10 @@ def _awaited(machine: Machine, frame: Frame, loop: Stmt, body: tuple[Stmt, ...])
     got = [(loop[2], loop[3][3][0][1])] if loop[0] == m.FOR and _is_iter_of_get(loop[3]) else []
     let_go: list[Expr] = []
     for statement in statements(body):
-        if statement[0] == m.ASSIGN and statement[3][0] == m.CALL and _blocks(statement[3]):
-            got += [(target, statement[3][2][1]) for target in statement[2]]
+        call = statement[3] if statement[0] == m.ASSIGN and statement[3][0] == m.CALL else None
+        waits = call if call is None or _blocks(call) else _waited_in(machine, frame, call)
+        if waits is not None:
+            got += [(target, waits[2][1]) for target in statement[2]]
         else:
             let_go += statement[2] if statement[0] == m.DELETE else targets(statement)
     taken = [(target, -1, expr) for target, expr in got]
@@ -89,6 +94,19 @@ def _blocks(call: Expr) -> bool:
     """`queue.get()`, `event.wait()`, `connection.recv()`: returns when somebody else does something."""
     callee = call[2]
     return callee[0] == m.ATTR and callee[2] in ("get", "recv", "wait", "accept", "recv_multipart") and not call[3]
+
+
+def _waited_in(machine: Machine, frame: Frame, call: Expr) -> Expr | None:
+    """What another method of the thread's object does for it: `def next_item(self): return self.queue.get()`."""
+    callee = call[2]
+    if callee[0] != m.ATTR or callee[1] != (m.NAME, "self") or call[3] or call[4]:
+        return None
+    for atom in machine.eval(frame, callee):
+        for statement in atom.function.facts.body if type(atom) is Bound else ():
+            value = statement[2] if statement[0] == m.RETURN else None
+            if value is not None and value[0] == m.CALL and _blocks(value):
+                return value  # type: ignore[no-any-return]
+    return None
 
 
 def _is_iter_of_get(expr: Expr) -> bool:
