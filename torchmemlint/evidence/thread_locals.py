@@ -12,6 +12,7 @@ from ..facts.walk import calls_of, last_name, loops
 from ..interpreter.contexts import Kept
 from ..interpreter.events import Reset
 from ..interpreter.frames import Frame
+from ..interpreter.holders import FRESH, kind_of_key
 from ..interpreter.machine import Machine
 from ..interpreter.values import Class, Obj
 from ..lexical.left_running import is_repeated
@@ -68,8 +69,9 @@ def one_for_each(program: Program) -> bool:
         if "Thread" not in place.facts.calls:
             continue
         for loop, inside in loops(place.facts.body):
-            if loop[0] == m.WHILE and any(last_name(call[2]) == "Thread" for one in inside for call in calls_of(one)):
-                return True
+            made = [call for one in inside for call in calls_of(one) if last_name(call[2]) == "Thread"]
+            if made and (loop[0] == m.WHILE or kind_of_key((), loop[2]) == FRESH):
+                return True  # `for request in requests: Thread(target=handle, args=(request,)).start()`
         if place.facts.name != "__init__" and is_repeated(program, place):
             return True
     return False

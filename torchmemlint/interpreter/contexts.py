@@ -146,12 +146,14 @@ def context_of_entry(function: Function, receiver: Any) -> Context | None:
 
 
 def workers_in(obj: Obj) -> Iterator[Obj]:
-    """An object that is a worker, or those in a pair of them: `(thread, worker)`."""
+    """An object that is a worker, or those in a pair of them, `(thread, worker)`; the future in a record."""
     if _is_worker(obj):
         yield obj
-    elif obj.kind == "tuple":
-        for part in obj.fields.values():
-            yield from (atom for atom in part if type(atom) is Obj and _is_worker(atom))
+    elif obj.kind in ("tuple", "dict", "instance"):
+        for key, part in obj.fields.items() if not obj.is_put_off else ():
+            for atom in part if key[0] != "$" else ():
+                if type(atom) is Obj and (atom.kind == "future" or (obj.kind == "tuple" and _is_worker(atom))):
+                    yield atom
 
 
 def _is_worker(obj: Obj) -> bool:
