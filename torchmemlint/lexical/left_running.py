@@ -6,14 +6,15 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
-from ..facts.model import ClassFacts, Expr, FunctionFacts, Site
+from ..facts.model import ClassFacts, Expr, FunctionFacts, Site, Stmt
 from ..facts.program import Place, Program, keyword, targets
-from ..facts.walk import calls, calls_of, heads, in_loops, last_name, loops, nodes, statements
+from ..facts.walk import blocks, calls, calls_of, heads, in_loops, last_name, loops, nodes, statements
 from .endless import ALWAYS, until_told
-from .lent import ENDS, is_given, is_seen_to
+from .lent import ENDS, is_given, is_seen_to, listed, may_be_told
 
 _PROCESSES = ("Process", "SpawnProcess", "ForkProcess")
 _SETUPS = ("__init__", "setup", "__enter__", "__post_init__")
+_FIRST_ITEM = ("__iter__", "__next__")  # what starts a worker when it is first asked for something
 ONCE = (*_SETUPS, "<module>", "setUp", "main")  # what runs once, for all that the file says
 
 
@@ -25,6 +26,19 @@ class LeftRunning(NamedTuple):
     end: str  # the method that would end them
     started: Site
     attribute: str = ""  # that is bound to the next one; "" for a local
+    listed: bool = False  # the attribute is a container, which gains one more
+
+    @property
+    def fate(self) -> str:
+        """What becomes of it, to go on after "until it is told to stop, and"."""
+        if self.listed:
+            return f"`self.{self.attribute}` gains one more each time, and none is ever told"
+        return f"{f'the one before in `self.{self.attribute}`' if self.attribute else 'this one'} is dropped without"
+
+    @property
+    def when(self) -> str:
+        """When it should be ended."""
+        return "first" if self.attribute and not self.listed else "in a `finally`"
 
 
 class Owner(NamedTuple):
@@ -53,6 +67,11 @@ def _dropped(program: Program, owners: dict[str, Owner]) -> Iterator[LeftRunning
         if makers.keys().isdisjoint(place.facts.calls):
             continue
         for statement, looped in in_loops(place.facts.body):
+            for attribute, call in listed(statement, makers):
+                cls = makers[last_name(call)]
+                again = looped or place.facts.name == "__iter__" or is_repeated(program, place)
+                if again and place.facts.name not in _SETUPS and not may_be_told(program, attribute, owners[cls].end):
+                    yield LeftRunning(call[1], cls, *owners[cls], attribute, True)
             made = statement[3] if statement[0] == m.ASSIGN else None
             if made is None or made[0] != m.CALL or last_name(made) not in makers:
                 continue
@@ -62,7 +81,7 @@ def _dropped(program: Program, owners: dict[str, Owner]) -> Iterator[LeftRunning
             if name[0] == m.NAME and not is_seen_to(place, statement, name, program):
                 yield LeftRunning(statement[1], cls, *owners[cls])
             own = name[0] == m.ATTR and name[1] == (m.NAME, "self") and place.facts.name not in _SETUPS
-            if own and not _is_ended(program, name[2]):
+            if own and not _is_ended(program, name[2], place):
                 yield LeftRunning(statement[1], cls, *owners[cls], name[2])
 
 
@@ -110,7 +129,17 @@ def _goes_on(worker: FunctionFacts) -> bool:
     """`while not self._done.wait(1):`, `while self.running:`, with nothing else that ends it."""
     for loop, inside in loops(worker.body):
         asks = loop[0] == m.WHILE and loop[2] not in ALWAYS and until_told(loop[2])
-        if asks and not any(one[0] == m.RETURN or (one[0] == m.JUMP and one[2]) for one in inside):
+        if asks and not any(one[0] == m.RETURN for one in inside) and not _breaks(loop[3]):
+            return True
+    return False
+
+
+def _breaks(body: tuple[Stmt, ...]) -> bool:
+    """Whether a loop's body breaks out of it: a `break` of a loop inside ends only that."""
+    for one in body:
+        if one[0] == m.JUMP and one[2]:
+            return True
+        if one[0] not in (m.FOR, m.WHILE) and any(_breaks(suite) for suite in blocks(one)):
             return True
     return False
 
@@ -154,8 +183,9 @@ def setup_of(program: Program, cls: ClassFacts) -> tuple[list[FunctionFacts], st
     init = methods.get("__init__")
     if init is None or "__del__" in methods:
         return [], ""
-    end = next((name for name in methods if name in ENDS and name != "__exit__"), "")
-    return [init, *(methods[name] for name in init.calls if name in methods)], end
+    end = next((name for name in methods if name.lstrip("_") in ENDS), "")
+    first = [init, *(methods[name] for name in _FIRST_ITEM if name in methods)]
+    return [init, *(methods[name] for one in first for name in one.calls if name in methods)], end
 
 
 def with_parts(program: Program, owners: dict[str, Owner]) -> dict[str, Owner]:
@@ -206,16 +236,30 @@ def with_factories(program: Program, owners: dict[str, Owner]) -> dict[str, str]
     return makers
 
 
-def _is_ended(program: Program, attribute: str) -> bool:
-    """Whether anything ends what an attribute holds, or may: it is handed to somebody, or goes by another name."""
+def _is_ended(program: Program, attribute: str, replacing: Place) -> bool:
+    """Whether anything ends what an attribute holds before the next one comes, or may: it is handed to somebody, or
+    goes by another name. What is known to run once, after the loop, ends the last one."""
     for place in program.places:
-        for statement in statements(place.facts.body):
+        for statement, looped in in_loops(place.facts.body):
             bound = targets(statement) if statement[0] == m.ASSIGN else ()
             for head in heads(statement):
                 for own in {part for part in nodes(head) if part[0] == m.ATTR and part[2] == attribute}:
-                    if own not in bound and is_given(head, own):
+                    if own in bound or not is_given(head, own):
+                        continue
+                    if place is replacing or looped or not _runs_once(program, place) or not _only_ends(head, own):
                         return True
     return False
+
+
+def _runs_once(program: Program, place: Place) -> bool:
+    return place.facts.name in ("<module>", "main") and not is_repeated(program, place)
+
+
+def _only_ends(head: Expr, own: Expr) -> bool:
+    """`if trainer.feed is not None:`, `trainer.feed.close()`"""
+    if head[0] == m.COMPARE:
+        return bool(own == head[2] and head[3] == (m.CONST, None))
+    return bool(head[0] == m.CALL and head[2][0] == m.ATTR and head[2][1] == own)
 
 
 def _serves(place: Place, *, to_the_end: bool = False) -> bool:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from ..facts import model as m
 from ..facts.knowledge import REPORTERS
 from ..facts.model import Expr, Stmt
 from ..facts.program import Place, Program
-from ..facts.walk import heads, last_name, names_of, nodes, statements
+from ..facts.walk import calls_of, heads, last_name, names_of, nodes, statements
 
+_ASKS = ("next", "len", "isinstance", "bool", "id", "repr", "str", "print")
 ENDS = frozenset("close stop shutdown terminate join finish end kill cleanup stop_workers __exit__ quit exit".split())
 
 
@@ -60,11 +61,13 @@ def is_given(expr: Expr, name: Expr, lent: Callable[[Expr], bool] | None = None)
     called = expr[0] == m.CALL and len(expr) == 5
     if called and lent is not None and name in (*expr[3], *(value for _, value in expr[4])) and lent(expr):
         return False
+    if called and expr[2][0] == m.NAME and expr[2][1] in _ASKS and name in expr[3]:
+        return False
     reads = called and expr[2][0] == m.NAME and expr[2][1] in REPORTERS  # `len(watch.queue)`
     if called and not reads and any(part[0] == m.ATTR and part[1] == name for part in (*_receiver(expr), *expr[3])):
         return True  # `watch.done.set()`, `drain(watch.queue)`: what ends it may be a part of it
     if expr[0] == m.CALL and len(expr) == 5 and expr[2][0] == m.ATTR and expr[2][1] == name:
-        if expr[2][2] in ENDS:
+        if expr[2][2].lstrip("_") in ENDS:
             return True
         parts = [*expr[3], *expr[4]]
     while parts:
@@ -75,4 +78,30 @@ def is_given(expr: Expr, name: Expr, lent: Callable[[Expr], bool] | None = None)
                     return True
             else:
                 parts.extend(part)
+    return False
+
+
+def listed(statement: Stmt, makers: dict[str, str]) -> Iterator[tuple[str, Expr]]:
+    """The attribute of `self` that gains an object right where it is made, and the call that makes it."""
+    for call in calls_of(statement):
+        adds = call[2][0] == m.ATTR and call[2][2] in ("append", "add", "appendleft") and call[3]
+        if adds and call[3][0][0] == m.CALL and last_name(call[3][0]) in makers:
+            place = call[2][1]
+            if place[0] == m.ATTR and place[1] == (m.NAME, "self"):
+                yield place[2], call[3][0]
+
+
+def may_be_told(program: Program, attribute: str, end: str) -> bool:
+    """Whether anybody calls the method that ends such objects, or gets the container that they are in."""
+    for place in program.places:
+        for statement in statements(place.facts.body):
+            for head in heads(statement):
+                for part in nodes(head):
+                    if part[0] == m.ATTR and part[2] == end:
+                        return True
+                    given = part[3] if part[0] == m.CALL and len(part) == 5 else ()
+                    if any(one[0] == m.ATTR and one[2] == attribute for one in given):
+                        return True
+                if statement[0] != m.ASSIGN and head[0] == m.ATTR and head[2] == attribute:
+                    return True  # gone over, or handed back
     return False

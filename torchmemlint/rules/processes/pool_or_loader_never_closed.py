@@ -84,13 +84,11 @@ def check(evidence: Evidence) -> Iterator[Report]:
             related=((kept.added, "added here"),) if kept.added != kept.site else (),
         )
     for left in left_running(evidence.program):
-        before = f"the one before in `self.{left.attribute}`"
         yield Report(
             site=left.site,
             message=(
                 f"each {left.cls} starts processes that wait for work until they are told to stop, and "
-                f"{before if left.attribute else 'this one'} is dropped without: they stay with their memory; "
-                f"call `{left.end}()` {'first' if left.attribute else 'in a `finally`'}"
+                f"{left.fate}: they stay with their memory; call `{left.end}()` {left.when}"
             ),
             confidence=Confidence.HIGH,
             value="worker processes with all that they hold",

@@ -167,13 +167,11 @@ def check(evidence: Evidence) -> Iterator[Report]:
     for left in left_threads(evidence.program):
         if left.site in said or left.cls in seen:
             continue
-        before = f"the one before in `self.{left.attribute}`" if left.attribute else "this one"
         yield Report(
             site=left.site,
             message=(
-                f"each {left.cls} starts a thread that goes round until it is told to stop, and {before} is dropped "
-                f"without: the thread stays, and keeps the {left.cls} with all that it has; call `{left.end}()` "
-                f"{'first' if left.attribute else 'in a `finally`'}"
+                f"each {left.cls} starts a thread that goes round until it is told to stop, and {left.fate}: "
+                f"the thread stays, and keeps the {left.cls} with all that it has; call `{left.end}()` {left.when}"
             ),
             confidence=Confidence.MEDIUM,
             value=f"a thread with its {left.cls}",
