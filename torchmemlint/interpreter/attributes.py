@@ -229,7 +229,7 @@ def set_attribute(machine: Machine, frame: Frame, owner: Any, name: str, value: 
             note_cycle(machine, frame, owner, name, (atom,), site)
     if (
         how == "set"
-        and owner.fields.get(name)
+        and owner.fields.get(name, NOTHING) not in (UNKNOWN, NOTHING)
         and not any(tensor.graph == ATTACHED for tensor in machine.reach(stored, 1))
     ):
         machine.reset(frame, owner, name, "replace")

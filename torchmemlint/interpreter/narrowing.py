@@ -11,7 +11,22 @@ from ..facts.walk import once, statements
 from .arguments import argument, call_of
 from .frames import Frame
 from .machine import Machine
-from .values import ATTACHED, MAYBE, OFF, SERIES, Class, Const, Function, Light, Obj, Opaque, Tensor, Value, constant
+from .values import (
+    ATTACHED,
+    MAYBE,
+    NOTHING,
+    OFF,
+    SERIES,
+    Class,
+    Const,
+    Function,
+    Light,
+    Obj,
+    Opaque,
+    Tensor,
+    Value,
+    constant,
+)
 
 _TENSOR_WORDS = ("Tensor", "Parameter", "Variable", "FloatTensor", "LongTensor", "is_tensor", "Number")
 _KINDS = {"Module": "module", "Optimizer": "optimizer", "DataLoader": "loader"}
@@ -108,6 +123,27 @@ def holds_as_long_as_it_lives(machine: Machine, frame: Frame, test: Expr) -> boo
     if test[0] == m.ATTR:
         return constant(machine.eval(frame, test)) is True
     return test[0] == m.CALL and test[2] in _TYPE_TESTS and bool(test[3]) and test[3][0][0] == m.NAME
+
+
+def renews_what_is_there(test: Expr, body: tuple[Stmt, ...]) -> bool:
+    """Whether an `if` binds what it asks for anew, `if self.h is not None: self.h = self.h.detach()`: where there is
+    nothing, there is nothing to let go."""
+    if test[0] != m.COMPARE or test[1] != "IsNot" or test[2][0] != m.ATTR or test[3] != (m.CONST, None):
+        return False
+    return any(test[2] in targets(statement) for statement in body if statement[0] == m.ASSIGN)
+
+
+def narrow_attribute(machine: Machine, frame: Frame, test: Expr, outcome: bool) -> None:
+    """Leave of an object's attribute what an outcome of `self.mean is None` says of it: what follows such a test
+    replaces nothing."""
+    asked = test[0] == m.COMPARE and test[1] in ("Is", "IsNot") and test[3] == (m.CONST, None)
+    if not asked or test[2][0] != m.ATTR or test[2][1][0] != m.NAME:
+        return
+    for owner in machine.eval(frame, test[2][1]):
+        value = owner.fields.get(test[2][2], ()) if type(owner) is Obj else ()
+        rest = tuple(atom for atom in value if type(atom) is not Const or atom.value is not None)
+        if rest:
+            machine.put(owner.fields, test[2][2], NOTHING if (test[1] == "Is") is outcome else rest)
 
 
 def _truth_of_all(machine: Machine, frame: Frame, test: Expr) -> tuple[bool | None, Narrowing, Narrowing]:

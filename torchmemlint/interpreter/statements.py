@@ -19,7 +19,7 @@ from .frames import JUMPED, NEVER_RUN, RETURNED, Frame
 from .functions import call_function
 from .linking import bind_again, import_name
 from .machine import Machine, executes
-from .narrowing import holds_as_long_as_it_lives, truth, without_method
+from .narrowing import holds_as_long_as_it_lives, narrow_attribute, renews_what_is_there, truth, without_method
 from .values import LIGHT, NOTHING, OFF, UNKNOWN, Class, External, Mode, Obj, Opaque, Tensor, Value, is_light
 
 _COPIES = ("detach", "cpu", "cuda", "to", "float", "half", "double", "numpy", "clone", "contiguous")
@@ -93,7 +93,8 @@ def _if(machine: Machine, frame: Frame, statement: Stmt) -> None:
         machine.block(frame, orelse)
         return
 
-    def arm(narrowing: dict[str, Value], statements: tuple[Stmt, ...]) -> None:
+    def arm(outcome: bool, narrowing: dict[str, Value], statements: tuple[Stmt, ...]) -> None:
+        narrow_attribute(machine, frame, test, outcome)
         for name, value in narrowing.items():
             if not value:
                 frame.dead = NEVER_RUN
@@ -101,12 +102,13 @@ def _if(machine: Machine, frame: Frame, statement: Stmt) -> None:
             machine.put(frame.vars, name, value)
         machine.block(frame, statements)
 
-    otherwise = functools.partial(arm, negative, orelse) if orelse or negative else skip
+    holds = holds_as_long_as_it_lives(machine, frame, test) or (not orelse and renews_what_is_there(test, body))
+    otherwise = functools.partial(arm, False, negative, orelse) if orelse or negative else skip
     branch(
         machine,
         frame,
-        [functools.partial(arm, positive, body), otherwise],
-        conditional=not holds_as_long_as_it_lives(machine, frame, test),
+        [functools.partial(arm, True, positive, body), otherwise],
+        conditional=not holds,
     )
 
 
