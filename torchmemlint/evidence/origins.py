@@ -9,7 +9,7 @@ from ..facts.model import Site
 from ..facts.walk import calls
 from ..interpreter.events import Store
 from ..interpreter.machine import Machine
-from ..interpreter.values import FREE, Tensor
+from ..interpreter.values import ATTACHED, FREE, Tensor
 
 _NEAR = 30  # steps of a derivation that are gone back
 
@@ -76,7 +76,7 @@ def stays_inside(machine: Machine, store: Store) -> bool:
     return derivation.escaped.isdisjoint(made) and derivation.passed.isdisjoint(made)
 
 
-def anchor(machine: Machine, store: Store) -> Site | None:
+def anchor(machine: Machine, store: Store, graph: bool = False) -> Site | None:
     """The store, or, where others store innocent values there, the call through which the bad one came.
 
     Always in the home file: what another file keeps is said of the line that hands it over. None if no line
@@ -91,7 +91,9 @@ def anchor(machine: Machine, store: Store) -> Site | None:
         put_there = _puts_itself(machine, store)
         if put_there is not None:
             return put_there
-        handed = [label[1] for label in origins(machine, store.node) if label[0] == "handed over"]
+        ways = [label for label in origins(machine, store.node) if label[0] == "handed over"]
+        bringing = [label for label in ways if not graph or label[2] == ATTACHED]  # a line that hands over `x.detach()`
+        handed = [label[1] for label in bringing or ways]  # may add it to what another one has left there
         here = [site for site in reversed(store.trail) if machine.is_home(site)]
         place = (store.owner, store.key)
         leading = {site for one in machine.stores if (one.owner, one.key) == place for site in one.trail}

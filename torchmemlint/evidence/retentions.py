@@ -134,9 +134,10 @@ class Retentions:
         tested = self.in_tests and holder.kind in ("local", "attribute")
         if tested or (holder.kind == "local" and in_test(store.frame)):
             return  # it goes with the test
-        born = store.birth
-        repeats = [loop for loop in store.loops if loop not in born and loop.kind in _REPEATS]
         since = min(store.summed, store.carried)
+        # what a chain goes back to was there before: its object is made in some rounds only, `if key not in table`
+        born = kept_since(store.owner, store.birth) if since < NEVER else store.birth
+        repeats = [loop for loop in store.loops if loop not in born and loop.kind in _REPEATS]
         if store.how not in ("grow", "keyed") or (graph and store.key_kind == KNOWN):
             growing = [loop for loop in repeats if loop in older(store, since)]
         else:
@@ -160,7 +161,7 @@ class Retentions:
             return
         if not growing and any(lifetimes.covered(store, loop, graph) for loop in repeats):
             return
-        site = anchor(self.machine, store)
+        site = anchor(self.machine, store, graph)
         led = None
         if site is None and growing and not listens(self.machine, store):
             led = self._leads_to(store, growing, holder.kind == "local")

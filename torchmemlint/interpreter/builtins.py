@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 from ..facts.model import Site
 from .attributes import get_attribute, get_by_name, set_attribute, set_by_name
@@ -107,6 +108,9 @@ def copy_container(machine: Machine, frame: Frame, name: str, args: list[Value],
         for atom in value:
             if type(atom) is Obj and kind == "dict" and atom.kind != "dict":
                 part = _second(machine.iterate(frame, (atom,)))
+                for one in part:
+                    if type(one) is Obj and all(holder is one or _is_passing(holder) for holder in one.holders):
+                        one.home = (copy, "*")
                 machine.put(copy.fields, "*", machine.join(copy.fields.get("*", UNKNOWN), part))
             elif type(atom) is Obj and (kind == "dict" or atom.kind in ("list", "tuple")):
                 for field, part in atom.fields.items():
@@ -121,6 +125,11 @@ def copy_container(machine: Machine, frame: Frame, name: str, args: list[Value],
         if kind == "dict":
             machine.put(copy.fields, f"[{key}]", value)
     return (copy,)
+
+
+def _is_passing(holder: Any) -> bool:
+    """Whether something goes when it has been gone through: a pair, a generator."""
+    return type(holder) is Obj and holder.kind in ("tuple", "generator")
 
 
 def _second(pairs: Value) -> Value:

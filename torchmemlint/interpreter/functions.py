@@ -192,7 +192,7 @@ def _handed_over(machine: Machine, value: Value, site: Site, depth: int = 2) -> 
     result: list[Any] = []
     for atom in value:
         if type(atom) is Tensor:
-            atom = atom._replace(node=machine.derivation.node((atom.node,), ("handed over", site)))
+            atom = atom._replace(node=machine.derivation.node((atom.node,), ("handed over", site, atom.graph)))
         elif type(atom) is Obj and depth and atom.kind in ("dict", "tuple"):
             for key, part in list(atom.fields.items()):
                 if key[:1] != "$" and machine.reach(part, depth - 1):

@@ -243,7 +243,8 @@ class Machine:
             obj = Obj(kind, cls, self.loops, self.site, weight)
             self.serial += 1
             obj.serial = self.serial
-            self.made[id(obj.fields)] = (self.serial, obj.fields)
+            # what an import makes is there before anything that uses it, however late that is looked up
+            self.made[id(obj.fields)] = (0 if self.import_depth else self.serial, obj.fields)
             frame.allocs[ident] = obj
         return obj
 
