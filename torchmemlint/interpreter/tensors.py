@@ -223,6 +223,8 @@ def tensor_method(
         if name == "keys":
             return LIGHT
         item = tensor._replace(bundle=nested)
+        if machine.derivation.labels.get(tensor.node) == ("beside the loss",):
+            item = item._replace(graph=MAYBE)
         if name == "items":
             pair = machine.allocate(frame, ("pair", site), "tuple")
             pair.fields = {"[0]": LIGHT, "[1]": (item,)}

@@ -32,6 +32,8 @@ def unpack(machine: Machine, frame: Frame, targets: tuple[Expr, ...], value: Val
             part = _part_differentiated(machine, frame, site, target, part)
         elif any(type(atom) is Tensor and atom.bundle for atom in value) and _names_lengths(target):
             part = UNKNOWN  # next to what a module computed it hands out lengths and masks
+        elif target[0] == m.NAME and frame.facts.backward.get(site, target[1]) != target[1]:
+            part = tuple(_beside_the_loss(machine, atom) for atom in part)
         machine.assign(frame, target, part, site)
 
 
@@ -69,6 +71,14 @@ def _names_lengths(target: Expr) -> bool:
     """`hlens`, `mask`, `lengths[i]`, `datapoint_count`: numbers and booleans, which have no graph."""
     words = last_name(target).lower().split("_")
     return any(word in ("n", "num") or word.endswith(_LENGTHS) for word in words)
+
+
+def _beside_the_loss(machine: Machine, atom: Any) -> Any:
+    """What something that is only used like a module gives with the loss: if it is a dictionary, it is one for the
+    record as often as not, `return loss, {"loss": loss.item()}`."""
+    if type(atom) is not Tensor or not atom.bundle or atom.weight > 2 or atom.graph != ATTACHED:
+        return atom
+    return atom._replace(node=machine.derivation.node((atom.node,), ("beside the loss",)))
 
 
 def _is_free(part: Value) -> bool:
