@@ -146,9 +146,12 @@ def _is_heavy(machine: Machine, obj: Obj) -> bool:
 
 def _is_taken_out(machine: Machine, owner: Any, obj: Obj) -> bool:
     """Whether something empties the list, or takes this object's methods, or one cannot tell what, out of it."""
-    places = list(owner.holders) if type(owner) is Obj else [owner]
+    holders = owner.holders if type(owner) is Obj else ()
+    homes = [part.home for part in holders if type(part) is Obj]  # what holds the list, and under which name
     return any(
-        reset.owner in places and reset.frame.name != "__init__" and (not reset.item or obj in _subscribers(reset.item))
+        (reset.owner is owner or (reset.owner, reset.key) in homes)
+        and reset.frame.name != "__init__"
+        and (not reset.item or obj in _subscribers(reset.item))
         for reset in machine.resets
         if type(reset.owner) is Obj
     )
