@@ -7,9 +7,9 @@ from functools import cached_property
 
 from . import model as m
 from .exports import exported
-from .model import FileFacts, Stmt
+from .model import Expr, FileFacts, Stmt
 from .releases import FileReleases
-from .relevance import loud_constructors, releasing, worth_running
+from .relevance import calls_for_effect, loud_constructors, releasing, worth_running
 from .walk import blocks
 
 Stars = tuple[tuple[int, str], ...]  # level and module of star imports
@@ -41,6 +41,11 @@ class Outline:
     def loud(self) -> set[int]:
         """The constructors that do more than to make the parts of the object, by index."""
         return loud_constructors(self.whole)
+
+    @cached_property
+    def calls_for_effect(self) -> dict[int, tuple[Expr, ...]]:
+        """What the methods of a class, by its index, call of other files for what that does."""
+        return calls_for_effect(self.whole)
 
     def entire(self) -> Outline:
         """All of it, for a run that starts in this file."""

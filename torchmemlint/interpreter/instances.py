@@ -24,6 +24,7 @@ from .values import (
     LIGHT,
     OFF,
     UNKNOWN,
+    Bound,
     Class,
     Const,
     Function,
@@ -79,8 +80,24 @@ def is_dull(machine: Machine, cls: Class) -> bool:
         known = known and all(name.startswith(_PREPARING) for _, name, _ in _worth(cls))
         known = known and not any(type(f) is Function and f.grad is not None for f in cls.find("forward") or ())
         known = known and not _freezes_itself(cls)
+        known = known and not _keeps_elsewhere(machine, cls)
         cls.dull = known
     return known
+
+
+def _keeps_elsewhere(machine: Machine, cls: Class) -> bool:
+    """Whether a pass of the class, or of a part that it makes, calls something of a third file that may keep what it
+    is given: `losses.save(aux)`."""
+    for entry in cls.mro:
+        unit = entry.frame.unit
+        effects = unit.outline.calls_for_effect
+        called = (one for index, one in effects.items() if unit.classes.get(index) is entry)
+        for callee in (callee for one in called for callee in one):
+            for atom in machine.eval(unit.frame, callee):
+                found = atom.function if type(atom) is Bound else atom
+                if type(found) is Function and found.frame.unit.is_worth_running(found.facts):
+                    return True
+    return False
 
 
 def _freezes_itself(cls: Class) -> bool:
