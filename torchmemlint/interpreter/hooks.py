@@ -17,10 +17,17 @@ class Hooked(NamedTuple):
     """A hook that is put on a module which its owner did not make."""
 
     name: str  # of the owner's class, or of the inner function
-    repeated: bool  # in a loop that is seen, on a module that was there before
+    again: bool  # an inner function, in a loop that is seen, on a module that was there before
     owner: Obj | Frame  # the object, or the call, that the hook belongs to
     dropped: bool  # the handle is thrown away
     keeper: Obj | None = None  # made in a loop, on a known module; its method registers the hook and keeps the handle
+    made: tuple[Loop, ...] = ()  # the loops that the owner was made in, and that the module was there before
+
+    @property
+    def repeated(self) -> bool:
+        """Whether each round leaves another one. What a loop goes over may lie ready: whether its rounds are steps, one
+        knows when it has been gone through."""
+        return self.again or any(loop.kind == "loop" for loop in self.made)
 
 
 def note_hook(machine: Machine, frame: Frame, callee: Value, target: Obj | None, site: Site) -> None:
@@ -40,7 +47,7 @@ def note_hook(machine: Machine, frame: Frame, callee: Value, target: Obj | None,
                 made = [loop for loop in made if loop in frame.loops]
             if made or owner.unknown:
                 name = owner.cls.facts.name
-                machine.note("hook", site, frame, Hooked(name, bool(made), owner, dropped, keeper))
+                machine.note("hook", site, frame, Hooked(name, False, owner, dropped, keeper, tuple(made)))
 
 
 def _keeper(frame: Frame, target: Obj | None) -> Obj | None:
@@ -53,7 +60,7 @@ def _keeper(frame: Frame, target: Obj | None) -> Obj | None:
 
 def _repeats(loops: tuple[Loop, ...], target: Obj | None) -> list[Loop]:
     """The loops that are seen and that a hooked module was there before."""
-    return [loop for loop in loops if loop.kind == "loop" and (target is None or loop not in target.birth)]
+    return [loop for loop in loops if loop.kind in ("loop", "items") and (target is None or loop not in target.birth)]
 
 
 def _owners_of(hook: Any) -> list[Obj]:
@@ -93,7 +100,9 @@ def _of_a_call(machine: Machine, frame: Frame, hook: Any, target: Obj | None) ->
 
 def _keeps_again(machine: Machine, frame: Frame, hook: Any, target: Obj | None) -> bool:
     """Whether an inner function refers to tensors, and is put on a known module in each round of a loop."""
-    if type(hook) is not Function or target is None or not _repeats(frame.loops, target):
+    if type(hook) is not Function or target is None:
+        return False
+    if not any(loop.kind == "loop" for loop in _repeats(frame.loops, target)):
         return False
     return any(tensor.weight > 1 for _, value in captured(hook) for tensor in machine.reach(value))
 

@@ -76,8 +76,8 @@ of_tests = False
 def check(evidence: Evidence) -> Iterator[Report]:
     removes = any(any("remove" in called for called in function.calls) for function in evidence.facts.functions)
     for note in evidence.plain("hook"):
-        name, repeated, owner, dropped, _ = note.detail
-        if not dropped and removes:
+        name, owner, dropped, repeated = note.detail.name, note.detail.owner, note.detail.dropped, note.detail.repeated
+        if (not dropped and removes) or (note.detail.made and not repeated):
             continue
         if not repeated and isinstance(owner, Obj) and _is_optimizer(owner):
             continue  # it is there for the module, and for as long
@@ -178,14 +178,14 @@ def _left_in(evidence: Evidence) -> Iterator[Report]:
     said: set[int] = set()
     for note in machine.plain:
         keeper = note.detail.keeper if note.kind == "hook" else None
-        if keeper is None:
+        if keeper is None or not note.detail.repeated:
             continue
         site = used_at(keeper, note.frame, note.site)
         methods = methods_that(keeper.cls, "remove")
         if site in said or not machine.is_home(site) or not methods or is_asked(machine, keeper, methods):
             continue
-        if not _records(evidence, keeper):
-            continue
+        if not _records(evidence, keeper) and not _records(evidence, note.detail.owner):
+            continue  # neither it, nor what it made to be called
         said.add(site)
         name, method = keeper.cls.facts.name, min(methods, key=lambda one: (one.startswith("_"), one))
         yield Report(
