@@ -108,10 +108,16 @@ def _keeps_again(machine: Machine, frame: Frame, hook: Any, target: Obj | None) 
 
 
 def _belongs(part: Obj | None, owner: Obj) -> bool:
-    """Whether an object is, directly or not, a part that another one made: born while that was made."""
+    """Whether an object is, directly or not, a part that another one made. What was there before, and was given to it,
+    is none: `Probe(nn.Linear(8, 2))`."""
     if part is None or part is owner or part.unknown:
         return False
-    return any(holder is owner for holder in part.holders)
+    for holder in (part, *part.holders):
+        if holder is owner:
+            return True
+        if isinstance(holder, Obj) and 0 < holder.serial < owner.serial:
+            return False
+    return False
 
 
 def run_hook(machine: Machine, frame: Frame, name: str, callee: Value, module: Value, site: Site) -> None:
