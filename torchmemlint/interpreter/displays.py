@@ -154,4 +154,6 @@ def _collect(machine: Machine, frame: Frame, expr: Expr) -> Value:
     frame.vars.update(saved)
     _settle(obj, field, value)
     machine.put(obj.fields, field, value)
+    if field == "*" and value_expr is not None and value_expr[0] == m.NEW and not value_expr[3]:
+        obj.fields["$each"] = value  # `{event: [] for event in Events}`: a list for each
     return (obj,)

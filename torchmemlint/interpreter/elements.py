@@ -132,8 +132,9 @@ def _item_of(machine: Machine, frame: Frame, atom: Any, index_expr: Expr, index:
             return read(machine, atom, atom.fields[f"[{key}]"])
         if "$other" in atom.fields:
             return atom.fields["$other"]
-        if key is not ... and "$default" in atom.fields and _is_of_callbacks(atom):
-            return _entry_of_its_own(machine, frame, atom, f"[{key}]")
+        start = atom.fields.get("$default") or atom.fields.get("$each")
+        if key is not ... and start and _is_of_callbacks(atom):
+            return _entry_of_its_own(machine, frame, atom, f"[{key}]", start)
         if key is not ... and "*" not in atom.fields and not atom.unknown and atom.kind == "dict":
             return UNKNOWN
         return elements(machine, frame, (atom,))
@@ -148,10 +149,10 @@ def _is_of_callbacks(table: Obj) -> bool:
     return any(word in name for word in _OF_CALLBACKS)
 
 
-def _entry_of_its_own(machine: Machine, frame: Frame, table: Obj, field: str) -> Value:
-    """What a defaultdict makes for a key that it has not had."""
+def _entry_of_its_own(machine: Machine, frame: Frame, table: Obj, field: str, starts: Value) -> Value:
+    """What a defaultdict makes for a key that it has not had, or a comprehension made for it."""
     made: Value = UNKNOWN
-    for start in table.fields["$default"]:
+    for start in starts:
         if type(start) is not Obj or start.kind not in SERIES:
             return elements(machine, frame, (table,))
         entry = machine.allocate(frame, ("default", table.serial, field), start.kind)
