@@ -295,6 +295,43 @@ if __name__ == "__main__":
     main(list(torch.rand(9, 8)))
 """
 
+_SESSION = """
+import atexit
+
+class Session:
+    def __init__(self):
+        self.closed = False
+        atexit.register(self.close)
+
+    def close(self):
+        self.closed = True
+"""
+
+_JOBS = """
+import torch
+from torch import nn
+from base import Session
+
+class Scorer(Session):
+    def __init__(self):
+        super().__init__()%s
+        self.net = nn.Linear(8, 1).eval().requires_grad_(False)
+
+    def score(self, rows):
+        return self.net(rows).mean().item()
+
+def main(jobs):
+    means = []
+    %s
+    for rows in jobs:
+        %s
+        means.append(scorer.score(rows))
+    return means
+
+if __name__ == "__main__":
+    main([torch.rand(2, 8)])
+"""
+
 PROJECTS = {
     "an average that is made when its name comes up first": {
         "averages.py": _AVERAGES,
@@ -347,6 +384,14 @@ PROJECTS = {
     "a probe for each image, closed": {
         "probes.py": _PROBES,
         "images.py": _PROBED % ("", "probe.close()"),
+    },
+    "a base class that registers its close, for each job's scorer": {
+        "base.py": _SESSION,
+        "jobs.py": _JOBS % ("  # TML314", "jobs = list(jobs)", "scorer = Scorer()"),
+    },
+    "a scorer for the whole run": {
+        "base.py": _SESSION,
+        "jobs.py": _JOBS % ("", "scorer = Scorer()", "rows = rows * 2"),
     },
     "a state object that a policy writes to": {
         "state.py": _STATE,

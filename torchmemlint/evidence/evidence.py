@@ -9,10 +9,11 @@ from ..facts import model as m
 from ..facts.model import FileFacts, Site
 from ..facts.program import Program
 from ..facts.releases import Releases
-from ..facts.walk import calls
+from ..facts.walk import calls, last_name
 from ..interpreter.events import Backward, Plain, Store
 from ..interpreter.frames import Frame
 from ..interpreter.machine import Machine
+from ..interpreter.values import Obj
 from .demand import Demand
 from .last_passes import is_certainly_last
 from .lifetimes import Lifetimes
@@ -65,12 +66,17 @@ class Evidence:
                     yield note._replace(site=site)
 
     def _gives_own(self, frame: Frame, site: Site) -> bool:
-        """Whether the call at this place of the home file is given an object's own method, or the object."""
+        """Whether the call at this place of the home file is given an object's own method, or the object, as the
+        constructor of a base class is: `super().__init__()` of an object that is made in sight."""
         own = (m.NAME, "self")
+        made = type(frame.receiver) is Obj and not frame.receiver.unknown
         while frame.caller is not None and frame.call_site != site:
             frame = frame.caller
         body = frame.caller.facts.body if frame.caller is not None else ()
-        given = (value for call in calls(body) if call[1] == site for value in call[3])
+        found = [call for call in calls(body) if call[1] == site]
+        if made and any(call[2][0] == m.ATTR and last_name(call[2][1]) == "super" for call in found):
+            return True
+        given = (value for call in found for value in call[3])
         return any(value == own or value[:2] == (m.ATTR, own) or value[0] == m.LAMBDA for value in given)
 
     @property
