@@ -6,6 +6,29 @@ import pytest
 from snippets import check_innocent, check_syntax
 
 INNOCENT = {
+    "a class with a method that is called like a builtin": """
+        class Node(dict):
+            def hasattr(self, name):
+                return name in self
+
+            def value(self, name):
+                if self.hasattr(name):
+                    return self[name]
+                return 1.0
+
+        class Wrapped:
+            def __init__(self, model):
+                self.model, self.node, self.last = model, Node(), 0.0
+
+            def step(self, x):
+                with torch.no_grad():
+                    self.last = self.model(x * self.node.value("scale")).mean()
+
+        def main(steps):
+            wrapped = Wrapped(nn.Linear(8, 2))
+            for _ in range(steps):
+                wrapped.step(torch.rand(4, 8))
+        """,
     "dictionaries whose entries are replaced one by one": """
         def losses(net, x):
             out = net(x)

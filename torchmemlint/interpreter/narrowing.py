@@ -164,6 +164,8 @@ def _truth_of_all(machine: Machine, frame: Frame, test: Expr) -> tuple[bool | No
 def _truth_of_call(machine: Machine, frame: Frame, test: Expr) -> tuple[bool | None, Narrowing, Narrowing]:
     callee, arguments = test[2], test[3]
     name = callee[-1] if callee[0] in (m.NAME, m.ATTR) else ""
+    if callee[0] == m.ATTR and name not in ("is_grad_enabled", "is_tensor"):
+        name = ""  # `config.hasattr("name")` is a method of its own
     if name == "is_grad_enabled":
         if machine.grad == OFF:
             return False, {}, {}
@@ -210,7 +212,7 @@ def _truth_of_call(machine: Machine, frame: Frame, test: Expr) -> tuple[bool | N
         return _split(
             subject, value, lambda atom: type(atom) is Tensor, lambda atom: type(atom) is not Tensor or atom.bundle
         )
-    if name == "hasattr" and arguments[1][0] == m.CONST and arguments[1][1] in _OF_TENSORS:
+    if name == "hasattr" and len(arguments) > 1 and arguments[1][0] == m.CONST and arguments[1][1] in _OF_TENSORS:
         return _split(subject, value, lambda atom: type(atom) is Tensor)
     return None, {}, {}
 
