@@ -443,3 +443,27 @@ def test_predictions_handed_out_on_the_device(text: str) -> None:
 )
 def test_predictions_that_stay_nowhere(text: str) -> None:
     check(text, "import torch\n")
+
+
+def test_a_collective_says_that_there_are_several_ranks() -> None:
+    check(
+        """
+        class Trainer:
+            def __init__(self, model, wrapped=None):
+                self.model, self.wrapped = model, wrapped
+
+            def stop_early(self, done):
+                dist.all_reduce(done)
+                return done.item() > 0
+
+            def load(self, path):
+                if self.wrapped is not None:
+                    self.wrapped.load_state_dict(torch.load(path))  # TML312
+                else:
+                    self.model.load_state_dict(torch.load(path))  # TML312
+
+            def load_on_host(self, path):
+                self.model.load_state_dict(torch.load(path, map_location="cpu"))
+        """,
+        "import torch\nimport torch.distributed as dist\n",
+    )

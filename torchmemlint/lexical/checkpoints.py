@@ -20,7 +20,8 @@ _DEVICES = TO_DEVICE | {"device", "set_device", "is_available", "current_device"
 _ON_A_DEVICE = frozenset("load_state_dict to cuda eval train backward forward DataLoader".split())
 
 _RANKS = frozenset(
-    "init_process_group DistributedDataParallel DDP get_rank get_world_size local_rank is_main_process spawn".split()
+    "init_process_group DistributedDataParallel DDP get_rank get_world_size local_rank is_main_process spawn "
+    "all_reduce all_gather all_gather_object reduce_scatter".split()
 )
 _ASKS = ("rank", "is_main", "is_master", "main_process", "is_initialized", "distributed", "world_size")
 _RANK = frozenset(("rank", "local_rank", "global_rank", "process_index"))  # parameters

@@ -5,7 +5,7 @@ Reports `torch.load(path)` without `map_location`, for a checkpoint or a state
 dictionary:
 
 - in a file that works with several ranks (`init_process_group`,
-  `DistributedDataParallel`, `get_rank`, `spawn`), or in a function that is
+  `DistributedDataParallel`, `get_rank`, `spawn`, `all_reduce`), or in a function that is
   told its `rank` or `process_index`; in such a file also NeMo's
   `restore_from(path)`, where the model is moved to the rank's device only then;
 - in a function that has a parameter `map_location` and does not pass it on, be
