@@ -206,3 +206,40 @@ def test_loaders_that_are_made_once() -> None:
     once = "if name not in self.one:\n            self.one[name] = self.make()\n        return self.one[name]"
     check(DATA + PREPARED.format(once) % "")
     check(DATA + PREPARED.format(once.replace("name not in self.one", "self.one.get(name) is None")) % "")
+
+
+GROUPS = """
+class Grouped(Dataset):
+    def __init__(self, samples, size):
+        self.samples, self.size, self.at = samples, size, 0
+        self.waiting = [[], []]
+
+    def group(self):
+        while True:
+            sample = self.samples[self.at]
+            self.at += 1
+            {}
+
+    def __getitem__(self, index):
+        group = self.group()
+        return {{"image": torch.zeros(len(group), 3, 8, 8), "info": group}}
+
+def main(samples):
+    for batch in DataLoader(Grouped(samples, 4), num_workers=4):{}
+        print(batch)
+"""
+WAITS = """self.waiting[sample.wide].append(sample){}
+            if len(self.waiting[0]) == self.size:
+                group = self.waiting[0]
+                {}
+                return group"""
+BEGUN = """if self.at not in self.waiting:
+                self.waiting[self.at] = []
+            self.waiting[self.at].append(sample)  # TML404
+            return self.waiting[self.at]"""
+
+
+def test_groups_that_are_handed_out_when_they_are_complete() -> None:
+    check(DATA + GROUPS.format(WAITS.format("", "self.waiting[0] = []"), ""))
+    check(DATA + GROUPS.format(WAITS.format("  # TML404", "self.size += 1"), ""))
+    check(DATA + GROUPS.format(BEGUN, "").replace("[[], []]", "{}"))

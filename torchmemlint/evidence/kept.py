@@ -218,7 +218,7 @@ def measured(frame: Frame, holder: str) -> bool:
     last = last_part(holder)
     current: Frame | None = frame
     while current is not None:
-        if _asks_length(current.facts, last):
+        if _asks_length(current.facts, last) or _starts_groups_anew(current.facts, last):
             return True
         current = current.caller
     return False
@@ -234,6 +234,26 @@ def _asks_length(facts: FunctionFacts, name: str) -> bool:
             if expr[3][0][-1] == name or expr[3][0] == (m.NAME, "self"):
                 return True
     return False
+
+
+def _starts_groups_anew(facts: FunctionFacts, name: str) -> bool:
+    """`if len(self.waiting[0]) == self.size: self.waiting[0] = []`: a group that is complete
+    goes. Where nothing asks for its length, an empty list is what a new key begins with."""
+    return any(
+        target[0] == m.ITEM and last_name(target[1]) == name and statement[3][0] == m.NEW and not statement[3][3]
+        for statement in statements(facts.body)
+        if statement[0] == m.ASSIGN
+        for target in targets(statement)
+    ) and any(
+        expr[0] == m.CALL
+        and expr[2] == (m.NAME, "len")
+        and expr[3]
+        and expr[3][0][0] == m.ITEM
+        and last_name(expr[3][0][1]) == name
+        for statement in statements(facts.body)
+        if statement[0] in (m.IF, m.WHILE)
+        for expr in nodes(statement[2])
+    )
 
 
 class KeptWorker(NamedTuple):
