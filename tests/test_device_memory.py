@@ -467,3 +467,17 @@ def test_a_collective_says_that_there_are_several_ranks() -> None:
         """,
         "import torch\nimport torch.distributed as dist\n",
     )
+
+
+def test_a_collective_of_other_devices_says_nothing() -> None:
+    check(
+        """
+        class Strategy:
+            def gather(self, tensor):
+                return xm.all_gather(tensor)
+
+            def load(self, path, model):
+                model.load_state_dict(torch.load(path))
+        """,
+        "import torch\nimport torch_xla.core.xla_model as xm\n",
+    )

@@ -20,9 +20,9 @@ _DEVICES = TO_DEVICE | {"device", "set_device", "is_available", "current_device"
 _ON_A_DEVICE = frozenset("load_state_dict to cuda eval train backward forward DataLoader".split())
 
 _RANKS = frozenset(
-    "init_process_group DistributedDataParallel DDP get_rank get_world_size local_rank is_main_process spawn "
-    "all_reduce all_gather all_gather_object reduce_scatter".split()
+    "init_process_group DistributedDataParallel DDP get_rank get_world_size local_rank is_main_process spawn".split()
 )
+_COLLECTIVES = frozenset("all_reduce all_gather all_gather_object reduce_scatter".split())
 _ASKS = ("rank", "is_main", "is_master", "main_process", "is_initialized", "distributed", "world_size")
 _RANK = frozenset(("rank", "local_rank", "global_rank", "process_index"))  # parameters
 _OF_RANK = re.compile(r"(^|_)rank$|^process_index$")
@@ -79,12 +79,12 @@ def unmapped_loads(program: Program) -> Iterator[Unmapped]:
         for load in found:
             if load.named and not _is_mapped(load.call, 1) and load.call[1] not in ignored:
                 yield Unmapped(load.call[1], _cost(program, function, load, decided))
-        if not _RANKS.isdisjoint(program.called):
+        if _has_ranks(program):
             yield from (Unmapped(site, "ranks") for site in _restored(function))
 
 
 def _cost(program: Program, function: FunctionFacts, load: Load, decided: bool) -> str:
-    if not _RANKS.isdisjoint(program.called):
+    if _has_ranks(program):
         return "" if _is_for_one_rank(function, load.site) or _is_of_one_rank(function, load) else "ranks"
     if decided:
         return ""  # somebody has thought of it: `if torch.cuda.is_available()`, beside a load onto the host
@@ -103,6 +103,14 @@ def _cost(program: Program, function: FunctionFacts, load: Load, decided: bool) 
     if "save" in program.called and not _names_a_device(program):
         return ""  # what it has saved itself, from the host
     return "copied" if _goes_in_by_part(function, load.target) else ""
+
+
+def _has_ranks(program: Program) -> bool:
+    """Whether the file works with several ranks of torch's own: a collective of other devices says nothing of them."""
+    if not _RANKS.isdisjoint(program.called):
+        return True
+    collective = not _COLLECTIVES.isdisjoint(program.called)
+    return collective and any(name.startswith("torch.distributed") for name in program.imports.values())
 
 
 def _names_a_device(program: Program) -> bool:
