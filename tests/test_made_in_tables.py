@@ -144,3 +144,61 @@ def test_nobody_resets_what_is_made_in_sight(text: str) -> None:
 )
 def test_somebody_resets_it(text: str) -> None:
     check(textwrap.dedent(text), IMPORTS)
+
+
+REGISTERED = """
+TRACKERS = dict()
+
+def tracker(name):
+    def enter(cls):
+        TRACKERS[name] = cls
+        return cls
+    return enter
+
+class Kinds:
+    KNOWN = dict()
+
+    def __init_subclass__(cls, **options):
+        super().__init_subclass__(**options)
+        Kinds.KNOWN[cls.__name__] = cls
+
+@tracker("series")
+class Series:
+    def __init__(self):
+        self.values = []
+
+    def update(self, value):
+        self.values.append(value){of_decorator}
+
+class Last(Kinds):
+    def __init__(self):
+        self.values = []
+
+    def update(self, value):
+        self.values.append(value){of_base}
+
+def build(name):
+    return TRACKERS[name]()
+
+def main(steps):
+    model = nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    series, last = build("series"), Kinds.KNOWN["Last"]()
+    for _ in range(steps):
+        loss = model(torch.rand(4, 8)).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        series.update({given})
+        last.update({given})
+
+if __name__ == "__main__":
+    main(10)
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "code"), [("loss", "  # TML102"), ("loss.item()", ""), ("loss.detach().clone()", "")]
+)
+def test_classes_that_a_decorator_or_their_base_enters(given: str, code: str) -> None:
+    check(REGISTERED.format(given=given, of_decorator=code, of_base=code), IMPORTS)

@@ -10,10 +10,12 @@ from ..facts.model import ClassFacts, Expr, FunctionFacts
 from ..facts.relevance import says_no_grad
 from ..facts.walk import calls, last_name, statements
 from .frames import Frame
+from .functions import call_function
 from .machine import Machine
 from .values import OFF, Class, External, Function, Mode, Obj, Value
 
 _CACHES = ("functools.lru_cache", "functools.cache")
+_ADDS = ("append", "add", "setdefault")
 
 
 def define_function(machine: Machine, frame: Frame, facts: FunctionFacts) -> Value:
@@ -153,9 +155,12 @@ def define_class(machine: Machine, frame: Frame, index: int, facts: ClassFacts) 
             elif type(atom) is External:
                 external.append(atom.dotted)
     grad = None
+    entering: list[Function] = []
     for decorator in facts.decorators:
         for atom in machine.eval(frame, decorator):
-            if type(atom) is Mode:
+            if type(atom) is Function and _enters(atom.facts):
+                entering.append(atom)
+            elif type(atom) is Mode:
                 grad = atom.grad
             elif type(atom) is External:
                 external.append("@" + atom.dotted.rsplit(".", 1)[-1])
@@ -175,4 +180,26 @@ def define_class(machine: Machine, frame: Frame, index: int, facts: ClassFacts) 
                 atom.owner = klass
                 if grad is not None:
                     atom.grad = grad
+    for function in reversed(entering):
+        machine.call(frame, (function,), [(klass,)], {}, facts.site + m.DECORATORS)
+    _tell_base(machine, frame, klass)
     return (klass,)
+
+
+def _tell_base(machine: Machine, frame: Frame, klass: Class) -> None:
+    """Runs the `__init_subclass__` of a base class that enters what is derived from it into a table."""
+    told = next((base.find("__init_subclass__") for base in klass.bases if base.find("__init_subclass__")), None)
+    for atom in told or ():
+        if type(atom) is Function and _enters(atom.facts):
+            call_function(machine, frame, atom, klass, [], {}, klass.facts.site + m.DECORATORS)
+
+
+def _enters(facts: FunctionFacts) -> bool:
+    """Whether a function puts what it is given into a table or list: `TABLE[name] = cls`, `KINDS.append(cls)`."""
+    given = {(m.NAME, param.name) for param in facts.params}
+    for one in statements(facts.body):
+        if one[0] == m.ASSIGN and one[3] in given and any(target[0] == m.ITEM for target in one[2]):
+            return True
+        if one[0] == m.EXPR and one[2][0] == m.CALL and one[2][2][0] == m.ATTR and one[2][2][2] in _ADDS:
+            return not given.isdisjoint(one[2][3])
+    return False
