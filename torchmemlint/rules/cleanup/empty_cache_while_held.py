@@ -10,10 +10,10 @@ still bound what a model computed, or an array of CuPy, does not use it again,
 and goes on to do more work. And `del encoders` of a list whose models still
 have names of their own, which nothing needs in this case. An `empty_cache()` in
 an `except` clause, where the next round of the loop tries again: the traceback
-still holds the frames of the failed attempt. And a model that an attribute lets go of, where
-another attribute of the object holds it too. And an attribute that a run sets
-as it sets others, where the teardown at its end lets go of those, empties the
-cache, and forgets this one.
+still holds the frames of the failed attempt. And a model that an attribute lets
+go of, where another attribute of the object holds it too. And an attribute that
+a run sets as it sets others, where the teardown at its end lets go of those,
+empties the cache, and forgets this one.
 
 ## Why it retains
 An optimizer refers to every parameter and, after its first step, to moments of

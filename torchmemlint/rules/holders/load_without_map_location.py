@@ -5,9 +5,10 @@ Reports `torch.load(path)` without `map_location`, for a checkpoint or a state
 dictionary:
 
 - in a file that works with several ranks (`init_process_group`,
-  `DistributedDataParallel`, `get_rank`, `spawn`, `all_reduce`), or in a function that is
-  told its `rank` or `process_index`; in such a file also NeMo's
-  `restore_from(path)`, where the model is moved to the rank's device only then;
+  `DistributedDataParallel`, `get_rank`, `spawn`, `all_reduce`), or in a
+  function that is told its `rank` or `process_index`; in such a file also
+  NeMo's `restore_from(path)`, where the model is moved to the rank's device
+  only then;
 - in a function that has a parameter `map_location` and does not pass it on, be
   it to `torch.load`, to `load_url` or to a loader of the same file;
 - where a part of the checkpoint, `checkpoint["model"]`, goes into a module;
