@@ -202,3 +202,28 @@ if __name__ == "__main__":
 )
 def test_classes_that_a_decorator_or_their_base_enters(given: str, code: str) -> None:
     check(REGISTERED.format(given=given, of_decorator=code, of_base=code), IMPORTS)
+
+
+def test_what_a_comprehension_does_to_objects_it_goes_through() -> None:
+    check(
+        textwrap.dedent("""
+        class Average:
+            def __init__(self):
+                self.value = 0.0
+
+            def update(self, loss):
+                self.value = 0.98 * self.value + 0.02 * loss  # TML101
+
+        def main(steps):
+            model = nn.Linear(8, 1)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            meters = [Average(), Average()]
+            for _ in range(steps):
+                loss = model(torch.rand(4, 8)).mean()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                done = [meter.update(loss) for meter in meters]
+        """),
+        IMPORTS,
+    )

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
-from ..facts.model import EVALUATES, Expr, Site
+from ..facts.model import EVALUATES, Expr, Site, Stmt
 from ..facts.program import expressions, text
 from ..facts.relevance import class_evaluates, says_evaluation, says_inference
-from ..facts.walk import call_at, nodes
+from ..facts.walk import call_at, nodes, once
 from ..interpreter.entries import grad_of_callers
 from ..interpreter.events import Loops, ModuleCall
 from ..interpreter.frames import Frame, Loop
@@ -252,20 +252,23 @@ def _weight(call: ModuleCall) -> int:
     fed = call.fed and not foreign
     if weight == 1 and (fed or any(loop.name == "loader" for loop in call.loops)):
         weight = 1 + any(map(evaluates_by_name, call.frames))  # what is called so, and is given a batch, is a model
-    if weight > 1 and _asks_for_forces(call.frame):
+    if weight > 1 and _asks_for_forces(call.frame.facts.body):
         return 1
     return weight if call.grad != ASSUMED else min(weight, 2)
 
 
-def _asks_for_forces(frame: Frame) -> bool:
+def _names_forces(block: tuple[Stmt, ...]) -> bool:
     """`model(coordinates)["force"]`: the model differentiates its energy itself, which takes gradients."""
     words = set[object]()
-    for expr in expressions(frame.facts.body):
+    for expr in expressions(block):
         if expr[0] in (m.NAME, m.ATTR, m.CONST):
             words.add(expr[-1])
         elif expr[0] == m.CALL and len(expr) == 5:
             words.update(keyword for keyword, _ in expr[4])
     return any(isinstance(word, str) and _FORCES.search(word) for word in words)
+
+
+_asks_for_forces = once(_names_forces)
 
 
 def _in_entry(call: ModuleCall) -> bool:

@@ -81,7 +81,8 @@ class Releases:
 
     def passing_by(self, name: str) -> dict[str, PassedBy]:
         """The functions that take something out of a table, but not what has ended, or whose waiting was cancelled."""
-        found = {function: way for file in self._files for function, way in file.passed_by.get(name, {}).items()}
+        releasing = [file for file in self._files if name in file.released]
+        found = {function: way for file in releasing for function, way in file.passed_by.get(name, {}).items()}
         return {
             function: way for function, way in found.items() if all(file.passes(name, function) for file in self._files)
         }

@@ -87,7 +87,7 @@ def _comp_of_entries(machine: Machine, frame: Frame, expr: Expr, entries: list[d
     _, ident, kind, element, value_expr, ((_, _, tests),) = expr
     obj = renew(machine, machine.allocate(frame, ident, kind))
     saved = dict(frame.vars)
-    journal, machine.journal = machine.journal, None  # its variables are its own
+    journal, since = machine.journal, len(machine.journal or ())
     made: dict[str, Value] = {}
     for entry in entries:
         frame.vars.update(entry)
@@ -97,7 +97,7 @@ def _comp_of_entries(machine: Machine, frame: Frame, expr: Expr, entries: list[d
         key = constant(machine.eval(frame, element))
         field = "*" if key is ... else f"[{key}]"
         made[field] = machine.join(made.get(field, UNKNOWN), value)
-    machine.journal = journal
+    machine.forget_locals(frame, journal, since)  # its variables are its own
     frame.vars.clear()
     frame.vars.update(saved)
     for field, value in made.items():
@@ -131,7 +131,7 @@ def _collect(machine: Machine, frame: Frame, expr: Expr) -> Value:
     item = iterate(machine, frame, first)  # before `obj` is emptied: it may be in what is gone through
     obj = renew(machine, machine.allocate(frame, ident, kind))
     saved = dict(frame.vars)
-    journal, machine.journal = machine.journal, None  # its variables are its own
+    journal, since = machine.journal, len(machine.journal or ())
     loops = machine.loops
     for number, (target, iterable, tests) in enumerate(clauses):
         over = machine.eval(frame, iterable) if number else first
@@ -149,7 +149,7 @@ def _collect(machine: Machine, frame: Frame, expr: Expr) -> Value:
     if kind != "generator":
         value = store(machine, frame, obj, field, value, "grow", machine.site)
     machine.loops = loops
-    machine.journal = journal
+    machine.forget_locals(frame, journal, since)  # its variables are its own
     frame.vars.clear()
     frame.vars.update(saved)
     _settle(obj, field, value)
