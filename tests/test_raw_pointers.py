@@ -46,11 +46,15 @@ def test_a_pointer_beside_one_that_is_freed(mark: str, end: str) -> None:
 
 
 STAGED = """
+import collections
 import pycuda.driver as cuda
 
 class Memory:
     def __init__(self, n):
         self.pinned = []
+        self.recent = collections.deque(maxlen=4)
+        self.early = collections.deque([], 4)
+        self.unending = collections.deque(maxlen=None)
         self.host = cuda.register_host_memory(cuda.aligned_zeros((n,), float))
 
     def stage(self, curve):
@@ -63,6 +67,12 @@ class Memory:
 def test_registered_host_memory() -> None:
     check(STAGED % "self.pinned.append(locked)  # TML702")
     check(STAGED % "self.pinned = [locked]")
+
+
+def test_a_container_with_a_limit_lets_go_by_itself() -> None:
+    check(STAGED % "self.recent.append(locked)")
+    check(STAGED % "self.early.append(locked)")
+    check(STAGED % "self.unending.append(locked)  # TML702")
 
 
 TERM = """

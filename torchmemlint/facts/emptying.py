@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from . import model as m
 from .knowledge import TAKES_OUT
 from .model import Expr, FunctionFacts, Stmt
-from .program import Program, targets
+from .program import Program, keyword, targets
 from .walk import calls, heads, last_name, nodes, statements
 
 BUILDERS: Final = ("__init__", "__post_init__", "setup", "__setstate__", "<module>")
@@ -54,6 +54,24 @@ def drained(program: Program, name: str, passing: Container[str] = frozenset()) 
         for place in program.places
         if place.facts.name not in passing
         for one in emptyings(place.facts, name)
+    )
+
+
+def bounded(program: Program, name: str) -> bool:
+    """Whether all that the container of this name is made of is a `deque` with a limit, which lets go by itself."""
+    made = [
+        value
+        for place in program.places
+        for one in emptyings(place.facts, name)
+        if one.how == BOUND
+        and (value := one.statement[4 if one.statement[0] == m.ANNOTATE else 3]) is not None
+        and value != (m.CONST, None)
+    ]
+    return bool(made) and all(
+        value[0] == m.CALL
+        and last_name(value[2]) == "deque"
+        and keyword(value, "maxlen", 1) not in (None, (m.CONST, None))
+        for value in made
     )
 
 

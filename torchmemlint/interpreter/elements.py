@@ -190,7 +190,7 @@ def read(machine: Machine, container: Obj, value: Value) -> Value:
             mixed = any(item.graph == ATTACHED for item in parts)  # what has no graph asks nothing of what has one
             view = Obj(atom.kind, atom.cls, atom.birth, atom.site, atom.weight)
             view.serial = atom.serial
-            view.home = atom.home
+            view.home, view.bounded, view.roomy = atom.home, atom.bounded, atom.roomy
             for key, part in atom.fields.items():
                 view.fields[key] = tuple(
                     item._replace(node=machine.derivation.node((item.node, through[0].node)))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ..facts import model as m
 from ..facts import walk
-from ..facts.emptying import drained
+from ..facts.emptying import bounded, drained
 from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Place, Program, expressions, targets, text
 from ..facts.walk import calls, calls_of, heads, last_name, loops, names_of, nodes, statements
@@ -253,13 +253,14 @@ def _piled(program: Program, place: Place) -> Iterator[Slip]:
             holder = text(place_of)
             if not holder.startswith(("self.", "cls.")):
                 continue
-            bound = next((made[part[1]] for part in nodes(value) if part[0] == m.NAME and part[1] in made), None)
+            made_at = next((made[part[1]] for part in nodes(value) if part[0] == m.NAME and part[1] in made), None)
             direct = _allocates(program, value)
-            if (bound is None and not direct) or drained(program, holder.rsplit(".", 1)[-1]):
+            name = holder.rsplit(".", 1)[-1]
+            if (made_at is None and not direct) or drained(program, name) or bounded(program, name):
                 continue
             if value[0] == m.CALL and last_name(value[2]) == "int":
                 continue  # an address: it keeps nothing
-            yield Slip(site, holder, bound if bound is not None else -1, 2, "piled")
+            yield Slip(site, holder, made_at if made_at is not None else -1, 2, "piled")
 
 
 def _additions(place: Place, statement: Stmt) -> Iterator[tuple[Site, Expr, Expr]]:
