@@ -6,7 +6,7 @@ A trailing `# TML315` in a snippet says what must be reported on that line; noth
 from __future__ import annotations
 
 import pytest
-from snippets import check
+from snippets import check, messages
 
 SNIPPETS = {
     "a method of itself on something that is made in numbers": """
@@ -273,3 +273,23 @@ SNIPPETS = {
 @pytest.mark.parametrize("snippet", SNIPPETS.values(), ids=SNIPPETS)
 def test_snippets(snippet: str) -> None:
     check(snippet)
+
+
+OLD_FUNCTION = """
+class Pool(torch.autograd.Function):
+    %s
+    def forward(%s, features):
+        %s.features = features
+        return features * 2
+"""
+
+
+def test_a_context_goes_by_the_name_that_the_function_gives_it() -> None:
+    (old,) = messages(OLD_FUNCTION % ("", "self", "self"))
+    assert "`self.features` keeps" in old
+    assert "`self.save_for_backward`" in old
+    (new,) = messages(OLD_FUNCTION % ("@staticmethod", "context", "context"))
+    assert "`context.features` keeps" in new
+    assert not messages(
+        OLD_FUNCTION.replace("%s.features = features", "%s.features = features.shape") % ("", "self", "self")
+    )

@@ -48,6 +48,7 @@ from typing import TYPE_CHECKING
 
 from ...facts import model as m
 from ...facts.model import Expr, Site
+from ...facts.program import targets
 from ...facts.walk import statements
 from ...finding import Confidence, Remedy, Retains
 from ...interpreter.values import ANY, Class, Obj, tensors
@@ -75,20 +76,30 @@ def check(evidence: Evidence) -> Iterator[Report]:
     for note, _, _ in found:
         together.setdefault(note.frame.facts.site, []).append(note.detail[0])
     for note, weight, value in found:
-        attribute = note.detail[0]
+        ctx = _called(note)
+        place = f"{ctx}.{note.detail[0]}"
         worse = "" if value == _TEMPORARY else ", and an output kept there is never freed"
         yield Report(
             site=note.site,
             message=(
-                f"`ctx.{attribute}` keeps a tensor as long as the graph lives, also after backward{worse}; "
-                "use `ctx.save_for_backward`"
+                f"`{place}` keeps a tensor as long as the graph lives, also after backward{worse}; "
+                f"use `{ctx}.save_for_backward`"
             ),
             confidence=Confidence(weight),
             value=value,
-            holder=f"ctx.{attribute}",
-            release="pass it to `ctx.save_for_backward(...)` and read `ctx.saved_tensors`",
+            holder=place,
+            release=f"pass it to `{ctx}.save_for_backward(...)` and read `{ctx}.saved_tensors`",
             remedy=Remedy("save-for-backward", " ".join(together[note.frame.facts.site]), sure=False),
         )
+
+
+def _called(note: Plain) -> str:
+    """What the function calls its context: the first functions of this kind had themselves for one, `self.x = x`."""
+    for statement in statements(note.frame.facts.body):
+        for target in targets(statement) if statement[1] == note.site else ():
+            if target[0] == m.ATTR and target[2] == note.detail[0] and target[1][0] == m.NAME:
+                return str(target[1][1])
+    return "ctx"
 
 
 def _kept(evidence: Evidence) -> Iterator[tuple[Plain, int, str]]:
