@@ -315,3 +315,30 @@ ASKED_FOR = {
 @pytest.mark.parametrize("name", ASKED_FOR)
 def test_asked_for(name: str) -> None:
     check(ASKED_FOR[name])
+
+
+_FAR_DOWN = """
+def pack(h):
+    if isinstance(h, torch.Tensor):
+        return h%s
+    return tuple(pack(one) for one in h)
+
+def evaluate(net, batches):
+    total = 0
+    hidden = None
+    for x in batches:
+        out, hidden = net(x, hidden)%s
+        total += out.sum().item()
+        hidden = pack(hidden)
+    return total
+"""
+
+
+@pytest.mark.parametrize(("made", "mark"), [(" * 1", "  # TML105"), (".detach()", "  # TML201")])
+def test_a_helper_that_is_called_too_far_down_to_be_entered(made: str, mark: str) -> None:
+    """What it returns is what it was given, unless it says in a `return` that it cuts."""
+    outer, called = "", "evaluate"
+    for depth in range(10):
+        outer += f"\ndef outer{depth}(net, batches):\n    return {called}(net, batches)\n"
+        called = f"outer{depth}"
+    check(_FAR_DOWN % (made, mark) + outer + f"\ndef main(batches):\n    {called}(nn.LSTM(8, 8), batches)\n")

@@ -10,7 +10,7 @@ from ..facts import model as m
 from ..facts.knowledge import TAKES_OUT
 from ..facts.model import FunctionFacts, Site
 from ..facts.program import targets
-from ..facts.walk import calls_of, statements
+from ..facts.walk import calls_of, nodes, statements
 from .cycles import note_recursion
 from .defaults import default_of
 from .frames import Frame
@@ -242,10 +242,24 @@ def _unentered(
 ) -> Value:
     """A call that there is no time for: what is given to one that differentiates may be what it differentiates."""
     given = tuple(atom for value in (*args, *kwargs.values()) for atom in value)
-    nodes = machine.nodes(given)
-    if nodes and not _DIFFERENTIATES.isdisjoint(function.facts.calls):
+    parents = machine.nodes(given)
+    if parents and not _DIFFERENTIATES.isdisjoint(function.facts.calls):
         backward(machine, frame, given, {}, site, method=False)
-    return (Opaque(machine.derivation.node(tuple(nodes))),) if nodes else UNKNOWN
+    if not parents:
+        return UNKNOWN
+    # what is cut off asks nothing of what was given
+    return (Opaque(machine.derivation.node(() if _returns_cut(function.facts) else tuple(parents))),)
+
+
+def _returns_cut(facts: FunctionFacts) -> bool:
+    """Whether a function says in a `return` that it detaches: `return h.detach()`, where others return what its
+    recursion made of the parts."""
+    return "detach" in facts.calls and any(
+        part[0] == m.ATTR and part[2] == "detach"
+        for one in statements(facts.body)
+        if one[0] == m.RETURN and one[2] is not None
+        for part in nodes(one[2])
+    )
 
 
 def _lexical_parent(function: Function) -> Frame | None:
