@@ -9,7 +9,7 @@ from ..facts import model as m
 from ..facts.model import FileFacts, Site
 from ..facts.program import Program
 from ..facts.releases import Releases
-from ..facts.walk import calls, last_name
+from ..facts.walk import call_at, last_name
 from ..interpreter.events import Backward, Plain, Store
 from ..interpreter.frames import Frame
 from ..interpreter.machine import Machine
@@ -72,12 +72,12 @@ class Evidence:
         made = type(frame.receiver) is Obj and not frame.receiver.unknown
         while frame.caller is not None and frame.call_site != site:
             frame = frame.caller
-        body = frame.caller.facts.body if frame.caller is not None else ()
-        found = [call for call in calls(body) if call[1] == site]
-        if made and any(call[2][0] == m.ATTR and last_name(call[2][1]) == "super" for call in found):
+        call = None if frame.caller is None else call_at(frame.caller.facts.body, site)
+        if call is None:
+            return False
+        if made and call[2][0] == m.ATTR and last_name(call[2][1]) == "super":
             return True
-        given = (value for call in found for value in call[3])
-        return any(value == own or value[:2] == (m.ATTR, own) or value[0] == m.LAMBDA for value in given)
+        return any(value == own or value[:2] == (m.ATTR, own) or value[0] == m.LAMBDA for value in call[3])
 
     @property
     def releases(self) -> Releases:

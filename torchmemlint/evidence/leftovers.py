@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..interpreter.machine import Machine
 
 _DELETES = ("delattr", "__delattr__")
+_LEVELS = 3  # of helpers of helpers
 
 
 class Leftover(NamedTuple):
@@ -88,9 +89,6 @@ def _with_their_helpers(facts: FileFacts, hooks: set[str]) -> set[str]:
             break
         hooks = found
     return hooks
-
-
-_LEVELS = 3  # of helpers of helpers
 
 
 def _mentioned(function: FunctionFacts) -> set[str]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
+from ..facts.knowledge import TAKES_OUT
 from ..facts.model import Expr, Site
 from ..facts.walk import calls, calls_of, last_name, statements
 from .callbacks import objects_in
@@ -19,7 +20,6 @@ from .machine import Machine
 from .values import ATTACHED, MAYBE, Bound, Class, Function, Light, Obj, Partial, Tensor, Value
 
 _DEPTH = 8
-_EMPTY = ("clear", "pop", "popitem", "popleft", "remove", "discard")
 _SELF = (m.NAME, "self")
 _NOT_FOR_VALUES = ("__init__", "__reduce__", "__getstate__", "run", "main", "train", "fit")
 
@@ -136,7 +136,9 @@ def _is_taken_apart(cls: Class, name: str) -> bool:
                 emptied = one[0] == m.ASSIGN and one[3] == (m.CONST, None)
                 if (emptied or one[0] == m.DELETE) and place in one[2]:
                     return True
-                if any(call[2][0] == m.ATTR and call[2][1] == place and call[2][2] in _EMPTY for call in calls_of(one)):
+                if any(
+                    call[2][0] == m.ATTR and call[2][1] == place and call[2][2] in TAKES_OUT for call in calls_of(one)
+                ):
                     return True
     return False
 
