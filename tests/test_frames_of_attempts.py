@@ -161,6 +161,40 @@ def test_another_way_inside_the_clause(made: str, clause: str) -> None:
     check(FALLBACK % (made, clause))
 
 
+NAMED = """
+OUT_OF_ROOM = (torch.cuda.OutOfMemoryError, MemoryError)
+MISSING = (KeyError, IndexError)
+
+class Decoder:
+    def __init__(self, model):
+        self.model = model
+
+    def tiled(self, image, n):
+        return torch.cat([self.model(part) for part in image.split(n)])
+
+    def run(self, image):
+        try:
+            out = self.model(image)
+        except %s:
+            out = self.tiled(image, 8)%s
+        return out
+"""
+
+
+@pytest.mark.parametrize(
+    ("caught", "mark"),
+    [
+        ("OUT_OF_ROOM", "  # TML307"),
+        ("memory.OOM_EXCEPTION", "  # TML307"),
+        ("OomError", "  # TML307"),
+        ("MISSING", ""),
+        ("RoomError", ""),
+    ],
+)
+def test_names_that_stand_for_an_error_about_memory(caught: str, mark: str) -> None:
+    check(NAMED % (caught, mark))
+
+
 CALLED = """
 def first_failure(calls):
     for call in calls:

@@ -10,9 +10,9 @@ from ..facts.model import ClassFacts, Expr, FileFacts, FunctionFacts, Site, Stmt
 from ..facts.program import Program, expressions, keyword
 from ..facts.walk import calls, last_name, loops, root_of, statements
 from .at_work import started
+from .caught import says_memory, type_names
 from .keepers import ADDS, RESULT, Keeping, is_exception, is_one_of_many, place_of, with_names
 
-MEMORY = ("OutOfMemory", "MemoryError")
 LETS_GO = frozenset(("with_traceback", "clear_frames"))
 _CONTAINERS = ("list", "dict", "set", "deque", "defaultdict")
 
@@ -51,7 +51,7 @@ def kept(program: Program, function: FunctionFacts, tried_in: Sequence[Stmt], ke
             if lets_go(body):
                 continue
             names = set() if name is None else {name}
-            certain = any(word in one for one in type_names(caught) for word in MEMORY)
+            certain = any(map(says_memory, type_names(program, caught)))
             put = [*_put_away(function, body, names, called, keeping)]
             put += _handed_over(program, function, body, names, called, keeping)
             put += _returned(program, function, body, names, called, keeping)
@@ -316,14 +316,6 @@ def _stored_in(value: Expr) -> str:
     looked_up = value[0] == m.CALL and value[2][0] == m.ATTR and value[2][2] == "get"
     place = value[2][1] if looked_up else value
     return text_of(place) if place[0] in (m.ATTR, m.ITEM, m.NAME) else ""
-
-
-def type_names(caught: Expr | None) -> list[str]:
-    if caught is None:
-        return [""]
-    if caught[0] == m.NEW:
-        return [last_name(item) for item in caught[3]]
-    return [last_name(caught)]
 
 
 def text_of(place: Expr) -> str:

@@ -11,7 +11,8 @@ from ..facts.model import Expr, FunctionFacts, Site, Stmt
 from ..facts.program import Program
 from ..facts.walk import blocks, calls, calls_of, last_name, loops, nodes, statements, with_tests
 from .at_work import reaches_work
-from .handlers import LETS_GO, MEMORY, lets_go, type_names
+from .caught import says_memory, type_names
+from .handlers import LETS_GO, lets_go
 
 _BROAD = ("RuntimeError", "Exception", "BaseException", "")
 _LIGHT = (
@@ -38,10 +39,10 @@ def retries(program: Program, function: FunctionFacts, tried_in: Sequence[Stmt])
         tried = {last_name(call[2]) for call in calls(statement[2])} | {function.name}
         tried = {name for name in tried - _LIGHT - _OF_TEXT if not name.lstrip("_").startswith(_TELLS)}
         for caught, error, body in statement[3]:
-            certain = _about_memory(caught, body)
+            certain = _about_memory(program, caught, body)
             if not certain and not _empties_cache(body):
                 continue
-            if not set(type_names(caught)) & set(_BROAD) and not certain:
+            if not set(type_names(program, caught)) & set(_BROAD) and not certain:
                 continue
             if any(last_name(call[2]) in LETS_GO for call in calls(body)):
                 continue
@@ -79,8 +80,8 @@ def emptied_in_clauses(program: Program, function: FunctionFacts) -> Iterator[Si
         clauses = [(tried, clause) for tried in inside if tried[0] == m.TRY for clause in tried[3]]
         for tried, (caught, _, body) in clauses:
             names = {last_name(call[2]) for call in calls(tried[2])} - _LIGHT - _OF_TEXT
-            memory = _about_memory(caught, body)
-            if not names or not (memory or set(type_names(caught)) & set(_BROAD)) or lets_go(body):
+            memory = _about_memory(program, caught, body)
+            if not names or not (memory or set(type_names(program, caught)) & set(_BROAD)) or lets_go(body):
                 continue
             own = {id(one) for _, clause in clauses for one in statements(clause[2])}
             if any(_empties_cache((one,)) for one in inside if id(one) not in own and not any(blocks(one))):
@@ -104,8 +105,8 @@ def _before_the_next(body: tuple[Stmt, ...], on: bool = True) -> Iterator[Site]:
             yield from (call[1] for call in calls_of(statement) if last_name(call[2]) == "empty_cache")
 
 
-def _about_memory(caught: Expr | None, body: tuple[Stmt, ...]) -> bool:
-    if any(word in name for name in type_names(caught) for word in MEMORY):
+def _about_memory(program: Program, caught: Expr | None, body: tuple[Stmt, ...]) -> bool:
+    if any(map(says_memory, type_names(program, caught))):
         return True
     for statement, tests in with_tests(body):
         for expr in tests:
