@@ -34,3 +34,59 @@ class Segmenter:
 )
 def test_engines_by_size(kept: str) -> None:
     check(ENGINES % kept)
+
+
+GRAPHS = """
+class Decoder:
+    def __init__(self, model):
+        self.model, self.graphs = model, {}
+
+    def capture(self, position, width):
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            self.model(position, width)
+        return graph
+
+    def run(self, position, width):
+        key = (position, width)
+        if key not in self.graphs:
+            self.graphs[key] = self.capture(position, width)%s
+        self.graphs[key].replay()
+
+def main(model, steps, loader):
+    decoder = Decoder(model)
+    %s
+"""
+
+
+@pytest.mark.parametrize(
+    ("mark", "use"),
+    [
+        ("  # TML703", "for position in range(steps):\n        decoder.run(position, position % 4)"),
+        ("  # TML703", "for batch in loader:\n        decoder.run(len(batch), 8)"),
+        ("", "for position in range(64):\n        decoder.run(position, position % 4)"),
+        ("", "for position in decoder.positions:\n        decoder.run(position, 8)"),
+    ],
+)
+def test_graphs_by_what_a_loop_counts(mark: str, use: str) -> None:
+    check(GRAPHS % (mark, use))
+
+
+SESSIONS = """
+import onnxruntime
+
+class Upscaler:
+    def __init__(self, path):
+        self.path, self.sessions = path, {}
+
+    def session(self, height, width, kind):
+        key = %s
+        if key not in self.sessions:
+            self.sessions[key] = onnxruntime.InferenceSession(self.path)%s
+        return self.sessions[key]
+"""
+
+
+@pytest.mark.parametrize(("key", "mark"), [("(height, width)", "  # TML703"), ("kind", "")])
+def test_sessions_by_size(key: str, mark: str) -> None:
+    check(SESSIONS % (key, mark), prelude="")

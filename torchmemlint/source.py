@@ -20,7 +20,7 @@ TRACES = (
     b"torch", b"lightning", b"cupy", b"pycuda", b"numba", b"transformers", b"accelerate", b"pyplot",
     b"no_grad", b".backward(", b"from_pretrained", b"named_modules(",
     b"named_parameters(", b"register_forward", b"_backward_hook",
-    b"cudart", b"cudamalloc", b"cudahost", b"cumem", b"hipmalloc",
+    b"cudart", b"cudamalloc", b"cudahost", b"cumem", b"hipmalloc", b"onnxruntime", b"tensorrt",
 )  # fmt: skip
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")

@@ -13,8 +13,15 @@ from ..facts.walk import calls, calls_of, last_name, nodes, statements
 from .devices import Slip
 
 _MAKES = frozenset(("CUDAGraph", "make_graphed_callables"))
-_ENGINES = frozenset(("create_execution_context", "deserialize_cuda_engine", "build_serialized_network"))
+_ENGINES = frozenset(
+    ("create_execution_context", "deserialize_cuda_engine", "build_serialized_network", "InferenceSession")
+)
 _SIZED = re.compile(r"shape|size|height|width|resolution|(^|_)hw($|_)|length|batch")
+_OPEN = re.compile(_SIZED.pattern + r"|(^|_)(pos|positions?|offset|steps?|index|len|seq|tokens)($|_)")
+_DATA = re.compile(
+    r"loader|dataset|stream|queue|(batche|request|frame|image|prompt|quer|sample|input|clip|message|text)s?$"
+)
+_READIES = re.compile(r"warm|capture|compile|record|build|prepare|precompute")
 _ROUNDS = re.compile(r"bucket|pad|round|bisect|ceil|pow|align|nearest|closest|quantiz")
 _CONTAINERS = ("tuple", "list", "dict", "partial", "SimpleNamespace")
 
@@ -34,9 +41,15 @@ def graphs_by_shape(program: Program) -> Iterator[Slip]:
                         continue
                     if drained(program, last) or _limited(program, last) or _is_known(program, place, key, listed, 2):
                         continue
-                    if statement[1] not in said and (kind == "graph" or _is_size(key)):
+                    if statement[1] not in said and (kind == "graph" or _is_size(_resolved(place, key))):
                         said.add(statement[1])
                         yield Slip(statement[1], text(table), -1, 2, kind)
+
+
+def _resolved(place: Place, key: Expr) -> Expr:
+    """`(height, width)` of `key`, where that is what the function binds the name to."""
+    bound = (one[3] for one in statements(place.facts.body) if one[0] == m.ASSIGN and key in one[2])
+    return next(bound, key) if key[0] == m.NAME else key
 
 
 def _is_size(key: Expr) -> bool:
@@ -139,19 +152,39 @@ def _keeps(value: Expr, holding: set[str], makers: frozenset[str]) -> bool:
 
 
 def _listed(place: Place) -> set[str]:
-    """The names that a `for` goes over: sizes that somebody has listed."""
+    """The names that a `for` goes over: sizes that somebody has listed; not data, nor a count that a caller gives."""
+    readies = _READIES.search(place.facts.name) is not None
     return {
         part[1]
         for one in statements(place.facts.body)
-        if one[0] == m.FOR
+        if one[0] == m.FOR and (readies or not _is_of_data(place, one[3]))
         for target in targets(one)
         for part in nodes(target)
         if part[0] == m.NAME
     }
 
 
+def _is_of_data(place: Place, over: Expr) -> bool:
+    """`for batch in loader`, `for i, image in enumerate(images)`, `for position in range(steps)`."""
+    while over[0] == m.CALL and over[3] and last_name(over[2]) in ("enumerate", "tqdm", "iter", "zip"):
+        over = over[3][0]
+    if over[0] == m.CALL and last_name(over[2]) == "range":
+        params = {param.name for param in place.facts.params}
+        return any(part[0] == m.NAME and part[1] in params for given in over[3] for part in nodes(given))
+    return _DATA.search(last_name(over[2] if over[0] == m.CALL else over).lower()) is not None
+
+
 def _is_known(program: Program, place: Place, key: Expr, listed: set[str], depth: int) -> bool:
-    """Whether a key is one of a few: rounded up, or taken from a list, here or by whoever calls."""
+    """Whether a key is one of a few: rounded up, or taken from a list, here or by whoever calls; of a tuple, all that
+    could be one of many."""
+    if key[0] == m.NEW and key[3]:
+        known = [_is_known(program, place, part, listed, depth) for part in key[3]]
+        return any(known) and all(
+            one or part[0] != m.NAME or not _OPEN.search(part[1].lower())
+            for one, part in zip(known, key[3], strict=True)
+        )
+    if key[0] == m.CONST:
+        return True
     for part in nodes(key):
         if part[0] == m.ARITH and part[1] in ("FloorDivide", "Modulo", "LeftShift", "Power"):
             return True
