@@ -37,3 +37,45 @@ def test_a_model_that_the_list_still_has(gone: str) -> None:
 
 def test_what_is_no_model() -> None:
     check((STAGES % "del table").replace("model = models[i]", "table = models[i]").replace("model(x)", "x * 2"))
+
+
+OWNED = """
+import gc
+from memory import tidy
+
+def forget(run):
+    run.model = None
+
+class Run:
+    def __init__(self):
+        self.model, self.steps = Net(), 0
+
+def unload(run, state, key):
+    model%s
+    state["name"] = ""
+    %s
+    gc.collect()
+    torch.cuda.empty_cache()
+    return state
+"""
+
+
+@pytest.mark.parametrize(
+    ("taken", "gone"),
+    [
+        (' = state.get("model")', "del model  # TML602"),
+        (' = state["model"]', "model = None  # TML602"),
+        (", steps = run.model, run.steps", "del model, steps  # TML602"),
+        (' = state["model"]', 'del model; state["model"] = None'),
+        (' = state["model"]', 'state.pop("model"); del model'),
+        (' = state["model"]', "state.clear(); del model"),
+        (" = state[key]", 'del state["model"]; del model'),
+        (" = run.model", "del model, run"),
+        (" = run.model", "del model; run.model = None"),
+        (" = run.model", "forget(run); del model"),
+        (" = run.build(state)", "del model"),
+        (' = state["model"].cpu()', "del model"),
+    ],
+)
+def test_a_model_that_something_else_has(taken: str, gone: str) -> None:
+    check(OWNED % (taken, gone))

@@ -8,7 +8,8 @@ from ..facts import model as m
 from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Block, Place, Program, keyword, targets, text
 from ..facts.walk import calls, calls_of, heads, last_name, nodes, statements
-from .cleanup import FREES, MODELS, Slip, collects, empties, let_go
+from .cleanup import FREES, Slip, collects, empties, let_go
+from .taken_models import empties_container, is_changed, models_of_containers
 
 _SHORTENS = frozenset("evict trim prune drop shrink truncate release free discard purge cleanup expire keep".split())
 
@@ -18,7 +19,7 @@ _SHORTENS = frozenset("evict trim prune drop shrink truncate release free discar
 
 def borrowed(program: Program) -> Iterator[Slip]:
     """`del p` of what somebody else still binds, followed by a call that is to free it."""
-    if not set(FREES) & program.called:
+    if not set(FREES) & program.called and not program.empties:
         return
     for place in program.places:
         facts = place.facts
@@ -34,7 +35,7 @@ def borrowed(program: Program) -> Iterator[Slip]:
             slip = _of_those_who_pass(program, place, *alias)
             if slip is not None:
                 yield slip
-        for site, name, container in (*_items_of_containers(place), *_models_of_containers(place)):
+        for site, name, container in (*_items_of_containers(place), *models_of_containers(program, place)):
             if _freed_after(program, facts.body, site):
                 yield Slip(site, name, -1, 3, f"in {container}")
         for statement in statements(facts.body):
@@ -82,38 +83,12 @@ def _items_of_containers(place: Place) -> Iterator[tuple[Site, str, str]]:
             over = over[2][1]
         container = text(over)
         own = {target[1] for target in targets(statement) if target[0] == m.NAME}
-        if over[0] not in (m.NAME, m.ATTR) or not container or container in params or _is_changed(place, container):
+        if over[0] not in (m.NAME, m.ATTR) or not container or container in params or is_changed(place, container):
             continue
         for inner in statements(statement[4]):
             for name in let_go(inner):
                 if name in own and not _works_with(statement[4], name):
                     yield inner[1], name, container
-
-
-def _models_of_containers(place: Place) -> Iterator[tuple[Site, str, str]]:
-    """`model = experts[stage]`, and `del model` while the container keeps it."""
-    taken: dict[str, str] = {}
-    for statement in statements(place.facts.body):
-        for name in let_go(statement):
-            if name in taken and not _is_changed(place, taken[name]):
-                yield statement[1], name, taken[name]
-        for target in targets(statement):
-            if target[0] == m.NAME:
-                taken.pop(target[1], None)
-        value: Expr = statement[3] if statement[0] == m.ASSIGN else (m.TEXT,)
-        if value[0] == m.ITEM and value[2][0] != m.SLICE and text(value[1]) and len(statement[2]) == 1:
-            name = statement[2][0][1] if statement[2][0][0] == m.NAME else ""
-            if not {*name.lower().split("_")}.isdisjoint(MODELS):
-                taken[name] = text(value[1])
-
-
-def _is_changed(place: Place, container: str) -> bool:
-    """Whether a function empties or replaces a container, or lets go of it after it has gone through it."""
-    if _empties_container(place, container):
-        return True
-    assigned = [s for s in statements(place.facts.body) if container in map(text, targets(s)) and s[0] != m.FOR]
-    deleted = any(s[0] == m.DELETE and container in map(text, s[2]) for s in statements(place.facts.body))
-    return deleted or len(assigned) > ("." not in container)
 
 
 def _works_with(body: Block, name: str) -> bool:
@@ -123,7 +98,7 @@ def _works_with(body: Block, name: str) -> bool:
 
 def _of_those_who_pass(program: Program, place: Place, site: Site, name: str, param: str) -> Slip | None:
     """The first call that hands over what the caller goes on binding."""
-    if _empties_container(place, param):
+    if empties_container(place, param):
         return None
     index = [each.name for each in place.facts.params].index(param) - (1 if place.cls else 0)
     kind = next(each.kind for each in place.facts.params if each.name == param)
@@ -159,25 +134,6 @@ def _parts(given: Expr) -> Iterator[Expr]:
         yield from _parts(given[1])
     else:
         yield given
-
-
-def _empties_container(place: Place, param: str) -> bool:
-    """Whether a function takes things out of the container that it is given, or moves what is in it elsewhere."""
-    for statement in statements(place.facts.body):
-        if statement[0] == m.DELETE and any(
-            target[0] == m.ITEM and text(target[1]) == param for target in statement[2]
-        ):
-            return True
-        if statement[0] == m.ASSIGN and any(t[0] == m.ITEM and text(t[1]) == param for t in targets(statement)):
-            return True
-        for call in calls_of(statement):
-            if (
-                call[2][0] == m.ATTR
-                and call[2][2] in ("clear", "pop", "popitem", "remove")
-                and text(call[2][1]) == param
-            ):
-                return True
-    return False
 
 
 def _yielded(place: Place) -> dict[str, Site]:
@@ -305,7 +261,7 @@ def _shorter_copy(program: Program, place: Place) -> int | None:
     if not returned:
         return None
     for index, param in enumerate(facts.params):
-        if param.kind or param.name in ("self", "cls") or _empties_container(place, param.name):
+        if param.kind or param.name in ("self", "cls") or empties_container(place, param.name):
             continue
         made = {param.name}
         shorter = set()

@@ -1,0 +1,112 @@
+"""Models that a name of their own is taken for out of what goes on keeping them: a container, another object."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..facts import model as m
+from ..facts.emptying import emptyings
+from ..facts.knowledge import TAKES_OUT
+from ..facts.model import Expr, Site, Stmt
+from ..facts.program import Place, Program, targets, text
+from ..facts.walk import calls, calls_of, last_name, statements
+from .cleanup import MODELS, let_go
+
+
+def models_of_containers(program: Program, place: Place) -> Iterator[tuple[Site, str, str]]:
+    """`model = experts[stage]`, `model = state.get("model")` or `model = trainer.model`, and `del model` while that
+    keeps it."""
+    taken: dict[str, tuple[Expr, Expr | None]] = {}
+    for statement in statements(place.facts.body):
+        for name in let_go(statement):
+            if name in taken and not _is_let_go_of(program, place, *taken[name]):
+                yield statement[1], name, text(taken[name][0])
+        for target, value in _bound(statement):
+            if target[0] == m.NAME:
+                taken.pop(target[1], None)
+                held = _holder(place, value) if not {*target[1].lower().split("_")}.isdisjoint(MODELS) else None
+                if held is not None and text(held[0]):
+                    taken[target[1]] = held
+
+
+def _bound(statement: Stmt) -> Iterator[tuple[Expr, Expr]]:
+    """What a statement binds to what: `model, steps = state["model"], 0` binds two names."""
+    if statement[0] == m.ASSIGN and len(statement[2]) == 1:
+        target, value = statement[2][0], statement[3]
+        several = target[0] == value[0] == m.NEW and len(target[3]) == len(value[3])
+        yield from zip(target[3], value[3], strict=True) if several else ((target, value),)
+    else:
+        yield from ((target, (m.TEXT,)) for target in targets(statement))
+
+
+def _holder(place: Place, value: Expr) -> tuple[Expr, Expr | None] | None:
+    """What goes on keeping a value when a name for it goes: the container that it is read from, and under which key;
+    or the attribute of what the function was given."""
+    if value[0] == m.ITEM and value[2][0] != m.SLICE:
+        return value[1], value[2]
+    if value[0] == m.CALL and value[2][0] == m.ATTR and value[2][2] == "get" and value[3]:
+        return value[2][1], value[3][0]
+    owned = value[0] == m.ATTR and value[1][0] == m.NAME
+    return (value, None) if owned and any(param.name == value[1][1] for param in place.facts.params) else None
+
+
+def _is_let_go_of(program: Program, place: Place, held: Expr, key: Expr | None) -> bool:
+    """Whether a function lets go of what keeps a model, or of the object that has it, or calls one that may."""
+    body = list(statements(place.facts.body))
+    owner = held[1] if held[0] == m.ATTR else held
+    if any(text(owner) in let_go(one) for one in body):
+        return True
+    if key is None or key[0] != m.CONST:
+        changed = is_changed(place, text(held))
+    else:
+        out = {one for statement in body for one in _taken_out(statement, text(held))}
+        changed = key in out or () in out or _is_bound_again(place, text(held))
+    helpers = [other for call in calls(place.facts.body) for other in program.by_name.get(last_name(call[2]), ())
+               if other.facts is not place.facts]  # fmt: skip
+    return changed or any(True for other in helpers for one in emptyings(other.facts, last_name(held)))
+
+
+def _taken_out(statement: Stmt, container: str) -> set[Expr]:
+    """The keys under which a statement takes something out of a container, or puts something else; the empty one for
+    whatever is in it."""
+    found: set[Expr] = set()
+    for target in (*targets(statement), *(statement[2] if statement[0] == m.DELETE else ())):
+        if target[0] == m.ITEM and text(target[1]) == container:
+            found.add(target[2] if target[2][0] == m.CONST else ())
+    for call in calls_of(statement):
+        if call[2][0] == m.ATTR and text(call[2][1]) == container:
+            if call[2][2] == "pop" and call[3] and call[3][0][0] == m.CONST:
+                found.add(call[3][0])
+            elif call[2][2] in (*TAKES_OUT, "update"):
+                found.add(())
+    return found
+
+
+def is_changed(place: Place, container: str) -> bool:
+    """Whether a function empties or replaces a container, or lets go of it after it has gone through it."""
+    return empties_container(place, container) or _is_bound_again(place, container)
+
+
+def _is_bound_again(place: Place, container: str) -> bool:
+    assigned = [s for s in statements(place.facts.body) if container in map(text, targets(s)) and s[0] != m.FOR]
+    deleted = any(s[0] == m.DELETE and container in map(text, s[2]) for s in statements(place.facts.body))
+    return deleted or len(assigned) > ("." not in container)
+
+
+def empties_container(place: Place, param: str) -> bool:
+    """Whether a function takes things out of the container that it is given, or moves what is in it elsewhere."""
+    for statement in statements(place.facts.body):
+        if statement[0] == m.DELETE and any(
+            target[0] == m.ITEM and text(target[1]) == param for target in statement[2]
+        ):
+            return True
+        if statement[0] == m.ASSIGN and any(t[0] == m.ITEM and text(t[1]) == param for t in targets(statement)):
+            return True
+        for call in calls_of(statement):
+            if (
+                call[2][0] == m.ATTR
+                and call[2][2] in ("clear", "pop", "popitem", "remove")
+                and text(call[2][1]) == param
+            ):
+                return True
+    return False
