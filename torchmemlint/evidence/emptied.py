@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ..facts import model as m
 from ..facts.model import Expr, Site, Stmt
-from ..facts.program import EMPTIES, Block, Place, Program, targets, text
+from ..facts.program import Block, Place, Program, targets, text
 from ..facts.walk import blocks, calls, calls_of, heads, in_loops, last_name, names_of, nodes, statements, with_tests
 from ..interpreter.frames import Frame
 from ..interpreter.holders import has_parameters
@@ -30,7 +30,7 @@ _LIGHT = frozenset(
 
 def emptied_while_held(program: Program) -> Iterator[Slip]:
     """`empty_cache()` while something still refers to what was to be freed."""
-    if not set(EMPTIES) & program.called:
+    if not program.empties:
         return
     for place in program.places:
         if not any(empties(program, call) for call in calls(place.facts.body)):
@@ -249,7 +249,7 @@ def _also_dropped(place: Place, holder: str, dropped: list[str]) -> bool:
 
 def bound_while_emptied(machine: Machine, program: Program) -> Iterator[Slip]:
     """Locals with device memory that nothing reads any more, while the cache is emptied and more work follows."""
-    if program.called.isdisjoint(EMPTIES):
+    if not program.empties:
         return
     frames = _frames(machine)
     for place in program.places:

@@ -6,14 +6,15 @@ import functools
 from collections.abc import Iterator
 
 from ..facts import model as m
-from ..facts.model import FileFacts, Site
+from ..facts.model import Expr, FileFacts, FunctionFacts, Site
 from ..facts.program import Program
 from ..facts.releases import Releases
 from ..facts.walk import call_at, last_name
 from ..interpreter.events import Backward, Plain, Store
 from ..interpreter.frames import Frame
+from ..interpreter.linking import module_member
 from ..interpreter.machine import Machine
-from ..interpreter.values import Obj
+from ..interpreter.values import Function, Module, Obj
 from .demand import Demand
 from .last_passes import is_certainly_last
 from .lifetimes import Lifetimes
@@ -31,12 +32,22 @@ class Evidence:
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self.facts: FileFacts = machine.facts
-        self.program = Program(self.facts)  # the file as it stands, for rules about the order and form of statements
+        # the file as it stands, for rules about the order and form of statements
+        self.program = Program(self.facts, self._imported)
         self.displays: frozenset[Site] = frozenset()  # expressions that end a notebook's cell: their value is shown
         self._lifetimes = Lifetimes(machine, self.program)
         self._refuted = set[int]()
         for node in machine.derivation.refuted:
             machine.derivation.spread(self._refuted, node)
+
+    def _imported(self, callee: Expr) -> FunctionFacts | None:
+        """The function of another file that `name` or `module.name` stands for."""
+        name, owner = (callee[2], callee[1]) if callee[0] == m.ATTR else (callee[1], None)
+        found = self.machine.look_up(self.machine.module_frame, name if owner is None else last_name(owner)) or ()
+        if owner is not None:
+            units = [atom.unit for atom in found if type(atom) is Module] if owner[0] == m.NAME else []
+            found = tuple(atom for unit in units for atom in module_member(self.machine, unit, name) or ())
+        return next((atom.facts for atom in found if type(atom) is Function), None)
 
     @functools.cached_property
     def in_tests(self) -> bool:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.model import Site, Stmt
-from ..facts.program import EMPTIES, Block, Place, Program, targets, text
+from ..facts.program import Block, Place, Program, targets, text
 from ..facts.walk import blocks, calls, calls_of, heads, names_of, nodes, statements
 from ..interpreter.frames import Frame
 from ..interpreter.holders import has_parameters
@@ -37,7 +37,7 @@ class Rest(NamedTuple):
 
 def still_held(machine: Machine, program: Program) -> Iterator[StillHeld]:
     """Models whose name goes, then the cache is emptied and more is done, while a wrapper keeps the model."""
-    if program.called.isdisjoint(EMPTIES):
+    if not program.empties:
         return
     places = {id(place.facts): place for place in program.places}
     seen = set[Site]()
@@ -57,7 +57,7 @@ def still_held(machine: Machine, program: Program) -> Iterator[StillHeld]:
 
 def still_held_beside(machine: Machine, program: Program) -> Iterator[StillHeld]:
     """Models that an attribute lets go of, for the memory, while another one of the object keeps what has them."""
-    if program.called.isdisjoint((*EMPTIES, "collect")):
+    if not program.empties and "collect" not in program.called:
         return
     places = {id(place.facts): place for place in program.places}
     seen = set[Site]()

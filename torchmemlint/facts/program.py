@@ -6,15 +6,17 @@ For what a text says as it stands, such as the order of two calls, no values are
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from . import model as m
 from .model import Expr, FileFacts, FunctionFacts, Stmt
-from .walk import heads, nodes, statements
+from .walk import calls, heads, last_name, nodes, statements
 
 Block = tuple[Stmt, ...]
 EMPTIES = ("empty_cache", "free_all_blocks")  # of torch.cuda, torch.mps ...; of CuPy's pools
+_CLEANS = re.compile(r"gc|cache|mem|clean|clear|free|flush|empty|release|reclaim|purge")
 
 
 def expressions(body: Block) -> Iterator[Expr]:
@@ -76,10 +78,11 @@ class Place(NamedTuple):
 
 
 class Program:
-    """One file, as far as its text goes."""
+    """One file, as far as its text goes; `imported` finds the function that a name of another file stands for."""
 
-    def __init__(self, facts: FileFacts) -> None:
+    def __init__(self, facts: FileFacts, imported: Callable[[Expr], FunctionFacts | None] | None = None) -> None:
         self.facts = facts
+        self._imported = imported
 
     @functools.cached_property
     def called(self) -> frozenset[str]:
@@ -128,11 +131,33 @@ class Program:
 
     @functools.cached_property
     def emptying(self) -> frozenset[str]:
-        """Functions of the file that empty a device cache and do little else."""
-        return frozenset(
-            place.facts.name
-            for place in self.places
-            if set(EMPTIES) & set(place.facts.calls)
-            and not place.facts.params
-            and len(list(statements(place.facts.body))) <= 8
-        )
+        """Functions of the file, or imported ones, that empty a device cache and do little else."""
+        own = frozenset(place.facts.name for place in self.places if _only_empties(place.facts))
+        return own | frozenset(name for name, function in self._cleaners() if _only_empties(function))
+
+    def _cleaners(self) -> Iterator[tuple[str, FunctionFacts]]:
+        """The imported functions whose names say that they clean something up."""
+        unseen = {name for name in self.called if _CLEANS.search(name.lower())} - self.by_name.keys() - set(EMPTIES)
+        for place in self.places if unseen else ():
+            if self._imported is None or unseen.isdisjoint(place.facts.calls):
+                continue
+            for call in calls(place.facts.body):
+                name = last_name(call[2])
+                if name in unseen and text(call[2]).partition(".")[0] in self.imports:
+                    unseen.discard(name)
+                    function = self._imported(call[2])
+                    if function is not None:
+                        yield name, function
+
+    @functools.cached_property
+    def empties(self) -> bool:
+        """Whether anything in the file empties a device cache."""
+        return not self.called.isdisjoint(EMPTIES) or not self.emptying.isdisjoint(self.called)
+
+
+def _only_empties(function: FunctionFacts) -> bool:
+    return (
+        not set(EMPTIES).isdisjoint(function.calls)
+        and all(param.default is not None for param in function.params)
+        and len(list(statements(function.body))) <= 8
+    )
