@@ -117,3 +117,38 @@ class Nonbonded(Term):
 )
 def test_a_pointer_of_an_object_beside_one_that_it_frees(mark: str, end: str) -> None:
     check(TERM % (mark, end))
+
+
+PLAN = """
+from cupy.cuda import runtime
+
+class Plan:
+    def __init__(self, n):
+        self.n, self.workspace = n, 0
+
+    def %s(self, points):
+        %s
+
+    def close(self):
+        runtime.free(self.workspace)
+        self.workspace = 0
+
+def run(frames):
+    plan = Plan(8)
+    for points in frames:
+        plan.%s(points)
+    plan.close()
+"""
+
+
+@pytest.mark.parametrize(
+    ("method", "body"),
+    [
+        ("set_points", "self.workspace = runtime.malloc(len(points))  # TML702"),
+        ("set_points", "if self.workspace == 0:\n            self.workspace = runtime.malloc(len(points))"),
+        ("set_points", "self.close()\n        self.workspace = runtime.malloc(len(points))"),
+        ("setup", "self.workspace = runtime.malloc(len(points))"),
+    ],
+)
+def test_a_pointer_that_each_call_replaces(method: str, body: str) -> None:
+    check(PLAN % (method, body, method), prelude="")

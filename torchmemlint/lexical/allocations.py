@@ -120,15 +120,32 @@ def _never_freed(place: Place, name: str) -> Iterator[Slip]:
 
 
 def _overwritten(program: Program, place: Place, name: str) -> Iterator[Slip]:
-    """`self.pointer = cudaMalloc(n)` where a larger one is needed, and nothing frees the one before it."""
+    """`self.pointer = cudaMalloc(n)` where a larger one is needed, or in each of many calls, and nothing frees the one
+    before it."""
     if _may_free(program, place, _FREED_BY[name], 3):
         return
     for statement, tests in walk.with_tests(place.facts.body):
         held = [target for target in targets(statement) if target[0] == m.ATTR and target[1] == (m.NAME, "self")]
         if statement[0] != m.ASSIGN or not held or not any(_allocates_raw(call, name) for call in calls_of(statement)):
             continue
-        if any(_outgrown(test) for test in tests):
+        guarded = any(part[0] == m.ATTR and part[1] == (m.NAME, "self") for test in tests for part in nodes(test))
+        if any(_outgrown(test) for test in tests) or (not guarded and _is_called_in_loop(program, place)):
             yield Slip(statement[1], _FREED_BY[name][0], -1, 3, f"over {text(held[0])}")
+
+
+def _is_called_in_loop(program: Program, place: Place) -> bool:
+    """Whether a loop of the file calls a method that is not there to set something up."""
+    name = place.facts.name
+    if name.lstrip("_").startswith(_ONCE) or name == "__init__":
+        return False
+    return any(
+        last_name(call[2]) == name
+        for caller in program.places
+        if name in caller.facts.calls
+        for _, inside in loops(caller.facts.body)
+        for one in inside
+        for call in calls_of(one)
+    )
 
 
 def _outgrown(test: Expr) -> bool:

@@ -72,7 +72,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
             )
         elif over:
             message = (
-                f"`{slip.kind[5:]}` is overwritten with a larger allocation, and nothing frees the one before it: that "
+                f"`{slip.kind[5:]}` is overwritten with another allocation, and nothing frees the one before it: that "
                 f"memory stays until the process ends; call `{slip.name}` first"
             )
         else:
