@@ -15,7 +15,9 @@ from ..interpreter.frames import Frame
 from ..interpreter.linking import module_member
 from ..interpreter.machine import Machine
 from ..interpreter.values import Function, Module, Obj
+from ..lexical.handlers import Kept
 from .demand import Demand
+from .kept_errors import kept_errors
 from .last_passes import is_certainly_last
 from .lifetimes import Lifetimes
 from .origins import origins
@@ -127,6 +129,10 @@ class Evidence:
             if store.site == retention.store
             for label in origins(self.machine, store.node)
         )
+
+    def kept_errors(self) -> Iterator[tuple[Kept, bool]]:
+        """Caught exceptions that a container gains, as the run shows them, and whether their frames have tensors."""
+        return kept_errors(self.machine, self._lifetimes)
 
     # -- modules that record ----------------------------------------------------------------------
 

@@ -24,6 +24,7 @@ _DRIVES = m.BACKWARD | m.EVALUATES | m.MODE | m.HOOKS | m.THREADS
 _OF_LISTS = frozenset(("append", "extend", "insert", "write", "info", "debug", "warning"))
 _JOINS = frozenset(("cat", "concat", "stack", "vstack"))
 
+_TELLS = knowledge.REPORTERS | knowledge.BUILTINS | {"format", "format_exception", "print_exception", "from_exception"}
 _SELF = (m.NAME, "self")
 _OWN = (m.ATTR, _SELF)
 
@@ -36,7 +37,7 @@ def worth_running(facts: FileFacts) -> set[int]:
     worth |= {i for i, function in enumerate(facts.functions) if function.generator and _opens(function)}
     worth |= _passes_of_copies(facts) | _makers_of_cycles(facts) | _losses_of_references(facts)
     worth |= {i for i, function in enumerate(facts.functions) if _moves_to_host(function)}
-    worth |= _give_themselves(facts) | _fill_elsewhere(facts) | _of_scripts(facts)
+    worth |= _give_themselves(facts) | _fill_elsewhere(facts) | _of_scripts(facts) | _hand_on_errors(facts)
     driving = {i for i, function in enumerate(facts.functions) if function.flags & _DRIVES or _evaluation(function)}
     callers = _callers(facts)
     driving = _with_callers(facts, driving, callers)
@@ -67,6 +68,27 @@ def _give_themselves(facts: FileFacts) -> set[int]:
                 if any(given == _SELF or (given[:2] == _OWN and given[2] in klass.methods) for given in call[3]):
                     found.add(index)
     return found
+
+
+def _hand_on_errors(facts: FileFacts) -> set[int]:
+    """Functions that give what an `except` clause has caught to something that may keep it: `report.add(error)`."""
+    return {
+        index
+        for index, function in enumerate(facts.functions)
+        if function.flags & m.TRIES
+        for one in statements(function.body)
+        if one[0] == m.TRY
+        for _, name, body in one[3]
+        if name and any(_may_keep(call, (m.NAME, name)) for call in calls(body))
+    }
+
+
+def _may_keep(call: Expr, error: Expr) -> bool:
+    """Whether a call gets an exception as it is, and does not only tell of it or raise another one from it."""
+    name = last_name(call[2])
+    if name in _TELLS or name.endswith(("Error", "Exception")):
+        return False
+    return error in call[3] or any(value == error for _, value in call[4])
 
 
 def _of_scripts(facts: FileFacts) -> set[int]:

@@ -31,6 +31,7 @@ from .values import (
     ON,
     UNKNOWN,
     Bound,
+    Caught,
     Class,
     Const,
     External,
@@ -219,6 +220,8 @@ def call_method(
         if name in REDUCTIONS or name in VIEWS:
             machine.derivation.computed.add(node)
         return (Opaque(node),)
+    if kind is Caught:
+        return LIGHT
     if kind is Light or kind is Const:
         if name in ("join", "format") and args:
             return _text_of(machine, frame, args)

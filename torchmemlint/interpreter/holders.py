@@ -17,6 +17,7 @@ from .values import (
     IDENT,
     NAMED,
     Bound,
+    Caught,
     Class,
     Const,
     Function,
@@ -129,7 +130,7 @@ def _may_be_trained(value: Value, seen: set[int]) -> bool:
                 return True
             if atom.kind != "module" and any(_may_be_trained(part, seen) for part in atom.fields.values()):
                 return True
-        elif not (type(atom) in (Const, Light) or (type(atom) is Tensor and atom.graph == FREE)):
+        elif not (type(atom) in (Const, Light, Caught) or (type(atom) is Tensor and atom.graph == FREE)):
             return True
     return not value
 

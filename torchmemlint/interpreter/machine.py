@@ -27,6 +27,7 @@ from .values import (
     OFF,
     ON,
     UNKNOWN,
+    Caught,
     Class,
     Function,
     Imported,
@@ -98,6 +99,8 @@ class Machine:
         self.losses: set[int] = set()  # nodes of what steps return to a framework that differentiates it
         self.module_calls: list[ModuleCall] = []
         self.plain: list[Plain] = []
+        self.tried: dict[Site, Stmt] = {}  # each `try` of which a clause has named what it caught
+        self.errors: list[tuple[Store, Caught]] = []  # where such an exception was put
         self.innocent: set[Site] = set()
         self.turned_on: tuple[Site, Frame] | None = None  # where a callee ended the `no_grad` around what runs
         self.entered: set[Site] = set()  # grad modes that were entered, or handed to somebody who may

@@ -20,7 +20,7 @@ from .functions import call_function
 from .linking import bind_again, import_name
 from .machine import Machine, executes
 from .narrowing import holds_as_long_as_it_lives, narrow_attribute, renews_what_is_there, truth, without_method
-from .values import LIGHT, NOTHING, OFF, UNKNOWN, Class, External, Mode, Obj, Opaque, Tensor, Value, is_light
+from .values import LIGHT, NOTHING, OFF, UNKNOWN, Caught, Class, External, Mode, Obj, Opaque, Tensor, Value, is_light
 
 _COPIES = ("detach", "cpu", "cuda", "to", "float", "half", "double", "numpy", "clone", "contiguous")
 
@@ -114,7 +114,7 @@ def _if(machine: Machine, frame: Frame, statement: Stmt) -> None:
 
 @executes(m.TRY)
 def _try(machine: Machine, frame: Frame, statement: Stmt) -> None:
-    _, _site, body, handlers, orelse, final = statement
+    _, site, body, handlers, orelse, final = statement
 
     def normal() -> None:
         machine.block(frame, body)
@@ -123,7 +123,8 @@ def _try(machine: Machine, frame: Frame, statement: Stmt) -> None:
 
     def handle(caught: Expr | None, name: str | None, statements: tuple[Stmt, ...]) -> None:
         if name is not None:
-            machine.put(frame.vars, name, LIGHT)
+            machine.tried[site] = statement
+            machine.put(frame.vars, name, (Caught(site, frame),))
         for subject, rest in without_method(machine, frame, body, caught).items():
             if not rest:
                 frame.dead = NEVER_RUN

@@ -13,6 +13,7 @@ from .holders import heavy_objects, made_in, made_since
 from .machine import Machine
 from .values import (
     ATTACHED,
+    CONTAINERS,
     FREE,
     MAYBE,
     OFF,
@@ -20,6 +21,7 @@ from .values import (
     UNKNOWN,
     VEILED,
     Bound,
+    Caught,
     Class,
     Function,
     Obj,
@@ -39,6 +41,8 @@ def store(machine: Machine, frame: Frame, owner: Obj | Frame, key: str, value: V
         keep(machine, frame, owner, key, value, how, site)
     if not value:
         return value
+    if machine.tried:
+        _note_errors(machine, frame, owner, key, value, how, site)
     if is_light(value):
         machine.innocent.add(site)
         machine.innocent.update(frame.trail())
@@ -103,6 +107,45 @@ def store(machine: Machine, frame: Frame, owner: Obj | Frame, key: str, value: V
     if veiled:
         machine.veiled_stores.append((event, tuple(veiled)))
     return written
+
+
+def _note_errors(
+    machine: Machine, frame: Frame, owner: Obj | Frame, key: str, value: Value, how: str, site: Site
+) -> None:
+    """Note where the exceptions go that a value is, or has as parts."""
+    for caught in set(errors_in(value)):
+        event = Store(
+            site=site,
+            trail=frame.trail(),
+            owner=owner,
+            key=key,
+            how=how,
+            tensors=(),
+            node=-1,
+            summed=NEVER,
+            carried=NEVER,
+            loops=machine.loops,
+            starts=tuple(loop.started for loop in machine.loops),
+            conditions=machine.conditions,
+            frame=frame,
+            grad=machine.grad,
+            hook=bool(machine.in_hook),
+            thread=bool(machine.threads),
+            inside=bool(machine.module_depth),
+            key_kind=machine.key_kind if how == "keyed" else "",
+        )
+        machine.errors.append((event, caught))
+
+
+def errors_in(value: Value, depth: int = 3) -> Iterator[Caught]:
+    """The exceptions that a value is, or that containers and objects in it have."""
+    for atom in value:
+        if type(atom) is Caught:
+            yield atom
+        elif type(atom) is Obj and depth and (atom.kind == "instance" or atom.kind in CONTAINERS):
+            for key, part in atom.fields.items():
+                if key[:1] != "$":
+                    yield from errors_in(part, depth - 1)
 
 
 def _veiled_in(machine: Machine, value: Value, reached: list[Tensor]) -> list[int]:

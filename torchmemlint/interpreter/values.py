@@ -65,6 +65,14 @@ class Light(NamedTuple):
     what: str = ""
 
 
+class Caught(NamedTuple):
+    """An exception that a clause of the `try` at this site has caught: its traceback keeps the frames of the failed
+    call, and that of the clause."""
+
+    tried: Site
+    frame: Frame
+
+
 class External(NamedTuple):
     """A name of an installed package, fully dotted: `torch.nn.functional.cross_entropy`."""
 

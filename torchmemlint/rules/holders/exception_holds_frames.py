@@ -12,7 +12,9 @@ An exception in a global is reported as well where a method of a module, or a
 function with tensors at hand, leads to the clause; and one that is raised again
 each time somebody asks, since it gets the frames of all who asked. It may
 travel first: a helper returns `{"error": error}` or a tuple, and who called it
-puts that part into its table of tasks. Third, an exception that the module
+puts that part into its table of tasks; or another file's object, or a function
+that was handed in, adds it to what it keeps, which is said of the line of this
+file that hands it over. Third, an exception that the module
 makes once, as a constant, and that is raised as it is from where tensors are at
 hand; or one that a function makes, puts away, by itself or bound by
 `functools.partial`, and that is raised.
@@ -109,9 +111,13 @@ def check(evidence: Evidence) -> Iterator[Report]:
     known = {kept.site for kept in stored}
     travelled = Travels(evidence.program, keeping).kept()
     stored += [kept for kept in travelled if known.isdisjoint((kept.site, kept.record))]
+    seen = {id(kept.function) for kept in stored}
+    ran = [one for one in evidence.kept_errors() if id(one[0].function) not in seen]
+    stored += [kept for kept, _ in ran]
+    at_hand = {kept.site for kept, tensors in ran if tensors}
     for kept in stored:
         again = handlers.raised_again(evidence.program, kept)
-        works = _runs_model(evidence, kept) or (again and _uses_torch(evidence))
+        works = kept.site in at_hand or _runs_model(evidence, kept) or (again and _uses_torch(evidence))
         works = works or (_is_global(evidence, kept) and is_called_at_work(evidence.program, kept.function))
         if works and not _emptied(evidence, kept):
             yield Report(

@@ -1,0 +1,98 @@
+"""Caught exceptions that another file keeps, or a function that is handed in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from projects import check_project
+
+REPORT = """
+from dataclasses import dataclass
+from collections import defaultdict, deque
+
+class Report:
+    def __init__(self):
+        self.failed, self.seen = defaultdict(list), 0
+        self.recent = deque(maxlen=4)
+        self.texts = []
+
+    def add(self, name, error):
+        self.failed[name].append(error)
+
+    def last(self, error):
+        self.recent.append(error)
+
+    def note(self, error):
+        self.texts.append(str(error))
+
+    def bare(self, name, error):
+        self.failed[name].append(error.with_traceback(None))
+
+class Job:
+    def __init__(self, number):
+        self.number, self.error = number, None
+
+    def fail(self, error):
+        self.error = error
+
+@dataclass
+class Outcome:
+    number: int
+    error: object = None
+"""
+MAIN = """
+import torch
+from torch import nn
+from report import Job, Outcome, Report
+
+class Runner:
+    def __init__(self, report, on_error=None):
+        self.report, self.on_error, self.jobs = report, on_error, []
+        self.model = nn.Linear(8, 8)
+
+    def step(self, number):
+        x = torch.randn(4, 8)
+        try:
+            return self.model(x).sum().item()
+        except RuntimeError as error:
+            %s
+
+    def text(self, number):
+        try:
+            return int(number)
+        except ValueError as error:
+            self.report.add("text", error)
+
+def main(numbers):
+    report, lines = Report(), []
+    runner = Runner(report%s)
+    for number in numbers:
+        runner.step(number)
+    return report, lines
+"""
+
+
+@pytest.mark.parametrize(
+    ("clause", "given"),
+    [
+        ("self.report.add(number, error)  # TML307", ""),
+        ("self.report.failed[number].append(Outcome(number, error))  # TML307", ""),
+        ("self.on_error(number, error)  # TML307", ", report.add"),
+        ("self.on_error(number, error)", ", lambda number, error: lines.append(error)  # TML307\n    "),
+        ("self.report.last(error)", ""),
+        ("self.report.note(error)", ""),
+        ("self.report.bare(number, error)", ""),
+        ("error.__traceback__ = None; self.report.add(number, error)", ""),
+        ("self.report.add(number, error.with_traceback(None))", ""),
+        ("self.report.add(number, str(error))", ""),
+        ("self.report.add(number, repr(error).upper())", ""),
+        ("self.on_error(number, error)", ", lambda number, error: lines.append(str(error))"),
+        ("self.on_error(number, error)", ", print"),
+        ("raise ValueError(number) from error", ""),
+        ("self.jobs.append(Job(number)); self.jobs[-1].fail(error)  # TML307", ""),
+        ("job = Job(number); job.fail(error)", ""),
+    ],
+)
+def test_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clause: str, given: str) -> None:
+    check_project({"report.py": REPORT, "main.py": MAIN % (clause, given)}, tmp_path, monkeypatch)

@@ -1,0 +1,71 @@
+"""Caught exceptions that end up in a container of another file, or by a way that the text of one does not show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..facts.model import Site
+from ..interpreter.events import Store
+from ..interpreter.frames import Frame, Loop
+from ..interpreter.machine import Machine
+from ..interpreter.values import CONTAINERS, Caught, Obj, Tensor
+from ..lexical.at_work import started
+from ..lexical.handlers import Kept, lets_go
+from .lifetimes import Lifetimes
+from .places import holder_of
+
+_DEEPEST = 3
+
+
+def kept_errors(machine: Machine, lifetimes: Lifetimes) -> Iterator[tuple[Kept, bool]]:
+    """Those that a place gains in round after round, and whether the frames are seen to have tensors."""
+    said = set[Site]()
+    for store, caught in machine.errors:
+        site = _own_line(machine, store, caught)
+        if site is None or site in said:
+            continue
+        if (isinstance(store.owner, Obj) and store.owner.bounded) or lets_go(store.frame.facts.body):
+            continue
+        clauses = [body for _, _, body in machine.tried[caught.tried][3]]
+        holder = holder_of(machine, store)
+        growing = _growing(store, holder.kind == "local")
+        if not growing or any(map(lets_go, clauses)):
+            continue
+        if any(lifetimes.covered(store, loop, graph=False) for loop in growing):
+            continue
+        said.add(site)
+        names = started(machine.tried[caught.tried][2])
+        function = caught.frame.facts
+        put_at = -1 if site == store.site else store.site
+        kept = Kept(site, holder.text, holder.text, True, function, names, rounds=True, stored=put_at)
+        yield kept, _has_tensors(caught.frame)
+
+
+def _growing(store: Store, local: bool) -> list[Loop]:
+    """The loops each of whose rounds leaves one more: in a container that is older, or on an object of its own that one
+    holds."""
+    in_place = store.how in ("grow", "keyed") or (isinstance(store.owner, Obj) and _is_one_of_many(store.owner))
+    if not in_place:
+        return []  # it replaces the one before
+    repeats = [loop for loop in store.loops if loop.kind == "loop" or (loop.kind == "call" and not local)]
+    return [loop for loop in repeats if loop not in store.birth]
+
+
+def _is_one_of_many(obj: Obj) -> bool:
+    return obj.home is not None and isinstance(obj.home[0], Obj) and obj.home[0].kind in CONTAINERS
+
+
+def _own_line(machine: Machine, store: Store, caught: Caught) -> Site | None:
+    """The line of the home file that stores an exception, or hands over what its own clause has caught."""
+    if machine.is_home(store.site):
+        return store.site
+    if not machine.is_home(caught.tried):
+        return None
+    return next((site for site in reversed(store.trail) if machine.is_home(site)), None)
+
+
+def _has_tensors(frame: Frame, depth: int = _DEEPEST) -> bool:
+    """Whether a tensor was at hand in an activation, or in one that it called."""
+    if any(type(atom) is Tensor and atom.weight > 1 for value in frame.vars.values() for atom in value):
+        return True
+    return depth > 0 and any(_has_tensors(inner, depth - 1) for inner in frame.children.values())
