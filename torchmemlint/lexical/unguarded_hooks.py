@@ -64,11 +64,12 @@ class _File:
         self._facts = facts
         own = [function for function in facts.functions if _is_by_itself(function)]
         self._removing = {one.name for one in own if any(_removes_one(call) for call in calls(one.body))}
-        self._installing: dict[str, str] = {}
+        self._installing: dict[str, tuple[str, Site]] = {}
         for one in own:
-            hooks = [self._registered(one, call) for call in calls(one.body)] if one.flags & m.HOOKS else []
-            if any(hooks) and one.name not in self._removing:
-                self._installing[one.name] = next(filter(None, hooks))
+            for call in calls(one.body) if one.flags & m.HOOKS and one.name not in self._removing else ():
+                hook = self._registered(one, call)
+                if hook:
+                    self._installing.setdefault(one.name, (hook, call[1]))
 
     def left_by(self, function: FunctionFacts) -> Unguarded | None:
         """The first hook that a function puts in, and takes out again unless something raises."""
@@ -79,23 +80,28 @@ class _File:
         for one in body:
             if one[1] > removals[0][1]:
                 break
-            hook = next((said for call in calls_of(one) if (said := self._installs(function, call))), "")
+            hook, site = next((said for call in calls_of(one) if (said := self._installs(function, call))), ("", -1))
             if not hook and _is_manager(function):
-                hook = next((said for call in calls_of(one) if (said := self._lent(function, call))), "")
+                hook = next((lent for call in calls_of(one) if (lent := self._lent(function, call))), "")
             if hook and not _is_taken_out(body, one, removals):
                 continue
             between = [other for other in body if one[1] < other[1] < removals[0][1]]
+            if any(_is_a_training(other) for other in between):
+                continue  # they are there for the whole run, and an error ends that
             if hook and not _is_apart(body, one, removals[0]) and any(_may_raise(other) for other in between):
-                return Unguarded(one[1], hook, removals[0][1])
+                return Unguarded(one[1] if site < 0 else site, hook, removals[0][1])
         return None
 
-    def _installs(self, function: FunctionFacts, call: Expr) -> str:
-        """The hook that a call puts on a module which was there before, itself or through a function of the file:
-        `self._hook()`, `model.apply(self._hook)`."""
+    def _installs(self, function: FunctionFacts, call: Expr) -> tuple[str, Site] | None:
+        """The hook that a call puts on a module which was there before, itself or through a function of the file,
+        `self._hook()`, `model.apply(self._hook)`; and where, if one of its own inner functions does it."""
+        inner = {self._facts.functions[index].name for index in function.inner}
         for part in (call[2], *call[3]):
             if _is_own(part) and part[-1] in self._installing and part[-1] != function.name:
-                return self._installing[part[-1]]
-        return self._registered(function, call)
+                hook, site = self._installing[part[-1]]
+                return hook, site if part[-1] in inner else -1
+        hook = self._registered(function, call)
+        return (hook, -1) if hook else None
 
     def _registered(self, function: FunctionFacts, call: Expr) -> str:
         registers = call[2][0] == m.ATTR and call[2][2] in _ON_MODULES and call[3]
@@ -206,6 +212,15 @@ def _is_apart(body: list[Stmt], one: Stmt, other: Stmt) -> bool:
             if any(one in arm and other not in arm for arm in arms) and any(other in arm for arm in arms):
                 return True
     return False
+
+
+def _is_a_training(statement: Stmt) -> bool:
+    """Whether a loop takes steps of an optimizer, itself or by a function whose name says that it trains."""
+    return statement[0] in (m.FOR, m.WHILE) and any(
+        last_name(call[2]) in ("backward", "step", "fit") or last_name(call[2]).startswith("train_")
+        for suite in blocks(statement)
+        for call in calls(suite)
+    )
 
 
 def _may_raise(statement: Stmt) -> bool:
