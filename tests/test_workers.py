@@ -330,6 +330,35 @@ def test_streams_that_are_kept(body: str) -> None:
     check(STREAMS.format(body))
 
 
+SENT = """
+class Sender:
+    def __init__(self):
+        self.streams = [torch.cuda.Stream() for _ in range(2)]
+
+    def send(self, tensors):
+        {}
+        for number, tensor in enumerate(tensors):
+            with torch.cuda.stream(streams[number % 2]):
+                tensor.clone()
+
+def train(sender, batches):
+    for batch in batches:
+        sender.send(batch)
+"""
+
+
+@pytest.mark.parametrize(
+    "streams",
+    [
+        "streams = [torch.cuda.Stream() for _ in range(2)]  # TML506",
+        "streams = self.streams",
+        "streams = self.streams = [torch.cuda.Stream() for _ in range(2)]",
+    ],
+)
+def test_streams_for_each_call_in_a_loop(streams: str) -> None:
+    check(SENT.format(streams))
+
+
 def test_snippets_are_programs() -> None:
     for text in (in_evaluation("pass", ""), CAPTURED, SHARED.format("pass"), STREAMS.format("pass")):
         compile(PRELUDE + textwrap.dedent(text), "snippet", "exec")

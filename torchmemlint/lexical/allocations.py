@@ -129,11 +129,11 @@ def _overwritten(program: Program, place: Place, name: str) -> Iterator[Slip]:
         if statement[0] != m.ASSIGN or not held or not any(_allocates_raw(call, name) for call in calls_of(statement)):
             continue
         guarded = any(part[0] == m.ATTR and part[1] == (m.NAME, "self") for test in tests for part in nodes(test))
-        if any(_outgrown(test) for test in tests) or (not guarded and _is_called_in_loop(program, place)):
+        if any(_outgrown(test) for test in tests) or (not guarded and is_called_in_loop(program, place)):
             yield Slip(statement[1], _FREED_BY[name][0], -1, 3, f"over {text(held[0])}")
 
 
-def _is_called_in_loop(program: Program, place: Place) -> bool:
+def is_called_in_loop(program: Program, place: Place) -> bool:
     """Whether a loop of the file calls a method that is not there to set something up."""
     name = place.facts.name
     if name.lstrip("_").startswith(_ONCE) or name == "__init__":

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from ..facts import model as m
 from ..facts.model import Expr, FunctionFacts, Stmt
 from ..facts.program import Place, Program, targets, text
-from ..facts.walk import calls, calls_of, in_loops, last_name, statements
+from ..facts.walk import calls, calls_of, in_loops, last_name, nodes, statements
+from .allocations import is_called_in_loop
 from .devices import THREADS, Slip, handed, is_thread
 
 _STREAMS = ("torch.cuda.Stream", "torch.xpu.Stream", "torch.cuda.streams.Stream", "cupy.cuda.Stream")
 _WORKS_ON = ("stream", "set_stream", "StreamContext")
-_PER_TASK = ("submit", "map", "run_in_executor", "to_thread", "apply_async", "imap", "imap_unordered")
+PER_TASK = ("submit", "map", "run_in_executor", "to_thread", "apply_async", "imap", "imap_unordered")
 _PER_CALL = ("forward", "__call__", "__getitem__")
 _ENTERS = ("make_context", "retain_primary_context")
 _MADE = ("mem_alloc", "mem_alloc_pitch", "to_gpu", "to_device", "managed_zeros", "managed_empty", "pagelocked_empty",
@@ -26,7 +27,7 @@ def stream_each_time(program: Program) -> Iterator[Slip]:
     """Streams that are made for each round, task or call and kept by nobody."""
     if "Stream" not in program.called:
         return
-    tasks = handed(program, _PER_TASK)
+    tasks = handed(program, PER_TASK)
     for place in program.places:
         name = place.facts.name
         looped = {statement[1] for statement, repeats in in_loops(place.facts.body) if repeats}
@@ -38,7 +39,7 @@ def stream_each_time(program: Program) -> Iterator[Slip]:
                     yield Slip(call[1], "round", -1, 2)
                 elif name in tasks:
                     yield Slip(call[1], f"task of `{name}`", -1, 2)
-                elif name in _PER_CALL and place.cls:
+                elif (name in _PER_CALL and place.cls) or is_called_in_loop(program, place):
                     yield Slip(call[1], f"call of `{name}`", -1, 2)
 
 
@@ -47,16 +48,19 @@ def _is_kept(facts: FunctionFacts, statement: Stmt, call: Expr) -> bool:
     is not one that tensors are made on."""
     if statement[0] == m.WITH:
         return False
-    if statement[0] != m.ASSIGN or statement[3] is not call:
+    if statement[0] != m.ASSIGN or not (statement[3] is call or _is_a_list_of(statement[3], call)):
         return True
     bound = targets(statement)
-    if not bound or bound[0][0] != m.NAME:
+    if not bound or any(target[0] != m.NAME for target in bound):
         return True
     name = bound[0]
     entered = False  # only then are blocks allocated for it
     for one in statements(facts.body):
-        entered = entered or any(last_name(other[2]) in _WORKS_ON and name in other[3] for other in calls_of(one))
-        entered = entered or (one[0] == m.WITH and any(name == context for context, _ in one[2]))
+        entered = entered or any(
+            last_name(other[2]) in _WORKS_ON and any(name in (given, _whole(given)) for given in other[3])
+            for other in calls_of(one)
+        )
+        entered = entered or (one[0] == m.WITH and any(name in (context, _whole(context)) for context, _ in one[2]))
         if one[0] in (m.RETURN, m.ASSIGN) and one is not statement and one[-1] is not None and name in _parts(one[-1]):
             return True
         if one[0] == m.IF and statement in one[3] and any(name in _parts(part) for part in one[2][1:] if part):
@@ -67,6 +71,16 @@ def _is_kept(facts: FunctionFacts, statement: Stmt, call: Expr) -> bool:
             ):
                 return True
     return not entered
+
+
+def _is_a_list_of(value: Expr, call: Expr) -> bool:
+    """`[torch.cuda.Stream() for _ in range(2)]`, `(torch.cuda.Stream(), torch.cuda.Stream())`"""
+    return value[0] in (m.COMP, m.NEW) and call in nodes(value)
+
+
+def _whole(value: Expr) -> Expr:
+    """`streams` of `streams[slot]`."""
+    return value[1] if value[0] == m.ITEM else value
 
 
 def _parts(expr: object) -> tuple[object, ...]:
