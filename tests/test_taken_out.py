@@ -79,3 +79,36 @@ def unload(run, state, key):
 )
 def test_a_model_that_something_else_has(taken: str, gone: str) -> None:
     check(OWNED % (taken, gone))
+
+
+PARTS = """
+import gc
+
+class Pipeline:
+    def __init__(self):
+        self.encoder, self.unet = Net(), Net()
+
+    @property
+    def parts(self):
+        return {"encoder": self.encoder, "unet": self.unet}
+
+    @torch.no_grad()
+    def __call__(self, x):
+        return self.unet(self.encoder(x))
+
+def generate(x):
+    pipe = Pipeline()
+    parts = pipe.parts
+    print(len(parts))
+    out = pipe(x).cpu()
+    %s
+    gc.collect()
+    torch.cuda.empty_cache()
+    refiner = Pipeline()
+    return refiner(out)
+"""
+
+
+@pytest.mark.parametrize("gone", ["del pipe  # TML604", "del pipe, parts", "parts.clear(); del pipe"])
+def test_parts_of_an_object_that_goes(gone: str) -> None:
+    check(PARTS % gone)

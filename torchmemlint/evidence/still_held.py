@@ -10,7 +10,7 @@ from ..facts.model import Site, Stmt
 from ..facts.program import Block, Place, Program, targets, text
 from ..facts.walk import blocks, calls, calls_of, heads, names_of, nodes, statements
 from ..interpreter.frames import Frame
-from ..interpreter.holders import has_parameters
+from ..interpreter.holders import has_parameters, heavy_objects
 from ..interpreter.machine import Machine
 from ..interpreter.values import Bound, Obj, Partial, Value
 from ..lexical.cleanup import collects, empties, given_up
@@ -127,7 +127,9 @@ def _holders(
     program: Program, place: Place, frame: Frame, name: str, value: Value, site: Site, rest: Rest
 ) -> Iterator[tuple[str, Site]]:
     """The other names of a function that hold what one name held, and that nothing reads any more."""
-    gone = {id(atom) for atom in value if type(atom) is Obj}
+    gone = {id(atom) for atom in value if type(atom) is Obj and atom.kind != "instance"}
+    owned = heavy_objects(tuple(atom for atom in value if type(atom) is Obj and atom.kind == "instance"))
+    gone |= {id(obj) for obj in owned if obj.kind == "module"}
     bound = _bound(place, site)
     held = [other for other in bound if other != name and _reaches(frame.vars.get(other, ()), gone)]
     kept = [(other, bound[other]) for other in held]
