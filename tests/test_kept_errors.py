@@ -363,3 +363,36 @@ def test_callers_that_have_layers_at_hand() -> None:
     check(PROBE.format("error  # TML307", "nn.ModuleList(nn.Linear(width, width) for _ in range(depth))"))
     check(PROBE.format("str(error)", "nn.ModuleList(nn.Linear(width, width) for _ in range(depth))"))
     check(PROBE.format("error", "[width] * depth"))
+
+
+TOLERANT = """
+import contextlib
+
+class Budget:
+    def __init__(self):
+        self.errors = []
+
+    @contextlib.contextmanager
+    def tolerate(self):
+        try:
+            yield
+        except ValueError as error:
+            self.errors.append(%s)
+
+def evaluate(model, batches, budget):
+    for batch in batches:
+        with budget.tolerate():
+            %s
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept", "work"),
+    [
+        ("error)  # TML307\n            print(0", "model.forward(batch).item()"),
+        ("str(error)", "model.forward(batch)"),
+        ("error", "print(int(batch))"),
+    ],
+)
+def test_a_context_manager_that_tolerates_errors(kept: str, work: str) -> None:
+    check(TOLERANT % (kept, work))

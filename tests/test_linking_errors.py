@@ -1,4 +1,4 @@
-"""Caught exceptions that another file keeps, or a function that is handed in."""
+"""Errors that another file keeps, or a function that is handed in, and those that futures have."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from projects import check_project
+from snippets import check
 
 REPORT = """
 from dataclasses import dataclass
@@ -96,3 +97,35 @@ def main(numbers):
 )
 def test_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clause: str, given: str) -> None:
     check_project({"report.py": REPORT, "main.py": MAIN % (clause, given)}, tmp_path, monkeypatch)
+
+
+SERVICE = """
+from concurrent.futures import ThreadPoolExecutor, as_completed
+
+class Service:
+    def __init__(self):
+        self.model, self.failures = nn.Linear(8, 8), []
+
+    def score(self, number):
+        return self.model(torch.randn(number, 8)).sum().item()
+
+    def run(self, numbers):
+        with ThreadPoolExecutor() as pool:
+            waiting = {pool.submit(%s, number): number for number in numbers}
+            for future in as_completed(waiting):
+                error = future.exception()
+                if error is not None:
+                    self.failures.append(%s)%s
+"""
+
+
+@pytest.mark.parametrize(
+    ("function", "kept", "mark"),
+    [
+        ("self.score", "(waiting[future], error)", "  # TML307"),
+        ("self.score", "str(error)", ""),
+        ("int", "error", ""),
+    ],
+)
+def test_the_error_of_a_future(function: str, kept: str, mark: str) -> None:
+    check(SERVICE % (function, kept, mark))

@@ -10,6 +10,8 @@ from ..interpreter.frames import Frame, Loop
 from ..interpreter.machine import Machine
 from ..interpreter.values import CONTAINERS, Caught, Obj, Tensor
 from ..lexical.at_work import started
+from ..lexical.device_threads import PER_TASK
+from ..lexical.devices import handed
 from ..lexical.handlers import Kept, lets_go
 from .lifetimes import Lifetimes
 from .places import holder_of
@@ -34,7 +36,8 @@ def kept_errors(machine: Machine, lifetimes: Lifetimes) -> Iterator[tuple[Kept, 
         if any(lifetimes.covered(store, loop, graph=False) for loop in growing):
             continue
         said.add(site)
-        names = started(machine.tried[caught.tried][2])
+        tried = machine.tried[caught.tried][2]
+        names = started(tried) if tried else frozenset(handed(lifetimes.program, PER_TASK))  # of a future
         function = caught.frame.facts
         put_at = -1 if site == store.site else store.site
         kept = Kept(site, holder.text, holder.text, True, function, names, rounds=True, stored=put_at)

@@ -27,6 +27,7 @@ from .values import (
     IDENT,
     LEAF,
     LIGHT,
+    NOTHING,
     OFF,
     ON,
     UNKNOWN,
@@ -73,6 +74,9 @@ def _call(machine: Machine, frame: Frame, expr: Expr) -> Value:
                 machine.key_kind = kind_of_key(args[0], positional[0], frame) if args and positional else ""
             else:
                 machine.note("handler-added", site, frame, [*args, *kwargs.values()])
+        if name == "exception" and not positional and not keywords:  # of a future or task that has failed
+            machine.tried.setdefault(site, (m.TRY, site, (), (), (), ()))
+            return (*NOTHING, Caught(site, frame))
         if name[-1] == "_" and name[-2:] != "__":
             return _in_place(machine, frame, callee, receiver, args, kwargs, site)
         if not receiver:

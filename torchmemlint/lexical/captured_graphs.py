@@ -17,7 +17,7 @@ _ENGINES = frozenset(
     ("create_execution_context", "deserialize_cuda_engine", "build_serialized_network", "InferenceSession")
 )
 _SIZED = re.compile(r"shape|size|height|width|resolution|(^|_)hw($|_)|length|batch")
-_OPEN = re.compile(_SIZED.pattern + r"|(^|_)(pos|positions?|offset|steps?|index|len|seq|tokens)($|_)")
+_COUNTED = re.compile(r"(^|_)(pos|positions?|offset|steps?|index)($|_)")
 _DATA = re.compile(
     r"loader|dataset|stream|queue|(batche|request|frame|image|prompt|quer|sample|input|clip|message|text)s?$"
 )
@@ -180,7 +180,7 @@ def _is_known(program: Program, place: Place, key: Expr, listed: set[str], depth
     if key[0] == m.NEW and key[3]:
         known = [_is_known(program, place, part, listed, depth) for part in key[3]]
         return any(known) and all(
-            one or part[0] != m.NAME or not _OPEN.search(part[1].lower())
+            one or part[0] != m.NAME or not _COUNTED.search(part[1].lower())
             for one, part in zip(known, key[3], strict=True)
         )
     if key[0] == m.CONST:

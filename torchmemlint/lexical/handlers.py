@@ -46,7 +46,7 @@ def tries(function: FunctionFacts) -> list[Stmt]:
 def kept(program: Program, function: FunctionFacts, tried_in: Sequence[Stmt], keeping: Keeping) -> Iterator[Kept]:
     """Exceptions that a clause puts into an attribute, a global or a container, or hands to a helper that does."""
     for statement in tried_in:
-        called = started(statement[2])
+        called = started(statement[2]) | _lent_to(program, function, statement)
         for caught, name, body in statement[3]:
             if lets_go(body):
                 continue
@@ -57,6 +57,22 @@ def kept(program: Program, function: FunctionFacts, tried_in: Sequence[Stmt], ke
             put += _returned(program, function, body, names, called, keeping)
             for one in put:
                 yield one._replace(certain=certain)
+
+
+def _lent_to(program: Program, function: FunctionFacts, tried: Stmt) -> set[str]:
+    """What is called in the `with` blocks that a context manager yields to in a `try`."""
+    if not function.generator or not any(last_name(one).endswith("contextmanager") for one in function.decorators):
+        return set()
+    if not any(part[0] == m.YIELD for part in expressions(tried[2])):
+        return set()
+    return {
+        last_name(call[2])
+        for place in program.places
+        if function.name in place.facts.calls
+        for one in statements(place.facts.body)
+        if one[0] == m.WITH and any(last_name(context) == function.name for context, _ in one[2])
+        for call in calls(one[3])
+    }
 
 
 def lets_go(body: tuple[Stmt, ...]) -> bool:

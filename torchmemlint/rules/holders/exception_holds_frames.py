@@ -81,7 +81,8 @@ def check(evidence: Evidence) -> Iterator[Report]:
     yield from (_kept_and_raised(one) for one in made_kept_and_raised(evidence.program) if not _let_go(evidence, one))
     facts = evidence.facts
     leaves = any("__exit__" in cls.methods or "__aexit__" in cls.methods for cls in facts.classes)
-    if not leaves and not any(function.flags & TRIES for function in facts.functions):
+    tried = any(function.flags & TRIES for function in facts.functions)
+    if not leaves and not tried and not evidence.machine.errors:
         return
     keeping = _keeping_classes(evidence)
     stored: list[handlers.Kept] = []
