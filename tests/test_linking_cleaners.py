@@ -56,3 +56,47 @@ def test_cleaners(
 ) -> None:
     files = {"memory.py": MEMORY, "main.py": MAIN % (imported, call + bound, deleted, call)}
     check_project(files, tmp_path, monkeypatch)
+
+
+HELPERS = """
+import gc
+import torch
+
+def free(model):
+    %s
+    gc.collect()
+    torch.cuda.empty_cache()
+
+def release(*models):
+    for model in models:
+        del model  # TML602
+    gc.collect()
+    torch.cuda.empty_cache()
+"""
+CALLER = """
+import torch
+from torch import nn
+from helpers import free, release
+
+def run(x):
+    first = nn.Linear(8, 8)
+    y = first(x).sum().item()
+    %s
+    second = nn.Linear(8, 8)
+    return y + second(x).sum().item()
+"""
+
+
+@pytest.mark.parametrize(
+    ("helper", "call"),
+    [
+        ("del model  # TML602", "free(first)  # TML602"),
+        ("del model  # TML602", "release(first)  # TML602"),
+        ("del model  # TML602", "free(first)\n    first = None"),
+        ("del model  # TML602", "free(nn.Linear(8, 8))"),
+        ("model.cpu(); del model", "free(first)"),
+        ("print(model)", "free(first)"),
+    ],
+)
+def test_what_the_caller_binds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, helper: str, call: str) -> None:
+    check_project({"helpers.py": HELPERS % helper, "main.py": CALLER % call}, tmp_path, monkeypatch)

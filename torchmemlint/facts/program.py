@@ -16,7 +16,9 @@ from .walk import calls, heads, last_name, nodes, statements
 
 Block = tuple[Stmt, ...]
 EMPTIES = ("empty_cache", "free_all_blocks")  # of torch.cuda, torch.mps ...; of CuPy's pools
-_CLEANS = re.compile(r"gc|cache|mem|clean|clear|free|flush|empty|release|reclaim|purge")
+_CLEANS = re.compile(
+    r"gc|cache|mem|clean|clear|free|flush|empty|release|reclaim|purge|unload|drop|delete|dispose|destroy"
+)
 
 
 def expressions(body: Block) -> Iterator[Expr]:
@@ -133,10 +135,12 @@ class Program:
     def emptying(self) -> frozenset[str]:
         """Functions of the file, or imported ones, that empty a device cache and do little else."""
         own = frozenset(place.facts.name for place in self.places if _only_empties(place.facts))
-        return own | frozenset(name for name, function in self._cleaners() if _only_empties(function))
+        return own | frozenset(name for name, function in self.cleaners.items() if _only_empties(function))
 
-    def _cleaners(self) -> Iterator[tuple[str, FunctionFacts]]:
-        """The imported functions whose names say that they clean something up."""
+    @functools.cached_property
+    def cleaners(self) -> dict[str, FunctionFacts]:
+        """The imported functions that the file calls, and whose names say that they clean something up."""
+        found: dict[str, FunctionFacts] = {}
         unseen = {name for name in self.called if _CLEANS.search(name.lower())} - self.by_name.keys() - set(EMPTIES)
         for place in self.places if unseen else ():
             if self._imported is None or unseen.isdisjoint(place.facts.calls):
@@ -147,7 +151,8 @@ class Program:
                     unseen.discard(name)
                     function = self._imported(call[2])
                     if function is not None:
-                        yield name, function
+                        found[name] = function
+        return found
 
     @functools.cached_property
     def empties(self) -> bool:

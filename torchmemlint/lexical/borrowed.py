@@ -49,6 +49,22 @@ def borrowed(program: Program) -> Iterator[Slip]:
                         yield slip
 
 
+def borrowed_by_helpers(program: Program) -> Iterator[Slip]:
+    """`free(model)` of another file's function that deletes a name of its own, where the caller goes on binding one."""
+    for function in program.cleaners.values():
+        helper = Place(function, "", ())
+        alias = _first_alias(helper)
+        found = [] if alias is None else [_of_those_who_pass(program, helper, *alias)]
+        params = {param.name for param in function.params if not param.kind}
+        for statement in statements(function.body):
+            gone = params.intersection(let_go(statement))
+            found += [_of_the_caller(program, helper, name, statement[1]) for name in sorted(gone)]
+        for slip in found:
+            if slip is not None and slip.other >= 0 and _freed_after(program, function.body, slip.site):
+                yield Slip(slip.other, slip.kind, slip.site, slip.weight, function.name)
+                break
+
+
 def _is_called_on_events(name: str) -> bool:
     """`fit_end`, `on_batch_start`, `before_step`: what a framework calls, with arguments of its own choice."""
     return name.startswith(("on_", "before_", "after_")) or name.endswith(("_start", "_end", "_begin"))
@@ -160,7 +176,7 @@ def _of_the_caller(program: Program, place: Place, name: str, site: Site) -> Sli
     rebound = any(
         (m.NAME, name) in targets(one) and one[1] < site for one in statements(facts.body) if one[0] == m.ASSIGN
     )
-    if rebound:
+    if rebound or _is_moved_off(facts.body, name):
         return None
     only = len(body) <= 5 and not any(one[0] == m.RETURN and one[2] is not None for one in body)
     index = [param.name for param in facts.params].index(name) - (1 if place.cls else 0)
@@ -180,6 +196,12 @@ def _of_the_caller(program: Program, place: Place, name: str, site: Site) -> Sli
                     continue
                 return Slip(site, name, call[1], 3 if only else 2, text(given))
     return Slip(site, name, -1, 2, "") if only and not seen else None
+
+
+def _is_moved_off(body: Block, name: str) -> bool:
+    """`model.cpu()`, `model.to("cpu")` of a module, which moves it where it is: what is left takes no device memory."""
+    moves = (call for call in calls(body) if call[2][0] == m.ATTR and text(call[2][1]) == name)
+    return any(call[2][2] == "cpu" or {(m.CONST, "cpu"), (m.CONST, "meta")} & {*call[3]} for call in moves)
 
 
 def _gone_after(body: Block, name: str, call: Stmt) -> bool:

@@ -7,7 +7,8 @@ goes on binding the object under a name of its own. The same for the variable of
 a loop over a parameter or a container that the function leaves as it is, `for
 item in self.items: del item`, for a model that was taken out of one, `model =
 models[i]`, and for `del items` of `*items`, which is a tuple of the function's
-own. And for the parts of a model that a loop moves to a
+own. Where the function is another file's, the call is named that leaves a name
+bound. And for the parts of a model that a loop moves to a
 device one after the other, `block = block.to(device)`, and then deletes the
 name of instead of moving them back.
 
@@ -41,7 +42,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...finding import Confidence, Retains
-from ...lexical.borrowed import borrowed
+from ...lexical.borrowed import borrowed, borrowed_by_helpers
 from ...lexical.moved_parts import moved_parts
 from .. import Report
 
@@ -67,6 +68,19 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder=part.whole,
             release=f"`{part.name}.cpu()` before the name goes",
             related=((part.moved, "moved here"),),
+        )
+    for slip in borrowed_by_helpers(evidence.program):
+        yield Report(
+            site=slip.site,
+            message=(
+                f"`{slip.kind}` deletes a name of its own and frees nothing: this function still binds the object as "
+                f"`{slip.name}`; `del {slip.name}` here, and then collect and empty the cache"
+            ),
+            confidence=Confidence(slip.weight),
+            value=f"what `{slip.name}` refers to",
+            holder=slip.name,
+            release=f"`del {slip.name}` here, then collect and empty the cache",
+            related=((slip.other, "only this name goes"),),
         )
     for slip in borrowed(evidence.program):
         container = slip.kind.removeprefix("in ") if slip.kind.startswith("in ") else ""
