@@ -152,3 +152,40 @@ def run(frames):
 )
 def test_a_pointer_that_each_call_replaces(method: str, body: str) -> None:
     check(PLAN % (method, body, method), prelude="")
+
+
+PILED = """
+import cupy as cp
+import tensorrt as trt
+
+FRAMES = []
+SHARED = {}
+
+class Engine:
+    def __init__(self, engine):
+        self.engine, self.contexts = engine, [engine.create_execution_context()]
+        SHARED["scale"] = cp.ones(8)
+
+    def infer(self, image):
+        context = self.engine.create_execution_context()
+        %s
+        return context.execute_v2([image])
+
+def push(frame):
+    frames = []
+    block = cp.asarray(frame)
+    %s
+    return float(block.sum())
+"""
+
+
+@pytest.mark.parametrize(
+    ("context", "frame"),
+    [
+        ("self.contexts.append(context)  # TML702", "frames.append(block)"),
+        ("self.contexts[0] = context", "FRAMES.append(block)  # TML702"),
+        ("print(context)", "FRAMES.append(float(block.sum()))"),
+    ],
+)
+def test_what_piles_up_on_the_device(context: str, frame: str) -> None:
+    check(PILED % (context, frame), prelude="")

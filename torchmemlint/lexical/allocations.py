@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from ..facts import model as m
 from ..facts import walk
-from ..facts.emptying import bounded, drained
-from ..facts.model import Expr, Site, Stmt
+from ..facts.model import Expr, Stmt
 from ..facts.program import Place, Program, expressions, targets, text
 from ..facts.walk import calls, calls_of, heads, last_name, loops, names_of, nodes, statements
 from .devices import Slip
 from .exits import left_before, moves
+from .piled import LIBRARIES, ONCE, piled
 
 _RAW = {
     "caching_allocator_alloc": ("caching_allocator_delete",),
@@ -32,18 +32,8 @@ _RUNTIME = {  # of `cupy.cuda.runtime`, whose names others use for what frees it
     "hostAlloc": ("freeHost",),
 }
 _FREED_BY = {**_RAW, **_RUNTIME}
-_BUFFERS = frozenset(
-    """mem_alloc mem_alloc_pitch managed_empty managed_zeros managed_empty_like managed_zeros_like pagelocked_empty
-    pagelocked_zeros pagelocked_empty_like pagelocked_zeros_like register_host_memory mem_host_alloc to_device
-    device_array device_array_like pinned_array pinned_array_like mapped_array mapped_array_like asarray array zeros
-    ones empty full zeros_like ones_like empty_like full_like arange linspace alloc alloc_pinned_memory to_gpu
-    to_gpu_async empty_pinned zeros_pinned""".split()
-)
 _OF_NUMBA = frozenset("to_device device_array device_array_like pinned_array mapped_array".split())
-_LIBRARIES = ("pycuda", "cupy", "numba.cuda", "cuda")
 _SWEEPS = frozenset(("getattr", "setattr", "vars"))
-_ONCE = ("__init__", "setup", "build", "allocate", "init", "load", "create", "prepare", "__enter__", "warmup", "reset")
-_COUNTED = frozenset("number index idx i step iteration frame request id uid job task sample token epoch".split())
 
 
 def not_freed(program: Program) -> Iterator[Slip]:
@@ -63,9 +53,9 @@ def not_freed(program: Program) -> Iterator[Slip]:
     if "defer_cleanup" in program.called:
         for place in program.places:
             yield from _deferred(program, place)
-    if any(dotted.startswith(_LIBRARIES) for dotted in program.imports.values()):
+    if any(dotted.startswith(LIBRARIES) for dotted in program.imports.values()):
         for place in program.places:
-            yield from _piled(program, place)
+            yield from piled(program, place)
 
 
 def _deferred(program: Program, place: Place) -> Iterator[Slip]:
@@ -136,7 +126,7 @@ def _overwritten(program: Program, place: Place, name: str) -> Iterator[Slip]:
 def is_called_in_loop(program: Program, place: Place) -> bool:
     """Whether a loop of the file calls a method that is not there to set something up."""
     name = place.facts.name
-    if name.lstrip("_").startswith(_ONCE) or name == "__init__":
+    if name.lstrip("_").startswith(ONCE) or name == "__init__":
         return False
     return any(
         last_name(call[2]) == name
@@ -257,45 +247,3 @@ def _frees(statement: Stmt, names: tuple[str, ...], pointers: set[Expr]) -> bool
         last_name(call[2]) in names and any(part in pointers for given in call[3] for part in nodes(given))
         for call in calls_of(statement)
     )
-
-
-def _piled(program: Program, place: Place) -> Iterator[Slip]:
-    if place.facts.name.lstrip("_").startswith(_ONCE) or place.facts.name == "__init__":
-        return
-    made: dict[str, Site] = {}
-    for statement in statements(place.facts.body):
-        if statement[0] == m.ASSIGN and _allocates(program, statement[3]):
-            made.update({target[1]: statement[1] for target in targets(statement) if target[0] == m.NAME})
-        for site, place_of, value in _additions(place, statement):
-            holder = text(place_of)
-            if not holder.startswith(("self.", "cls.")):
-                continue
-            made_at = next((made[part[1]] for part in nodes(value) if part[0] == m.NAME and part[1] in made), None)
-            direct = _allocates(program, value)
-            name = holder.rsplit(".", 1)[-1]
-            if (made_at is None and not direct) or drained(program, name) or bounded(program, name):
-                continue
-            if value[0] == m.CALL and last_name(value[2]) == "int":
-                continue  # an address: it keeps nothing
-            yield Slip(site, holder, made_at if made_at is not None else -1, 2, "piled")
-
-
-def _additions(place: Place, statement: Stmt) -> Iterator[tuple[Site, Expr, Expr]]:
-    """What a statement adds to a container, and to which: `c.append(x)`, and `c[key] = x` with a key of its own for
-    each call: a parameter whose name says that it counts, and that is not looked up first."""
-    for call in calls_of(statement):
-        if call[2][0] == m.ATTR and call[2][2] in ("append", "add") and call[3]:
-            yield call[1], call[2][1], call[3][0]
-    counted = {param.name for param in place.facts.params if _COUNTED.intersection(param.name.lower().split("_"))}
-    for call in calls_of(statement):
-        if last_name(call[2]) == "setdefault" and len(call[3]) == 2 and call[3][0][-1] in counted:
-            yield call[1], call[2][1], call[3][1]
-    for target in targets(statement) if statement[0] == m.ASSIGN else ():
-        if target[0] == m.ITEM and target[2][0] == m.NAME and target[2][1] in counted:
-            yield statement[1], target[1], statement[3]
-
-
-def _allocates(program: Program, expr: Expr) -> bool:
-    if expr[0] != m.CALL or last_name(expr[2]) not in _BUFFERS:
-        return False
-    return program.dotted(expr[2]).startswith(("pycuda.", "cupy.", "numba.cuda.", "cuda."))

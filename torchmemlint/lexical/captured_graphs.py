@@ -11,11 +11,9 @@ from ..facts.model import Expr, Stmt
 from ..facts.program import Place, Program, targets, text
 from ..facts.walk import calls, calls_of, last_name, nodes, statements
 from .devices import Slip
+from .piled import ENGINES
 
 _MAKES = frozenset(("CUDAGraph", "make_graphed_callables"))
-_ENGINES = frozenset(
-    ("create_execution_context", "deserialize_cuda_engine", "build_serialized_network", "InferenceSession")
-)
 _SIZED = re.compile(r"shape|size|height|width|resolution|(^|_)hw($|_)|length|batch")
 _COUNTED = re.compile(r"(^|_)(pos|positions?|offset|steps?|index)($|_)")
 _DATA = re.compile(
@@ -29,7 +27,7 @@ _CONTAINERS = ("tuple", "list", "dict", "partial", "SimpleNamespace")
 def graphs_by_shape(program: Program) -> Iterator[Slip]:
     """Captured CUDA graphs put into a table without a limit, by a key that the input decides; engines, by a size."""
     said = set[int]()
-    for made, kind in ((_MAKES, "graph"), (_ENGINES, "engine")):
+    for made, kind in ((_MAKES, "graph"), (ENGINES, "engine")):
         makers = _makers(program, made) if made & program.called else frozenset[str]()
         for place in program.places if makers else ():
             holding = _holding(program, place, makers)
