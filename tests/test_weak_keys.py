@@ -125,3 +125,30 @@ def test_what_containers_of_weak_keys_keep(stored: str) -> None:
     check(INSIDE.format("base", stored + "  # TML316"))
     check(INSIDE.format("weakref.ref(base)", stored))
     check(INSIDE.format("sum(p.numel() for p in base.parameters())", stored))
+
+
+BY_IDENTITY = """
+from torch.utils.weak import WeakTensorKeyDictionary
+
+class Store:
+    copies = WeakTensorKeyDictionary()
+
+    @classmethod
+    def offload(cls, value, device):
+        if value not in cls.copies:
+            moved = value.to(device){}
+        return cls.copies[value]
+
+def main(steps, device):
+    for step in range(steps):
+        Store.offload(torch.randn(64, 64), device)
+"""
+
+
+def test_tables_by_identity() -> None:
+    check(BY_IDENTITY.format("\n            cls.copies[value] = moved  # TML316"))
+    check(
+        BY_IDENTITY.format(
+            "\n            if moved is value:\n                return value\n            cls.copies[value] = moved"
+        )
+    )

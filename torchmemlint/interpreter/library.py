@@ -110,6 +110,8 @@ def _call_torch(machine: Machine, frame: Frame, dotted: str, args: list[Value], 
         return _recording(machine, frame, tail, args, kwargs, site)
     if tail == "empty_cache":
         machine.note("emptied", site, frame)
+    if dotted.startswith("torch.utils.weak.") and dotted in SPECIAL:
+        return SPECIAL[dotted](machine, frame, args, kwargs, site)
     if dotted == "torch.load":
         machine.note("load", site, frame, len(args) > 1 or "map_location" in kwargs)
     if dotted == "torch.device" and len(args) == 1:

@@ -257,6 +257,8 @@ SPECIAL: dict[str, Callable[[Machine, Frame, list[Value], Kwargs, Site], Value]]
     "signal.signal": _registered,
     "weakref.finalize": _finalize,
     "weakref.WeakKeyDictionary": _weak_keys,
+    "torch.utils.weak.WeakTensorKeyDictionary": _weak_keys,  # by identity [torch.utils.weak]
+    "torch.utils.weak.WeakIdKeyDictionary": _weak_keys,
     "islice": _first,
     "itertools.count": _count,
     "gc.get_objects": _collected,
