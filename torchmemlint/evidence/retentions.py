@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from ..facts import knowledge
 from ..facts.model import BACKWARD, Site
 from ..facts.passed_by import PassedBy
+from ..facts.ways import LeftBehind
 from ..interpreter.events import NEVER, Loops, Store
 from ..interpreter.frames import Frame, Loop
 from ..interpreter.holders import FRESH, IDENTITY, KNOWN, called_back, heavy_objects, made_since
@@ -24,7 +25,7 @@ from .origins import anchor, is_differentiated, is_spent, is_wide, listens, orig
 from .places import Holder, holder_of, in_test, last_part
 from .rates import is_let_go_late
 from .recordings import evaluates_by_name
-from .ways_out import LeftBehind, left_behind
+from .ways_out import left_behind
 from .within_bounds import beyond_bounds
 
 _REPEATS = ("loop", "call")  # kinds of loops whose rounds are steps

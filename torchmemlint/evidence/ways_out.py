@@ -7,13 +7,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from ..facts import knowledge
 from ..facts import model as m
 from ..facts.model import CALLS_PER_STATEMENT, Expr, FunctionFacts, Site, Stmt
 from ..facts.program import targets
-from ..facts.walk import calls_of, heads, last_name, loops, nodes, statements
+from ..facts.walk import calls_of, last_name, loops, statements
+from ..facts.ways import LeftBehind, Ways, mentions
 from ..interpreter.arguments import argument
 from .places import describe, last_part
 
@@ -23,18 +23,9 @@ if TYPE_CHECKING:
     from ..interpreter.frames import Frame
     from ..interpreter.machine import Machine
 
-_GONE, _THERE, _FAILED = 0, 1, 2  # an entry is out; is in the table; is in the table when an exception was caught
 _ADDS = ("append", "add", "appendleft")
-_States = frozenset[int]
 _TAKES_OUT = ("pop", "remove", "discard")
 _BROAD = frozenset(("Exception", "BaseException", "RuntimeError", ""))
-
-
-class LeftBehind(NamedTuple):
-    """A way on which an entry stays."""
-
-    site: Site  # where it leaves
-    failed: bool  # after an exception, as opposed to an early `return`
 
 
 def left_behind(machine: Machine, releases: Releases, store: Store, resets: Sequence[Reset]) -> LeftBehind | None:
@@ -55,7 +46,7 @@ def left_behind(machine: Machine, releases: Releases, store: Store, resets: Sequ
     taken = [_climbed(_taken(_statement_at(reset.frame.facts, reset.site)), reset.frame, frame) for reset in takers]
     if put is None or any(one != put for one in taken):
         return None
-    ways = _Ways(name, _below(store.frame, store.site, frame), {_below(r.frame, r.site, frame) for r in takers})
+    ways = Ways(name, _below(store.frame, store.site, frame), {_below(r.frame, r.site, frame) for r in takers})
     ways.through_function(frame.facts.body)
     for way in ways.found:
         if way.failed or _is_for_nobody(machine, frame, store, name):
@@ -148,123 +139,10 @@ def _is_for_nobody(machine: Machine, frame: Frame, store: Store, name: str) -> b
             if function.name in ("__init__", "__post_init__", "<module>"):
                 continue
             for statement in statements(function.body):
-                mentioned = _mentions(statement, name)
+                mentioned = mentions(statement, name)
                 if mentioned and id(function) not in concerned:
                     return False
                 if mentioned and statement[1] < store.site - store.site % CALLS_PER_STATEMENT:
                     return False
     put = _statement_at(store.frame.facts, store.site)
-    return store.how == "keyed" and put is not None and put[0] == m.ASSIGN and not _mentions((m.EXPR, 0, put[3]), name)
-
-
-def _mentions(statement: Stmt, name: str) -> bool:
-    return any(node[0] in (m.ATTR, m.NAME) and node[-1] == name for head in heads(statement) for node in nodes(head))
-
-
-# -- the ways -------------------------------------------------------------------------------------
-
-
-class _Ways:
-    """The ways through a function from the statement that puts an entry into a table to those that take it out."""
-
-    def __init__(self, name: str, puts: int, takes: set[int]) -> None:
-        self.found: list[LeftBehind] = []
-        self._name = name
-        self._puts = puts
-        self._takes = takes
-        self.unguarded: Site = -1  # what may fail while the entry is there, outside of any `try`
-        self._clause: Site = -1  # the last `except` clause that goes on
-        self._jumps: list[set[int] | None] = []  # what leaves each loop around early; None where each round puts one
-        self._raised: list[set[int]] = []  # what may go to the clauses of each `try` around
-
-    def through_function(self, body: Sequence[Stmt]) -> None:
-        if _FAILED in self.through(body, frozenset((_GONE,)), False):
-            self.found.append(LeftBehind(self._clause, True))
-
-    def through(self, block: Sequence[Stmt], states: _States, failing: bool) -> _States:
-        """How the entry may stand at the end of a block; empty if no way gets there."""
-        for statement in block:
-            if not states:
-                break
-            number = statement[1] // CALLS_PER_STATEMENT
-            if number not in self._takes and _may_fail(statement):
-                if self._raised:
-                    self._raised[-1] |= states
-                elif _THERE in states and self.unguarded < 0:
-                    self.unguarded = statement[1]
-            if number == self._puts:
-                states = frozenset((_FAILED if failing else _THERE,))
-            if number in self._takes:
-                states = frozenset((_GONE,))
-            states = self._statement(statement, states, failing)
-        return states
-
-    def _statement(self, statement: Stmt, states: _States, failing: bool) -> _States:
-        op = statement[0]
-        if op == m.IF:
-            ends = [self.through(suite, states, failing) for suite in statement[3:5]]
-            if _mentions(statement, self._name) and any(end == {_GONE} for end in ends):
-                return frozenset((_GONE,))  # it asks whether there is anything to take out
-            return ends[0] | ends[1]
-        if op in (m.FOR, m.WHILE):
-            return self._loop(statement, states, failing)
-        if op == m.WITH:
-            return self.through(statement[3], states, failing)
-        if op == m.TRY:
-            return self._try(statement, states, failing)
-        if op == m.JUMP:
-            if self._jumps and self._jumps[-1] is not None:
-                self._jumps[-1] |= states
-            elif states & {_THERE, _FAILED}:
-                self.found.append(LeftBehind(statement[1], _FAILED in states))
-            return frozenset()
-        if op in (m.RETURN, m.RAISE):
-            self._leaves(statement, states)
-            return frozenset()
-        return states
-
-    def _leaves(self, statement: Stmt, states: _States) -> None:
-        raised = statement[0] == m.RAISE
-        if raised and self._raised:
-            self._raised[-1] |= states  # to a clause of this function
-        elif states & {_THERE, _FAILED}:
-            self.found.append(LeftBehind(statement[1], raised or _FAILED in states))
-
-    def _loop(self, statement: Stmt, states: _States, failing: bool) -> _States:
-        body, orelse = statement[-2:]
-        own = any(one[1] // CALLS_PER_STATEMENT == self._puts for one in statements(body))
-        self._jumps.append(None if own else set())
-        end = self.through(body, states, failing)
-        jumped = frozenset(self._jumps.pop() or ())
-        if own:
-            if _FAILED in end:
-                self.found.append(LeftBehind(self._clause, True))
-            return frozenset((_GONE,))
-        if end == {_GONE}:  # it goes through what there is
-            return self.through(orelse, end | jumped, failing)
-        return self.through(orelse, states | end | jumped, failing)
-
-    def _try(self, statement: Stmt, states: _States, failing: bool) -> _States:
-        body, clauses, orelse, final = statement[2:6]
-        before = len(self.found)
-        self._raised.append(set())
-        end = self.through(body, states, failing)
-        raised = frozenset(self._raised.pop())
-        if not clauses and self._raised:
-            self._raised[-1] |= raised
-        end = self.through(orelse, end, failing)
-        caught = frozenset(_FAILED if state == _THERE else state for state in raised)
-        for _, _, clause in clauses:
-            after = self.through(clause, caught, True)
-            if _FAILED in after:
-                self._clause = clause[0][1]
-            end |= after
-        if any(one[1] // CALLS_PER_STATEMENT in self._takes for one in statements(final)):
-            del self.found[before:]
-            return frozenset((_GONE,)) if end else end
-        return self.through(final, end, failing) if end else end
-
-
-def _may_fail(statement: Stmt) -> bool:
-    """Whether a statement does something: a call, other than to say something."""
-    return any(last_name(call[2]) not in knowledge.REPORTERS for call in calls_of(statement))
+    return store.how == "keyed" and put is not None and put[0] == m.ASSIGN and not mentions((m.EXPR, 0, put[3]), name)

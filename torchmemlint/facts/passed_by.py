@@ -11,10 +11,11 @@ from typing import NamedTuple
 
 from . import model as m
 from .cancelled import cancelled_functions
-from .knowledge import TAKES_OUT
 from .model import Expr, FileFacts, FunctionFacts, Site, Stmt
+from .one_way import after_asking, after_failures
 from .program import targets
 from .walk import blocks, calls_of, heads, last_name, nodes, root_of, statements
+from .ways import TAKES, lets_go, puts, taken
 
 _ENDED = frozenset(
     """terminated closed done finished stopped completed complete cancelled canceled aborted dead expired ended
@@ -22,7 +23,6 @@ _ENDED = frozenset(
 )
 _ENDS = frozenset("close aclose terminate cancel stop abort shutdown kill finish disconnect end dispose".split())
 _BY_ITSELF = ("done", "cancelled")  # methods of tasks and futures
-_TAKES = ("pop", "remove", "discard")
 _SAME = (("Is", False), ("Equal", False), ("IsNot", True), ("NotEqual", True))
 _LEAVES = (m.RETURN, m.RAISE, m.JUMP)
 
@@ -34,7 +34,7 @@ class PassedBy(NamedTuple):
 
     site: Site
     function: str
-    ended: bool  # those that have ended, as opposed to those whose waiting was cancelled
+    why: str  # "ended", "cancelled", "failed", or "skipped": those that it does not come to
 
 
 def passed_by(facts: FileFacts) -> dict[str, dict[str, PassedBy]]:
@@ -45,9 +45,9 @@ def passed_by(facts: FileFacts) -> dict[str, dict[str, PassedBy]]:
     for function in facts.functions[1:]:
         if not _may_take(function):
             continue
-        for table in {place[0] for one in statements(function.body) for place in _taken(one)}:
+        for table in {place[0] for one in statements(function.body) for place in taken(one)}:
             name = last_name(table)
-            way = _ended(facts, function, table) or _cancelled(facts, function, table, cancelled)
+            way = _way(facts, function, table, cancelled)
             if way is None:
                 sound.add((name, function.name))
             else:
@@ -57,30 +57,19 @@ def passed_by(facts: FileFacts) -> dict[str, dict[str, PassedBy]]:
     return found
 
 
+def _way(facts: FileFacts, function: FunctionFacts, table: Expr, cancelled: frozenset[str]) -> PassedBy | None:
+    way = _ended(facts, function, table) or _cancelled(facts, function, table, cancelled)
+    if way is not None:
+        return way
+    for why, find in (("failed", after_failures), ("skipped", after_asking)):
+        site = find(function, table)
+        if site is not None:
+            return PassedBy(site, function.name, why)
+    return None
+
+
 def _may_take(function: FunctionFacts) -> bool:
-    return not set(_TAKES).isdisjoint(function.calls) or any(one[0] == m.DELETE for one in statements(function.body))
-
-
-def _taken(statement: Stmt) -> Iterator[tuple[Expr, Expr]]:
-    """What a statement takes out: the table, an attribute, and the key."""
-    found = [(t[1], t[2]) for t in (statement[2] if statement[0] == m.DELETE else ()) if t[0] == m.ITEM]
-    for call in calls_of(statement):
-        if call[2][0] == m.ATTR and call[2][2] in _TAKES and call[3]:
-            found.append((call[2][1], call[3][0]))
-    yield from ((table, key) for table, key in found if table[0] == m.ATTR)
-
-
-def _releases(statement: Stmt, table: Expr) -> bool:
-    """Whether a statement may let go of what is in a table, in whatever way."""
-    if statement[0] == m.DELETE and any(table in nodes(target) for target in statement[2]):
-        return True
-    if table in targets(statement):
-        return True
-    return any(
-        (call[2][0] == m.ATTR and call[2][1] == table and call[2][2] in TAKES_OUT)
-        or (table in call[3] and last_name(call[2]) not in ("len", "list", "sorted", "tuple", "iter", "print"))
-        for call in calls_of(statement)
-    )
+    return not set(TAKES).isdisjoint(function.calls) or any(one[0] == m.DELETE for one in statements(function.body))
 
 
 # -- what has ended -------------------------------------------------------------------------------
@@ -90,12 +79,12 @@ def _ended(facts: FileFacts, function: FunctionFacts, table: Expr) -> PassedBy |
     """Where all that a function takes out of a table is what has not ended, and it does not end it itself."""
     found: PassedBy | None = None
     for statement, literals in _under(function.body, ()):
-        if not _releases(statement, table):
+        if not lets_go(statement, table):
             continue
         flags = (flag for one, holds in literals for flag in _unended(one, holds))
         if not any(_is_kept(facts, function, table, flag) and _by_others(facts, function, flag) for flag in flags):
             return None
-        found = PassedBy(statement[1], function.name, True)
+        found = PassedBy(statement[1], function.name, "ended")
     return found
 
 
@@ -195,10 +184,10 @@ def _cancelled(facts: FileFacts, function: FunctionFacts, table: Expr, cancelled
     walk.through(function.body, guarded=False)
     if walk.sound or walk.found is None or (walk.husk and _are_futures(facts, table)):
         return None
-    keys = (key for one in statements(function.body) for place, key in _taken(one) if place == table)
+    keys = (key for one in statements(function.body) for place, key in taken(one) if place == table)
     if not all(_is_known(function, key) for key in keys):
         return None
-    return PassedBy(walk.found, function.name, False)
+    return PassedBy(walk.found, function.name, "cancelled")
 
 
 def _suspends(block: tuple[Stmt, ...]) -> bool:
@@ -237,9 +226,9 @@ class _Waiting:
 
     def through(self, block: tuple[Stmt, ...], *, guarded: bool, caught: frozenset[str] = frozenset()) -> None:
         for statement in block:
-            if _puts(statement, self._table):
+            if puts(statement, self._table):
                 self._waited = False
-            if _releases(statement, self._table):
+            if lets_go(statement, self._table):
                 self.sound = self.sound or guarded or not self._waited
                 self.found = statement[1]
             for head in heads(statement):
@@ -283,7 +272,3 @@ class _Waiting:
         if called is not None and called[3] and last_name(called[2]) in ("wait_for", "wrap_future"):
             awaited = called[3][0]
         self.husk = self.husk and awaited is not None and awaited[0] in (m.NAME, m.ITEM, m.ATTR)
-
-
-def _puts(statement: Stmt, table: Expr) -> bool:
-    return any(target[0] == m.ITEM and target[1] == table for target in targets(statement))

@@ -28,8 +28,8 @@ from . import Report, retained
 if TYPE_CHECKING:
     from ..evidence.evidence import Evidence
     from ..evidence.retentions import Retention
-    from ..evidence.ways_out import LeftBehind
     from ..facts.passed_by import PassedBy
+    from ..facts.ways import LeftBehind
     from ..interpreter.events import Store
 
 
@@ -301,15 +301,25 @@ def _report_passed(retention: Retention, passed: PassedBy, confidence: Confidenc
     return replace(found, related=((passed.site, "the only release"), *found.related))
 
 
+_PASSES_BY = {
+    "ended": "takes out only as long as it has not ended",
+    "cancelled": "takes out only when it has waited, and not when the wait is cancelled",
+    "failed": "takes out only when nothing has failed",
+    "skipped": "takes out only where it does not leave early, with its key gone from the queue",
+}
+_RELEASES = {
+    "ended": "take it out when it has ended as well",
+    "skipped": "take it out as soon as its key is taken from the queue",
+}
+
+
 def passes_by(passed: PassedBy) -> str:
     """What a release does not come to, to go on after "what" or "a tensor that"."""
-    if passed.ended:
-        return f"`{passed.function}` takes out only as long as it has not ended"
-    return f"`{passed.function}` takes out only when it has waited, and not when the wait is cancelled"
+    return f"`{passed.function}` {_PASSES_BY[passed.why]}"
 
 
 def release_of(passed: PassedBy) -> str:
-    return "take it out when it has ended as well" if passed.ended else "take it out in a `finally`"
+    return _RELEASES.get(passed.why, "take it out in a `finally`")
 
 
 def left_pending(evidence: Evidence, *, everywhere: bool) -> Iterator[Report]:

@@ -1,0 +1,202 @@
+"""Releases that a function comes to on some of its ways, where the entry was handed to it for good."""
+
+from __future__ import annotations
+
+import pytest
+from snippets import check
+
+WORKS = """
+class Jobs:
+    def __init__(self, model):
+        self.model = model
+        self.inputs = {{}}
+
+    def add(self, key, frames: torch.Tensor):
+        self.inputs[key] = frames{mark}
+
+    @torch.no_grad()
+    def work(self, key, answer):
+{body}
+
+def main():
+    jobs = Jobs(Net())
+    for number in range(1000):
+        jobs.add(number, torch.randn(64, 8))
+        jobs.work(number, print)
+"""
+FAILED = {
+    "a clause that returns": """
+        try:
+            result = self.model(self.inputs[key]).sum().item()
+        except Exception as error:
+            print("failed", error)
+            answer(error)
+            return
+        answer(result)
+        self.inputs.pop(key)
+""",
+    "a clause that goes round": """
+        for one in (key,):
+            try:
+                result = self.model(self.inputs[key]).sum().item()
+            except Exception as error:
+                answer(error)
+                return
+            answer(result)
+        del self.inputs[key]
+""",
+    "an answer in the place of the result": """
+        try:
+            result = self.model(self.inputs[key]).sum().item()
+        except (ValueError, RuntimeError) as error:
+            return answer(str(error))
+        self.inputs.pop(key, None)
+        answer(result)
+""",
+}
+SEEN_TO = {
+    "a finally": """
+        try:
+            answer(self.model(self.inputs[key]).sum().item())
+        except Exception as error:
+            answer(error)
+        finally:
+            self.inputs.pop(key)
+""",
+    "after the clause": """
+        try:
+            result = self.model(self.inputs[key]).sum().item()
+        except Exception as error:
+            result = error
+        self.inputs.pop(key)
+        answer(result)
+""",
+    "a clause that is about the key": """
+        try:
+            frames = self.inputs[key]
+        except KeyError:
+            return
+        answer(self.model(frames).sum().item())
+        self.inputs.pop(key)
+""",
+    "tried again": """
+        try:
+            answer(self.model(self.inputs[key]).sum().item())
+        except Exception:
+            self.retry(key)
+            return
+        self.inputs.pop(key)
+
+    def retry(self, key):
+        print("later", key)
+""",
+    "the caller is told": """
+        try:
+            answer(self.model(self.inputs[key]).sum().item())
+        except Exception:
+            return False
+        self.inputs.pop(key)
+        return True
+""",
+    "attempts": """
+        for attempt in range(3):
+            try:
+                answer(self.model(self.inputs[key]).sum().item())
+                break
+            except Exception as error:
+                print(attempt, error)
+        self.inputs.pop(key)
+""",
+}
+
+
+@pytest.mark.parametrize("body", FAILED.values(), ids=FAILED)
+def test_what_has_failed(body: str) -> None:
+    check(WORKS.format(body=body, mark="  # TML311"))
+
+
+@pytest.mark.parametrize("body", SEEN_TO.values(), ids=SEEN_TO)
+def test_what_is_seen_to(body: str) -> None:
+    check(WORKS.format(body=body, mark=""))
+
+
+ASKED = """
+class Copies:
+    def __init__(self):
+        self.going = {{}}
+        self.acks = deque()
+        self.cancelled = set()
+
+    def start(self, number, cache: torch.Tensor):
+        self.going[number] = cache{mark}
+        self.acks.append(number)
+
+    def poll(self):
+        done = []
+        for _ in range(len(self.acks)):
+{body}
+        return done
+
+def main():
+    copies = Copies()
+    for number in range(1000):
+        copies.start(number, torch.randn(64, 64))
+        copies.poll()
+"""
+SKIPPED = {
+    "gone on": """
+            number = self.acks.popleft()
+            if number in self.cancelled:
+                self.cancelled.discard(number)
+                continue
+            done.append(self.going.pop(number).sum().item())
+""",
+    "given up": """
+            number = self.acks.popleft()
+            cache = self.going[number]
+            if cache.isnan().any():
+                return done
+            done.append(cache.sum().item())
+            del self.going[number]
+""",
+}
+TAKEN = {
+    "at once": """
+            number = self.acks.popleft()
+            cache = self.going.pop(number)
+            if number in self.cancelled:
+                continue
+            done.append(cache.sum().item())
+""",
+    "put back": """
+            number = self.acks.popleft()
+            if self.going[number].isnan().any():
+                self.acks.append(number)
+                continue
+            done.append(self.going.pop(number).sum().item())
+""",
+    "nothing there": """
+            number = self.acks.popleft()
+            cache = self.going.get(number)
+            if cache is None:
+                continue
+            done.append(cache.sum().item())
+            del self.going[number]
+""",
+    "an end": """
+            number = self.acks.popleft()
+            if number is None:
+                break
+            done.append(self.going.pop(number).sum().item())
+""",
+}
+
+
+@pytest.mark.parametrize("body", SKIPPED.values(), ids=SKIPPED)
+def test_what_is_skipped(body: str) -> None:
+    check(ASKED.format(body=body, mark="  # TML311"))
+
+
+@pytest.mark.parametrize("body", TAKEN.values(), ids=TAKEN)
+def test_what_is_taken(body: str) -> None:
+    check(ASKED.format(body=body, mark=""))

@@ -1,0 +1,142 @@
+"""Releases that a function comes to on some of its ways, where it has been handed the entry for good.
+
+`run(key)` works for one entry and takes it out at the end: an `except` clause that says what has failed and returns
+leaves the entry there. `key = self.acks.popleft()` asks for the next one: who then goes on without having taken the
+entry out will not meet its key again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from . import knowledge
+from . import model as m
+from .model import CALLS_PER_STATEMENT, Expr, FunctionFacts, Site
+from .program import Block, targets
+from .walk import blocks, calls, calls_of, heads, last_name, names_of, nodes, root_of, statements
+from .ways import THERE, Ways, lets_go, puts, taken
+
+_BROAD = frozenset(("Exception", "BaseException", "RuntimeError", ""))
+_AGAIN = ("retry", "requeue", "resubmit", "reschedule", "again")
+_NEXT = ("popleft", "pop", "get", "get_nowait")  # of a queue: what is asked for is gone from it
+_LEAVES = (m.RETURN, m.JUMP)
+_SAME = ("Is", "Equal")
+
+
+def after_failures(function: FunctionFacts, table: Expr) -> Site | None:
+    """Where a function takes the entry that it was called for out of a table, if it does not come to that after an
+    `except` clause which says what has failed."""
+    if not any(one[0] == m.TRY for one in statements(function.body)):
+        return None
+    keys = [key for one in statements(function.body) for place, key in taken(one) if place == table]
+    given = {param.name for param in function.params}
+    roots = {root_of(key) for key in keys}
+    if not all(root[0] == m.NAME and root[1] in given - {"self", "cls"} for root in roots):
+        return None
+    if any(puts(one, table) or not roots.isdisjoint(targets(one)) for one in statements(function.body)):
+        return None
+    takes = _takes(function, table)
+    tried = (one for outer in statements(function.body) if outer[0] == m.TRY for one in statements(outer[2]))
+    if not takes.keys().isdisjoint(one[1] // CALLS_PER_STATEMENT for one in tried):
+        return None  # of which `lexical/pending.py` speaks
+    names = {root[1] for root in roots}
+    ways = Ways(last_name(table), -1, set(takes), lambda kind, clause: _is_dealt_with(kind, clause, names, table))
+    ways.through_function(function.body, THERE)
+    return next(iter(takes.values())) if any(way.caught for way in ways.found) else None
+
+
+def after_asking(function: FunctionFacts, table: Expr) -> Site | None:
+    """Where a function takes the entry whose key it got from a queue out of a table, if it leaves some there."""
+    keys = {root_of(key) for one in statements(function.body) for place, key in taken(one) if place == table}
+    if len(keys) != 1:
+        return None
+    key = next(iter(keys))
+    asked = [one for one in statements(function.body) if key in targets(one)]
+    if len(asked) != 1 or asked[0][0] != m.ASSIGN or not _is_next(asked[0][3], table):
+        return None
+    if any(puts(one, table) for one in statements(function.body)):
+        return None
+    takes = _takes(function, table)
+    ways = Ways(last_name(table), asked[0][1] // CALLS_PER_STATEMENT, set(takes))
+    ways.through_function(function.body)
+    passing = {way.site for way in ways.found if not way.failed}
+    absent = {key} | {
+        target
+        for one in statements(function.body)
+        if one[0] == m.ASSIGN and table in nodes(one[3])
+        for target in one[2]
+    }
+    for block in _blocks(function.body, absent, table):
+        if block and block[-1][0] in _LEAVES and block[-1][1] in passing and not _hands_on(block, key):
+            return next(iter(takes.values()))
+    return None
+
+
+def _takes(function: FunctionFacts, table: Expr) -> dict[int, Site]:
+    return {one[1] // CALLS_PER_STATEMENT: one[1] for one in statements(function.body) if lets_go(one, table)}
+
+
+def _is_dealt_with(kind: Expr | None, clause: Block, names: set[str], table: Expr) -> bool:
+    """Whether an `except` clause is about something else than a failure, or sees to the entry in its own way: it goes
+    on to work for it, tries again, or tells the caller."""
+    caught = [last_name(one) for one in (kind[3] if kind is not None and kind[0] == m.NEW else (kind,)) if one]
+    if caught and _BROAD.isdisjoint(caught):
+        return True
+    for one in statements(clause):
+        if one[0] == m.RAISE or (one[0] == m.RETURN and one[2] is not None and one[2][0] == m.CONST):
+            return True
+        if any(node == table for head in heads(one) for node in nodes(head)):
+            return True
+        for call in calls_of(one):
+            called = last_name(call[2])
+            if any(word in called.lower() for word in _AGAIN):
+                return True
+            given = (node for value in (*call[3], *(v for _, v in call[4])) for node in nodes(value))
+            if called not in knowledge.REPORTERS and any(n[0] == m.NAME and n[1] in names for n in given):
+                return True
+    return False
+
+
+def _is_next(value: Expr, table: Expr) -> bool:
+    """`self.acks.popleft()`, `await queue.get()`, `heappop(heap)`."""
+    value = value[1] if value[0] == m.AWAIT else value
+    if value[0] != m.CALL:
+        return False
+    if last_name(value[2]) == "heappop":
+        return bool(value[3]) and value[3][0] != table
+    own = value[2][0] == m.ATTR and value[2][2] in _NEXT and value[2][1] != table
+    return (
+        own
+        and (value[2][2] in ("get", "popleft", "get_nowait") or value[3] in ((), ((m.CONST, 0),)))
+        and not any(one[0] != m.CONST for one in value[3])
+    )
+
+
+def _blocks(body: Block, absent: set[Expr], table: Expr) -> Iterator[Block]:
+    """The suites of a function, without those that a test for what is not there leads to."""
+    for statement in body:
+        if statement[0] == m.IF and _asks_for_absence(statement[2], absent, table):
+            yield from _blocks(statement[4], absent, table)
+            continue
+        for suite in blocks(statement):
+            yield suite
+            yield from _blocks(suite, absent, table)
+
+
+def _asks_for_absence(test: Expr, absent: set[Expr], table: Expr) -> bool:
+    """`if key is None`, `if not entry`, `if key not in self.table`."""
+    if test[0] == m.BOOL:
+        return any(_asks_for_absence(one, absent, table) for one in test[2])
+    if test[0] == m.NOT:
+        return test[1] in absent or table in nodes(test[1])
+    if test[0] == m.COMPARE:
+        return (test[1] in _SAME and test[2] in absent) or (test[1] in ("In", "NotIn") and test[3] == table)
+    return False
+
+
+def _hands_on(block: Block, key: Expr) -> bool:
+    """Whether a block gives the key to something, which may put it back."""
+    if any(target[0] != m.NAME for one in block for target in targets(one)) and key[1] in names_of(block):
+        return True
+    quiet = knowledge.REPORTERS | knowledge.TAKES_OUT
+    return any(last_name(call[2]) not in quiet and any(key in nodes(one) for one in call[3]) for call in calls(block))
