@@ -35,7 +35,7 @@ class Lifetimes:
     def _resets(self) -> dict[tuple[int, str], list[Reset]]:
         table: dict[tuple[int, str], list[Reset]] = {}
         for reset in self.machine.resets:
-            table.setdefault((id(reset.owner), reset.key), []).append(reset)
+            table.setdefault((_identity(reset.owner), reset.key), []).append(reset)
         return table
 
     def _places(self, store: Store) -> Iterator[tuple[Obj | Frame, str]]:
@@ -53,7 +53,7 @@ class Lifetimes:
     def covered(self, store: Store, loop: Loop, graph: bool) -> bool:
         """Whether each round of the loop empties the place."""
         for depth, (owner, key) in enumerate(self._places(store)):
-            for reset in self._resets.get((id(owner), key), ()):
+            for reset in self._resets.get((_identity(owner), key), ()):
                 if loop not in reset.loops or reset.site == store.site:
                     continue
                 if reset.how == "pop" and self.releases.is_debugging(reset.frame.name):
@@ -95,7 +95,9 @@ class Lifetimes:
     def released_in(self, store: Store) -> set[str]:
         """The functions that empty the place."""
         return {
-            reset.frame.name for owner, key in self._places(store) for reset in self._resets.get((id(owner), key), ())
+            reset.frame.name
+            for owner, key in self._places(store)
+            for reset in self._resets.get((_identity(owner), key), ())
         } - {"__init__"}
 
     def is_released(self, store: Store) -> bool:
@@ -115,7 +117,12 @@ class Lifetimes:
 
     def resets_of(self, store: Store) -> Sequence[Reset]:
         """What empties the very place of a store."""
-        return self._resets.get((id(store.owner), store.key), ())
+        return self._resets.get((_identity(store.owner), store.key), ())
+
+
+def _identity(owner: Obj | Frame) -> int:
+    """What tells a place from others: of an object, the number that each view of it has, too."""
+    return -owner.serial if isinstance(owner, Obj) and owner.serial else id(owner)
 
 
 def _heads_but_refills(facts: FunctionFacts, place: Expr) -> Iterator[Expr]:
