@@ -142,8 +142,11 @@ def _def(low: Lowering, node: cst.FunctionDef, site: Site) -> Stmt:
 def _class(low: Lowering, node: cst.ClassDef, site: Site) -> Stmt:
     decorators = tuple(expression(low, item.decorator) for item in node.decorators)
     bases = tuple(expression(low, arg.value) for arg in node.bases)
+    metaclass = None
     for arg in node.keywords:
-        expression(low, arg.value)  # keeps the numbering of calls in step with the text
+        value = expression(low, arg.value)  # each, which keeps the numbering of calls in step with the text
+        if arg.keyword is not None and arg.keyword.value == "metaclass":
+            metaclass = value
     index = len(low.classes)
     low.classes.append(None)
     body_index = len(low.functions)
@@ -160,7 +163,7 @@ def _class(low: Lowering, node: cst.ClassDef, site: Site) -> Stmt:
         function = low.functions[statement[2]]
         if function is not None:
             methods[function.name] = statement[2]
-    low.classes[index] = ClassFacts(node.name.value, site, bases, decorators, body_index, gathered, methods)
+    low.classes[index] = ClassFacts(node.name.value, site, bases, decorators, body_index, gathered, methods, metaclass)
     return (m.CLASS, site, index)
 
 

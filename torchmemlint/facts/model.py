@@ -116,6 +116,7 @@ class ClassFacts(NamedTuple):
     body: int  # index of the function that is the class body
     uses: dict[str, tuple[str, ...]]  # attribute of self -> methods called on it
     methods: dict[str, int]
+    metaclass: Expr | None = None
 
 
 class FileFacts(NamedTuple):

@@ -331,6 +331,7 @@ def _adds_to_its_object(function: FunctionFacts) -> bool:
 def _with_callers(facts: FileFacts, chosen: set[int], callers: dict[str, list[int]]) -> set[int]:
     """With all functions that call a chosen one by its name, or that it is defined in."""
     makers = _makers(facts)
+    kinds = _made_through(facts)
     outer = {inner: index for index, function in enumerate(facts.functions) for inner in function.inner}
     found = set(chosen)
     queue = list(chosen)
@@ -341,11 +342,29 @@ def _with_callers(facts: FileFacts, chosen: set[int], callers: dict[str, list[in
         more = [] if name in asked else callers.get(name, [])
         if name in _PASSES:
             more = [*more, *makers.get(facts.functions[index].owner, [])]
+        if index in kinds:
+            more = [*more, *(one for made in kinds[index] for one in callers.get(made, ()))]
         asked.add(name)
         for caller in (*more, outer[index]) if index in outer else more:
             if caller not in found:
                 found.add(caller)
                 queue.append(caller)
+    return found
+
+
+def _made_through(facts: FileFacts) -> dict[int, list[str]]:
+    """The methods that a call of a class runs before its constructor, `__new__` and the `__call__` of a metaclass, with
+    the names of the classes."""
+    found: dict[int, list[str]] = {}
+    by_name = {klass.name: klass for klass in facts.classes}
+    for klass in facts.classes:
+        above, metaclass = [klass], None
+        for one in above:
+            metaclass = metaclass or by_name.get(last_name(one.metaclass))
+            above += [by_name[name] for base in one.bases if (name := last_name(base)) in by_name and len(above) < 9]
+        for owner, name in ((metaclass, "__call__"), *((one, "__new__") for one in above)):
+            if owner is not None and name in owner.methods:
+                found.setdefault(owner.methods[name], []).append(klass.name)
     return found
 
 

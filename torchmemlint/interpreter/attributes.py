@@ -11,6 +11,7 @@ from .cycles import note_cycle, note_own_entry
 from .frames import Frame
 from .linking import module_member
 from .machine import Machine
+from .making import attribute_of_metaclass
 from .stores import store
 from .tensors import freeze_owner, tensor_attribute
 from .unknown import imagine_attribute, is_module_by_use
@@ -57,7 +58,7 @@ def get_attribute(machine: Machine, frame: Frame, atom: Any, name: str) -> Value
         return _object_attribute(machine, frame, atom, name)
     if kind is Class:
         found = atom.find(name)
-        return UNKNOWN if found is None else found
+        return attribute_of_metaclass(atom, name) if found is None else found
     if kind is Module:
         return module_member(machine, atom.unit, name) or UNKNOWN
     if kind is Opaque:
@@ -184,6 +185,9 @@ def set_attribute(machine: Machine, frame: Frame, owner: Any, name: str, value: 
     if type(owner) in (Class, Module):
         owner_frame = owner.unit.frame if type(owner) is Module else owner.frame
         stored = store(machine, frame, owner_frame, name, value, how, site)
+        for atom in stored:
+            if type(atom) is Obj and atom.kind in CONTAINERS and atom.home is None:
+                atom.home = (owner_frame, name)
         machine.put(owner_frame.vars, name, stored)
         return
     if type(owner) is Function:  # `measure.seen = {}`: what is there lives as long as the function

@@ -12,11 +12,12 @@ from . import threads, weights
 from .frames import Frame
 from .functions import call_function
 from .holders import kind_of_key
-from .instances import call_instance, construct, is_module, ran
+from .instances import bare_objects, call_instance, construct, is_module, ran
 from .library import call_external
 from .linking import module_member
 from .loaders import note_call
 from .machine import EVALUATE, Machine, evaluates
+from .making import attribute_of_metaclass
 from .objects import call_object
 from .passes import goes_in_rounds
 from .tensors import arithmetic, note_tensor_hook, tensor_method
@@ -204,6 +205,10 @@ def call_method(
         found = _own_method(machine, frame, atom, name, args, kwargs, site)
         return call_object(machine, frame, atom, name, args, kwargs, site) if found is None else found
     if kind is External:
+        if name == "__new__" and atom.dotted == "builtins.object":
+            return bare_objects(machine, frame, args, site)
+        if name == "__call__" and atom.dotted == "builtins.type" and args:
+            return call(machine, frame, args[0], args[1:], kwargs, site)
         return call_external(machine, frame, f"{atom.dotted}.{name}", args, kwargs, site)
     if kind is Class:
         return _class_method(machine, frame, atom, name, args, kwargs, site)
@@ -335,6 +340,8 @@ def _class_method(
     machine: Machine, frame: Frame, atom: Class, name: str, args: list[Value], kwargs: Kwargs, site: Site
 ) -> Value:
     found = atom.find(name)
+    if found is None and atom.meta is not None:
+        return call(machine, frame, attribute_of_metaclass(atom, name), args, kwargs, site)
     result: Value = UNKNOWN
     for member in found or ():
         if type(member) is Function:
@@ -377,7 +384,9 @@ def _super_method(
             return result
     if type(receiver) is Obj and name != "__init__":
         return call_object(machine, frame, receiver, name, args, kwargs, site)
-    return UNKNOWN
+    if type(receiver) is Class and name == "__call__":  # of a metaclass: what makes an object
+        return construct(machine, frame, receiver, args, kwargs, site)
+    return bare_objects(machine, frame, args, site) if name == "__new__" else UNKNOWN
 
 
 # -- in place -------------------------------------------------------------------------------------

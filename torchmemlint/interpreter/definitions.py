@@ -12,6 +12,7 @@ from ..facts.walk import calls, last_name, statements
 from .frames import Frame
 from .functions import call_function
 from .machine import Machine
+from .making import tell_metaclass
 from .values import OFF, Class, External, Function, Mode, Obj, Value
 
 _CACHES = ("functools.lru_cache", "functools.cache")
@@ -168,6 +169,8 @@ def define_class(machine: Machine, frame: Frame, index: int, facts: ClassFacts) 
     inner = Frame(body, frame, frame, frame.call_site, frame.unit)
     inner.loops = machine.loops
     klass = Class(facts, inner, bases, tuple(dict.fromkeys(external)))
+    if facts.metaclass is not None:
+        klass.meta = next((atom for atom in machine.eval(frame, facts.metaclass) if type(atom) is Class), klass.meta)
     frame.unit.classes[index] = klass
     machine.stack.append(inner)
     machine.block(inner, body.body)
@@ -183,6 +186,7 @@ def define_class(machine: Machine, frame: Frame, index: int, facts: ClassFacts) 
     for function in reversed(entering):
         machine.call(frame, (function,), [(klass,)], {}, facts.site + m.DECORATORS)
     _tell_base(machine, frame, klass)
+    tell_metaclass(machine, frame, klass)
     return (klass,)
 
 

@@ -10,6 +10,7 @@ from ..facts import knowledge
 from ..facts import model as m
 from ..facts.walk import calls, heads, is_count, nodes, statements
 from .arguments import argument
+from .spread_keys import given_for_all, is_drawn, unwrapped
 from .values import (
     CONTAINERS,
     COUNT,
@@ -194,7 +195,10 @@ def kind_of_key(value: Value, expr: Expr, frame: Frame | None = None) -> str:
     thread = _of_thread(expr, body)
     if thread:
         return thread
-    expr = _assigned(expr, body)
+    expr = unwrapped(_assigned(expr, body))
+    given = given_for_all(expr, frame) if frame is not None and expr[0] == m.NAME else None
+    if given is not None and frame is not None:
+        return _freshest({kind_of_key((), one, frame.caller) for one in given} or {KNOWN})
     if expr[0] == m.ARITH and expr[1] == "Modulo":
         return KNOWN if _counts_parts(expr, body) else FIXED  # a ring
     if expr[0] == m.NEW and expr[3]:
@@ -227,7 +231,7 @@ def kind_of_key(value: Value, expr: Expr, frame: Frame | None = None) -> str:
         return FRESH
     if value and all(type(atom) is Const for atom in value):
         return FIXED
-    return FRESH if expr[0] == m.NAME and _is_of_a_batch(expr, body) else UNSURE
+    return FRESH if expr[0] == m.NAME and (_is_of_a_batch(expr, body) or is_drawn(expr, body)) else UNSURE
 
 
 def _counts_parts(text: Expr, body: tuple[Stmt, ...]) -> bool:
@@ -332,7 +336,11 @@ def _kind_of_parts(value: Value, expr: Expr, frame: Frame | None) -> str:
     for index, item in enumerate(expr[3]):
         part = tuple(atom for obj in tuples for atom in obj.fields.get(f"[{index}]", ()))
         kinds.add(kind_of_key(part, item, frame))
-    return next(kind for kind in (IDENTITY, FRESH, UNSURE, FIXED, KNOWN) if kind in kinds)
+    return _freshest(kinds)
+
+
+def _freshest(kinds: set[str]) -> str:
+    return next((kind for kind in (IDENTITY, FRESH, UNSURE, FIXED, KNOWN) if kind in kinds), UNSURE)
 
 
 def _kind_of_text(value: Value, expr: Expr, frame: Frame | None) -> str:
@@ -343,7 +351,7 @@ def _kind_of_text(value: Value, expr: Expr, frame: Frame | None) -> str:
     if fixed & _LAYER_WORDS:
         return KNOWN
     kinds = {kind_of_key((), part, frame) for part in expr[1] if part[0] not in (m.CONST, m.TEXT)}
-    return next((kind for kind in (IDENTITY, FRESH, UNSURE, FIXED, KNOWN) if kind in kinds), UNSURE)
+    return _freshest(kinds)
 
 
 def _kind_of_value(value: Value, depth: int = 4) -> str:

@@ -14,6 +14,7 @@ from .functions import call_function, call_unseen
 from .hints import value_of_hint
 from .linking import Unit
 from .machine import Machine
+from .making import made_by_class
 from .modules import run_module
 from .objects import call_object
 from .passes import frozen, note_run, record_module_call
@@ -134,12 +135,38 @@ def _worth(cls: Class) -> Iterator[tuple[Unit, str, int]]:
 
 def construct(machine: Machine, frame: Frame, cls: Class, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
     """An instance of a class of the file."""
+    made = made_by_class(machine, frame, cls, args, kwargs, site)
+    if made is None:
+        obj, first = _bare(machine, frame, cls, site)
+        return _set_up(machine, frame, cls, obj, first, args, kwargs, site)
+    for obj in made:
+        if type(obj) is Obj and obj.cls is cls and obj in machine.unset:
+            machine.unset.remove(obj)
+            _set_up(machine, frame, cls, obj, True, args, kwargs, site)
+    return made
+
+
+def _bare(machine: Machine, frame: Frame, cls: Class, site: Site) -> tuple[Obj, bool]:
+    """An object as it is before its constructor has run, and whether it is seen for the first time."""
     obj = machine.allocate(frame, ("instance", site, cls.facts.site), "instance", cls)
     obj.kind = _kind_of(cls)
     known = machine.instances.setdefault(id(cls), [])
     first = obj not in known
     if first:
         known.append(obj)
+    return obj, first
+
+
+def bare_objects(machine: Machine, frame: Frame, args: list[Value], site: Site) -> Value:
+    """`super().__new__(cls)`, `object.__new__(cls)`"""
+    made = [_bare(machine, frame, atom, site)[0] for atom in (args[0] if args else ()) if type(atom) is Class]
+    machine.unset += made
+    return tuple(made)
+
+
+def _set_up(
+    machine: Machine, frame: Frame, cls: Class, obj: Obj, first: bool, args: list[Value], kwargs: Kwargs, site: Site
+) -> Value:
     if is_dull(machine, cls) or obj.is_put_off:
         return (obj,)
     if first and is_quiet(cls):

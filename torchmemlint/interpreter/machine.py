@@ -111,6 +111,8 @@ class Machine:
         self.asked_unseen: set[str] = set()  # those that are called, for their effect, of something that is not seen
         self.under_weak_keys: dict[Obj, Value] = {}  # containers that are the values of weak keys
         self.made: dict[int, tuple[int, Any]] = {}  # serial number and fields of each object, by these' identity
+        self.making: list[Class] = []  # classes whose metaclass is making an object
+        self.unset: list[Obj] = []  # objects whose constructor has not run yet
         self.key_kind = ""  # of the element that is being bound
         self.bare: Site = -1  # the call that is the whole of the statement being run
 

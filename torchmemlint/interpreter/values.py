@@ -144,7 +144,7 @@ class Method(NamedTuple):
 class Class:
     """A class of the project."""
 
-    __slots__ = ("bases", "dull", "external", "facts", "frame", "mro", "quiet")
+    __slots__ = ("bases", "dull", "external", "facts", "frame", "meta", "mro", "quiet")
 
     def __init__(self, facts: ClassFacts, frame: Frame, bases: list[Class], external: tuple[str, ...]) -> None:
         self.facts = facts
@@ -153,6 +153,7 @@ class Class:
         self.external = external  # dotted names of bases outside the project, also inherited ones
         self.dull: bool | None = None  # see instances.py; None: nobody has asked
         self.quiet: bool | None = None
+        self.meta: Class | None = next((base.meta for base in bases if base.meta is not None), None)
         self.mro: list[Class] = [self]
         for base in bases:
             self.mro += [entry for entry in base.mro if entry not in self.mro]
