@@ -6,6 +6,7 @@ from typing import Any
 
 from ..facts import knowledge
 from ..facts.model import Site
+from . import descriptors
 from .contexts import keep
 from .cycles import note_cycle, note_own_entry
 from .frames import Frame
@@ -172,7 +173,10 @@ def _member(machine: Machine, frame: Frame, obj: Obj, found: Value) -> Value:
                 if frame.receiver is not obj:
                     machine.asked.setdefault(obj, set()).add(member.facts.name)
         else:
+            getter = descriptors.method_of(member, "__get__")
             part = (member,)
+            if getter is not None:
+                part = machine.call_function(frame, getter, member, [(obj,), (obj.cls,)], {}, machine.site)
         result = machine.join(result, part)
     return result
 
@@ -210,6 +214,11 @@ def set_attribute(machine: Machine, frame: Frame, owner: Any, name: str, value: 
         if setters:
             machine.call_function(frame, setters[0], owner, [value], {}, site)
             return
+    described = descriptors.setters(machine, owner, name)
+    for descriptor, method in described:
+        machine.call_function(frame, method, descriptor, [(owner,), value], {}, site)
+    if described:
+        return
     if owner.unknown:
         for tensor in machine.reach(value):
             machine.derivation.spread(machine.derivation.stored, tensor.node)

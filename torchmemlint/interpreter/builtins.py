@@ -11,7 +11,7 @@ from .frames import Frame
 from .machine import Machine
 from .stores import renew
 from .tensors import arithmetic, note_terms
-from .values import COUNT, IDENT, LEAF, LIGHT, UNKNOWN, Kwargs, Light, Obj, Tensor, Value, constant, is_light
+from .values import COUNT, IDENT, LEAF, LIGHT, UNKNOWN, Class, Kwargs, Light, Obj, Tensor, Value, constant, is_light
 
 
 def call_builtin(machine: Machine, frame: Frame, name: str, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
@@ -37,6 +37,8 @@ def call_builtin(machine: Machine, frame: Frame, name: str, args: list[Value], k
             return arithmetic(machine, args[:1])
         return _plain(name, args[0]) if args else LIGHT
     first = args[0] if args else UNKNOWN
+    if name == "type" and len(args) == 1:
+        return tuple(atom.cls for atom in first if type(atom) is Obj and isinstance(atom.cls, Class))
     if name in ("list", "set", "tuple", "frozenset", "dict", "sorted", "reversed"):
         return copy_container(machine, frame, name, args, kwargs, site)
     if name in ("zip", "enumerate"):

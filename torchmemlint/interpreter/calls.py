@@ -9,6 +9,7 @@ from ..facts.knowledge import IN_PLACE_LIGHT, LIGHT_RESULTS, REDUCTIONS, VIEWS
 from ..facts.model import Expr, Site
 from ..facts.relevance import says_inference
 from . import threads, weights
+from .descriptors import method_of
 from .frames import Frame
 from .functions import call_function
 from .holders import kind_of_key
@@ -202,6 +203,8 @@ def call_method(
     if kind is Tensor:
         return tensor_method(machine, frame, atom, name, args, kwargs, site)
     if kind is Obj:
+        if name == "__class__" and isinstance(atom.cls, Class):
+            return construct(machine, frame, atom.cls, args, kwargs, site)
         found = _own_method(machine, frame, atom, name, args, kwargs, site)
         return call_object(machine, frame, atom, name, args, kwargs, site) if found is None else found
     if kind is External:
@@ -299,7 +302,11 @@ def _own_method(
             else:
                 result = machine.join(result, _call_member(machine, frame, member, atom, args, kwargs, site))
         else:
-            result = machine.join(result, call(machine, frame, (member,), args, kwargs, site))
+            getter = method_of(member, "__get__")
+            bound = (member,)
+            if getter is not None:
+                bound = call_function(machine, frame, getter, member, [(atom,), (atom.cls,)], {}, site)
+            result = machine.join(result, call(machine, frame, bound, args, kwargs, site))
     machine.module_depth -= whole or passes
     attached = any(tensor.graph == ATTACHED for tensor in machine.reach(result))
     if (whole and attached) or passes:

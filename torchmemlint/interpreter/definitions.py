@@ -9,6 +9,7 @@ from ..facts.knowledge import GRAD_OFF
 from ..facts.model import ClassFacts, Expr, FunctionFacts
 from ..facts.relevance import says_no_grad
 from ..facts.walk import calls, last_name, statements
+from .descriptors import describes
 from .frames import Frame
 from .functions import call_function
 from .machine import Machine
@@ -175,6 +176,7 @@ def define_class(machine: Machine, frame: Frame, index: int, facts: ClassFacts) 
     machine.stack.append(inner)
     machine.block(inner, body.body)
     machine.stack.pop()
+    machine.described.update(name for name, value in inner.vars.items() if describes(value))
     for value in inner.vars.values():
         setters = tuple(atom.setter for atom in value if type(atom) is Function and atom.setter is not None)
         for atom in (*value, *setters):

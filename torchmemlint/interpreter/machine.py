@@ -108,6 +108,7 @@ class Machine:
         self.asked: dict[Obj, set[str]] = {}  # the methods that others call, or hand on, of an instance
         self.given_away: set[Obj] = set()  # instances that code which is not seen was given
         self.settable: set[str] = set()  # names of properties that have a setter
+        self.described: set[str] = set()  # names that classes bind to descriptors
         self.asked_unseen: set[str] = set()  # those that are called, for their effect, of something that is not seen
         self.under_weak_keys: dict[Obj, Value] = {}  # containers that are the values of weak keys
         self.made: dict[int, tuple[int, Any]] = {}  # serial number and fields of each object, by these' identity
