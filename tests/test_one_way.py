@@ -200,3 +200,53 @@ def test_what_is_skipped(body: str) -> None:
 @pytest.mark.parametrize("body", TAKEN.values(), ids=TAKEN)
 def test_what_is_taken(body: str) -> None:
     check(ASKED.format(body=body, mark=""))
+
+
+ANSWERED = """
+class Responder:
+    def __init__(self, number, frames: torch.Tensor, done):
+        self.number = number
+        self.frames = frames
+        self.done = done
+
+    def respond(self, answer):
+        print(answer)
+        self.done(self)
+
+class Session:
+    def __init__(self, model):
+        self.model = model
+        self.open = {{}}
+
+    def receive(self, number, frames: torch.Tensor):
+        responder = Responder(number, frames, done=lambda one: self.open.pop(one.number, None))
+        self.open[responder.number] = responder{mark}
+        try:
+            self.handle(responder)
+        except ValueError as error:
+{caught}
+
+    @torch.no_grad()
+    def handle(self, responder):
+{checked}
+        responder.respond(self.model(responder.frames).sum().item())
+
+def main():
+    session = Session(Net())
+    for number in range(1000):
+        session.receive(number, torch.randn(64, 8))
+"""
+CHECKED = """\
+        if responder.frames.isnan().any():
+            raise ValueError("no numbers")
+"""
+
+
+def test_what_nobody_answers() -> None:
+    told = '            print("not valid", error)'
+    taken = "            self.open.pop(responder.number, None)"
+    check(ANSWERED.format(mark="  # TML311", caught=told, checked=CHECKED))
+    check(ANSWERED.format(mark="", caught=taken, checked=CHECKED))
+    check(ANSWERED.format(mark="", caught=told, checked="        print(responder.number)"))
+    answered = CHECKED.replace('raise ValueError("no numbers")', 'return responder.respond("no numbers")')
+    check(ANSWERED.format(mark="", caught=told, checked=answered))

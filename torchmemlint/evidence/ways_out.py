@@ -13,8 +13,8 @@ from ..facts import model as m
 from ..facts.model import CALLS_PER_STATEMENT, Expr, FunctionFacts, Site, Stmt
 from ..facts.program import targets
 from ..facts.walk import calls_of, last_name, loops, statements
-from ..facts.ways import LeftBehind, Ways, mentions
-from ..interpreter.arguments import argument
+from ..facts.ways import THERE, LeftBehind, Ways, mentions
+from ..interpreter.arguments import argument, call_of
 from .places import describe, last_part
 
 if TYPE_CHECKING:
@@ -46,7 +46,9 @@ def left_behind(machine: Machine, releases: Releases, store: Store, resets: Sequ
     taken = [_climbed(_taken(_statement_at(reset.frame.facts, reset.site)), reset.frame, frame) for reset in takers]
     if put is None or any(one != put for one in taken):
         return None
-    ways = Ways(name, _below(store.frame, store.site, frame), {_below(r.frame, r.site, frame) for r in takers})
+    failing = {_below(r.frame, r.site, frame) for r in takers if _may_raise_before(r, frame, name)}
+    takes = {_below(reset.frame, reset.site, frame) for reset in takers}
+    ways = Ways(name, _below(store.frame, store.site, frame), takes, failing=failing)
     ways.through_function(frame.facts.body)
     for way in ways.found:
         if way.failed or _is_for_nobody(machine, frame, store, name):
@@ -107,10 +109,44 @@ def _taken(statement: Stmt | None) -> Expr | None:
 def _climbed(expr: Expr | None, inner: Frame, outer: Frame) -> Expr | None:
     """What a parameter of an inner call is in the outer function."""
     while expr is not None and inner is not outer:
-        if expr[0] != m.NAME or inner.caller is None:
+        if inner.caller is None:
             return None
-        expr, inner = argument(inner, expr[1]), inner.caller
+        expr, inner = _in_caller(expr, inner), inner.caller
     return expr if expr is not None and expr[0] in (m.NAME, m.ATTR, m.ITEM) else None
+
+
+def _in_caller(expr: Expr, frame: Frame) -> Expr | None:
+    """What the caller of a function calls one of its parameters, or an attribute of one."""
+    if expr[0] == m.ATTR:
+        owner = _in_caller(expr[1], frame)
+        return None if owner is None else (m.ATTR, owner, expr[2])
+    if expr[0] != m.NAME:
+        return None
+    if expr[1] == "self":
+        call = call_of(frame)
+        return call[2][1] if call is not None and call[2][0] == m.ATTR else None
+    return argument(frame, expr[1])
+
+
+def _may_raise_before(reset: Reset, outer: Frame, name: str) -> bool:
+    """Whether one of the functions on the way to where an entry is taken out may raise an error before it comes to
+    that, for another reason than that there is no such entry."""
+    frame, site = reset.frame, reset.site
+    while frame is not outer and frame.caller is not None:
+        ways = Ways(name, -1, {site // CALLS_PER_STATEMENT})
+        ways.through_function(frame.facts.body, THERE)
+        asked = {
+            one[1]
+            for statement in statements(frame.facts.body)
+            if statement[0] == m.IF and mentions(statement, name)
+            for suite in statement[3:5]
+            for one in suite
+        }
+        raising = {one[1] for one in statements(frame.facts.body) if one[0] == m.RAISE} - asked
+        if any(way.site in raising for way in ways.found):
+            return True
+        site, frame = frame.call_site, frame.caller
+    return False
 
 
 def _chain(frame: Frame | None) -> Iterator[Frame]:

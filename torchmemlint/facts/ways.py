@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from . import knowledge
@@ -28,10 +28,18 @@ class LeftBehind(NamedTuple):
 class Ways:
     """The ways through a function from the statement that puts an entry into a table to those that take it out."""
 
-    def __init__(self, name: str, puts: int, takes: set[int], settled: Settled | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        puts: int,
+        takes: set[int],
+        settled: Settled | None = None,
+        failing: Collection[int] = (),
+    ) -> None:
         self.found: list[LeftBehind] = []
         self._name = name
         self._settled = settled
+        self._failing = failing  # what takes the entry out, and may raise before that
         self._puts = puts
         self._takes = takes
         self.unguarded: Site = -1  # what may fail while the entry is there, outside of any `try`
@@ -49,7 +57,7 @@ class Ways:
             if not states:
                 break
             number = statement[1] // CALLS_PER_STATEMENT
-            if number not in self._takes and _may_fail(statement):
+            if number in self._failing or (number not in self._takes and _may_fail(statement)):
                 if self._raised:
                     self._raised[-1] |= states
                 elif THERE in states and self.unguarded < 0:
