@@ -10,7 +10,7 @@ from ..facts import model as m
 from ..facts.model import ClassFacts, Expr, FunctionFacts, Site, Stmt
 from ..facts.program import Block, Place, Program, keyword, targets
 from ..facts.walk import blocks, calls, calls_of, heads, in_loops, is_count, last_name, loops, nodes, statements
-from .left_running import called_as, is_repeated, setup_of
+from .left_running import called_as, construction, is_repeated, setup_of
 from .lent import is_given
 
 _QUEUES = ("Queue", "LifoQueue", "PriorityQueue")
@@ -93,7 +93,7 @@ def _left_producers(program: Program, producers: dict[str, Producer]) -> Iterato
             continue
         for made, looped in in_loops(place.facts.body):
             name = next((last_name(call[2]) for call in calls_of(made) if last_name(call[2]) in producers), "")
-            left = _left(place, made, producers[name]) if name else None
+            left = _left(program, place, made, producers[name]) if name else None
             if left is not None and (looped or is_repeated(program, place)):
                 yield Blocked(made[1], producers[name], left[1])
     for producer in producers.values():
@@ -258,26 +258,48 @@ def _waits(call: Expr, body: Block, queues: set[str]) -> bool:
 # -- readers --------------------------------------------------------------------------------------
 
 
-def _left(place: Place, made: Stmt, producer: Producer) -> Stmt | None:
+def _left(program: Program, place: Place, made: Stmt, producer: Producer) -> Stmt | None:
     """The loop that reads from a producer and leaves before the end, if nobody else has the producer."""
     name = producer.name
     if made[0] == m.FOR:
         over = _read(made[3])
         return made if over[0] == m.CALL and last_name(over) == name and _breaks_off(made) else None
-    if made[0] != m.ASSIGN or made[2][0][0] != m.NAME or last_name(_read(made[3])) != name:
+    if made[0] != m.ASSIGN or last_name(_read(made[3])) != name:
         return None
-    local, left = made[2][0], None
-    told = (m.ATTR, local, producer.end)
-    for statement in statements(place.facts.body):
-        if statement is made:
-            continue
-        if producer.deaf and statement[0] == m.EXPR and statement[2][0] == m.CALL and statement[2][2] == told:
-            continue
-        if statement[0] == m.FOR and _read(statement[3]) == local:
-            left = statement if _breaks_off(statement) else left
-        elif any(is_given(head, local) for head in heads(statement)):
-            return None
+    bound, left = made[2][0], None
+    own = bound[0] == m.ATTR and bound[1] == (m.NAME, "self")
+    if bound[0] != m.NAME and not own:
+        return None
+    for other in program.places if own else (place,):
+        for statement in statements(other.facts.body):
+            if statement is made or _lets_it_be(statement, bound, producer):
+                continue
+            if other is place and statement[0] == m.FOR and _read(statement[3]) == bound:
+                left = statement if _breaks_off(statement) else left
+            elif any(_has(head, bound) for head in heads(statement)):
+                return None
     return left
+
+
+def _lets_it_be(statement: Stmt, bound: Expr, producer: Producer) -> bool:
+    """Whether a statement calls an end that nobody hears, or only lets something else take its place."""
+    if statement[0] in (m.ASSIGN, m.ANNOTATE) and bound[0] == m.ATTR:
+        value = _value(statement)
+        bare = value is None or not any(_is_it(part, bound) for part in nodes(value))
+        return bare and any(_is_it(target, bound) for target in targets(statement))
+    if not producer.deaf or statement[0] != m.EXPR or statement[2][0] != m.CALL:
+        return False
+    told = statement[2][2]
+    return told[0] == m.ATTR and told[2] == producer.end and _is_it(told[1], bound)
+
+
+def _is_it(expr: Expr, bound: Expr) -> bool:
+    """`reader`; `self.reader` also as `trainer.reader`."""
+    return expr == bound or (bound[0] == m.ATTR and expr[0] == m.ATTR and expr[2] == bound[2])
+
+
+def _has(head: Expr, bound: Expr) -> bool:
+    return any(is_given(head, part) for part in {bound, *(part for part in nodes(head) if _is_it(part, bound))})
 
 
 def _left_anew(program: Program, producer: Producer) -> Iterator[Blocked]:
@@ -319,7 +341,7 @@ def _read(iterated: Expr) -> Expr:
     """What a loop goes over: `batches` of `enumerate(tqdm(batches))`."""
     while iterated[0] == m.CALL and last_name(iterated[2]) in _ROUND and iterated[3]:
         iterated = iterated[3][0]
-    return iterated
+    return construction(iterated)
 
 
 def _breaks_off(loop: Stmt) -> bool:

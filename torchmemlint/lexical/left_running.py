@@ -15,6 +15,7 @@ from .lent import ENDS, is_given, is_seen_to, listed, may_be_told
 _PROCESSES = ("Process", "SpawnProcess", "ForkProcess")
 _SETUPS = ("__init__", "setup", "__enter__", "__post_init__")
 _FIRST_ITEM = ("__iter__", "__next__")  # what starts a worker when it is first asked for something
+_LATE = ("start", "launch", "begin", "open")  # what who makes an object calls next: `Reader(path).start()`
 ONCE = (*_SETUPS, "<module>", "setUp", "main")  # what runs once, for all that the file says
 
 
@@ -72,7 +73,7 @@ def _dropped(program: Program, owners: dict[str, Owner]) -> Iterator[LeftRunning
                 again = looped or place.facts.name == "__iter__" or is_repeated(program, place)
                 if again and place.facts.name not in _SETUPS and not may_be_told(program, attribute, owners[cls].end):
                     yield LeftRunning(call[1], cls, *owners[cls], attribute, True)
-            made = statement[3] if statement[0] == m.ASSIGN else None
+            made = construction(statement[3]) if statement[0] == m.ASSIGN else None
             if made is None or made[0] != m.CALL or last_name(made) not in makers:
                 continue
             name, cls = statement[2][0], makers[last_name(made)]
@@ -184,8 +185,16 @@ def setup_of(program: Program, cls: ClassFacts) -> tuple[list[FunctionFacts], st
     if init is None or "__del__" in methods:
         return [], ""
     end = next((name for name in methods if name.lstrip("_") in ENDS), "")
-    first = [init, *(methods[name] for name in _FIRST_ITEM if name in methods)]
-    return [init, *(methods[name] for one in first for name in one.calls if name in methods)], end
+    late = [methods[name] for name in _LATE if name in methods]
+    first = [init, *late, *(methods[name] for name in _FIRST_ITEM if name in methods)]
+    return [init, *late, *(methods[name] for one in first for name in one.calls if name in methods)], end
+
+
+def construction(value: Expr) -> Expr:
+    """`Reader(path)` of `Reader(path).start()`."""
+    while value[0] == m.CALL and value[2][0] == m.ATTR and value[2][2] in _LATE and value[2][1][0] == m.CALL:
+        value = value[2][1]
+    return value
 
 
 def with_parts(program: Program, owners: dict[str, Owner]) -> dict[str, Owner]:
@@ -223,12 +232,13 @@ def with_factories(program: Program, owners: dict[str, Owner]) -> dict[str, str]
         if owners.keys().isdisjoint(place.facts.calls) or len(program.by_name[place.facts.name]) > 1:
             continue
         made = {
-            s[2][0]: last_name(s[3])
+            s[2][0]: last_name(made)
             for s in statements(place.facts.body)
-            if s[0] == m.ASSIGN and s[3][0] == m.CALL and last_name(s[3]) in owners
+            if s[0] == m.ASSIGN and (made := construction(s[3]))[0] == m.CALL and last_name(made) in owners
         }
         for statement in statements(place.facts.body):
             value = statement[2] if statement[0] == m.RETURN else None
+            value = None if value is None else construction(value)
             if value is not None and value[0] == m.CALL and last_name(value) in owners:
                 makers[place.facts.name] = last_name(value)
             elif value in made:
