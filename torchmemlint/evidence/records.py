@@ -12,6 +12,7 @@ from ..facts.walk import calls_of, heads, in_loops, last_name, nodes, statements
 from ..interpreter.linking import module_member, module_name
 from ..interpreter.machine import Machine
 from ..interpreter.values import Class, Function, Module, Obj, Value
+from .record_values import of_records
 
 _PARSERS = ("json.load", "json.loads", "orjson.loads", "ujson.loads", "yaml.safe_load", "ast.literal_eval")
 _LIGHT = ("Path", "Image", "Tensor", "Array")
@@ -51,16 +52,25 @@ def _read_by(machine: Machine, program: Program, dataset: Obj) -> Iterator[Recor
     """What loading an item reads of a data set, and of the objects that it keeps for the purpose."""
     assert isinstance(dataset.cls, Class)
     reading = _readers(dataset.cls, "__getitem__", "__iter__")
-    for found in _filled(machine, program, dataset.cls):
-        if found.attribute in reading:
-            yield found
+    yield from _kept_by(machine, program, dataset, reading)
     for attribute in sorted(reading):
         for part in dataset.fields.get(attribute, ()):
             if type(part) is Obj and part.kind == "instance" and isinstance(part.cls, Class):
                 filling = _looped(part.cls) | {"__init__"}
                 read = {"data"} if _is_container(part.cls) else set()
                 read |= _readers(part.cls, *(name for name, _ in _members(part.cls) if name not in filling))
-                yield from (found for found in _filled(machine, program, part.cls) if found.attribute in read)
+                yield from _kept_by(machine, program, part, read)
+
+
+def _kept_by(machine: Machine, program: Program, owner: Obj, reading: set[str]) -> Iterator[Records]:
+    """What an object has in those attributes: as its class is written, and as the run has seen it."""
+    assert isinstance(owner.cls, Class)
+    written = [found for found in _filled(machine, program, owner.cls) if found.attribute in reading]
+    yield from written
+    seen = {found.attribute for found in written}
+    for site, attribute in of_records(machine, owner):
+        if attribute in reading and attribute not in seen:
+            yield Records(site, attribute, owner.cls.facts.name, True, -1, 2)
 
 
 def _members(cls: Class) -> Iterator[tuple[str, Function]]:
@@ -150,7 +160,7 @@ def _filled(machine: Machine, program: Program, cls: Class) -> Iterator[Records]
                     if made is not None:
                         yield Records(statement[1], target[2], cls.facts.name, made, -1, 3)
                 elif _parses(program, value) or any(
-                    _lists_objects(called, _position(statement, target))
+                    _lists_objects(called, _position(statement, target)) or _gives_parsed(program, called)
                     for called in _called(machine, cls, function, value)
                 ):
                     yield Records(statement[1], target[2], cls.facts.name, True, -1, 2)
@@ -224,6 +234,13 @@ def _lists_objects(function: FunctionFacts, position: int = -1) -> bool:
         returned = [one[3][position] for one in returned if one[0] == m.NEW and position < len(one[3])]
     made = (value[3] if value[4] is None else value[4] for value in returned if value[0] == m.COMP)
     return any(value[0] == m.NAME and value[1] in filled for value in returned) or any(_rich(one, body) for one in made)
+
+
+def _gives_parsed(program: Program, function: FunctionFacts) -> bool:
+    """Whether a function returns what it has parsed, as it comes."""
+    returned = [one[2] for one in statements(function.body) if one[0] == m.RETURN and one[2] is not None]
+    bound = [one[3] for one in statements(function.body) if one[0] == m.ASSIGN and one[2][0] in returned]
+    return any(_parses(program, value) for value in (*returned, *bound))
 
 
 def _rich(expr: Expr, body: Block) -> bool | None:
