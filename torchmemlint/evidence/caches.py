@@ -18,6 +18,7 @@ from ..interpreter.machine import Machine
 from ..interpreter.unknown import is_module_by_use
 from ..interpreter.values import Class, External, Function, Obj, Value
 from ..interpreter.weights import heavy
+from .item_keys import asked_for_items
 
 _CACHES = ("functools.lru_cache", "functools.cache", "cachetools.cached", "joblib.Memory.cache")
 _WEAK = frozenset(("ref", "proxy", "WeakMethod"))
@@ -38,6 +39,7 @@ class Cached(NamedTuple):
     bound: int
     weight: int
     result: str = "tensor"
+    of_object: bool = False  # the cache is an attribute, and goes with its object
 
 
 def cached_functions(machine: Machine) -> Iterator[Cached]:
@@ -60,13 +62,43 @@ def cached_functions(machine: Machine) -> Iterator[Cached]:
             elif bound == -1:
                 yield from _kept_results(machine, function)
             break
+    yield from _wrapped_in_place(machine)
 
 
-def _kept_results(machine: Machine, function: FunctionFacts) -> Iterator[Cached]:
-    """A cache without a bound whose keys are new again and again, and whose results are tensors or arrays."""
+def _wrapped_in_place(machine: Machine) -> Iterator[Cached]:
+    """`self.read = functools.lru_cache(maxsize=None)(self._read)`, `load = cache(read)`."""
+    for function in machine.facts.functions:
+        if {"lru_cache", "cache"}.isdisjoint(function.calls):
+            continue
+        for statement in statements(function.body):
+            call = statement[3] if statement[0] == m.ASSIGN else None
+            if call is None or call[0] != m.CALL or len(call[3]) != 1 or call[4]:
+                continue
+            meant = _meant(machine, function, call[3][0])
+            if meant is not None and _entries(machine, machine.module_frame, call[2]) == -1:
+                name = last_name(statement[2][0])
+                for cached in _kept_results(machine, meant, name):
+                    own = statement[2][0][0] == m.ATTR
+                    yield cached._replace(site=statement[1], name=name, of_object=own)
+
+
+def _meant(machine: Machine, function: FunctionFacts, named: Expr) -> FunctionFacts | None:
+    """The function of the file that a name stands for, or the method of the same class."""
+    functions = machine.facts.functions
+    if named[0] == m.ATTR and named[1] == (m.NAME, "self") and function.owner >= 0:
+        own = machine.facts.classes[function.owner].methods
+        return functions[own[named[2]]] if named[2] in own else None
+    found = [one for one in functions if named == (m.NAME, one.name) and one.owner < 0]
+    return found[0] if len(found) == 1 else None
+
+
+def _kept_results(machine: Machine, function: FunctionFacts, called: str = "") -> Iterator[Cached]:
+    """A cache without a bound whose keys are new again and again, and whose results are tensors or arrays. The cached
+    function may be `called` by another name than its own."""
     params = function.params[function.owner >= 0 and not _is_static(function) :]
     fresh = [p.name for p in params if kind_of_key((), (m.NAME, p.name)) == FRESH]
-    asked = _asked_for_items(machine, function, tuple(param.name for param in params))
+    workers = any(note.kind == "loader-workers" for note in machine.plain)  # each reads all blocks, in the long run
+    asked = asked_for_items(machine.facts, called or function.name, tuple(param.name for param in params), workers)
     if not fresh and not asked:
         return
     result = _result(machine, function)
@@ -98,44 +130,6 @@ def _owner_with_results(machine: Machine, function: FunctionFacts, bound: int) -
 
 def _is_static(function: FunctionFacts) -> bool:
     return any(last_name(decorator) == "staticmethod" for decorator in function.decorators)
-
-
-def _asked_for_items(machine: Machine, function: FunctionFacts, params: tuple[str, ...]) -> list[str]:
-    """The parameters that a data set's `__getitem__` gives the number of the item, or something that each item has
-    of its own."""
-    found = []
-    for reader in machine.facts.functions:
-        if reader.name == "__getitem__" and function.name in reader.calls and len(reader.params) == 2:
-            index = (m.NAME, reader.params[1].name)
-            for call in calls(reader.body):
-                if last_name(call[2]) == function.name:
-                    given = [*zip(params, call[3], strict=False), *call[4]]
-                    found += [name for name, value in given if _is_of_item(value, index, reader)]
-    return found
-
-
-def _is_of_item(value: Expr, index: Expr, reader: FunctionFacts, depth: int = 2) -> bool:
-    """`index`, `index - 1`, `max(index - 1, 0)`, `self.paths[index]`; not `index // 100`, `self.labels[index]`."""
-    op = value[0]
-    if value == index:
-        return True
-    if op == m.ARITH:
-        plain = value[1] in ("Add", "Subtract", "Multiply")
-        return plain and any(_is_of_item(side, index, reader, depth) for side in value[2:4])
-    if op == m.CALL:
-        plain = last_name(value[2]) in ("int", "str", "min", "max")
-        return plain and any(_is_of_item(part, index, reader, depth) for part in value[3])
-    if op == m.ITEM:
-        return _is_of_item(value[2], index, reader, depth) and kind_of_key((), (m.NAME, _singular(value[1]))) == FRESH
-    if op == m.NAME and depth:
-        bound = [s[3] for s in statements(reader.body) if s[0] == m.ASSIGN and s[2] == (value,)]
-        return any(_is_of_item(one, index, reader, depth - 1) for one in bound)
-    return False
-
-
-def _singular(place: Expr) -> str:
-    """`image_path` of `self.image_paths`."""
-    return last_name(place).removesuffix("s")
 
 
 def _result(machine: Machine, function: FunctionFacts) -> Value:

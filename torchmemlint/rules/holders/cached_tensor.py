@@ -63,12 +63,12 @@ def check(evidence: Evidence) -> Iterator[Report]:
         )
         where = f"{cached.owner}.{cached.name}" if cached.owner else cached.name
         if not cached.kept:
+            rest = f"as long as the {cached.owner} lives" if cached.of_object else "for the rest of the process"
             yield Report(
                 site=cached.site,
                 message=(
                     f"the cache of `{where}` has no bound and keeps {_A[cached.result]} for every `{cached.key}` "
-                    "that it was ever called with, for the rest of the process; give it a `maxsize`, or let the "
-                    "caller keep them"
+                    f"that it was ever called with, {rest}; give it a `maxsize`, or let the caller keep them"
                 ),
                 confidence=Confidence(cached.weight - cleared),
                 value=f"the {cached.result}s that it returned",

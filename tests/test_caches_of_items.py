@@ -1,0 +1,95 @@
+"""Caches without a bound around what a data set reads: put around it in place, and asked through helpers."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+from snippets import check
+
+IMPORTS = """
+import functools
+import numpy as np
+from torch.utils.data import DataLoader, Dataset
+"""
+
+CHUNKED = """
+class Chunks:
+    def __init__(self, root, size):
+        self.root, self.size = root, size
+        self.read = functools.lru_cache(maxsize=%s)(self._read)%s
+        self.length = functools.lru_cache(maxsize=None)(self._length)
+
+    def _read(self, number):
+        return np.load(f"{self.root}/{number}.npy")
+
+    def _length(self, number):
+        return self.size - number
+
+    def frame(self, index):
+        number, inside = divmod(index, self.size)
+        return self.read(number)[min(inside, self.length(number))]
+
+class Frames(Dataset):
+    def __init__(self, root):
+        self.chunks = Chunks(root, 100)
+
+    def __getitem__(self, index):
+        return torch.from_numpy(self.chunks.frame(index))
+
+def loader(root):
+    return DataLoader(Frames(root), num_workers=%d)
+"""
+
+
+def _check(text: str) -> None:
+    check(textwrap.dedent(IMPORTS) + textwrap.dedent(text))
+
+
+@pytest.mark.parametrize(("bound", "mark", "workers"), [("None", "  # TML305", 4), ("4", "", 4), ("None", "", 0)])
+def test_chunks_that_every_worker_reads(bound: str, mark: str, workers: int) -> None:
+    _check(CHUNKED % (bound, mark, workers))
+
+
+def test_a_cache_around_a_function_by_another_name() -> None:
+    _check("""
+        def read(path):
+            return np.load(path)
+
+        def header(path):
+            return len(path)
+
+        load = functools.cache(read)  # TML305
+        size_of = functools.cache(header)
+
+        class Images(Dataset):
+            def __init__(self, paths):
+                self.paths = paths
+
+            def __getitem__(self, index):
+                return self._image(index), size_of(self.paths[index])
+
+            def _image(self, number):
+                return torch.from_numpy(load(self.paths[number]))
+    """)
+
+
+def test_what_many_items_have_in_common() -> None:
+    _check("""
+        @functools.lru_cache(maxsize=None)
+        def prototype(label):
+            return np.zeros((label, 64))
+
+        class Labelled(Dataset):
+            def __init__(self, labels):
+                self.labels = labels
+
+            def __getitem__(self, index):
+                return self._of(self.labels[index])
+
+            def _of(self, label):
+                return torch.from_numpy(prototype(label))
+
+        def loader(labels):
+            return DataLoader(Labelled(labels), num_workers=4)
+    """)
