@@ -6,7 +6,9 @@ global, call after call, where nothing ever takes one out, or only a method that
 is not called once they are in, or one that takes out what it has waited for in
 a file that cancels such waits. And futures in a local list or dictionary that
 one loop goes through, using a heavy result at a time, while the list keeps
-those that it has used.
+those that it has used. And a task that waits for an event of its object, where
+the method goes on with the first of several tasks that is done and cancels
+nothing.
 
 ## Why it retains
 A finished future holds its result, or its exception together with the traceback
@@ -42,6 +44,7 @@ from typing import TYPE_CHECKING
 from ...evidence.futures import results_in_lists
 from ...evidence.kept import KeptWorker, kept_in_containers
 from ...finding import Confidence, Remedy, Retains
+from ...lexical.left_waiting import left_waiting
 from .. import Report
 from ..kept import passes_by, release_of
 
@@ -88,6 +91,21 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder=results.name,
             release="take each future out when its result has been used",
             related=((results.read, "used one by one here"),),
+        )
+    for left in left_waiting(evidence.program):
+        task = f"`{left.task}`" if left.task else "this task"
+        yield Report(
+            site=left.site,
+            message=(
+                f"{task} waits for `self.{left.event}` also when another one is done first: each call leaves a task, "
+                f"with all that its coroutine refers to, until the {left.cls} is told to end; cancel what is pending "
+                "in a `finally`"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="a task, with what its coroutine refers to",
+            holder=f"self.{left.event}",
+            release="cancel the tasks that are still pending in a `finally`",
+            related=((left.waited, "goes on with the first that is done"),),
         )
 
 
