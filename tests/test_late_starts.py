@@ -125,3 +125,105 @@ ENDED = f"try:\n        {ASKED}\n    finally:\n        replica.stop()"
 def test_processes_that_are_started_later(made: str) -> None:
     _check(REPLICAS % (made, ASKED))
     _check(REPLICAS % (made.replace("  # TML408", ""), ENDED))
+
+
+RINGS = """
+class Frame:
+    def __init__(self, size, name=None):
+        self.owner = name is None
+        self.segment = SharedMemory(name=name, create=self.owner, size=size)
+
+    def write(self, data):
+        self.segment.buf[:len(data)] = data
+
+    def release(self):
+        self.segment.close()
+        if self.owner:
+            self.segment.unlink()
+
+class Ring:
+    def __init__(self, size):
+        self.allocate(size)
+
+    def allocate(self, size):%s
+        self.frames = [Frame(size) for _ in range(4)]%s
+
+    def write(self, number, data):
+        self.frames[number %% 4].write(data)
+
+    def close(self):
+        for frame in self.frames:
+            frame.release()
+        self.frames = []
+
+class Camera:
+    def __init__(self, size):
+        self.ring = Ring(size)
+
+    def resize(self, size):
+        self.ring.allocate(size)
+
+    def shutdown(self):
+        self.ring.close()
+
+def main(sizes):
+    camera = Camera(100)
+    try:
+        for number, size in enumerate(sizes):
+            %s
+            camera.ring.write(number, b"")
+    finally:
+        camera.shutdown()
+"""
+RESIZES = "camera.resize(size)"
+
+
+def test_segments_that_others_replace() -> None:
+    _check(RINGS % ("", "  # TML407", RESIZES))
+    _check(RINGS % ("\n        self.close()", "", RESIZES))
+    _check(RINGS % ("", "", "print(size)"))
+    _check(RINGS % ("", "", f"camera.shutdown()\n            {RESIZES}"))
+
+
+WATCHED = """
+class Watch:
+    def __init__(self, model):
+        self.model = model
+        self.done = threading.Event()
+        self.thread = threading.Thread(target=self._go, daemon=True)
+        self.thread.start()
+
+    def _go(self):
+        while not self.done.wait(1):
+            print(self.model)
+
+    def stop(self):
+        self.done.set()
+
+class Trainer:
+    def __init__(self, model):
+        self.model, self.watch = model, None
+
+    def epoch(self):%s
+        self.watch = Watch(self.model)%s
+
+    def close(self):
+        if self.watch is not None:
+            self.watch.stop()
+            self.watch = None
+
+def train(trainer, epochs):
+    for _ in range(epochs):
+        trainer.epoch()
+
+def main():
+    trainer = Trainer(Net())
+    train(trainer, 3)
+    trainer.close()
+"""
+
+
+def test_threads_of_which_only_the_last_is_ended() -> None:
+    _check(WATCHED % ("", "  # TML505"))
+    _check(WATCHED % ("\n        self.close()", ""))
+    _check(WATCHED.replace("trainer.epoch()", "trainer.epoch()\n        trainer.close()") % ("", ""))

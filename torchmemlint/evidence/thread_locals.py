@@ -15,7 +15,7 @@ from ..interpreter.frames import Frame
 from ..interpreter.holders import FRESH, kind_of_key
 from ..interpreter.machine import Machine
 from ..interpreter.values import Class, Obj
-from ..lexical.left_running import is_repeated
+from ..lexical.once import is_repeated
 from .kept import measured
 from .places import describe
 

@@ -10,8 +10,9 @@ from ..facts import model as m
 from ..facts.model import ClassFacts, Expr, FunctionFacts, Site, Stmt
 from ..facts.program import Block, Place, Program, keyword, targets
 from ..facts.walk import blocks, calls, calls_of, heads, in_loops, is_count, last_name, loops, nodes, statements
-from .left_running import called_as, construction, is_repeated, setup_of
+from .left_running import construction, setup_of
 from .lent import is_given
+from .once import called_as, is_repeated
 
 _QUEUES = ("Queue", "LifoQueue", "PriorityQueue")
 _STARTS = ("Thread", "Process", "SpawnProcess", "ForkProcess", "submit")

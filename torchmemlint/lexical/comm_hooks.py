@@ -13,7 +13,7 @@ from ..facts import model as m
 from ..facts.model import Expr, FunctionFacts, Site, Stmt
 from ..facts.program import Place, Program, expressions, keyword
 from ..facts.walk import calls_of, in_loops, last_name, statements
-from .left_running import is_repeated
+from .once import is_repeated
 
 _REGISTERS = "register_comm_hook"
 _WRAPPERS = ("DistributedDataParallel", "DDP")

@@ -12,7 +12,7 @@ from ..facts import model as m
 from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Place, Program, expressions, keyword, targets
 from ..facts.walk import calls, heads, in_loops, last_name, nodes, statements, with_tests
-from .left_running import ONCE, called_as, is_repeated
+from .once import ONCE, called_as, is_repeated
 
 _MAKES = ("figure", "subplots", "subplot_mosaic")
 _PYPLOT = ("matplotlib.pyplot.", "matplotlib.pylab.", "pylab.")

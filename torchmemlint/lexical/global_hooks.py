@@ -8,7 +8,7 @@ from ..facts import model as m
 from ..facts.model import Expr, Site
 from ..facts.program import Place, Program, keyword
 from ..facts.walk import in_loops, last_name
-from .left_running import ONCE, is_repeated
+from .once import ONCE, is_repeated
 
 _OF_THE_PROCESS = ("torch.nn.modules.module.register_module_", "torch.utils.checkpoint._register_checkpoint_")
 

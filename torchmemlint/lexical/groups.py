@@ -9,7 +9,7 @@ from ..facts import model as m
 from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Place, Program, keyword, targets, text
 from ..facts.walk import calls, calls_of, heads, last_name, loops, nodes, statements
-from .left_running import called_as, is_repeated
+from .once import called_as, is_repeated
 
 _MAKES = ("new_group", "new_subgroups", "init_device_mesh")
 _FIXED_CALLS = frozenset("list tuple sorted range set get_world_size".split())

@@ -11,12 +11,12 @@ from ..facts.program import Place, Program, keyword, targets
 from ..facts.walk import blocks, calls, calls_of, heads, in_loops, last_name, loops, nodes, statements
 from .endless import ALWAYS, until_told
 from .lent import ENDS, is_given, is_seen_to, listed, may_be_told
+from .once import SETUPS, is_repeated, runs_once
 
 _PROCESSES = ("Process", "SpawnProcess", "ForkProcess")
-_SETUPS = ("__init__", "setup", "__enter__", "__post_init__")
 _FIRST_ITEM = ("__iter__", "__next__")  # what starts a worker when it is first asked for something
+_LOOKS = ("len", "zip", "enumerate", "iter", "print", "range", "sorted", "reversed")
 _LATE = ("start", "launch", "begin", "open")  # what who makes an object calls next: `Reader(path).start()`
-ONCE = (*_SETUPS, "<module>", "setUp", "main")  # what runs once, for all that the file says
 
 
 class LeftRunning(NamedTuple):
@@ -28,12 +28,15 @@ class LeftRunning(NamedTuple):
     started: Site
     attribute: str = ""  # that is bound to the next one; "" for a local
     listed: bool = False  # the attribute is a container, which gains one more
+    several: bool = False  # it is bound to a new container of them
 
     @property
     def fate(self) -> str:
         """What becomes of it, to go on after "until it is told to stop, and"."""
         if self.listed:
             return f"`self.{self.attribute}` gains one more each time, and none is ever told"
+        if self.several:
+            return f"those before in `self.{self.attribute}` are dropped without"
         return f"{f'the one before in `self.{self.attribute}`' if self.attribute else 'this one'} is dropped without"
 
     @property
@@ -53,16 +56,17 @@ def left_running(program: Program) -> Iterator[LeftRunning]:
     """Objects that own processes which serve a queue until they are told to stop, made again and again."""
     if not any(name.endswith(_PROCESSES) for name in program.called | _bases(program)):
         return
-    yield from _dropped(program, with_parts(program, dict(_owners(program))))
+    yield from dropped(program, with_parts(program, dict(_owners(program))))
 
 
 def left_threads(program: Program) -> Iterator[LeftRunning]:
     """Objects that own a thread which goes round until they tell it to stop, made again and again."""
     if "Thread" in program.called:
-        yield from _dropped(program, with_parts(program, dict(_owners_of_threads(program))))
+        yield from dropped(program, with_parts(program, dict(_owners_of_threads(program))))
 
 
-def _dropped(program: Program, owners: dict[str, Owner]) -> Iterator[LeftRunning]:
+def dropped(program: Program, owners: dict[str, Owner]) -> Iterator[LeftRunning]:
+    """Objects of these classes that are made again and again, and dropped without being told to end."""
     makers = with_factories(program, owners)
     for place in program.places if makers else ():
         if makers.keys().isdisjoint(place.facts.calls):
@@ -71,19 +75,30 @@ def _dropped(program: Program, owners: dict[str, Owner]) -> Iterator[LeftRunning
             for attribute, call in listed(statement, makers):
                 cls = makers[last_name(call)]
                 again = looped or place.facts.name == "__iter__" or is_repeated(program, place)
-                if again and place.facts.name not in _SETUPS and not may_be_told(program, attribute, owners[cls].end):
+                if again and place.facts.name not in SETUPS and not may_be_told(program, attribute, owners[cls].end):
                     yield LeftRunning(call[1], cls, *owners[cls], attribute, True)
-            made = construction(statement[3]) if statement[0] == m.ASSIGN else None
+            made = _element(statement[3]) if statement[0] == m.ASSIGN else None
             if made is None or made[0] != m.CALL or last_name(made) not in makers:
                 continue
             name, cls = statement[2][0], makers[last_name(made)]
-            if not (looped or is_repeated(program, place)):
-                continue
-            if name[0] == m.NAME and not is_seen_to(place, statement, name, program):
+            several = statement[3][0] in (m.NEW, m.COMP)
+            local = name[0] == m.NAME and not several and (looped or is_repeated(program, place))
+            if local and not is_seen_to(place, statement, name, program):
                 yield LeftRunning(statement[1], cls, *owners[cls])
-            own = name[0] == m.ATTR and name[1] == (m.NAME, "self") and place.facts.name not in _SETUPS
-            if own and not _is_ended(program, name[2], place):
-                yield LeftRunning(statement[1], cls, *owners[cls], name[2])
+            own = name[0] == m.ATTR and name[1] == (m.NAME, "self") and place.facts.name not in SETUPS
+            if own and (looped or is_repeated(program, place, of_object=several)):
+                ended = _are_ended(program, name[2], place, cls, owners[cls].end) if several else None
+                if not (_is_ended(program, name[2], place) if ended is None else ended):
+                    yield LeftRunning(statement[1], cls, *owners[cls], name[2], several=several)
+
+
+def _element(value: Expr) -> Expr:
+    """What makes an object, or each of a list of them: `[Worker(rank) for rank in ranks]`."""
+    if value[0] == m.COMP and value[4] is None:
+        value = value[3]
+    elif value[0] == m.NEW and value[2] == "list" and value[3]:
+        value = value[3][0]
+    return construction(value)
 
 
 def _bases(program: Program) -> set[str]:
@@ -254,15 +269,27 @@ def _is_ended(program: Program, attribute: str, replacing: Place) -> bool:
             bound = targets(statement) if statement[0] == m.ASSIGN else ()
             for head in heads(statement):
                 for own in {part for part in nodes(head) if part[0] == m.ATTR and part[2] == attribute}:
-                    if own in bound or not is_given(head, own):
+                    if own in bound or not is_given(head, own) or (statement[0] == m.IF and head == own):
                         continue
-                    if place is replacing or looped or not _runs_once(program, place) or not _only_ends(head, own):
+                    if place is replacing or looped or not runs_once(program, place) or not _only_ends(head, own):
                         return True
     return False
 
 
-def _runs_once(program: Program, place: Place) -> bool:
-    return place.facts.name in ("<module>", "main") and not is_repeated(program, place)
+def _are_ended(program: Program, attribute: str, replacing: Place, cls: str, end: str) -> bool:
+    """Whether anything ends the objects in a container before the next ones come, or may: it gets the container."""
+    for place in program.places:
+        if place.cls == cls:
+            continue
+        last = place is not replacing and runs_once(program, place)
+        for statement in statements(place.facts.body):
+            if not last and any(call[2][0] == m.ATTR and call[2][2] == end for call in calls_of(statement)):
+                return True
+            given = [one for call in calls_of(statement) if last_name(call[2]) not in _LOOKS for one in call[3]]
+            given += [statement[-1]] if statement[0] in (m.ASSIGN, m.RETURN) and statement[-1] is not None else []
+            if not last and any(one[0] == m.ATTR and one[2] == attribute for one in given):
+                return True
+    return False
 
 
 def _only_ends(head: Expr, own: Expr) -> bool:
@@ -296,36 +323,3 @@ def _ends_with_its_pipe(function: FunctionFacts) -> bool:
         for call in calls_of(one)
     )
     return closes or any(kind is None or "EOFError" in {last_name(part) for part in nodes(kind)} for kind in caught)
-
-
-def called_as(place: Place) -> str:
-    """The name that a function is called by: of its class, if it is the constructor."""
-    return place.cls if place.facts.name == "__init__" and place.cls else place.facts.name
-
-
-def is_repeated(program: Program, place: Place, *, driven: bool = False) -> bool:
-    """Whether a loop of the file calls a function, or a function that calls it; `driven`: not to set something up."""
-    names = {called_as(place)}
-    for _ in range(4 if driven else 3):
-        more = set[str]()
-        for other in program.places:
-            if names.isdisjoint(other.facts.calls):
-                continue
-            for statement, looped in in_loops(other.facts.body):
-                if any(last_name(call[2]) in names for call in calls_of(statement)):
-                    again = looped or any(_goes_round(head, names) for head in heads(statement))
-                    if again and not (driven and other.facts.name in _SETUPS):
-                        return True
-                    more.add(called_as(other))
-        names = more
-    return False
-
-
-def _goes_round(expr: Expr, names: set[str]) -> bool:
-    """Whether a comprehension calls one of the functions."""
-    for part in nodes(expr):
-        if part[0] == m.COMP:
-            inside = (call for given in part[3:5] if given is not None for call in nodes(given) if call[0] == m.CALL)
-            if any(last_name(call[2]) in names for call in inside):
-                return True
-    return False

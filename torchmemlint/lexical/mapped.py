@@ -10,7 +10,7 @@ from ..facts.emptying import drained
 from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Place, Program, text
 from ..facts.walk import calls_of, last_name, statements
-from .left_running import is_repeated
+from .once import is_repeated
 from .segments import called_on, flow, made_in
 
 _ADDS = ("append", "add", "appendleft")

@@ -14,8 +14,8 @@ from ..facts.model import ClassFacts, Expr, FunctionFacts, Site, Stmt
 from ..facts.program import Place, Program, keyword, targets
 from ..facts.walk import calls, calls_of, heads, in_loops, last_name, nodes, statements
 from .blocked import Producer, closable_producers
-from .left_running import is_repeated
 from .lent import is_given
+from .once import is_repeated
 
 _SELF = (m.NAME, "self")
 

@@ -9,7 +9,7 @@ from ..facts import model as m
 from ..facts.model import ClassFacts, Expr, Site, Stmt
 from ..facts.program import Place, Program, expressions, targets
 from ..facts.walk import calls, last_name, nodes, statements
-from .left_running import ONCE, is_repeated
+from .once import ONCE, is_repeated
 from .segments import called_on, flow
 
 _ENDS = frozenset(

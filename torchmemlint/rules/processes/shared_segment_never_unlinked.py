@@ -4,6 +4,8 @@
 Reports `SharedMemory(create=True, ...)` whose handle, wherever it goes in the
 file, is closed at most and never unlinked, by nobody who attaches to it either,
 or only in an `except` clause, or not where the function returns before that.
+And objects with a segment and a method that unlinks it, which are made again
+and again and dropped without that.
 
 ## Why it retains
 `close()` unmaps the segment from this process; the segment itself, a file in
@@ -33,6 +35,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...finding import Confidence, Retains
+from ...lexical.left_segments import left_segments
 from ...lexical.segments import never_unlinked
 from .. import Report
 
@@ -62,4 +65,17 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder="/dev/shm",
             release="`unlink()`, once, after the last reader's `close()`",
             related=((leave, "leaves without it"),) if leave >= 0 else (),
+        )
+    for left in left_segments(evidence.program):
+        yield Report(
+            site=left.site,
+            message=(
+                f"each {left.cls} makes a shared memory segment, which stays in /dev/shm until it is unlinked, and "
+                f"{left.fate}: call `{left.end}()` {left.when}"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="shared memory segments",
+            holder="/dev/shm",
+            release=f"call `{left.end}()` when it is done, or make one and reuse it",
+            related=((left.started, "the segment is made here"),),
         )

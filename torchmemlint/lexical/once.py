@@ -1,0 +1,90 @@
+"""How often a function runs, for all that its file says: again and again, or once at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..facts import model as m
+from ..facts.model import Expr
+from ..facts.program import Place, Program, targets
+from ..facts.walk import calls_of, heads, in_loops, last_name, nodes, statements
+from .lent import ENDS
+
+SETUPS = ("__init__", "setup", "__enter__", "__post_init__")
+ONCE = (*SETUPS, "<module>", "setUp", "main")  # what runs once, for all that the file says
+_SELF = (m.NAME, "self")
+
+
+def called_as(place: Place) -> str:
+    """The name that a function is called by: of its class, if it is the constructor."""
+    return place.cls if place.facts.name == "__init__" and place.cls else place.facts.name
+
+
+def is_repeated(program: Program, place: Place, *, driven: bool = False, of_object: bool = False) -> bool:
+    """Whether a loop of the file calls a function, or a function that calls it; `driven`: not to set something up;
+    `of_object`: the method of one object, not of one after the other."""
+    names = {called_as(place)}
+    for _ in range(4 if driven else 3):
+        more = set[str]()
+        for other in program.places:
+            if names.isdisjoint(other.facts.calls):
+                continue
+            for statement, looped in in_loops(other.facts.body):
+                if any(last_name(call[2]) in names for call in calls_of(statement)):
+                    again = looped or any(_goes_round(head, names) for head in heads(statement))
+                    if again and not (driven and other.facts.name in SETUPS):
+                        return True
+                    if of_object and other.cls == place.cls and other.facts.name == "__init__":
+                        continue
+                    more.add(called_as(other))
+        names = more
+    return False
+
+
+def _goes_round(expr: Expr, names: set[str]) -> bool:
+    """Whether a comprehension calls one of the functions."""
+    for part in nodes(expr):
+        if part[0] == m.COMP:
+            inside = (call for given in part[3:5] if given is not None for call in nodes(given) if call[0] == m.CALL)
+            if any(last_name(call[2]) in names for call in inside):
+                return True
+    return False
+
+
+def runs_once(program: Program, place: Place, depth: int = 3) -> bool:
+    """Whether a function is the program itself, or ends an object that the program ends when all is done: `close()`
+    of what `main` has, also where another object's `close()` calls it."""
+    name = place.facts.name
+    if name in ("<module>", "main"):
+        return not is_repeated(program, place)
+    if not place.cls or name.lstrip("_") not in ENDS or not depth:
+        return False
+    if name == "__exit__":
+        return True
+    found = False
+    for other in program.places:
+        for statement, looped in in_loops(other.facts.body) if name in other.facts.calls else ():
+            if any(_may_call(program, other, call, place) for call in calls_of(statement)):
+                found = True
+                if looped or other is place or not runs_once(program, other, depth - 1):
+                    return False
+    return found
+
+
+def _may_call(program: Program, caller: Place, call: Expr, method: Place) -> bool:
+    """Whether a call may mean a method, by what its receiver is bound to anywhere in the file."""
+    callee = call[2]
+    if callee[0] != m.ATTR or callee[2] != method.facts.name:
+        return False
+    if callee[1] == _SELF:
+        return caller.cls == method.cls
+    made = set(_made(program, last_name(callee[1])))
+    return not made or method.cls in made or not all(name[:1].isupper() for name in made)
+
+
+def _made(program: Program, name: str) -> Iterator[str]:
+    """What is called to make what goes by a name: `Feed` of `self.feed = Feed(source)`."""
+    for place in program.places:
+        for one in statements(place.facts.body):
+            if one[0] == m.ASSIGN and one[3][0] == m.CALL and any(last_name(t) == name for t in targets(one)):
+                yield last_name(one[3])
