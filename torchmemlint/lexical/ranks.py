@@ -101,21 +101,32 @@ def _attributes(body: Block, name: str, after: Site) -> dict[Site, str]:
 
 
 def _elements(statement: Stmt, names: set[str]) -> set[str]:
-    """The names that a `for` over one of these names binds: parts of the same."""
-    over = statement[0] == m.FOR and statement[3][0] == m.NAME and statement[3][1] in names
-    return {target[1] for target in targets(statement) if target[0] == m.NAME} if over else set()
+    """The names that a `for` over one of these names, or over its `items()`, binds: parts of the same."""
+    if statement[0] != m.FOR:
+        return set()
+    over = statement[3]
+    if over[0] == m.CALL and over[2][0] == m.ATTR and over[2][2] in ("items", "values") and not over[3]:
+        over = over[2][1]
+    if over[0] != m.NAME or over[1] not in names:
+        return set()
+    return {target[1] for target in targets(statement) if target[0] == m.NAME}
 
 
 def _joined(statement: Stmt, names: set[str]) -> set[str]:
-    """The local container that one of these names goes into: `merged.update(part)`, `merged += part`."""
+    """The local container that one of these names goes into: `merged.update(part)`, `merged += part`, also by
+    `merged[key].extend(part)`."""
     if statement[0] == m.AUGMENT:
         place, given = statement[2], statement[4]
+    elif statement[0] == m.ASSIGN and statement[2][0][0] == m.ITEM:
+        place, given = statement[2][0], statement[3]
     elif statement[0] == m.EXPR and statement[2][0] == m.CALL and statement[2][2][0] == m.ATTR and statement[2][3]:
         place, given = statement[2][2][1], statement[2][3][0]
         if statement[2][2][2] not in _ADDS:
             return set()
     else:
         return set()
+    while place[0] == m.ITEM:
+        place = place[1]
     return {place[1]} if place[0] == m.NAME and given[0] == m.NAME and given[1] in names else set()
 
 

@@ -84,7 +84,9 @@ def check(evidence: Evidence) -> Iterator[Report]:
     spoken = [kept for kept in evidence.retentions if kept.graph and kept.growing and speaks_of(kept)]
     tried = ("mode-discarded", "mode-not-called", "mode-assigned", "mode-dropped")
     seen: set[str] = {note.frame.name for kind in tried for note in evidence.plain(kind)}  # TML202 says why
-    seen.update(call.frame.name for _, call in recorded(evidence))  # TML203 says why
+    in_threads = [call for _, call in recorded(evidence)]  # TML203 says why
+    seen.update(call.frame.name for call in in_threads)
+    threaded = {call.site for call in in_threads}
     weighed = [(weight, evidence.in_evaluation(one)) for one in evidence.recordings if (weight := _weight(one))]
     own = dict(sorted((recording.function, weight) for weight, recording in weighed if _is_own(recording)))
     said: set[int | str] = set()
@@ -92,7 +94,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
         if not _is_own(recording) and own.get(recording.call.frame.name, 0) >= weight:
             continue  # the function that runs the model is reported itself
         where = recording.defined if recording.function != "<lambda>" else recording.function
-        if recording.function in seen or where in said:
+        if recording.function in seen or where in said or recording.call.site in threaded:
             continue
         if any(speaks_of(kept) >= weight and evidence.keeps_results_of(kept, recording.call.site) for kept in spoken):
             continue  # reported where its result is kept
