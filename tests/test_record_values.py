@@ -10,6 +10,7 @@ from snippets import check
 IMPORTS = """
 import csv
 import json
+import numpy as np
 from typing import NamedTuple
 from torch.utils.data import DataLoader, Dataset
 
@@ -139,4 +140,65 @@ def test_what_a_method_parses_and_what_it_lists_for_each_file() -> None:
 
         def loaders(path):
             return DataLoader(Parsed(path), num_workers=4), DataLoader(Files([path]), num_workers=4)
+    """)
+
+
+FILLED = """
+def with_frames(row, root):
+    for camera in ("top", "wrist"):
+        row[f"image.{camera}"] = torch.rand(3, 96, 96)%s
+    return row
+
+class Table:
+    def __init__(self, count):
+        self.rows = [{"time": i / 30, "action": i %% 7} for i in range(count)]
+
+    def row(self, index):
+        return self.rows[index]
+
+class Episodes(Dataset):
+    def __init__(self, root, table):
+        self.root, self.table = root, table
+
+    def __getitem__(self, index):
+        row = with_frames(%s, self.root)
+        return row["image.top"], row["action"]
+
+def loader(root, count):
+    return DataLoader(Episodes(root, Table(count)), batch_size=4)
+"""
+
+
+def test_rows_of_a_table_that_are_filled_in_place() -> None:
+    _check(FILLED % ("  # TML404", "self.table.row(index)"))
+    _check(FILLED % ("", "dict(self.table.row(index))"))
+
+
+def test_an_attribute_of_an_element_that_is_set() -> None:
+    _check("""
+        class Clip:
+            def __init__(self, path):
+                self.path, self.frames = path, None
+
+        class Clips(Dataset):
+            def __init__(self, paths):
+                self.clips = [Clip(path) for path in paths]
+
+            def __getitem__(self, index):
+                clip = self.clips[index]
+                if clip.frames is None:
+                    clip.frames = np.load(clip.path)  # TML404
+                return clip.frames
+
+        class Read(Dataset):
+            def __init__(self, paths):
+                self.clips = [Clip(path) for path in paths]
+
+            def __getitem__(self, index):
+                clip = Clip(self.clips[index].path)
+                clip.frames = np.load(clip.path)
+                return clip.frames
+
+        def loaders(paths):
+            return DataLoader(Clips(paths)), DataLoader(Read(paths))
     """)

@@ -7,7 +7,7 @@ from typing import Any
 from ..facts import knowledge
 from ..facts.model import Site
 from . import descriptors
-from .contexts import keep
+from .contexts import keep, keep_in_element
 from .cycles import note_cycle, note_own_entry
 from .frames import Frame
 from .linking import module_member
@@ -224,8 +224,10 @@ def set_attribute(machine: Machine, frame: Frame, owner: Any, name: str, value: 
             machine.derivation.spread(machine.derivation.stored, tensor.node)
     if value == NOTHING:
         note_dropped_part(machine, frame, owner, name, site)
-    if not value and machine.context is not None:
-        keep(machine, frame, owner, name, value, how, site)
+    if machine.context is not None:
+        keep_in_element(machine, frame, owner, value, site)
+        if not value:
+            keep(machine, frame, owner, name, value, how, site)
     stored = store(machine, frame, owner, name, value, how, site) if value else value
     for atom in stored:
         called = type(atom) is Obj and not atom.is_put_off and "$callbacks" in atom.fields

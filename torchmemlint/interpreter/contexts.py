@@ -69,6 +69,15 @@ def keep(machine: Machine, frame: Frame, owner: Obj | Frame, key: str, value: Va
     machine.note(kind, site, frame, detail)
 
 
+def keep_in_element(machine: Machine, frame: Frame, element: Obj, value: Value, site: Site) -> None:
+    """Note what loading an item writes into an element of a table, `row = self.rows[index]; row["image"] = image`: the
+    table gains one for each item."""
+    table = element.home[0] if element.home is not None and element.home[1] == "*" else None
+    if machine.context.kind == "loader" and isinstance(table, Obj) and heavy(machine, value)[0] in ("tensor", "array"):
+        machine.key_kind = ""
+        keep(machine, frame, table, "*", value, "keyed", site)
+
+
 def root(owner: Obj | Frame) -> Frame | Obj:
     """What holds a place in the end: the frame of a module, class or function, or an object that nothing holds."""
     if isinstance(owner, Frame):

@@ -10,6 +10,7 @@ from ..facts.model import Expr, Site, Stmt
 from ..facts.walk import heads, loops, nodes, statements
 from .attributes import get_by_name, set_by_name
 from .containers import a_key_of, each_of, keys_of
+from .contexts import keep_in_element
 from .cycles import note_own_entry
 from .frames import Frame
 from .holders import KNOWN, kind_of_key
@@ -291,6 +292,8 @@ def bind_item(machine: Machine, frame: Frame, target: Expr, value: Value, site: 
         note_own_entry(machine, frame, atom, value, site)
         if key is not ... or each_of(atom) in index:
             note_inside(machine, frame, atom, value, site)
+            if machine.context is not None:
+                keep_in_element(machine, frame, atom, value, site)
             field = "*" if key is ... else f"[{key}]"
             outlives = len(machine.loops) > len(atom.birth)
             if outlives:
@@ -307,6 +310,8 @@ def bind_item(machine: Machine, frame: Frame, target: Expr, value: Value, site: 
             stored = store(machine, frame, atom, "*", value, how, site)
             machine.put(atom.fields, "*", machine.join(atom.fields.get("*", UNKNOWN), stored))
         else:
+            if machine.context is not None:
+                keep_in_element(machine, frame, atom, value, site)
             machine.key_kind = KNOWN if a_key_of(atom) in index else kind_of_key(index, target[2], frame)
             note_weak_key(machine, frame, atom, target, index, value, site)
             if is_light(value) and "$weak" not in atom.fields:
