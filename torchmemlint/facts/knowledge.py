@@ -94,6 +94,10 @@ MODULE_WRAPPERS: Final = frozenset(
     SyncBatchNorm.convert_sync_batchnorm spectral_norm weight_norm DDP FSDP prepare_model""".split()
 )
 
+# In-place operations that bring in what they are given [docs: torch.Tensor].
+MIXES_IN: Final = frozenset(
+    "add_ sub_ lerp_ copy_ addcmul_ addcdiv_ index_add_ index_copy_ scatter_ scatter_add_".split()
+)
 IN_PLACE_LIGHT: Final = frozenset(
     """zero_ fill_ uniform_ normal_ random_ bernoulli_ exponential_ clamp_ clamp_min_ clamp_max_ detach_ requires_grad_
     share_memory_ retain_grad xavier_uniform_ xavier_normal_ kaiming_uniform_ kaiming_normal_ trunc_normal_

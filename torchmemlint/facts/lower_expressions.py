@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from . import model as m
-from .knowledge import GRAD_MODES, TAKES_OUT
+from .knowledge import GRAD_MODES, MIXES_IN, TAKES_OUT
 from .model import Expr
 from .parsing import by_type
+from .texts import does_something
 
 if TYPE_CHECKING:
     from .lower import Lowering
@@ -85,6 +86,8 @@ def _note_call(low: Lowering, call: Expr) -> None:
                 low.class_uses.setdefault(whole[2] + "[]", set()).add(method)
         if method in _GROWERS:
             scope.keep(m.GROWS, receiver)
+        elif method in MIXES_IN and call[3]:
+            _note_mixed_in(low, receiver)
         elif method == "eval":
             scope.flags |= m.EVALUATES
         elif "backward" in method:
@@ -110,6 +113,14 @@ def _note_call(low: Lowering, call: Expr) -> None:
     elif method == "grad":
         scope.flags |= m.BACKWARD
     scope.calls.add(method)
+
+
+def _note_mixed_in(low: Lowering, place: Expr) -> None:
+    """`self.mean.mul_(0.9).add_(x)` writes to the place at the root of its chain; a `.data` has no graph to add to."""
+    while place[0] == m.CALL and place[2][0] == m.ATTR and place[2][2][-1] == "_":
+        place = place[2][1]
+    if place[0] == m.NAME or (place[0] in (m.ATTR, m.ITEM) and place[-1] not in ("data", "grad")):
+        low.scope.keep(m.GROWS, place)
 
 
 def _differentiated(call: Expr) -> list[tuple[str, str]]:
@@ -172,9 +183,25 @@ def lower_text(low: Lowering, node: Any) -> Expr:
             parts.append((m.CONST, part.value))
         elif isinstance(part, cst.FormattedStringExpression):
             plain = part.conversion is None and part.format_spec is None
-            parts.append(lower(low, part.expression) if plain else (m.TEXT,))
+            parts.append(lower(low, part.expression) if plain else _shown(low, part.expression))
     low.calls_in_texts, low.calls = low.calls, before
     return (m.TEXT, tuple(parts))
+
+
+def _formatted(low: Lowering, node: Any) -> Expr:
+    """Of a formatted string that is no key only those parts are kept that call functions which may do something:
+    `print(f"loss {evaluate(model):.3f}")`."""
+    if any(isinstance(part, cst.FormattedStringExpression) and does_something(part.expression) for part in node.parts):
+        before, low.calls = low.calls, max(low.calls_in_texts, m.CALLS_IN_TEXTS)
+        shown = [_shown(low, part.expression) for part in node.parts if isinstance(part, cst.FormattedStringExpression)]
+        low.calls_in_texts, low.calls = low.calls, before
+        return (m.TEXT, tuple(shown))
+    return (m.TEXT,)
+
+
+def _shown(low: Lowering, node: Any) -> Expr:
+    """An expression whose text is shown: of interest only for what it calls."""
+    return (m.TEXT, (lower(low, node),)) if does_something(node) else (m.TEXT,)
 
 
 def _string(low: Lowering, node: cst.SimpleString) -> Expr:
@@ -321,6 +348,7 @@ _HANDLERS: dict[type, Callable[[Lowering, Any], Expr]] = by_type(
         cst.SimpleString: _string,
         cst.Integer: _integer,
         cst.Float: _text,
+        cst.FormattedString: _formatted,
         cst.BinaryOperation: _arithmetic,
         cst.Comparison: _comparison,
         cst.UnaryOperation: _unary,

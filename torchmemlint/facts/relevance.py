@@ -35,6 +35,7 @@ def worth_running(facts: FileFacts) -> set[int]:
     worth |= {i for i, function in enumerate(facts.functions) if "empty_cache" in function.calls}
     worth |= {i for klass in facts.classes if class_evaluates(klass.name) for i in klass.methods.values()}
     worth |= {i for i, function in enumerate(facts.functions) if function.generator and _opens(function)}
+    worth |= {i for i, function in enumerate(facts.functions) if _syncs(function)}
     worth |= _passes_of_copies(facts) | _makers_of_cycles(facts) | _losses_of_references(facts)
     worth |= {i for i, function in enumerate(facts.functions) if _moves_to_host(function)}
     worth |= _give_themselves(facts) | _fill_elsewhere(facts) | _of_scripts(facts) | _hand_on_errors(facts)
@@ -43,6 +44,12 @@ def worth_running(facts: FileFacts) -> set[int]:
     driving = _with_callers(facts, driving, callers)
     worth |= {i for i in driving if facts.functions[i].flags & m.LOCAL}
     return _with_callers(facts, worth, callers)
+
+
+def _syncs(function: FunctionFacts) -> bool:
+    """Whether a function may give one module the weights of another."""
+    calls = set(function.calls)
+    return {"load_state_dict", "state_dict"} <= calls or {"zip", "parameters"} <= calls
 
 
 def _moves_to_host(function: FunctionFacts) -> bool:

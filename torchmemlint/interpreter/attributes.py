@@ -9,6 +9,7 @@ from ..facts.model import Site
 from . import descriptors
 from .contexts import keep, keep_in_element
 from .cycles import note_cycle, note_own_entry
+from .followed import note_following, owners
 from .frames import Frame
 from .linking import module_member
 from .machine import Machine
@@ -45,6 +46,7 @@ from .values import (
 from .written_parts import written_part
 
 _WEIGHTS = ("weight", "bias")
+_NEAR = 30  # steps of a derivation that are gone back
 _NO_LAYERS = knowledge.MODULE_CONTAINERS | {"Module"}
 
 
@@ -246,9 +248,19 @@ def set_attribute(machine: Machine, frame: Frame, owner: Any, name: str, value: 
         how == "set"
         and owner.fields.get(name, NOTHING) not in (UNKNOWN, NOTHING)
         and not any(tensor.graph == ATTACHED for tensor in machine.reach(stored, 1))
+        and not _is_updated(machine, owner.fields[name], stored)
     ):
         machine.reset(frame, owner, name, "replace")
     machine.put(owner.fields, name, stored)
+
+
+def _is_updated(machine: Machine, old: Value, new: Value) -> bool:
+    """Whether what replaces a value may have a graph, and was computed from it: `d * self.mean + x.mean(0)`."""
+    had = {tensor.node for tensor in machine.reach(old, 1)}
+    return any(
+        tensor.graph == MAYBE and not had.isdisjoint(machine.derivation.ancestors(tensor.node, _NEAR))
+        for tensor in machine.reach(new, 1)
+    )
 
 
 def note_dropped_part(machine: Machine, frame: Frame, owner: Obj, name: str, site: Site) -> None:
@@ -264,6 +276,8 @@ def _set_on_tensor(machine: Machine, frame: Frame, owner: Tensor, name: str, val
     elif name == "requires_grad" and constant(value) is False:
         machine.derivation.require(owner.node, False)
         freeze_owner(machine, owner)
+    elif name == "data":
+        note_following(machine, owners(machine, (owner,)), value)
     elif name == "grad" and any(tensor.graph == ATTACHED for tensor in machine.reach(value)):
         machine.note("grad-store", site, frame, value)
     elif name == "grad":

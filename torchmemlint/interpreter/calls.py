@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from ..facts import model as m
-from ..facts.knowledge import IN_PLACE_LIGHT, LIGHT_RESULTS, REDUCTIONS, VIEWS
+from ..facts.knowledge import IN_PLACE_LIGHT, LIGHT_RESULTS, MIXES_IN, REDUCTIONS, VIEWS
 from ..facts.model import Expr, Site
 from ..facts.relevance import says_inference
 from . import threads, weights
 from .descriptors import method_of
+from .followed import note_following, owners
 from .frames import Frame
 from .functions import call_function
 from .holders import kind_of_key
@@ -29,6 +30,7 @@ from .values import (
     IDENT,
     LEAF,
     LIGHT,
+    MAYBE,
     NOTHING,
     OFF,
     ON,
@@ -420,11 +422,19 @@ def _in_place(
             machine.assign(frame, callee[1], result, site)
         return result
     sources = [value for value in (*args, *kwargs.values()) if machine.reach(value, 2)]
+    if sources and name in MIXES_IN:
+        written = owners(machine, receiver)
+        for value in sources if written else ():
+            note_following(machine, written, value)
     if machine.grad == OFF:
         return receiver
     merged = arithmetic(machine, (receiver, *sources))
     root = _root_of_chain(callee[1])
-    if root is not None and any(tensor.graph == ATTACHED for value in sources for tensor in machine.reach(value, 2)):
+    if root is not None and any(
+        tensor.graph == ATTACHED or (tensor.graph == MAYBE and machine.derivation.parents[tensor.node])
+        for value in sources
+        for tensor in machine.reach(value, 2)
+    ):
         machine.assign(frame, root, merged, site, how="inplace")
     return merged or receiver
 

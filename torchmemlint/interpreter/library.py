@@ -9,6 +9,7 @@ from ..facts.model import Site
 from . import processes, weights
 from .builtins import call_builtin
 from .cycles import note_callbacks
+from .followed import owners
 from .frames import Frame
 from .loaders import loader
 from .machine import Machine
@@ -120,7 +121,9 @@ def _call_torch(machine: Machine, frame: Frame, dotted: str, args: list[Value], 
         machine.moves += [(tensor.node, machine.loops) for tensor in machine.reach(args[0])]
     if dotted.startswith("torch.optim."):
         if tail[0].isupper() and "lr_scheduler" not in dotted:
-            return (machine.allocate(frame, ("optimizer", site), "optimizer"),)
+            made = machine.allocate(frame, ("optimizer", site), "optimizer")
+            made.fields["$of"] = tuple(owners(machine, args[0] if args else kwargs.get("params", UNKNOWN)))
+            return (made,)
         return _scheduler(machine, frame, values, site)
     if dotted.startswith("torch.Tensor.") and args:  # `map(torch.Tensor.detach, parts)`
         each = (machine.call_method(frame, atom, tail, args[1:], kwargs, site) for atom in args[0])

@@ -110,6 +110,8 @@ class Machine:
         self.settable: set[str] = set()  # names of properties that have a setter
         self.described: set[str] = set()  # names that classes bind to descriptors
         self.asked_unseen: set[str] = set()  # those that are called, for their effect, of something that is not seen
+        self.followed: dict[Obj, set[Obj]] = {}  # modules that get weights from others, see followed.py
+        self.trained: set[Obj] = set()  # modules whose optimizer takes steps
         self.under_weak_keys: dict[Obj, Value] = {}  # containers that are the values of weak keys
         self.made: dict[int, tuple[int, Any]] = {}  # serial number and fields of each object, by these' identity
         self.making: list[Class] = []  # classes whose metaclass is making an object

@@ -7,6 +7,7 @@ from ..facts.model import Site
 from ..facts.relevance import says_evaluation
 from .attributes import part_of, set_attribute
 from .containers import as_list
+from .followed import note_following
 from .frames import Frame
 from .hooks import note_hook, run_hook
 from .machine import Machine
@@ -105,6 +106,8 @@ def module_method(
         return _hook(machine, frame, obj, name, args, kwargs, site)
     if name == "state_dict":
         return state_of(machine, frame, obj, site)
+    if name == "load_state_dict" and args:
+        note_following(machine, {obj}, args[0])
     if name in ("load_state_dict", "named_buffers", "buffers", "extra_repr", "half"):
         return free(machine) if name == "buffers" else UNKNOWN
     if name in ("__call__", "forward"):

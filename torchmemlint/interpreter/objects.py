@@ -23,6 +23,7 @@ def call_object(
         return module_method(machine, frame, obj, name, args, kwargs, site)
     if obj.kind == "optimizer":
         if name == "step":
+            machine.trained.update(obj.fields.get("$of", ()))
             for loop in machine.loops:
                 loop.steps = True
             if args or "closure" in kwargs:

@@ -145,7 +145,10 @@ def tensor_attribute(machine: Machine, tensor: Tensor, name: str) -> Value:
     if name == "data" and tensor.graph == ATTACHED:
         _says_recorded(machine, tensor)
     if name in ("data", "indices") or (name == "grad" and not tensor.bundle):
-        return (Tensor(FREE, tensor.weight, machine.derivation.node(), ANY),)
+        node = machine.derivation.node()
+        if name == "data" and _is_parameter(machine, tensor):
+            machine.derivation.shared[node] = (tensor.node,)
+        return (Tensor(FREE, tensor.weight, node, ANY),)
     if name == "grad_fn":
         return (Method(tensor, name),) if tensor.graph == ATTACHED else UNKNOWN
     if name in ("T", "mT", "H", "mH", "real", "imag", "values"):

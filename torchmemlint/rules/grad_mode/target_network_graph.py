@@ -8,7 +8,8 @@ differentiated here or handed out, as `compute_loss` does for a trainer. Of a
 class that keeps a moving average: also the call that hands the averaged copy's
 output out, if nothing ever freezes the copy. And the call of a network of
 values for a learning target, `td_target`, `next_q`, through which the loss is
-differentiated.
+differentiated; and of a network, whatever its name, that gets its weights
+again and again from the one that is trained by the same loss.
 
 ## Why it retains
 The loss takes the target as a value to compare with. If the target carries a
@@ -52,6 +53,7 @@ from ...facts.knowledge import FROZEN_ROLES
 from ...facts.program import targets
 from ...facts.walk import statements
 from ...finding import Confidence, Remedy, Retains
+from ...interpreter.followed import follows_trained
 from ...interpreter.values import Class, Obj
 from .. import Report
 
@@ -76,7 +78,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
     for recording in evidence.recordings:
         if recording.site in seen:
             continue
-        if _is_target(evidence, recording) or _gives_learning_target(recording):
+        if _is_target(evidence, recording) or _gives_learning_target(recording) or _follows(evidence, recording):
             message = (
                 f"`{recording.module}` only gives a target, but its graph goes into the loss: its activations stay "
                 "until the backward; call it under `torch.no_grad()`"
@@ -111,6 +113,17 @@ def _is_target(evidence: Evidence, recording: Recording) -> bool:
         return evidence.meets_others(recording)
     own = recording.call.module is recording.call.frame.receiver  # a model that computes its loss
     return recording.escaped and recording.weight > 1 and not own and evidence.meets_others_in_loss(recording)
+
+
+def _follows(evidence: Evidence, recording: Recording) -> bool:
+    """Whatever it is called: a network that gets its weights from the one that is trained, beside which it is run."""
+    call = recording.call
+    return (
+        recording.demanded
+        and not call.attached_inputs
+        and follows_trained(evidence.machine, call.module)
+        and evidence.meets_others(recording)
+    )
 
 
 def _gives_learning_target(recording: Recording) -> bool:

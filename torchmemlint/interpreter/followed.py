@@ -1,0 +1,48 @@
+"""Networks that get their weights from another one, again and again, and those that an optimizer trains."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .values import Obj
+
+if TYPE_CHECKING:
+    from .machine import Machine
+    from .values import Value
+
+_MOST = 24  # nodes that are gone back to: `(1 - tau) * p.data + tau * q.data`
+
+
+def owners(machine: Machine, value: Value) -> set[Obj]:
+    """The modules whose parameters are in a value, or were used to compute it."""
+    derivation = machine.derivation
+    found: set[Obj] = set()
+    queue = [tensor.node for tensor in machine.reach(value, 2)]
+    for node in queue:
+        label = derivation.labels.get(node)
+        if label is not None and label[0] == "parameters" and type(label[1]) is Obj:
+            found.add(label[1])
+        if len(queue) < _MOST:  # of `p.data` and `p.detach()`, too
+            queue += [one for one in (*derivation.parents[node], *derivation.shared.get(node, ())) if one not in queue]
+    return found
+
+
+def note_following(machine: Machine, written: set[Obj], given: Value) -> None:
+    """Weights of one module become what another one's are, `target.load_state_dict(net.state_dict())`, or a mean of
+    both, `p.data.copy_(tau * q.data + (1 - tau) * p.data)`. Where its object is made it only starts from them."""
+    if len(written) != 1 or any(frame.name == "__init__" for frame in machine.stack) or not machine.loops:
+        return
+    (module,) = written
+    sources = owners(machine, given) - written
+    if len(sources) == 1:
+        machine.followed.setdefault(module, set()).update(sources)
+
+
+def follows_trained(machine: Machine, module: Obj) -> bool:
+    """Whether an optimizer trains the module that this one gets its weights from, and none this one."""
+    sources = machine.followed.get(module, ())
+    return not _is_trained(machine, module) and any(_is_trained(machine, source) for source in sources)
+
+
+def _is_trained(machine: Machine, module: Obj) -> bool:
+    return any(holder in machine.trained for holder in module.holders)
