@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 
+from ..facts import model as m
 from ..facts.guarded import own_reads
 from ..facts.model import Site
+from ..facts.walk import calls, last_name, nodes
 from ..interpreter.events import Store
 from ..interpreter.frames import Frame
 from ..interpreter.holders import FRESH, IDENTITY
@@ -13,6 +15,7 @@ from ..interpreter.machine import Machine
 from ..interpreter.values import Class, Obj
 from .lifetimes import Lifetimes, older
 from .places import describe, holder_of, is_pass
+from .statistics import is_statistic
 from .unreleased import methods_of
 
 
@@ -49,7 +52,7 @@ class Demand:
 
     def escapes(self, store: Store) -> bool:
         """Whether something that was read from the place is handed out."""
-        return (id(store.owner), store.key) in self._marks[1]
+        return (id(store.owner), store.key) in self._marks[1] and not is_statistic(store)
 
     @functools.cached_property
     def _marks(self) -> tuple[set[tuple[int, str]], set[tuple[int, str]]]:
@@ -96,8 +99,8 @@ class Demand:
         return (
             (store.how == "grow" or (store.how == "keyed" and store.key_kind in (FRESH, IDENTITY)))
             and any(loop.backward and loop not in store.birth for loop in store.loops if loop.kind == "loop")
-            and holder_of(self.machine, store).kind != "local"
             and not self.lifetimes.is_released(store)
+            and (holder_of(self.machine, store).kind != "local" or _differentiates_one(store))
         )
 
     def _kept_by_itself(self, store: Store) -> bool:
@@ -131,3 +134,18 @@ class Demand:
             if any(loop in backward.loops for loop in older(store, since))
             for node in backward.nodes
         )
+
+
+def _differentiates_one(store: Store) -> bool:
+    """Whether all that the function differentiates of a variable is one entry each time: `losses[-1].backward()`."""
+    whole, entries = 0, 0
+    for call in calls(store.frame.facts.body):
+        if last_name(call[2]) not in ("backward", "manual_backward"):
+            continue
+        for node in nodes(call):
+            names = [name for name, value in store.frame.vars.items() if store.owner in value]
+            if node[0] == m.NAME and node[1] in names:
+                whole += 1
+            elif node[0] == m.ITEM and node[1][0] == m.NAME and node[1][1] in names and node[2][0] == m.CONST:
+                entries += 1
+    return entries > 0 and entries == whole

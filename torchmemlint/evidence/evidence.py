@@ -25,6 +25,7 @@ from .places import is_test_file
 from .recordings import Recording, in_evaluation, recordings
 from .retentions import Retention, Retentions
 from .shared_graphs import differentiated_again, meets_others, meets_others_in_loss
+from .statistics import of_inputs
 from .veiled import unveiled
 
 
@@ -105,7 +106,7 @@ class Evidence:
 
     @functools.cached_property
     def _stores(self) -> list[Store]:
-        return [*self.machine.stores, *unveiled(self.machine)]
+        return [*self.machine.stores, *unveiled(self.machine), *of_inputs(self.machine)]
 
     @functools.cached_property
     def _demand(self) -> Demand:

@@ -352,9 +352,19 @@ def _bind_unseen(machine: Machine, inner: Frame, function: Function, receiver: A
             and (param.name in _TENSOR_INPUTS or _TENSOR_METHODS.intersection(inner.facts.uses.get(param.name, ())))
         ):
             value = (Tensor(MAYBE, 2, machine.derivation.node(), ""),)
+        if index == 1 and inner.name == "forward" and type(receiver) is Obj and receiver.kind == "module":
+            value = _input_of(machine, receiver, value)
         if param.default is not None and param.default[0] != m.CONST:
             value = machine.join(value, default_of(machine, function, param))
         inner.vars[param.name] = value
+
+
+def _input_of(machine: Machine, module: Obj, value: Value) -> Value:
+    """What a module is given: a tensor, unless something else is known of it."""
+    if value and not (len(value) == 1 and type(value[0]) is Tensor and value[0].graph == MAYBE):
+        return value
+    node = machine.derivation.node((), ("input", module))
+    return (Tensor(MAYBE, value[0].weight if value else 1, node, ""),)
 
 
 Machine.call_function = call_function

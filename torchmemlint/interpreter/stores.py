@@ -58,9 +58,10 @@ def store(machine: Machine, frame: Frame, owner: Obj | Frame, key: str, value: V
     seen = reached or objects or instances
     if not seen and not veiled:
         return value
-    if reached and all(tensor.graph == FREE for tensor in reached):
-        machine.innocent.add(site)
-        machine.innocent.update(frame.trail())
+    trail = frame.trail()
+    if trail and reached and all(tensor.graph == FREE for tensor in reached):  # what nobody calls says nothing of
+        machine.innocent.add(site)  # what its callers give
+        machine.innocent.update(trail)
     machine.clock += 1
     # without a graph only what a loop adds to by concatenation is of interest
     traced = attached or veiled or (how == "set" and machine.grad == OFF and machine.loops and type(owner) is Frame)
@@ -79,7 +80,7 @@ def store(machine: Machine, frame: Frame, owner: Obj | Frame, key: str, value: V
     born = owner.birth if isinstance(owner, Obj) else owner.births.get(key, ())
     event = Store(
         site=site,
-        trail=frame.trail(),
+        trail=trail,
         owner=owner,
         key=key,
         how=how,
