@@ -92,7 +92,15 @@ def _in_step_hook(retention: Retention) -> bool:
 def _in_forward(retention: Retention) -> bool:
     if retention.hook or retention.function in ("forward", "forward_hook", "hook", "hook_fn"):
         return True
-    return is_pass(retention.store_event.frame)
+    return is_pass(retention.store_event.frame) or _is_given_by_pass(retention.store_event)
+
+
+def _is_given_by_pass(store: Store) -> bool:
+    """Whether a plain function puts it on the module whose pass has called it: `set_scale(self, "q", scale)`."""
+    frame = store.frame
+    while frame.receiver is None and frame.caller is not None:
+        frame = frame.caller
+    return frame is not store.frame and frame.receiver is store.owner and is_pass(frame)
 
 
 def is_record(retention: Retention) -> bool:
@@ -135,8 +143,8 @@ def _weight(retention: Retention) -> int:
     if local and inside and not (retention.training or _samples(retention)):
         return 0  # it goes when `forward` returns; parts in eval mode, as batch norms of one image, say nothing of it
     if local and _is_counted(retention):
-        if _code(retention) == "TML110" and _is_returned(retention):
-            return 0  # a few rows, summed up for whoever calls
+        if _code(retention) == "TML110" and retention.escaped and _is_returned(retention):
+            return 0  # a few rows, summed up for whoever calls, if not all of them are seen
         if retention.chain == "carry" and not (retention.training or retention.evaluating or retention.spent):
             weight = 1 if not (retention.named or _generates(retention)) else weight  # a window of known length
     if local and not holder.owner:
@@ -195,7 +203,8 @@ def _weight(retention: Retention) -> int:
         handed = (retention.handed_on or retention.released) and not retention.hook
         if assumed and (handed or any(word in last for word in ("loss", "aux", "penalty"))):
             weight = 1  # for another function, or for whoever sums the losses
-        if retention.function not in ("forward", "__call__") and not retention.hook:
+        by_pass = retention.function in ("forward", "__call__") or _is_given_by_pass(retention.store_event)
+        if not by_pass and not retention.hook:
             if last in ("weight", "bias"):
                 return 0  # made anew for each pass, by what another part gives
             if _is_setter(retention.store_event) or _is_read_elsewhere(retention.store_event, last):
