@@ -96,7 +96,7 @@ MODULE_WRAPPERS: Final = frozenset(
 
 # In-place operations that bring in what they are given [docs: torch.Tensor].
 MIXES_IN: Final = frozenset(
-    "add_ sub_ lerp_ copy_ addcmul_ addcdiv_ index_add_ index_copy_ scatter_ scatter_add_".split()
+    "add_ sub_ lerp_ copy_ addcmul_ addcdiv_ addmm_ index_add_ index_copy_ scatter_ scatter_add_".split()
 )
 IN_PLACE_LIGHT: Final = frozenset(
     """zero_ fill_ uniform_ normal_ random_ bernoulli_ exponential_ clamp_ clamp_min_ clamp_max_ detach_ requires_grad_

@@ -119,7 +119,7 @@ def _note_mixed_in(low: Lowering, place: Expr) -> None:
     """`self.mean.mul_(0.9).add_(x)` writes to the place at the root of its chain; a `.data` has no graph to add to."""
     while place[0] == m.CALL and place[2][0] == m.ATTR and place[2][2][-1] == "_":
         place = place[2][1]
-    if place[0] == m.NAME or (place[0] in (m.ATTR, m.ITEM) and place[-1] not in ("data", "grad")):
+    if place[0] in (m.NAME, m.CALL) or (place[0] in (m.ATTR, m.ITEM) and place[-1] not in ("data", "grad")):
         low.scope.keep(m.GROWS, place)
 
 

@@ -11,7 +11,7 @@ from .elements import bind_item, elements
 from .frames import Frame
 from .hints import value_of_hint
 from .machine import EVALUATE, Machine, executes
-from .stores import store
+from .stores import store, write_through
 from .tensors import arithmetic, note_terms
 from .unpacking import unpack
 from .values import ATTACHED, COUNT, FREE, NOTHING, OFF, UNKNOWN, Mode, Obj, Opaque, Tensor, Value, constant, is_light
@@ -144,6 +144,8 @@ def _augment(machine: Machine, frame: Frame, statement: Stmt) -> None:
     if operator == "Add" and target[0] == m.ATTR and is_light(merged):
         merged = (COUNT,)
     assign(machine, frame, target, merged, site, how="augment")
+    if target[0] == m.NAME and any(tensor.graph == ATTACHED for tensor in machine.reach(value, 1)):
+        write_through(machine, frame, old, merged, site, "augment")
 
 
 def grow(

@@ -22,11 +22,13 @@ from .machine import EVALUATE, Machine, evaluates
 from .making import attribute_of_metaclass
 from .objects import call_object
 from .passes import goes_in_rounds
+from .stores import write_through
 from .tensors import arithmetic, note_tensor_hook, tensor_method
 from .unknown import call_opaque, imagine_attribute, unknown_call, unknown_method
 from .values import (
     ATTACHED,
     COUNT,
+    FREE,
     IDENT,
     LEAF,
     LIGHT,
@@ -428,14 +430,16 @@ def _in_place(
             note_following(machine, written, value)
     if machine.grad == OFF:
         return receiver
+    added = [tensor for value in sources for tensor in machine.reach(value, 2)]
+    if all(tensor.graph == FREE for tensor in added) and receiver and all(type(atom) is Tensor for atom in receiver):
+        return receiver  # the same tensor, and nothing that it was not made of before
     merged = arithmetic(machine, (receiver, *sources))
     root = _root_of_chain(callee[1])
-    if root is not None and any(
-        tensor.graph == ATTACHED or (tensor.graph == MAYBE and machine.derivation.parents[tensor.node])
-        for value in sources
-        for tensor in machine.reach(value, 2)
-    ):
-        machine.assign(frame, root, merged, site, how="inplace")
+    computed = machine.derivation.parents
+    if any(one.graph == ATTACHED or (one.graph == MAYBE and computed[one.node]) for one in added):
+        through = write_through(machine, frame, receiver, merged, site, "inplace")
+        if root is not None and (not through or root[0] == m.NAME):
+            machine.assign(frame, root, merged, site, how="inplace")
     return merged or receiver
 
 

@@ -306,6 +306,7 @@ def bind_item(machine: Machine, frame: Frame, target: Expr, value: Value, site: 
                     if len(atom.birth) < len(part.birth) and not outlives:
                         part.birth = atom.birth
             machine.put(atom.fields, field, value)
+            machine.placed.update((part.node, (atom, field)) for part in value if type(part) is Tensor)
         elif how in ("augment", "grow", "fill"):
             stored = store(machine, frame, atom, "*", value, how, site)
             machine.put(atom.fields, "*", machine.join(atom.fields.get("*", UNKNOWN), stored))

@@ -112,6 +112,7 @@ class Machine:
         self.asked_unseen: set[str] = set()  # those that are called, for their effect, of something that is not seen
         self.followed: dict[Obj, set[Obj]] = {}  # modules that get weights from others, see followed.py
         self.trained: set[Obj] = set()  # modules whose optimizer takes steps
+        self.placed: dict[int, tuple[Obj, str]] = {}  # nodes of tensors that were put into a place of an object
         self.under_weak_keys: dict[Obj, Value] = {}  # containers that are the values of weak keys
         self.made: dict[int, tuple[int, Any]] = {}  # serial number and fields of each object, by these' identity
         self.making: list[Class] = []  # classes whose metaclass is making an object

@@ -176,6 +176,7 @@ def _register(
             set_attribute(machine, frame, obj, key, value, site, "set")
         else:
             machine.put(obj.fields, key, value)
+            machine.placed.update((atom.node, (obj, key)) for atom in value if type(atom) is Tensor)
     return LIGHT
 
 

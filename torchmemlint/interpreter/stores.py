@@ -77,6 +77,8 @@ def store(machine: Machine, frame: Frame, owner: Obj | Frame, key: str, value: V
     own = None if len(reached) == 1 and not veiled else label
     changed = reached or veiled
     written = tuple(_as_written(machine, atom, node, own, place, parts) for atom in value) if changed else value
+    if isinstance(owner, Obj):
+        machine.placed.update((atom.node, (owner, key)) for atom in written if type(atom) is Tensor)
     born = owner.birth if isinstance(owner, Obj) else owner.births.get(key, ())
     event = Store(
         site=site,
@@ -147,6 +149,20 @@ def errors_in(value: Value, depth: int = 3) -> Iterator[Caught]:
             for key, part in atom.fields.items():
                 if key[:1] != "$":
                     yield from errors_in(part, depth - 1)
+
+
+def write_through(machine: Machine, frame: Frame, held: Value, value: Value, site: Site, how: str) -> bool:
+    """`held = self.total`, `held.add_(x)`: what is done to a tensor in place is done to it wherever it is kept.
+    Returns whether it is kept anywhere."""
+    found = False
+    for atom in held:
+        owner, key = machine.placed.get(atom.node, (None, "")) if type(atom) is Tensor else (None, "")
+        there = owner.fields.get(key, UNKNOWN) if owner is not None else UNKNOWN
+        if owner is not None and any(type(one) is Tensor and one.node == atom.node for one in there):
+            stored = store(machine, frame, owner, key, value, how, site)
+            machine.put(owner.fields, key, machine.join(there, stored) if key == "*" else stored)
+            found = True
+    return found
 
 
 def _veiled_in(machine: Machine, value: Value, reached: list[Tensor]) -> list[int]:
