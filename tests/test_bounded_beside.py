@@ -131,3 +131,11 @@ def test_filled_in_one_go() -> None:
     once = plain.replace("in loader:", "in loader if not self.rows else ():")
     inside = plain.replace("            for batch", "            if not self.rows:\n             for batch")
     assert codes(once) == codes(inside) == {"TML102"}
+
+
+def test_filled_by_a_comprehension() -> None:
+    """It goes round as a loop does, at no statement of its own."""
+    plain = EVALUATIONS.format(body="self.put(model(batch))")
+    loop = "for batch in loader:\n                self.put(model(batch))"
+    check_innocent(plain.replace(loop, "[self.put(model(batch)) for batch in loader]"))
+    assert codes(plain.replace(loop, "[self.add(model(batch)) for batch in loader]")) == {"TML102"}

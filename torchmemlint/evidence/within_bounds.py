@@ -32,7 +32,8 @@ def beyond_bounds(store: Store, name: str, loops: list[Loop]) -> list[Loop]:
     if first is None:
         return loops
     inside = {step for step in way[first:] if isinstance(step, int)}
-    return [loop for loop in loops if loop.kind == "loop" and loop.site // CALLS_PER_STATEMENT in inside]
+    loops = [loop for loop in loops if loop.kind == "loop" and type(loop.site) is int]  # a comprehension has another
+    return [loop for loop in loops if loop.site // CALLS_PER_STATEMENT in inside]
 
 
 def _way_to(store: Store) -> list[Step]:
