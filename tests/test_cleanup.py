@@ -461,3 +461,29 @@ def test_a_part_that_the_teardown_forgets() -> None:
 @pytest.mark.parametrize("parts", WHOLE)
 def test_teardowns_that_forget_nothing(parts: dict[str, str]) -> None:
     check(runs(**parts))
+
+
+ANEW = """
+def run(widths, loader):
+    for width in widths:
+        model = None{mark}
+        {early}
+        if width > 8:
+            model = nn.Linear(64, width)
+        else:
+            model = nn.Linear(64, 8)
+        optimizer = torch.optim.Adam(model.parameters())
+        for batch in loader:
+            model(batch).sum().backward()
+            optimizer.step()
+        {late}
+"""
+
+
+def test_optimizers_that_are_made_later() -> None:
+    """A name that gets its first value before there is a model lets go of nothing; one in a loop does."""
+    empty = "torch.cuda.empty_cache()"
+    check(ANEW.format(mark="", early="pass", late=empty))
+    check(ANEW.format(mark="  # TML604", early=empty, late="pass"))
+    once = ANEW.replace("def run(widths", "def run(width").replace("for width in widths", "if width")
+    check(once.format(mark="", early=empty, late="pass"))

@@ -168,7 +168,9 @@ def _is_cleaned_after(program: Program, place: Place) -> bool:
 
 
 def _optimizer_left(program: Program, place: Place) -> Iterator[Slip]:
-    """`del model; empty_cache()` while an optimizer made from the model's parameters is bound next to it."""
+    """`del model; empty_cache()` while an optimizer made from the model's parameters is bound next to it. A local one
+    that is made further down is there only if the cache is emptied before that, in a loop: it is the last round's."""
+    repeated = {statement[1] for statement, repeats in in_loops(place.facts.body) if repeats}
     for statement in statements(place.facts.body):
         dropped = given_up(statement)
         if not dropped:
@@ -179,6 +181,8 @@ def _optimizer_left(program: Program, place: Place) -> Iterator[Slip]:
         for name in dropped:
             owner, _, attribute = name.rpartition(".")
             for holder, made in optimizers_of(program, place, owner, attribute):
+                if not owner and made > statement[1] and not (statement[1] in repeated and emptied < made):
+                    continue
                 if not _also_dropped(place, holder, dropped):
                     yield Slip(statement[1], name, made, 3 if not owner else 2, holder)
                     break
