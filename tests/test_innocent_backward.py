@@ -346,6 +346,20 @@ INNOCENT = {
                     optimizer.zero_grad()
                     pending = 0.0
         """,
+    "losses of the parts of one update": """
+        def train(loader, optimizer, meter):
+            model = Net()
+            for x, y in loader:
+                losses, total = [], 0.0
+                for _ in range(4):
+                    loss = F.cross_entropy(model(x), y)
+                    loss.backward()
+                    losses.append(loss)
+                    total += loss
+                optimizer.step()
+                optimizer.zero_grad()
+                meter.update(sum(losses).item(), total.item())
+        """,
     "optimiser closure": """
         def train(loader):
             model = Net()

@@ -153,6 +153,8 @@ class Retentions:
             if not uncovered:
                 return
         growing = _beyond_a_step(store, uncovered, repeats)
+        if graph and is_spent(self.machine, store, kept):
+            growing = _beyond_one_update(store, growing)
         if uncovered and not growing:
             return  # it is there for one step
         made_from = origins(self.machine, store.node)
@@ -293,6 +295,20 @@ def _beyond_a_step(store: Store, growing: list[Loop], repeats: list[Loop]) -> li
     if store.how == "set" and isinstance(store.owner, Obj) and _differentiates(store.frame):
         steps += [number for number, loop in enumerate(store.loops) if loop.backward and loop in store.birth]
     return [loop for loop in growing if loop.backward or not any(step < store.loops.index(loop) for step in steps)]
+
+
+def _beyond_one_update(store: Store, growing: list[Loop]) -> list[Loop]:
+    """Without the loops over the parts of one update: each part is differentiated by itself, the optimizer steps when
+    all of them have been, and by the next step the place is a new one. What is left of their graphs is there so long."""
+
+    def is_part(loop: Loop) -> bool:
+        outer = store.loops[: store.loops.index(loop)]
+        return loop.backward and not loop.steps and loop.name != "loader" and any(map(updates, outer))
+
+    def updates(loop: Loop) -> bool:
+        return loop.steps and loop.backward and loop not in growing
+
+    return [loop for loop in growing if not is_part(loop)]
 
 
 def _differentiates(frame: Frame | None) -> bool:

@@ -354,7 +354,7 @@ def unknown_method(
             note_hook(machine, frame, args[0] if args else UNKNOWN, None, site)
         run_hook(machine, frame, name, args[0] if args else UNKNOWN, UNKNOWN, site)
         return UNKNOWN
-    if name == "step":
+    if name == "step" and "sched" not in _name_of(callee[1]).lower():
         for loop in machine.loops:
             loop.steps = True
     if name in processes.ONLY_OF_POOLS:
