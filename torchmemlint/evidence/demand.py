@@ -110,7 +110,7 @@ class Demand:
             isinstance(store.owner, Obj)
             and store.owner.kind == "module"
             and store.how in ("set", "inplace", "fill")
-            and is_pass(store.frame)
+            and any(map(is_pass, store.frame.methods_around(store.owner)))
             and not self.lifetimes.handed_on(store)
         )
 

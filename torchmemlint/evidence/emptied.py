@@ -259,7 +259,7 @@ def bound_while_emptied(machine: Machine, program: Program) -> Iterator[Slip]:
     for place in program.places:
         if place.facts.name == "<module>":
             continue  # what is there stays for whoever looks at it
-        frame = frames.get(id(place.facts))
+        frame = frames.get(place.facts.place)
         models = {} if frame is None else {**frame.vars, **_dropped(machine, frame)}
         for block, around in _bodies(place.facts.body):
             for index, statement in enumerate(block):
@@ -284,14 +284,14 @@ def _made(place: Place, name: str, before: Stmt) -> Site:
     return found
 
 
-def _frames(machine: Machine) -> dict[int, Frame]:
+def _frames(machine: Machine) -> dict[tuple[Site, str], Frame]:
     """The activations in which a cache is emptied, and those that called them, by their functions."""
-    found: dict[int, Frame] = {}
+    found: dict[tuple[Site, str], Frame] = {}
     for note in machine.plain:
         if note.kind == "emptied":
             frame: Frame | None = note.frame
             while frame is not None:
-                found.setdefault(id(frame.facts), frame)
+                found.setdefault(frame.facts.place, frame)
                 frame = frame.caller
     return found
 

@@ -79,8 +79,8 @@ class Lifetimes:
         return {name for place in places for name in reads.get(place, ())}
 
     def handed_on(self, store: Store) -> bool:
-        """Whether another function reads the place."""
-        if self.readers(store) - {store.frame.name}:
+        """Whether another function reads the place than the storing one, and those that call it on the same object."""
+        if self.readers(store) - {frame.name for frame in store.frame.methods_around(store.owner)}:
             return True
         if not isinstance(store.owner, Obj) or not isinstance(store.owner.cls, Class):
             return False

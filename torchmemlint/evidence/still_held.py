@@ -39,10 +39,10 @@ def still_held(machine: Machine, program: Program) -> Iterator[StillHeld]:
     """Models whose name goes, then the cache is emptied and more is done, while a wrapper keeps the model."""
     if not program.empties:
         return
-    places = {id(place.facts): place for place in program.places}
+    places = {place.facts.place: place for place in program.places}
     seen = set[Site]()
     for note in machine.plain:
-        place = places.get(id(note.frame.facts)) if note.kind == "dropped" else None
+        place = places.get(note.frame.facts.place) if note.kind == "dropped" else None
         if place is None or note.site in seen:
             continue
         name, value = note.detail
@@ -59,10 +59,10 @@ def still_held_beside(machine: Machine, program: Program) -> Iterator[StillHeld]
     """Models that an attribute lets go of, for the memory, while another one of the object keeps what has them."""
     if not program.empties and "collect" not in program.called:
         return
-    places = {id(place.facts): place for place in program.places}
+    places = {place.facts.place: place for place in program.places}
     seen = set[Site]()
     for note in machine.plain:
-        place = places.get(id(note.frame.facts)) if note.kind == "dropped-part" else None
+        place = places.get(note.frame.facts.place) if note.kind == "dropped-part" else None
         if place is None or note.site in seen or place.facts.name.startswith("__"):
             continue
         owner, name, value = note.detail

@@ -107,6 +107,11 @@ class FunctionFacts(NamedTuple):
     backward: dict[Site, str]  # assignment whose value is back-propagated later -> the part that is ("": itself)
     inner: tuple[int, ...]  # functions defined inside
 
+    @property
+    def place(self) -> tuple[Site, str]:
+        """What tells it apart in whatever words its body is."""
+        return self.site, self.name
+
 
 class ClassFacts(NamedTuple):
     name: str

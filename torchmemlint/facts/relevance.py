@@ -308,7 +308,8 @@ def _makers(facts: FileFacts) -> dict[int, list[int]]:
     passes = {
         i: [klass.methods[name] for name in _PASSES if name in klass.methods] for i, klass in enumerate(facts.classes)
     }
-    keeping = [i for i, own in passes.items() if any(_adds_to_its_object(facts.functions[one]) for one in own)]
+    leaving = _leave_something(facts)
+    keeping = [i for i, own in passes.items() if not leaving.isdisjoint(own)]
     if not keeping:
         return {}
     owners = {klass.name: i for i, klass in enumerate(facts.classes) if passes[i]}
@@ -326,8 +327,22 @@ def _makers(facts: FileFacts) -> dict[int, list[int]]:
     return found
 
 
+def _leave_something(facts: FileFacts) -> set[int]:
+    """The functions that may leave something on their object, themselves or through what they call."""
+    leaving = {i for i, function in enumerate(facts.functions) if i and _adds_to_its_object(function)}
+    callers = _callers(facts) if leaving else {}
+    queue = list(leaving)
+    while queue:
+        function = facts.functions[queue.pop()]
+        more = callers.get(function.name, ()) if function.name not in ("__init__", *_PASSES) else ()
+        queue += [caller for caller in more if caller not in leaving]
+        leaving.update(more)
+    return leaving
+
+
 def _adds_to_its_object(function: FunctionFacts) -> bool:
-    """Whether a pass may leave something on its object: `self.last = x`, `self.mean.mul_(0.9).add_(x)`."""
+    """Whether a function may leave something on its object, or on what it is given for one: `self.last = x`,
+    `self.mean.mul_(0.9).add_(x)`."""
     if function.flags & m.KEEPS or not function.flags & m.GROWS:
         return bool(function.flags & m.KEEPS)
     augmented = (one[2] for one in statements(function.body) if one[0] == m.AUGMENT)

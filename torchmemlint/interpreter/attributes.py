@@ -82,10 +82,10 @@ def _object_attribute(machine: Machine, frame: Frame, obj: Obj, name: str) -> Va
     known = obj.fields.get(name)
     unnamed = ANY_NAME in obj.fields and obj.kind != "module"  # whose layers are found under their own names
     if unnamed and not (isinstance(obj.cls, Class) and obj.cls.find(name)):
-        machine.reads.setdefault((obj.serial, ANY_NAME), set()).add(frame.facts.name)
+        machine.reads.setdefault((obj.serial, ANY_NAME), set()).add(frame.acting(obj).name)
         known = machine.join(known or UNKNOWN, obj.fields[ANY_NAME])
     if known:
-        machine.reads.setdefault((obj.serial, name), set()).add(frame.facts.name)
+        machine.reads.setdefault((obj.serial, name), set()).add(frame.acting(obj).name)
         return known
     if name == "__dict__" and obj.kind in ("instance", "module"):
         return attributes_of(machine, obj)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..facts.model import FunctionFacts, Site
@@ -86,6 +86,28 @@ class Frame:
     @property
     def name(self) -> str:
         return self.facts.name
+
+    def acting(self, obj: Obj) -> Frame:
+        """Whose part the function does: the method of the object that it was called from, for a helper that is none;
+        otherwise its own."""
+        frame: Frame | None = self
+        while frame is not None and frame.receiver is not obj:
+            if frame.receiver is not None:
+                return self
+            frame = frame.caller
+        return self if frame is None else frame
+
+    def methods_around(self, place: Obj | Frame) -> Iterator[Frame]:
+        """The function, and the methods of the object with the place that it was called from, one by another."""
+        owners: list[Obj | Frame] = [place]
+        while isinstance(owners[-1], Obj) and owners[-1].home is not None:
+            owners.append(owners[-1].home[0])
+        yield self
+        frame: Frame | None = self
+        while frame is not None and (frame.receiver is None or any(frame.receiver is owner for owner in owners)):
+            if frame.receiver is not None:
+                yield frame
+            frame = frame.caller
 
     def trail(self) -> tuple[Site, ...]:
         sites: list[Site] = []

@@ -51,7 +51,8 @@ def made_from(function: FunctionFacts, value: Expr) -> list[Expr]:
 
 def is_light(made: list[Expr]) -> bool:
     """Whether a figure, or a move to the host, is among what a value was made from."""
-    return any(_is_light(node) for expr in made for node in nodes(expr))
+    sizes = {id(given) for expr in made for node in nodes(expr) for given in _sizes(node)}
+    return any(_is_light(node) for expr in made for node in nodes(expr) if id(node) not in sizes)
 
 
 def is_figure(name: str) -> bool:
@@ -73,6 +74,12 @@ def _made_from(function: FunctionFacts, value: Expr, depth: int) -> Iterator[Exp
     for statement in statements(function.body) if names else ():
         if statement[0] == m.ASSIGN and value is not statement[3] and names.intersection(targets(statement)):
             yield from _made_from(function, statement[3], depth - 1)
+
+
+def _sizes(node: Expr) -> Iterator[Expr]:
+    """What says how large a tensor is to be, and is no part of it: `torch.zeros(len(rows), width)`."""
+    if node[0] == m.CALL and last_name(node[2]) in ("zeros", "ones", "empty", "full", "new_zeros", "new_full"):
+        yield from (part for given in node[3] for part in nodes(given))
 
 
 def _is_light(node: Expr) -> bool:
