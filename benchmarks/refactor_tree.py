@@ -1,8 +1,8 @@
 """What all refactorings of `refactor.py` share: which statements are meant, new names, helpers, imports, and scopes.
 
 A refactoring is a `Rewriter`: its docstring says what it does, and it changes either every place of a file that it
-fits, or only those marked by a comment (`# TML101`). New statements carry the mark of the one they were made from, so that
-each line that computes the value or hands it over counts as the place.
+fits, or only those marked by a comment (`# TML101`). New statements carry the mark of the one they were made from, so
+that each line that computes the value or hands it over counts as the place.
 """
 
 from __future__ import annotations

@@ -299,7 +299,7 @@ def _beyond_a_step(store: Store, growing: list[Loop], repeats: list[Loop]) -> li
 
 def _beyond_one_update(store: Store, growing: list[Loop]) -> list[Loop]:
     """Without the loops over the parts of one update: each part is differentiated by itself, the optimizer steps when
-    all of them have been, and by the next step the place is a new one. What is left of their graphs is there so long."""
+    all have been, and by the next step the place is a new one. What is left of their graphs is there so long."""
 
     def is_part(loop: Loop) -> bool:
         outer = store.loops[: store.loops.index(loop)]

@@ -123,7 +123,7 @@ def _is_path(expr: Expr) -> bool:
     """Whether an expression is a name, or an attribute of an attribute of one."""
     while expr[0] == m.ATTR:
         expr = expr[1]
-    return expr[0] == m.NAME
+    return bool(expr[0] == m.NAME)
 
 
 def _is_function(facts: FileFacts, name: str) -> bool:
