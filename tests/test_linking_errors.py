@@ -47,6 +47,9 @@ import torch
 from torch import nn
 from report import Job, Outcome, Report
 
+class Failed(Exception):
+    pass
+
 class Runner:
     def __init__(self, report, on_error=None):
         self.report, self.on_error, self.jobs = report, on_error, []
@@ -81,6 +84,9 @@ def main(numbers):
         ("self.report.failed[number].append(Outcome(number, error))  # TML307", ""),
         ("self.on_error(number, error)  # TML307", ", report.add"),
         ("self.on_error(number, error)", ", lambda number, error: lines.append(error)  # TML307\n    "),
+        ("self.report.add(number, error.__traceback__)  # TML307", ""),
+        ("self.report.add(number, Failed(number, error))  # TML307", ""),
+        ("self.report.add(number, Failed(number, str(error)))", ""),
         ("self.report.last(error)", ""),
         ("self.report.note(error)", ""),
         ("self.report.bare(number, error)", ""),

@@ -29,6 +29,7 @@ from .values import (
     NOTHING,
     UNKNOWN,
     Bound,
+    Caught,
     Class,
     External,
     Function,
@@ -47,6 +48,7 @@ from .written_parts import written_part
 
 _WEIGHTS = ("weight", "bias")
 _NEAR = 30  # steps of a derivation that are gone back
+_WITH_FRAMES = ("__traceback__", "__cause__", "__context__")  # of an exception
 _NO_LAYERS = knowledge.MODULE_CONTAINERS | {"Module"}
 
 
@@ -68,6 +70,8 @@ def get_attribute(machine: Machine, frame: Frame, atom: Any, name: str) -> Value
         return (atom._replace(node=machine.derivation.node((atom.node,))),)
     if kind is Light and atom.what == "ctx":
         return frame.vars.get(f"ctx.{name}", UNKNOWN)
+    if kind is Caught:
+        return (atom,) if name in _WITH_FRAMES else UNKNOWN
     if kind is Function:
         if name in ("__name__", "__qualname__", "__module__", "__doc__"):
             return LIGHT

@@ -26,6 +26,7 @@ from .values import (
     OFF,
     UNKNOWN,
     Bound,
+    Caught,
     Class,
     Const,
     Function,
@@ -167,6 +168,9 @@ def bare_objects(machine: Machine, frame: Frame, args: list[Value], site: Site) 
 def _set_up(
     machine: Machine, frame: Frame, cls: Class, obj: Obj, first: bool, args: list[Value], kwargs: Kwargs, site: Site
 ) -> Value:
+    if machine.tried and _is_exception(cls):  # which keeps all that it is made with
+        caught = tuple(atom for value in (*args, *kwargs.values()) for atom in value if type(atom) is Caught)
+        machine.put(obj.fields, "args", machine.join(obj.fields.get("args", UNKNOWN), caught))
     if is_dull(machine, cls) or obj.is_put_off:
         return (obj,)
     if first and is_quiet(cls):
@@ -190,6 +194,11 @@ def _set_up(
     else:
         again()
     return (obj,)
+
+
+def _is_exception(cls: Class) -> bool:
+    named = (str(base[-1]) for one in cls.mro for base in one.facts.bases if base[0] in (m.NAME, m.ATTR))
+    return any(base.endswith(("Error", "Exception")) for base in named)
 
 
 def _initialise(
