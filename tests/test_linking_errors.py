@@ -43,6 +43,7 @@ class Outcome:
     error: object = None
 """
 MAIN = """
+import sys
 import torch
 from torch import nn
 from report import Job, Outcome, Report
@@ -87,6 +88,10 @@ def main(numbers):
         ("self.report.add(number, error.__traceback__)  # TML307", ""),
         ("self.report.add(number, Failed(number, error))  # TML307", ""),
         ("self.report.add(number, Failed(number, str(error)))", ""),
+        ("self.report.add(number, sys.exc_info())  # TML307", ""),
+        ("self.report.add(number, sys.exc_info()[2])  # TML307", ""),
+        ("self.report.add(number, sys.exc_info()[0])", ""),
+        ("kind, reason, trace = sys.exc_info(); self.report.add(kind, reason)  # TML307", ""),
         ("self.report.last(error)", ""),
         ("self.report.note(error)", ""),
         ("self.report.bare(number, error)", ""),

@@ -12,7 +12,7 @@ from ..interpreter.values import CONTAINERS, Caught, Obj, Tensor
 from ..lexical.at_work import started
 from ..lexical.device_threads import PER_TASK
 from ..lexical.devices import handed
-from ..lexical.handlers import Kept, lets_go
+from ..lexical.handlers import Kept, lets_go, tries
 from .lifetimes import Lifetimes
 from .places import holder_of
 
@@ -36,9 +36,9 @@ def kept_errors(machine: Machine, lifetimes: Lifetimes) -> Iterator[tuple[Kept, 
         if any(lifetimes.covered(store, loop, graph=False) for loop in growing):
             continue
         said.add(site)
-        tried = machine.tried[caught.tried][2]
-        names = started(tried) if tried else frozenset(handed(lifetimes.program, PER_TASK))  # of a future
         function = caught.frame.facts
+        tried = machine.tried[caught.tried][2] or tuple(part for one in tries(function) for part in one[2])
+        names = started(tried) if tried else frozenset(handed(lifetimes.program, PER_TASK))  # of a future
         put_at = -1 if site == store.site else store.site
         kept = Kept(site, holder.text, holder.text, True, function, names, rounds=True, stored=put_at)
         yield kept, _has_tensors(caught.frame)

@@ -81,8 +81,7 @@ def _call(machine: Machine, frame: Frame, expr: Expr) -> Value:
             else:
                 machine.note("handler-added", site, frame, [*args, *kwargs.values()])
         if name == "exception" and not positional and not keywords:  # of a future or task that has failed
-            machine.tried.setdefault(site, (m.TRY, site, (), (), (), ()))
-            return (*NOTHING, Caught(site, frame))
+            return (*NOTHING, machine.caught(frame, site))
         if name[-1] == "_" and name[-2:] != "__":
             return _in_place(machine, frame, callee, receiver, args, kwargs, site)
         if not receiver:

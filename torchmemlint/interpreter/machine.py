@@ -312,6 +312,11 @@ class Machine:
     def note(self, kind: str, site: Site, frame: Frame, detail: Any = None) -> None:
         self.plain.append(Plain(kind, site, frame, detail, frame.trail(), self.loops))
 
+    def caught(self, frame: Frame, site: Site) -> Caught:
+        """An exception that is asked for, of a future or by `sys.exc_info()`."""
+        self.tried.setdefault(site, (m.TRY, site, (), (), (), ()))
+        return Caught(site, frame)
+
     def escape(self, value: Value, marks: set[int] | None = None) -> None:
         """A value is handed to code that is not seen. What is in a container and was made by unknown code says nothing
         of what it was made from."""

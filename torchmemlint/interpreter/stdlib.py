@@ -238,6 +238,14 @@ def _collected(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs
     return (everything,)
 
 
+def _exc_info(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    """`sys.exc_info()`: the type, the exception and its traceback."""
+    found = machine.allocate(frame, ("exc_info", site), "tuple")
+    for index, part in enumerate((LIGHT, (machine.caught(frame, site),), (machine.caught(frame, site),))):
+        machine.put(found.fields, f"[{index}]", part)
+    return (found,)
+
+
 SPECIAL_ROOTS = ("collections", "functools", "copy", "threading", "concurrent", "queue", "itertools", "typing",
                   "contextlib", "asyncio")  # fmt: skip
 SPECIAL: dict[str, Callable[[Machine, Frame, list[Value], Kwargs, Site], Value]] = {
@@ -262,6 +270,7 @@ SPECIAL: dict[str, Callable[[Machine, Frame, list[Value], Kwargs, Site], Value]]
     "islice": _first,
     "itertools.count": _count,
     "gc.get_objects": _collected,
+    "sys.exc_info": _exc_info,
     "heapq.heappush": _heap_push,
     "bisect.insort": _heap_push,
     "bisect.insort_left": _heap_push,
