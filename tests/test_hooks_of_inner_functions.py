@@ -49,6 +49,9 @@ def fit(model, loader, optimizer, probe):
     ("mark", "body"),
     [
         ("  # TML304", "model(next(iter(loader)))"),
+        ("  # TML304", "model.train()\n    model(next(iter(loader)))"),
+        ("", "train_epochs(model, loader, optimizer)"),
+        ("", "optimizer.trainer.train()"),
         (
             "",
             "for x in loader:\n        loss = model(x).mean()\n        optimizer.zero_grad()\n"

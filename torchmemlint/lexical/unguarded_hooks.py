@@ -215,12 +215,20 @@ def _is_apart(body: list[Stmt], one: Stmt, other: Stmt) -> bool:
 
 
 def _is_a_training(statement: Stmt) -> bool:
-    """Whether a loop takes steps of an optimizer, itself or by a function whose name says that it trains."""
+    """Whether a loop takes steps of an optimizer, or a call is by its name a whole training."""
+    if any(_trains(call) for call in calls_of(statement)):
+        return True
     return statement[0] in (m.FOR, m.WHILE) and any(
-        last_name(call[2]) in ("backward", "step", "fit") or last_name(call[2]).startswith("train_")
-        for suite in blocks(statement)
-        for call in calls(suite)
+        last_name(call[2]) in ("backward", "step") for suite in blocks(statement) for call in calls(suite)
     )
+
+
+def _trains(call: Expr) -> bool:
+    """`trainer.train()`, `fit(model)`, `train_epoch(model)`; not `model.train()`, which is a mode."""
+    name = last_name(call[2])
+    if name == "train":
+        return call[2][0] == m.NAME or "trainer" in last_name(call[2][1]).lower()
+    return name in ("fit", "run_training") or name.startswith("train_")
 
 
 def _may_raise(statement: Stmt) -> bool:
