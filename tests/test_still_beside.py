@@ -62,3 +62,81 @@ def test_beside_a_pipeline(given: str, gone: str, frees: str) -> None:
 def test_what_a_helper_lets_go_of() -> None:
     text = BACKEND % ("self.model", "self.model = None\n        self.forget()", FREES)
     check(text.replace("    def generate", "    def forget(self):\n        self.pipe = None\n\n    def generate"))
+
+
+STATE = """
+import gc
+from dataclasses import dataclass
+
+@dataclass
+class State:
+    model: nn.Module
+    optimizer: torch.optim.Optimizer
+    steps: int = 0
+
+def prepare():
+    model = Net()
+    return State(model, torch.optim.Adam(model.parameters()))
+
+def free(state):
+    %s
+    gc.collect()
+    torch.cuda.empty_cache()
+
+def main(x):
+    for _ in range(2):
+        state = prepare()
+        state.model(x).sum().backward()
+        state.optimizer.step()
+        free(state)
+"""
+
+
+@pytest.mark.parametrize(
+    "gone",
+    [
+        "state.model = None  # TML604",
+        "state.model = state.optimizer = None",
+        "state.optimizer = None; state.model = None",
+        "del state.optimizer, state.model",
+        "state.steps = 0",
+    ],
+)
+def test_the_optimizer_of_a_record(gone: str) -> None:
+    check(STATE % gone)
+
+
+SWAP = """
+import gc
+
+class Server:
+    def __init__(self):
+        self.model = Net()
+
+    def build(self):
+        self.model = Net()
+
+    def swap(self):
+        model = self.model
+        print(sum(p.numel() for p in model.parameters()))
+        %s
+        gc.collect()
+        torch.cuda.empty_cache()
+        %s
+
+server = Server()
+server.swap()
+"""
+
+
+@pytest.mark.parametrize(
+    ("gone", "then"),
+    [
+        ("self.model = None  # TML604", "self.build()"),
+        ("self.model = None; del model", "self.build()"),
+        ("self.model = None", "self.model = model.half()"),
+        ("self.model = None", "return"),
+    ],
+)
+def test_a_variable_beside_an_attribute(gone: str, then: str) -> None:
+    check(SWAP % (gone, then))

@@ -327,7 +327,7 @@ def is_work(program: Program, call: Expr) -> bool:
     name = last_name(call[2])
     if not name or name in _LIGHT or name in program.emptying or name.startswith(_SAYS):
         return False
-    if name in program.by_name:
+    if name in program.by_name or name in program.modules:
         return True
     own = call[2][0] == m.NAME or (call[2][0] == m.ATTR and call[2][1] == (m.NAME, "self"))
     return own and bool(call[3]) and not name[:1].isupper()

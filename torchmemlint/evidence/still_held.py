@@ -68,16 +68,36 @@ def still_held_beside(machine: Machine, program: Program) -> Iterator[StillHeld]
         owner, name, value = note.detail
         rest = _rest(place.facts.body, note.site)
         following = () if rest is None else tuple(calls(rest.following))
-        if not any(empties(program, call) or collects(program, call) for call in following):
+        if rest is None or not any(empties(program, call) or collects(program, call) for call in following):
             continue
         gone = {id(atom) for atom in value if type(atom) is Obj and atom.weight > 1 and has_parameters(atom)}
         others = [other for other in owner.fields if other != name and other[:1] != "$"]
         held = [other for other in others if _reaches(_no_optimizer(owner.fields[other]), gone)]
+        held = held or (_optimizers_beside(owner, others) if gone else [])
         spared = _let_go_with(program, place) if held else set[str]()
+        whose = _whose(place, note.site, name)
         if held and spared.isdisjoint(held):
             seen.add(note.site)
-            holders = tuple(f"self.{other}" for other in held)
-            yield StillHeld(note.site, f"self.{name}", holders, -1)
+            yield StillHeld(note.site, f"{whose}.{name}", tuple(f"{whose}.{other}" for other in held), -1)
+        elif gone and _goes_on(program, rest):
+            local = list(_holders(program, place, note.frame, "", value, note.site, rest))
+            if local:
+                seen.add(note.site)
+                yield StillHeld(note.site, f"{whose}.{name}", tuple(one for one, _ in local), local[0][1])
+
+
+def _whose(place: Place, site: Site, name: str) -> str:
+    """The name of the object whose attribute a statement lets go of."""
+    given = (one for statement in statements(place.facts.body) if statement[1] == site for one in given_up(statement))
+    return next((owner for owner, _, part in (one.rpartition(".") for one in given) if part == name and owner), "self")
+
+
+def _optimizers_beside(owner: Obj, others: list[str]) -> list[str]:
+    """The optimizers that an object has where its one model goes."""
+    kinds = {other: {atom.kind for atom in owner.fields[other] if type(atom) is Obj} for other in others}
+    if any("module" in found for found in kinds.values()):
+        return []
+    return [other for other, found in kinds.items() if "optimizer" in found]
 
 
 def _no_optimizer(value: Value) -> Value:

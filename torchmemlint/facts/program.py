@@ -132,6 +132,12 @@ class Program:
         return found
 
     @functools.cached_property
+    def modules(self) -> frozenset[str]:
+        """The classes of the file whose objects are modules, with weights to allocate."""
+        named = ((cls.name, {last_name(base) for base in cls.bases}) for cls in self.facts.classes)
+        return frozenset(name for name, bases in named if "Module" in bases)
+
+    @functools.cached_property
     def emptying(self) -> frozenset[str]:
         """Functions of the file, or imported ones, that empty a device cache and do little else."""
         own = frozenset(place.facts.name for place in self.places if _only_empties(place.facts))
