@@ -92,6 +92,7 @@ def main(numbers):
         ("self.report.add(number, sys.exc_info()[2])  # TML307", ""),
         ("self.report.add(number, sys.exc_info()[0])", ""),
         ("kind, reason, trace = sys.exc_info(); self.report.add(kind, reason)  # TML307", ""),
+        ("self.report.add(number, error and error.with_traceback(None))", ""),
         ("self.report.last(error)", ""),
         ("self.report.note(error)", ""),
         ("self.report.bare(number, error)", ""),

@@ -19,6 +19,7 @@ from .values import (
     IDENT,
     LIGHT,
     UNKNOWN,
+    Caught,
     Const,
     Function,
     Imported,
@@ -130,7 +131,10 @@ def _not(machine: Machine, frame: Frame, expr: Expr) -> Value:
 def _bool(machine: Machine, frame: Frame, expr: Expr) -> Value:
     result: Value = UNKNOWN
     for operand in expr[2]:
-        result = machine.join(result, machine.eval(frame, operand))
+        value = machine.eval(frame, operand)
+        if machine.tried and expr[1] == "and" and operand is not expr[2][-1]:  # an error is true: the next one it is
+            value = tuple(atom for atom in value if type(atom) is not Caught)
+        result = machine.join(result, value)
     return result
 
 
