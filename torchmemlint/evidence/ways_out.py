@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ..facts import model as m
 from ..facts.model import CALLS_PER_STATEMENT, Expr, FunctionFacts, Site, Stmt
 from ..facts.program import targets
-from ..facts.walk import calls_of, last_name, loops, statements
+from ..facts.walk import calls_of, last_name, loops, nodes, root_of, statements
 from ..facts.ways import THERE, LeftBehind, Ways, mentions
 from ..interpreter.arguments import argument, call_of
 from .places import describe, last_part
@@ -42,13 +42,15 @@ def left_behind(machine: Machine, releases: Releases, store: Store, resets: Sequ
     name = last_part(holder.text)
     if not releases.of(name, holder.owner) - {"__init__"} <= {reset.frame.name for reset in takers}:
         return None
+    if any(_at_the_front(reset) is not None for reset in takers) and _is_rebuilt(store, name):
+        return None
     put = _climbed(key, store.frame, frame)
-    taken = [_climbed(_taken(_statement_at(reset.frame.facts, reset.site)), reset.frame, frame) for reset in takers]
-    if put is None or any(one != put for one in taken):
+    if put is None or any(_which(reset, frame) != put for reset in takers):
         return None
     failing = {_below(r.frame, r.site, frame) for r in takers if _may_raise_before(r, frame, name)}
     takes = {_below(reset.frame, reset.site, frame) for reset in takers}
-    ways = Ways(name, _below(store.frame, store.site, frame), takes, failing=failing)
+    in_turn = {_below(r.frame, r.site, frame) for r in takers if r.frame is not frame and _at_the_front(r) is not None}
+    ways = Ways(name, _below(store.frame, store.site, frame), takes, failing=failing, unsure=in_turn)
     ways.through_function(frame.facts.body)
     for way in ways.found:
         if way.failed or _is_for_nobody(machine, frame, store, name):
@@ -92,8 +94,13 @@ def _element(statement: Stmt | None) -> Expr | None:
         if target[0] == m.ITEM:
             key: Expr = target[2]
             return key if target[1][0] in (m.ATTR, m.NAME) else None
-    added = (call[3] for call in calls_of(statement) if call[2][0] == m.ATTR and call[2][2] in _ADDS)
-    return next((given[0] for given in added if len(given) == 1), None)
+    added = (
+        call[3][-1]
+        for call in calls_of(statement)
+        if (call[2][0] == m.ATTR and call[2][2] in _ADDS and len(call[3]) == 1)
+        or (last_name(call[2]) == "heappush" and len(call[3]) == 2)
+    )
+    return next(added, None)
 
 
 def _taken(statement: Stmt | None) -> Expr | None:
@@ -103,7 +110,44 @@ def _taken(statement: Stmt | None) -> Expr | None:
     if statement[0] == m.DELETE:
         return next((target[2] for target in statement[2] if target[0] == m.ITEM), None)
     taken = (call[3] for call in calls_of(statement) if call[2][0] == m.ATTR and call[2][2] in _TAKES_OUT)
-    return next((given[0] for given in taken if given), None)
+    return next((given[0] for given in taken if given and given[0] != (m.CONST, 0)), None)
+
+
+def _which(reset: Reset, outer: Frame) -> Expr | None:
+    """Which entry is taken out, in the words of the outer function."""
+    key = _taken(_statement_at(reset.frame.facts, reset.site))
+    if key is not None:
+        return _climbed(key, reset.frame, outer)
+    front = _at_the_front(reset)
+    climbed = None if front is None else _climbed(front, reset.frame, outer)
+    return None if climbed is None else root_of(climbed)
+
+
+def _is_rebuilt(store: Store, name: str) -> bool:
+    """`self.queues[name] = [one for one in self.queues[name] if one is not gone]`: an entry goes before its turn."""
+    return any(
+        statement[0] == m.ASSIGN
+        and any(target[0] == m.ITEM and last_name(target[1]) == name for target in statement[2])
+        for function in store.frame.unit.facts.functions
+        for statement in statements(function.body)
+    )
+
+
+def _at_the_front(reset: Reset) -> Expr | None:
+    """`if queue[0].number == number: queue.popleft()`: what tells the entry that is taken out when its turn comes."""
+    tests = (
+        test
+        for statement in statements(reset.frame.facts.body)
+        if statement[0] == m.IF and any(one[1] == reset.site for one in statement[3])
+        for test in nodes(statement[2])
+        if test[0] == m.COMPARE and test[1] in ("Equal", "Is")
+    )
+    sides = (side for test in tests for side in ((test[2], test[3]), (test[3], test[2])))
+    return next((other for front, other in sides if any(map(_is_first, nodes(front)))), None)
+
+
+def _is_first(expr: Expr) -> bool:
+    return bool(expr[0] == m.ITEM and expr[2] == (m.CONST, 0))
 
 
 def _climbed(expr: Expr | None, inner: Frame, outer: Frame) -> Expr | None:

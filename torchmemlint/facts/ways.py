@@ -35,11 +35,13 @@ class Ways:
         takes: set[int],
         settled: Settled | None = None,
         failing: Collection[int] = (),
+        unsure: Collection[int] = (),
     ) -> None:
         self.found: list[LeftBehind] = []
         self._name = name
         self._settled = settled
         self._failing = failing  # what takes the entry out, and may raise before that
+        self._unsure = unsure  # ... or may find that it is not its turn
         self._puts = puts
         self._takes = takes
         self.unguarded: Site = -1  # what may fail while the entry is there, outside of any `try`
@@ -65,7 +67,7 @@ class Ways:
             if number == self._puts:
                 states = frozenset((FAILED if failing else THERE,))
             if number in self._takes:
-                states = frozenset((GONE,))
+                states = states | {GONE} if number in self._unsure else frozenset((GONE,))
             states = self._statement(statement, states, failing)
         return states
 
