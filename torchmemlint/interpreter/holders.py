@@ -10,7 +10,7 @@ from ..facts import knowledge
 from ..facts import model as m
 from ..facts.walk import calls, heads, is_count, nodes, statements
 from .arguments import argument
-from .spread_keys import given_for_all, is_drawn, unwrapped
+from .spread_keys import given_for_all, is_drawn, turns_away, unwrapped
 from .values import (
     CONTAINERS,
     COUNT,
@@ -198,6 +198,8 @@ def kind_of_key(value: Value, expr: Expr, frame: Frame | None = None) -> str:
     expr = unwrapped(_assigned(expr, body))
     given = given_for_all(expr, frame) if frame is not None and expr[0] == m.NAME else None
     if given is not None and frame is not None:
+        if _kind_of_value(value) == IDENTITY and not turns_away(expr, body):
+            return IDENTITY
         return _freshest({kind_of_key((), one, frame.caller) for one in given} or {KNOWN})
     if expr[0] == m.ARITH and expr[1] == "Modulo":
         return KNOWN if _counts_parts(expr, body) else FIXED  # a ring

@@ -47,6 +47,16 @@ def given_for_all(name: Expr, frame: Frame) -> tuple[Expr, ...] | None:
     return tuple(call[3][place - (params[0].name in _IMPLIED) :])
 
 
+def turns_away(name: Expr, body: tuple[Stmt, ...]) -> bool:
+    """`if any(isinstance(a, Tensor) for a in args): return ...`: what comes after has no tensors among them."""
+    for one in statements(body):
+        if one[0] == m.IF and one[3] and one[3][-1][0] in (m.RETURN, m.RAISE):
+            test = tuple(nodes(one[2]))
+            if name in test and any(node[0] == m.CALL and node[2] == (m.NAME, "isinstance") for node in test):
+                return True
+    return False
+
+
 def is_drawn(name: Expr, body: tuple[Stmt, ...]) -> bool:
     """Whether a name is bound to a number that was drawn, or computed: `ratio = 2 ** rng.uniform(-1, 1)`."""
     bound = [one[3] for one in statements(body) if one[0] == m.ASSIGN and one[2] == (name,)]
