@@ -227,3 +227,61 @@ def test_threads_of_which_only_the_last_is_ended() -> None:
     _check(WATCHED % ("", "  # TML505"))
     _check(WATCHED % ("\n        self.close()", ""))
     _check(WATCHED.replace("trainer.epoch()", "trainer.epoch()\n        trainer.close()") % ("", ""))
+
+
+FLUSHED = """
+class Writer:
+    def __init__(self, write):
+        self.write = write
+        self.items = queue.Queue(maxsize=100)
+        self.closing = threading.Event()
+        self.thread = threading.Thread(target=self._go, daemon=True)
+        self.thread.start()
+
+    def put(self, item):
+        self.items.put(item)
+
+    def _go(self):
+        while True:
+            if not self.items.empty():
+                self.write(self.items.get())
+            elif self.closing.is_set():
+                break
+
+    def flush_and_leave(self):
+        self.closing.set()
+        self.thread.join()
+
+class Client:
+    def __init__(self, model):
+        self.model = model
+        self.writer = Writer(print)
+
+    def call(self, x):
+        self.writer.put(x)
+
+    def finish(self):
+        self.writer.flush_and_leave()
+
+def trial(model, rows):
+    client = Client(model)%s
+    for row in rows:
+        client.call(row)
+    %s
+
+def written(rows):
+    writer = Writer(print)%s
+    for row in rows:
+        writer.put(row)
+    %s
+
+def main(model, parts):
+    for rows in parts:
+        trial(model, rows)
+        written(rows)
+"""
+
+
+def test_threads_that_leave_by_a_flag_and_ends_of_any_name() -> None:
+    _check(FLUSHED % ("  # TML505", "print(rows)", "  # TML505", "print(rows)"))
+    _check(FLUSHED % ("", "client.finish()", "", "writer.flush_and_leave()"))

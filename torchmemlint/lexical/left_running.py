@@ -83,13 +83,23 @@ def dropped(program: Program, owners: dict[str, Owner]) -> Iterator[LeftRunning]
             name, cls = statement[2][0], makers[last_name(made)]
             several = statement[3][0] in (m.NEW, m.COMP)
             local = name[0] == m.NAME and not several and (looped or is_repeated(program, place))
-            if local and not is_seen_to(place, statement, name, program):
+            if local and not _is_seen_to(program, place, statement, name, owners[cls].end):
                 yield LeftRunning(statement[1], cls, *owners[cls])
             own = name[0] == m.ATTR and name[1] == (m.NAME, "self") and place.facts.name not in SETUPS
             if own and (looped or is_repeated(program, place, of_object=several)):
-                ended = _are_ended(program, name[2], place, cls, owners[cls].end) if several else None
-                if not (_is_ended(program, name[2], place) if ended is None else ended):
+                end = owners[cls].end
+                ended = _are_ended(program, name[2], place, cls, end) if several else None
+                if not (_is_ended(program, name[2], place, end) if ended is None else ended):
                     yield LeftRunning(statement[1], cls, *owners[cls], name[2], several=several)
+
+
+def _is_seen_to(program: Program, place: Place, made: Stmt, name: Expr, end: str) -> bool:
+    """Whether the object is ended or handed to somebody who may; by which method is known to its class alone, if that
+    has a name of its own: `stop_and_flush`."""
+    if end.lstrip("_") in ENDS:
+        return is_seen_to(place, made, name, program)
+    told = any(call[2] == (m.ATTR, name, end) for call in calls(place.facts.body))
+    return told or bool(place.facts.inner) or is_seen_to(place, made, name)
 
 
 def _element(value: Expr) -> Expr:
@@ -127,27 +137,50 @@ def _owners_of_threads(program: Program) -> Iterator[tuple[str, Owner]]:
     """The classes whose constructor starts a thread over a method that asks in each round whether to go on."""
     for cls in program.facts.classes:
         setup, end = setup_of(program, cls)
-        if not end or not any("start" in function.calls for function in setup):
+        if not any("start" in function.calls for function in setup):
             continue
         for call in (call for function in setup for call in calls(function.body) if last_name(call[2]) == "Thread"):
             target = keyword(call, "target", 1)
             own = target is not None and target[0] == m.ATTR and target[1] == (m.NAME, "self")
-            if (
-                target is not None
-                and own
-                and target[2] in cls.methods
-                and _goes_on(program.facts.functions[cls.methods[target[2]]])
-            ):
+            if target is None or not own or target[2] not in cls.methods:
+                continue
+            asked = _goes_on(program.facts.functions[cls.methods[target[2]]])
+            end = end if asked is None else end or _told_by(program, cls, asked)
+            if asked is not None and end:
                 yield cls.name, Owner(end, call[1])
 
 
-def _goes_on(worker: FunctionFacts) -> bool:
-    """`while not self._done.wait(1):`, `while self.running:`, with nothing else that ends it."""
+def _told_by(program: Program, cls: ClassFacts, asked: Expr) -> str:
+    """The method that sets what a thread asks for: `self.done.set()`, `self.running = False`."""
+    for name, index in cls.methods.items():
+        body = program.facts.functions[index].body
+        sets = any(call[2] == (m.ATTR, asked, "set") for call in calls(body))
+        turns = any(one[0] == m.ASSIGN and asked in one[2] and one[3][0] == m.CONST for one in statements(body))
+        if sets or (turns and name not in SETUPS):
+            return name
+    return ""
+
+
+def _goes_on(worker: FunctionFacts) -> Expr | None:
+    """What a thread asks in each round, with nothing else that ends it: `self._done` of `while not
+    self._done.wait(1):`, of `if self._done.is_set(): break`."""
     for loop, inside in loops(worker.body):
-        asks = loop[0] == m.WHILE and loop[2] not in ALWAYS and until_told(loop[2])
-        if asks and not any(one[0] == m.RETURN for one in inside) and not _breaks(loop[3]):
-            return True
-    return False
+        if loop[0] != m.WHILE:
+            continue
+        leaving = [one for one in inside if one[0] == m.RETURN]
+        if loop[2] not in ALWAYS and until_told(loop[2]) and not leaving and not _breaks(loop[3]):
+            return _asked(loop[2])
+        told = [one for one in inside if one[0] == m.IF and one[2] not in ALWAYS and until_told(one[2])]
+        ways = [one for one in inside if one[0] == m.RETURN or (one[0] == m.JUMP and one[2])]
+        if loop[2] in ALWAYS and told and ways and all(any(way in one[3] for one in told) for way in ways):
+            return _asked(told[0][2])
+    return None
+
+
+def _asked(test: Expr) -> Expr:
+    while test[0] == m.NOT:
+        test = test[1]
+    return test[2][1] if test[0] == m.CALL else test
 
 
 def _breaks(body: tuple[Stmt, ...]) -> bool:
@@ -261,7 +294,7 @@ def with_factories(program: Program, owners: dict[str, Owner]) -> dict[str, str]
     return makers
 
 
-def _is_ended(program: Program, attribute: str, replacing: Place) -> bool:
+def _is_ended(program: Program, attribute: str, replacing: Place, end: str) -> bool:
     """Whether anything ends what an attribute holds before the next one comes, or may: it is handed to somebody, or
     goes by another name. What is known to run once, after the loop, ends the last one."""
     for place in program.places:
@@ -269,7 +302,8 @@ def _is_ended(program: Program, attribute: str, replacing: Place) -> bool:
             bound = targets(statement) if statement[0] == m.ASSIGN else ()
             for head in heads(statement):
                 for own in {part for part in nodes(head) if part[0] == m.ATTR and part[2] == attribute}:
-                    if own in bound or not is_given(head, own) or (statement[0] == m.IF and head == own):
+                    given = is_given(head, own) or (m.ATTR, own, end) in nodes(head)
+                    if own in bound or not given or (statement[0] == m.IF and head == own):
                         continue
                     if place is replacing or looped or not runs_once(program, place) or not _only_ends(head, own):
                         return True
