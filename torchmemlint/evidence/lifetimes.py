@@ -82,24 +82,21 @@ class Lifetimes:
         return all(self._is_lightened(entry, store, loop) for entry in entries)
 
     def _is_lightened(self, entry: Obj, store: Store, loop: Loop) -> bool:
-        keys = [key for key in entry.fields if key[0] != "$" and self.machine.reach(entry.fields[key], 3)]
         gone = {
             key
-            for (serial, key), resets in self._resets_of_entries.items()
-            if serial == entry.serial
-            and any(
-                loop in one.loops and one.site != store.site and one.conditions <= loop.conditions for one in resets
-            )
+            for key, one in self._resets_of_entries.get(entry.serial, ())
+            if loop in one.loops and one.site != store.site and one.conditions <= loop.conditions
         }
-        return bool(gone) and (gone.issuperset(keys) or "*" in gone)
+        keys = (key for key in entry.fields if key[0] != "$" and self.machine.reach(entry.fields[key], 3))
+        return bool(gone) and ("*" in gone or gone.issuperset(keys))
 
     @functools.cached_property
-    def _resets_of_entries(self) -> dict[tuple[int, str], list[Reset]]:
+    def _resets_of_entries(self) -> dict[int, list[tuple[str, Reset]]]:
         """By what an object is, not by which view of it: an entry is read through its container."""
-        table: dict[tuple[int, str], list[Reset]] = {}
+        table: dict[int, list[tuple[str, Reset]]] = {}
         for reset in self.machine.resets:
             if isinstance(reset.owner, Obj) and reset.owner.serial:
-                table.setdefault((reset.owner.serial, _popped(reset) or reset.key), []).append(reset)
+                table.setdefault(reset.owner.serial, []).append((_popped(reset) or reset.key, reset))
         return table
 
     def readers(self, store: Store) -> set[str]:
