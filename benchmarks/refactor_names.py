@@ -183,6 +183,12 @@ class ImportNames(Rewriter):
 
     marks = False
 
+    def leave_ImportFrom(self, original_node, updated_node):
+        return original_node
+
+    def leave_Import(self, original_node, updated_node):
+        return original_node
+
     def leave_Attribute(self, original_node, updated_node):
         if not self.everywhere or not re.search(r"^import torch$", self.text, re.MULTILINE):
             return updated_node

@@ -14,11 +14,12 @@ from typing import Any
 from . import knowledge
 from . import model as m
 from .model import Expr, FileFacts, FunctionFacts, Stmt
-from .walk import calls, heads, nodes, root_of, statements
+from .walk import blocks, calls, heads, last_name, nodes, root_of, statements
 
 Block = tuple[Stmt, ...]
 Inlined = Mapping[int, int]  # site of a call -> site of the statement that stands for it here
 
+_FILLS = frozenset("append appendleft add insert extend put put_nowait".split())
 _SIMPLE = (m.EXPR, m.ASSIGN, m.AUGMENT, m.RETURN)
 _UNMOVED = frozenset((m.LAMBDA, m.COMP, m.AWAIT, m.YIELD, m.YIELD_FROM, m.WALRUS, m.STAR))
 
@@ -31,10 +32,15 @@ def plain(facts: FileFacts) -> tuple[FileFacts, Inlined]:
     for function in facts.functions:
         inside = [facts.functions[index] for index in function.inner]
         function = _with_lines_of_helpers(function, inside, helpers, inlined)
-        functions.append(_without_short_names(function, facts))
+        functions.append(_without_passing_names(_without_short_names(function, facts), facts))
     if all(new is old for new, old in zip(functions, facts.functions, strict=True)):
         return facts, inlined
     return facts._replace(functions=tuple(functions)), inlined
+
+
+def _with_body(function: FunctionFacts, body: Block) -> FunctionFacts:
+    """The function in other words: what it called by its first ones it calls still."""
+    return function._replace(body=body, calls=tuple(sorted({*function.calls, *(last_name(c[2]) for c in calls(body))})))
 
 
 # -- changing expressions -------------------------------------------------------------------------
@@ -114,9 +120,7 @@ def _without_short_names(function: FunctionFacts, facts: FileFacts) -> FunctionF
         return short.get(expr[1]) if expr[0] == m.NAME else None
 
     body = _rewritten(function.body, change, lambda one: id(one) in gone)
-    called = {path[2] for path in short.values() if path[0] == m.ATTR} | {path[1] for path in short.values()}
-    calls = tuple(sorted({*function.calls, *(name for name in called if type(name) is str)}))
-    return function._replace(body=body, calls=calls)
+    return _with_body(function, body)
 
 
 def _is_path(expr: Expr) -> bool:
@@ -179,6 +183,85 @@ def _names(facts: FileFacts, index: int) -> set[str]:
     return found.union(*(_names(facts, inner) for inner in function.inner))
 
 
+# -- passing names --------------------------------------------------------------------------------
+
+
+def _without_passing_names(function: FunctionFacts, facts: FileFacts) -> FunctionFacts:
+    """`row = f(x); rows.append(row)` as `rows.append(f(x))` if that is all that the name is for, and each assignment
+    of several values as several."""
+    seen: Counter[str] | None = None
+
+    def passing(name: str) -> bool:
+        nonlocal seen
+        if seen is None:
+            parts = (node for one in statements(function.body) for head in heads(one) for node in nodes(head))
+            seen = Counter(node[1] for node in parts if node[0] == m.NAME) + Counter(_bound(function))
+            for index in function.inner:
+                seen.update(3 * [*_names(facts, index)])
+        return seen[name] == 3  # bound once, which is a mention, and read once
+
+    def put(block: Block) -> Block:
+        found: list[Stmt] = []
+        for one in block:
+            before = found[-1] if found else None
+            if before is not None and before[0] == m.ASSIGN and len(before[2]) == 1 and before[2][0][0] == m.NAME:
+                put_in = _handed_on(one, before)
+                if put_in is not None and passing(before[2][0][1]):
+                    found[-1] = put_in
+                    continue
+            found += _one_by_one(_in_usual_words(one))
+        same = len(found) == len(block) and all(new is old for new, old in zip(found, block, strict=True))
+        return block if same else tuple(found)
+
+    body = _blockwise(function.body, put) if function.name != "<module>" else function.body
+    return function if body is function.body else _with_body(function, body)
+
+
+def _handed_on(one: Stmt, before: Stmt) -> Stmt | None:
+    """A statement that only hands on what the one before has bound, with the value itself in it."""
+    name, value = before[2][0], before[3]
+    if value[0] in (m.AWAIT, m.YIELD, m.YIELD_FROM, m.CONST, m.NAME):
+        return None
+    if one[0] == m.RETURN and one[2] == name:
+        return (m.RETURN, one[1], value)
+    if one[0] == m.ASSIGN and one[3] == name and all(target[0] != m.ITEM or target[2] != name for target in one[2]):
+        return (*one[:3], value)
+    call = one[2] if one[0] == m.EXPR else None
+    if call is None or call[0] != m.CALL or call[2][0] != m.ATTR or call[2][2] not in _FILLS or name not in call[3]:
+        return None
+    given = tuple(value if part == name else part for part in call[3])
+    return (m.EXPR, one[1], (*call[:3], given, call[4]))
+
+
+def _in_usual_words(one: Stmt) -> Stmt:
+    """`rows += [x]` and `rows.extend([x])` as `rows.append(x)`, `table.update({key: x})` as `table[key] = x`."""
+    if one[0] == m.AUGMENT and one[4][0] in (m.NEW, m.DICT):
+        place, given, fills = one[2], one[4], one[3] in ("Add", "BitOr")
+    elif one[0] == m.EXPR and one[2][0] == m.CALL and one[2][2][0] == m.ATTR and len(one[2][3]) == 1 and not one[2][4]:
+        place, given, fills = one[2][2][1], one[2][3][0], one[2][2][2] in ("extend", "update")
+    else:
+        return one
+    if fills and given[0] == m.NEW and given[2] == "list" and len(given[3]) == 1 and given[3][0][0] != m.STAR:
+        site = one[2][1] if one[0] == m.EXPR else one[1]
+        return (m.EXPR, one[1], (m.CALL, site, (m.ATTR, place, "append"), given[3], ()))
+    if fills and given[0] == m.DICT and len(given[2]) == 1:
+        key, value = given[2][0]
+        if key is not None and key[0] != m.CONST:
+            return (m.ASSIGN, one[1], ((m.ITEM, place, key),), value)
+    return one
+
+
+def _one_by_one(one: Stmt) -> list[Stmt]:
+    """`a, b = x, y` as `a = x; b = y`, where none of the values is of a name that is bound."""
+    if one[0] != m.ASSIGN or len(one[2]) != 1 or one[2][0][0] != m.NEW or one[3][0] != m.NEW:
+        return [one]
+    places, values = one[2][0][3], one[3][3]
+    starred = any(part[0] == m.STAR for part in (*places, *values))
+    if starred or len(places) != len(values) or any(place in nodes(value) for place in places for value in values):
+        return [one]
+    return [(m.ASSIGN, one[1], (place,), value) for place, value in zip(places, values, strict=True)]
+
+
 # -- one-line functions ---------------------------------------------------------------------------
 
 
@@ -218,7 +301,7 @@ def _with_lines_of_helpers(
     bound = set(_bound(function))
     # what is caught has the frames of the helpers that it came through
     tried = {call[1] for one in statements(function.body) if one[0] == m.TRY and one[3] for call in calls(one[2])}
-    more: set[str] = set()
+    used: list[FunctionFacts] = []
 
     def line(call: Expr) -> Stmt | None:
         """What stands for a call of a helper here."""
@@ -238,7 +321,7 @@ def _with_lines_of_helpers(
                 return (m.CALL, call[1], *(_changed(part, change) for part in expr[2:]))
             return None
 
-        more.update(helper.calls)
+        used.append(helper)
         inlined[call[1]] = one[1]
         return (*one[:2], *(_changed(part, change) for part in one[2:]))
 
@@ -257,26 +340,29 @@ def _with_lines_of_helpers(
         return tuple(found)
 
     body = _blockwise(_rewritten(function.body, change, lambda one: False), put)
-    if not more:
-        return function
-    return function._replace(body=body, calls=tuple(sorted({*function.calls, *more})))
+    return _with_body(function, body) if used else function
 
 
 def _blockwise(block: Block, put: Callable[[Block], Block]) -> Block:
-    """A block in which `put` has replaced each suite, the inner ones first."""
+    """A block in which `put` has replaced each suite, the inner ones first; the same if it has changed nothing."""
     found = []
     for one in block:
-        if one[0] == m.FOR:
-            one = (*one[:4], *(_blockwise(suite, put) for suite in one[4:6]))
-        elif one[0] in (m.WHILE, m.IF):
-            one = (*one[:3], *(_blockwise(suite, put) for suite in one[3:5]))
-        elif one[0] == m.WITH:
-            one = (*one[:3], _blockwise(one[3], put))
-        elif one[0] == m.TRY:
-            handlers = tuple((kind, name, _blockwise(body, put)) for kind, name, body in one[3])
-            one = (*one[:2], _blockwise(one[2], put), handlers, *(_blockwise(suite, put) for suite in one[4:6]))
+        inner = tuple(_blockwise(suite, put) for suite in blocks(one))
+        if any(new is not old for new, old in zip(inner, blocks(one), strict=True)):
+            one = _with_suites(one, inner)
         found.append(one)
-    return put(tuple(found))
+    same = all(new is old for new, old in zip(found, block, strict=True))
+    return put(block if same else tuple(found))
+
+
+def _with_suites(one: Stmt, suites: tuple[Block, ...]) -> Stmt:
+    """A compound statement with other suites, in the order of `blocks`."""
+    if one[0] == m.FOR:
+        return (*one[:4], *suites)
+    if one[0] != m.TRY:
+        return (*one[:3], *suites)
+    handlers = tuple((*handler[:2], body) for handler, body in zip(one[3], suites[1:-2], strict=True))
+    return (*one[:2], suites[0], handlers, *suites[-2:])
 
 
 def _meant(call: Expr, function: FunctionFacts, helpers: Mapping[str, FunctionFacts]) -> FunctionFacts | None:
