@@ -109,8 +109,8 @@ def _without_short_names(function: FunctionFacts, facts: FileFacts) -> FunctionF
             path = short[path[1]]
         root = root_of(path)[1]
         prefixes = set(_prefixes(path))
-        fixed = bound[name] == 1 and name not in inner and not bound[root] and prefixes.isdisjoint(paths)
-        if fixed and root != name and (path[0] == m.ATTR or _is_function(facts, root)):
+        fixed = bound[name] == 1 and name not in inner and bound[root] <= 1 and prefixes.isdisjoint(paths)
+        if fixed and root != name and (path[0] == m.ATTR or _is_defined(facts, root)):
             short[name] = path
     if not short:
         return function
@@ -130,8 +130,11 @@ def _is_path(expr: Expr) -> bool:
     return bool(expr[0] == m.NAME)
 
 
-def _is_function(facts: FileFacts, name: str) -> bool:
-    return any(one.name == name and one.owner < 0 for one in facts.functions)
+def _is_defined(facts: FileFacts, name: str) -> bool:
+    """Whether a name is that of a function or class of the file."""
+    return any(one.name == name for one in facts.classes) or any(
+        one.name == name and one.owner < 0 for one in facts.functions
+    )
 
 
 def _prefixes(path: Expr) -> Iterator[Expr]:

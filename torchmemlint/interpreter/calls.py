@@ -66,6 +66,10 @@ def _call(machine: Machine, frame: Frame, expr: Expr) -> Value:
     _, site, callee, positional, keywords = expr
     if callee[0] == m.ATTR:
         receiver = EVALUATE[callee[1][0]](machine, frame, callee[1])
+        if callee[2] == "update" and _binds_entries(receiver, positional, keywords):
+            for key, value in positional[0][2]:
+                machine.assign(frame, (m.ITEM, callee[1], key), EVALUATE[value[0]](machine, frame, value), site, "set")
+            return LIGHT
         args, kwargs = _arguments(machine, frame, positional, keywords)
         machine.site = site
         name = callee[2]
@@ -104,6 +108,15 @@ def _call(machine: Machine, frame: Frame, expr: Expr) -> Value:
     if not positional and not keywords and all(type(one) is Obj and _is_only_called_a_model(one) for one in function):
         return UNKNOWN  # `model = models[name]()`: it makes one
     return call(machine, frame, function, args, kwargs, site)
+
+
+def _binds_entries(receiver: Value, positional: tuple[Expr, ...], keywords: tuple[Any, ...]) -> bool:
+    """`table.update({key: value})` of a dictionary, which binds these entries as `table[key] = value` does."""
+    if len(positional) != 1 or keywords or positional[0][0] != m.DICT or not receiver:
+        return False
+    entries = positional[0][2]
+    told = all(key is not None for key, _ in entries) and any(key[0] != m.CONST for key, _ in entries)
+    return told and all(type(atom) is Obj and atom.kind == "dict" and atom.cls is None for atom in receiver)
 
 
 def _is_only_called_a_model(obj: Obj) -> bool:

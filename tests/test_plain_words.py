@@ -1,0 +1,215 @@
+"""The same program in other words: what is found in it must not change."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+import pytest
+from conftest import ROOT
+from snippets import check, check_innocent
+
+FOLDER = ROOT / "benchmarks"
+# Rules of which every refactoring keeps every finding, in a guilty and an innocent fixture of each.
+HELD = "TML101 TML103 TML105 TML203 TML305 TML306 TML315 TML316".split()
+# Refactorings of which all of these rules get some, by turns, and those that all get.
+TURNS = len(HELD)
+ALWAYS = ("extract-function", "bind-value", "keywords")
+
+
+@pytest.fixture(scope="module")
+def refactor() -> Any:
+    if not FOLDER.is_dir():
+        pytest.skip("the benchmarks are not part of what is installed")
+    sys.path.insert(0, str(FOLDER))
+    try:
+        return importlib.import_module("refactor")
+    finally:
+        sys.path.remove(str(FOLDER))
+
+
+@pytest.mark.parametrize("code", HELD)
+def test_refactoring_changes_no_finding(code: str, refactor: Any) -> None:
+    names = [*refactor.REFACTORINGS][HELD.index(code) :: TURNS]
+    chosen = [*names, *(name for name in ALWAYS if name not in names)]
+    results = [result for path in refactor.chosen_fixtures([code], 1, 0) for result in refactor.judged((path, chosen))]
+    assert sum(result.kept for result in results) >= 3
+    assert [(r.variant.title, r.beside) for r in results if r.lost or r.moved or r.loud] == []
+
+
+READER = """
+import threading
+
+
+class Reader:
+    def __init__(self, rows):
+        self.rows = rows
+        self.queue = queue.Queue(2)
+        self.thread = threading.Thread(target=self.fill, daemon=True)
+        self.thread.start()
+
+    def fill(self):
+        for row in self.rows:
+            self.queue.put(torch.ones(row))
+        self.queue.put(None)
+
+    def stop(self):
+        while self.queue.get() is not None:
+            pass
+
+    def __iter__(self):
+        return iter(self.queue.get, None)
+
+
+def finish(reader):
+    reader.stop()
+
+
+def evaluate(model):
+    {}
+
+
+def train(model, epochs):
+    for _ in range(epochs):
+        evaluate(model)
+"""
+LEFT = {
+    "as it is": "reader = Reader(range(9))  # TML505",
+    "with a name on its way": "made = Reader(range(9))\n    reader = made  # TML505",
+    "with something else": "reader, seen = Reader(range(9)), 0  # TML505",
+    "by another name of its class": "make = Reader\n    reader = make(range(9))  # TML505",
+}
+ROUND = "\n    for batch in reader:\n        if batch.sum() > 3:\n            break\n"
+ENDED = {
+    "as it is": "reader.stop()",
+    "by a short name": "end = reader.stop\n    end()",
+    "by a helper of one line": "finish(reader)",
+}
+
+
+@pytest.mark.parametrize("made", LEFT.values(), ids=LEFT)
+def test_reader_that_is_left(made: str) -> None:
+    check(READER.replace("{}", made + ROUND))
+
+
+@pytest.mark.parametrize("ended", ENDED.values(), ids=ENDED)
+@pytest.mark.parametrize("made", LEFT.values(), ids=LEFT)
+def test_reader_that_is_ended(made: str, ended: str) -> None:
+    made = made.replace("  # TML505", "")
+    check_innocent(READER.replace("{}", f"{made}{ROUND}    {ended}"))
+
+
+SEEN = {
+    "running statistics that a helper brings up to date": """
+        class Norm(nn.Module):
+            def __init__(self, width):
+                super().__init__()
+                self.layer = nn.Linear(width, width)
+                self.mean = torch.zeros(width)
+
+            def update(self, mean):
+                self.mean = 0.9 * self.mean + 0.1 * mean  # TML101
+
+            def forward(self, x):
+                x = self.layer(x)
+                if self.training:
+                    mean = x.mean(dim=0)
+                    self.update(mean)
+                else:
+                    mean = self.mean
+                return x - mean
+
+        def fit(loader):
+            model = Norm(8)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for x in loader:
+                loss = model(x).square().mean()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+    "the cache emptied by a short name before the collector": """
+        import gc
+
+        class Slot:
+            def __init__(self):
+                self.part = Net().cuda().eval()
+                self.part.owner = self
+
+            def swap(self):
+                self.part = None
+                clear = torch.cuda.empty_cache
+                clear()  # TML601
+                gc.collect()
+        """,
+    "an entry that an update brings, under a key that never comes again": """
+        PACKED = {}
+
+        def packed(module):
+            if id(module) not in PACKED:
+                PACKED.update({id(module): module.weight.detach().clone()})  # TML301
+            return PACKED[id(module)]
+        """,
+    "a buffer put into a list as a list": """
+        import pycuda.driver as cuda
+
+        class Server:
+            def __init__(self):
+                self.buffers = []
+
+            def answer(self, x):
+                buffer = cuda.mem_alloc(x.nbytes)
+                self.buffers += [buffer]  # TML702
+                return x
+        """,
+}
+
+INNOCENT = {
+    "an entry that an update brings, of a few kinds": """
+        PACKED = {}
+
+        def packed(module):
+            if module.kind not in PACKED:
+                PACKED.update({module.kind: torch.zeros(64, 64)})
+            return PACKED[module.kind]
+        """,
+    "a statistic that the caller of a helper hands on": """
+        class Norm(nn.Module):
+            def __init__(self, width):
+                super().__init__()
+                self.layer = nn.Linear(width, width)
+                self.last = None
+
+            def note(self, x):
+                self.last = x
+
+            def forward(self, x):
+                self.note(self.layer(x))
+                return self.last
+
+            def penalty(self):
+                loss = self.last.abs().mean()
+                self.last = None
+                return loss
+
+        def fit(loader):
+            model = Norm(8)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for x in loader:
+                loss = model(x).square().mean() + model.penalty()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+}
+
+
+@pytest.mark.parametrize("snippet", SEEN.values(), ids=SEEN)
+def test_seen(snippet: str) -> None:
+    check(snippet)
+
+
+@pytest.mark.parametrize("snippet", INNOCENT.values(), ids=INNOCENT)
+def test_innocent(snippet: str) -> None:
+    check_innocent(snippet)
