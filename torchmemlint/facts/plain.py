@@ -21,6 +21,7 @@ Inlined = Mapping[int, int]  # site of a call -> site of the statement that stan
 
 _FILLS = frozenset("append appendleft add insert extend put put_nowait".split())
 _SIMPLE = (m.EXPR, m.ASSIGN, m.AUGMENT, m.RETURN)
+_NAMES = (m.NAME, m.ATTR)
 _UNMOVED = frozenset((m.LAMBDA, m.COMP, m.AWAIT, m.YIELD, m.YIELD_FROM, m.WALRUS, m.STAR))
 
 
@@ -92,12 +93,15 @@ def _rewritten(block: Block, change: Callable[[Expr], Expr | None], drop: Callab
 
 def _without_short_names(function: FunctionFacts, facts: FileFacts) -> FunctionFacts:
     """`rows = self.rows; rows.append(x)` as `self.rows.append(x)`, `put = self.rows.append; put(x)` likewise."""
+    if function.name == "<module>":
+        return function
     candidates = {
         one[2][0][1]: one
         for one in statements(function.body)
-        if one[0] == m.ASSIGN and len(one[2]) == 1 and one[2][0][0] == m.NAME and _is_path(one[3])
+        if one[0] == m.ASSIGN and one[3][0] in _NAMES and len(one[2]) == 1 and one[2][0][0] == m.NAME
+        if _is_path(one[3])
     }
-    if not candidates or function.name == "<module>":
+    if not candidates:
         return function
     bound = Counter(_bound(function))
     inner = {name for index in function.inner for name in _names(facts, index)}
@@ -192,6 +196,8 @@ def _names(facts: FileFacts, index: int) -> set[str]:
 def _without_passing_names(function: FunctionFacts, facts: FileFacts) -> FunctionFacts:
     """`row = f(x); rows.append(row)` as `rows.append(f(x))` if that is all that the name is for, and each assignment
     of several values as several."""
+    if function.name == "<module>" or not _has_passing(function.body):
+        return function
     seen: Counter[str] | None = None
 
     def passing(name: str) -> bool:
@@ -216,8 +222,23 @@ def _without_passing_names(function: FunctionFacts, facts: FileFacts) -> Functio
         same = len(found) == len(block) and all(new is old for new, old in zip(found, block, strict=True))
         return block if same else tuple(found)
 
-    body = _blockwise(function.body, put) if function.name != "<module>" else function.body
+    body = _blockwise(function.body, put)
     return function if body is function.body else _with_body(function, body)
+
+
+def _has_passing(body: Block) -> bool:
+    """Whether it is worth a closer look: most functions say nothing of the kind."""
+    before: Stmt = (m.JUMP, 0)
+    for one in statements(body):
+        op = one[0]
+        if op == m.ASSIGN and one[3][0] == m.NEW and one[2][0][0] == m.NEW:
+            return True
+        if op in (m.AUGMENT, m.EXPR) and _in_usual_words(one) is not one:
+            return True
+        if op in _SIMPLE and before[0] == m.ASSIGN and before[2][0][0] == m.NAME and _handed_on(one, before):
+            return True
+        before = one
+    return False
 
 
 def _handed_on(one: Stmt, before: Stmt) -> Stmt | None:
