@@ -101,6 +101,10 @@ def _without_short_names(function: FunctionFacts, facts: FileFacts) -> FunctionF
         if one[0] == m.ASSIGN and one[3][0] in _NAMES and len(one[2]) == 1 and one[2][0][0] == m.NAME
         if _is_path(one[3])
     }
+    # only what is called, or put into, is in need of its whole name: a value that is merely read is what it is
+    acted_on = {root_of(call[2]) for call in calls(function.body)} if candidates else set()
+    acted_on |= {root_of(place) for one in statements(function.body) for place in _set(one) if place[0] == m.ITEM}
+    candidates = {name: one for name, one in candidates.items() if (m.NAME, name) in acted_on}
     if not candidates:
         return function
     bound = Counter(_bound(function))
