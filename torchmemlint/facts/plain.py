@@ -21,6 +21,7 @@ Inlined = Mapping[int, int]  # site of a call -> site of the statement that stan
 
 _FILLS = frozenset("append appendleft add insert extend put put_nowait".split())
 _SIMPLE = (m.EXPR, m.ASSIGN, m.AUGMENT, m.RETURN)
+_MADE = (m.CALL, m.NEW, m.DICT, m.ARITH)
 _NAMES = (m.NAME, m.ATTR)
 _UNMOVED = frozenset((m.LAMBDA, m.COMP, m.AWAIT, m.YIELD, m.YIELD_FROM, m.WALRUS, m.STAR))
 
@@ -302,8 +303,8 @@ def _one_liners(facts: FileFacts) -> Iterator[FunctionFacts]:
         if len(function.body) != 1 or function.name[:2] == "__" or any(p.kind or p.default for p in function.params):
             continue
         one = function.body[0]
-        if one[0] not in _SIMPLE or (one[0] == m.RETURN and one[2] is None):
-            continue
+        if one[0] not in _SIMPLE or (one[0] == m.RETURN and (one[2] is None or one[2][0] not in _MADE)):
+            continue  # what a test asks its name says better: `is_main_process()`
         places = list(_set(one))
         if any(place[0] not in (m.ATTR, m.ITEM) for place in places):
             continue
