@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ..facts import knowledge
-from ..facts.model import BACKWARD, Site
+from ..facts.model import Site
 from ..facts.passed_by import PassedBy
 from ..facts.ways import LeftBehind
 from ..interpreter.events import NEVER, Loops, Store
@@ -25,6 +25,7 @@ from .origins import anchor, is_differentiated, is_spent, is_wide, listens, orig
 from .places import Holder, holder_of, in_test, last_part
 from .rates import is_let_go_late
 from .recordings import evaluates_by_name
+from .updates import beyond_a_step, beyond_one_update, has_entries
 from .ways_out import left_behind
 from .within_bounds import beyond_bounds
 
@@ -153,9 +154,10 @@ class Retentions:
             uncovered = beyond
             if not uncovered:
                 return
-        growing = _beyond_a_step(store, uncovered, repeats)
-        if graph and is_spent(self.machine, store, kept):
-            growing = _beyond_one_update(store, growing)
+        growing = beyond_a_step(store, uncovered, repeats)
+        updated = beyond_one_update(store, growing) if graph else growing
+        if updated != growing and is_spent(self.machine, store, kept) and not has_entries(store):
+            growing = updated
         if uncovered and not growing:
             return  # it is there for one step
         made_from = origins(self.machine, store.node)
@@ -286,39 +288,6 @@ class Retentions:
                 return True
             frame = frame.caller
         return False
-
-
-def _beyond_a_step(store: Store, growing: list[Loop], repeats: list[Loop]) -> list[Loop]:
-    """Without the loops of one training step, where each step empties the place, or makes the object that has it:
-    those go through time, and what they leave is there for one step. So do the batches of one optimizer step."""
-    growing = [loop for loop in growing if loop.name != "accumulation"]
-    steps = [store.loops.index(loop) for loop in repeats if loop.backward and loop not in growing]
-    if store.how == "set" and isinstance(store.owner, Obj) and _differentiates(store.frame):
-        steps += [number for number, loop in enumerate(store.loops) if loop.backward and loop in store.birth]
-    return [loop for loop in growing if loop.backward or not any(step < store.loops.index(loop) for step in steps)]
-
-
-def _beyond_one_update(store: Store, growing: list[Loop]) -> list[Loop]:
-    """Without the loops over the parts of one update: each part is differentiated by itself, the optimizer steps when
-    all have been, and by the next step the place is a new one. What is left of their graphs is there so long."""
-
-    def is_part(loop: Loop) -> bool:
-        outer = store.loops[: store.loops.index(loop)]
-        return loop.backward and not loop.steps and loop.name != "loader" and any(map(updates, outer))
-
-    def updates(loop: Loop) -> bool:
-        return loop.steps and loop.backward and loop not in growing
-
-    return [loop for loop in growing if not is_part(loop)]
-
-
-def _differentiates(frame: Frame | None) -> bool:
-    """Whether a function, or one that it was called from, has a backward pass of its own."""
-    while frame is not None:
-        if frame.facts.flags & BACKWARD:
-            return True
-        frame = frame.caller
-    return False
 
 
 def _rank(retention: Retention) -> tuple[bool, int, bool, bool, int, bool, bool]:

@@ -1,0 +1,53 @@
+"""What a place gains in one training step, or in the parts of one update, and is rid of by the next."""
+
+from __future__ import annotations
+
+from ..facts import model as m
+from ..facts.model import BACKWARD
+from ..facts.program import expressions
+from ..facts.walk import call_at
+from ..interpreter.events import Store
+from ..interpreter.frames import Frame, Loop
+from ..interpreter.values import Obj
+
+
+def beyond_a_step(store: Store, growing: list[Loop], repeats: list[Loop]) -> list[Loop]:
+    """Without the loops of one training step, where each step empties the place, or makes the object that has it:
+    those go through time, and what they leave is there for one step. So do the batches of one optimizer step."""
+    growing = [loop for loop in growing if loop.name != "accumulation"]
+    steps = [store.loops.index(loop) for loop in repeats if loop.backward and loop not in growing]
+    if store.how == "set" and isinstance(store.owner, Obj) and _differentiates(store.frame):
+        steps += [number for number, loop in enumerate(store.loops) if loop.backward and loop in store.birth]
+    return [loop for loop in growing if loop.backward or not any(step < store.loops.index(loop) for step in steps)]
+
+
+def beyond_one_update(store: Store, growing: list[Loop]) -> list[Loop]:
+    """Without the loops over the parts of one update: each part is differentiated by itself, the optimizer steps when
+    all of them have been, and by the next step the place is a new one. What is left of their graphs is there so long.
+    """
+
+    def is_part(loop: Loop) -> bool:
+        outer = store.loops[: store.loops.index(loop)]
+        return loop.backward and not loop.steps and loop.name != "loader" and any(map(updates, outer))
+
+    def updates(loop: Loop) -> bool:
+        return loop.steps and loop.backward and loop not in growing
+
+    return [loop for loop in growing if not is_part(loop)]
+
+
+def has_entries(store: Store) -> bool:
+    """Whether what is put there is no loss itself, but has one among other things: `kept.append(outputs)`, and
+    `outputs["loss"]` elsewhere in the function."""
+    call = call_at(store.frame.facts.body, store.site)
+    given = call[3] if call is not None else ()
+    return any(expr[0] == m.ITEM and expr[1] in given for expr in expressions(store.frame.facts.body))
+
+
+def _differentiates(frame: Frame | None) -> bool:
+    """Whether a function, or one that it was called from, has a backward pass of its own."""
+    while frame is not None:
+        if frame.facts.flags & BACKWARD:
+            return True
+        frame = frame.caller
+    return False
