@@ -414,6 +414,20 @@ GUILTY = {
         def main(samples):
             print(evaluate(Scores(), samples))
         """,
+    "validated in the function that trains, by the loader's name": """
+        def train(train_loader, valid_loader, optimizer, epochs):
+            model = Net()
+            for epoch in range(epochs):
+                for x, y in train_loader:
+                    loss = F.cross_entropy(model(x), y)
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+                losses = []
+                for x, y in valid_loader:
+                    losses.append(F.cross_entropy(model(x), y).item())  # TML201
+                print(epoch, sum(losses))
+        """,
     "mode that goes back before an error": """
         def evaluate(model, loader):
             was_training = model.training

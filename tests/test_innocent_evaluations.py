@@ -194,6 +194,25 @@ INNOCENT = {
         def compute_loss(model: nn.Module, ref_model: nn.Module, x):
             return F.mse_loss(model(x), ref_model(x).detach())
         """,
+    "adapted on a test set": """
+        def adapt(model: nn.Module, test_loader, optimizer):
+            for x in test_loader:
+                optimizer.zero_grad()
+                entropy = -(model(x).softmax(1) * model(x).log_softmax(1)).sum(1).mean()
+                entropy.backward()
+                optimizer.step()
+                print(entropy.item())
+        """,
+    "a validation set whose losses are put together and differentiated": """
+        def hyper_step(model: nn.Module, val_loader, optimizer):
+            total = 0.0
+            for x, y in val_loader:
+                loss = F.cross_entropy(model(x), y)
+                print(loss.item())
+                total = total + loss
+            total.backward()
+            optimizer.step()
+        """,
     "a prediction that is differentiated for its input": """
         def predict(net, x):
             net.eval()

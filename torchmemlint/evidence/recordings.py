@@ -33,7 +33,7 @@ class Recording(NamedTuple):
     function: str
     defined: Site  # where that function is
     evaluating: bool
-    named: bool  # the function's name says evaluation
+    named: bool  # the name of the function, or of the loader that it goes over, says evaluation
     over_loader: bool  # there is a loop over a loader around it, in the function or in the evaluation that leads to it
     concludes: bool  # and it puts a module in eval mode itself: what it hands out are results
     entry: bool  # in a module's public method for inference, as users call it
@@ -82,7 +82,7 @@ def recordings(machine: Machine, refuted: set[int]) -> list[Recording]:
                 function=frame.name,
                 defined=frame.facts.site,
                 evaluating=call.evaluating,
-                named=any(map(evaluates_by_name, call.frames)),
+                named=any(map(evaluates_by_name, call.frames)) or _goes_over_held_out(call),
                 over_loader=_goes_over_loader(call),
                 concludes=any(says_evaluation(frame.name) and frame.facts.flags & EVALUATES for frame in call.frames),
                 entry=_in_entry(call),
@@ -230,6 +230,12 @@ def _goes_over_loader(call: ModuleCall) -> bool:
     own = [frame for frame in call.frames if frame.receiver is not None and frame.receiver is call.frame.receiver]
     frame = next(filter(evaluates_by_name, own), call.frame)  # `run` of a loop object, for its `run_iter`
     return any(loop.name == "loader" for loop in call.loops if loop not in frame.loops)
+
+
+def _goes_over_held_out(call: ModuleCall) -> bool:
+    """Whether the innermost loader around it is one of a validation or test set, on which nothing is trained."""
+    loader = next((loop for loop in reversed(call.loops) if loop.name == "loader"), None)
+    return loader is not None and loader.held_out and not (loader.backward or loader.steps)
 
 
 def evaluates_by_name(frame: Frame) -> bool:

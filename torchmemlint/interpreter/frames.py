@@ -17,7 +17,19 @@ NEVER_RUN = 3  # an arm that nothing can get to
 class Loop:
     """One loop, or the repeated calls of a public function ("call")."""
 
-    __slots__ = ("backward", "conditions", "first_node", "kind", "name", "runs", "site", "started", "steps", "twice")
+    __slots__ = (
+        "backward",
+        "conditions",
+        "first_node",
+        "held_out",
+        "kind",
+        "name",
+        "runs",
+        "site",
+        "started",
+        "steps",
+        "twice",
+    )
 
     def __init__(self, kind: str, site: Site, conditions: int, name: str = "") -> None:
         self.kind = kind
@@ -29,6 +41,7 @@ class Loop:
         self.started = 0  # when its current round began
         self.steps = False  # it takes optimizer steps, or goes over a loader
         self.runs = False  # a model runs in it
+        self.held_out = False  # it goes over a loader that is named for what no training sees
         self.twice = False  # it has been gone round twice
 
 

@@ -21,6 +21,7 @@ from .waiting import end_of_round
 
 _MOST_ITEMS, _MOST_NAMES = 3, 8  # that are gone through one by one
 _LITTLE = 2  # statements
+_HELD_OUT = re.compile(r"(?:\w*_)?(?:val|valid|validation|test|eval|dev|holdout)_?(?:data_?)?loader$")
 _LAYERS = re.compile("layer|block|head|level|stage|module|param|resnet", re.I)
 
 
@@ -35,6 +36,7 @@ def _for(machine: Machine, frame: Frame, statement: Stmt) -> None:
         loop.backward = True
     if any(type(atom) is Obj and atom.kind == "loader" for atom in value) or "loader" in _named(iterable):
         loop.name = "loader"
+        loop.held_out = _HELD_OUT.match(_named(iterable)) is not None
     elif "accum" in _named(iterable):
         loop.name = "accumulation"
     unrolled = _unroll(value, len(body))
