@@ -7,6 +7,7 @@ from typing import Any
 from ..facts import model as m
 from ..facts.model import Expr, Stmt
 from ..facts.program import targets
+from ..facts.type_tests import as_isinstance, gone_through
 from ..facts.walk import once, statements
 from .arguments import argument, call_of
 from .frames import Frame
@@ -50,6 +51,10 @@ def truth(machine: Machine, frame: Frame, test: Expr) -> tuple[bool | None, Narr
     if op == m.CALL:
         return _truth_of_call(machine, frame, test)
     if op == m.COMPARE:
+        asked = as_isinstance(test)
+        if asked is not None and asked[0][3][0][0] == m.NAME:
+            known, positive, negative = _truth_of_call(machine, frame, asked[0])
+            return (known, positive, negative) if asked[1] else (None, negative, positive)
         return _truth_of_comparison(machine, frame, test)
     value = machine.eval(frame, test)
     if op in (m.CONST, m.NAME):
@@ -174,6 +179,10 @@ def _truth_of_call(machine: Machine, frame: Frame, test: Expr) -> tuple[bool | N
         name, arguments = "hasattr", arguments[0][3]  # `callable(getattr(value, "detach", None))`
     if name == "issubclass" and arguments and arguments[0][0] == m.CALL and arguments[0][2] == (m.NAME, "type"):
         name, arguments = "isinstance", (*arguments[0][3], *arguments[1:])  # `issubclass(type(value), Tensor)`
+    if name in ("any", "all") and len(arguments) == 1 and arguments[0][0] == m.COMP:
+        machine.eval(frame, test)
+        left = _left_of_entries(machine, frame, arguments[0], name == "all")
+        return (None, left, {}) if name == "all" else (None, {}, left)
     subject = arguments[0][1] if arguments and arguments[0][0] == m.NAME else None
     if subject is None or name not in ("isinstance", "is_tensor", "hasattr"):
         machine.eval(frame, test)
@@ -215,6 +224,36 @@ def _truth_of_call(machine: Machine, frame: Frame, test: Expr) -> tuple[bool | N
     if name == "hasattr" and len(arguments) > 1 and arguments[1][0] == m.CONST and arguments[1][1] in _OF_TENSORS:
         return _split(subject, value, lambda atom: type(atom) is Tensor)
     return None, {}, {}
+
+
+def _left_of_entries(machine: Machine, frame: Frame, each: Expr, holds: bool) -> Narrowing:
+    """What is left of the containers that `any(isinstance(x, Tensor) for x in args)` goes through, where what it asks
+    holds for none of their entries, or for all of them."""
+    element, clauses = each[3], each[5]
+    if len(clauses) != 1 or clauses[0][0][0] != m.NAME or clauses[0][2] or element[0] not in (m.CALL, m.COMPARE, m.NOT):
+        return {}
+    name, found = clauses[0][0][1], Narrowing()
+    outer = frame.vars.get(name)
+    for subject in gone_through(clauses[0][1]):
+        value = machine.eval(frame, (m.NAME, subject))
+        if len(value) != 1 or type(value[0]) is not Obj or value[0].kind not in ("tuple", "dict") or value[0].home:
+            continue
+        whole = value[0]
+        kept = Obj(whole.kind, whole.cls, whole.birth, whole.site, whole.weight)
+        kept.serial, kept.unknown = whole.serial, whole.unknown
+        for key, entry in whole.fields.items():
+            frame.vars[name] = entry
+            _, positive, negative = truth(machine, frame, element)
+            kept.fields[key] = (positive if holds else negative).get(name, entry) if key[:1] != "$" else entry
+        if all(kept.fields[key] for key, entry in whole.fields.items() if entry):
+            found[subject] = (kept,)
+        elif all(len(entry) == 1 for entry in whole.fields.values()):
+            found[subject] = ()
+    if outer is None:
+        frame.vars.pop(name, None)
+    else:
+        frame.vars[name] = outer
+    return found
 
 
 def _split(name: str, value: Value, holds: Any, fails: Any = None) -> tuple[bool | None, Narrowing, Narrowing]:

@@ -1,0 +1,97 @@
+"""What tests of types say of a name, in whatever words they ask."""
+
+from __future__ import annotations
+
+import pytest
+from snippets import check, check_innocent
+
+TRAIN = """
+        def train(loader):
+            model = nn.Linear(8, 1)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            meter = Meter()
+            for number, x in enumerate(loader):
+                loss = model(x).mean()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                meter.update({given})
+"""
+
+GUILTY = {
+    "the arm that a text of the type's name leads to": """
+        class Meter:
+            def __init__(self):
+                self.sums = [0, 0]
+
+            def update(self, values):
+                if type(values).__name__ == "list":
+                    for index, value in enumerate(values):
+                        self.sums[index] += value  # TML101
+                else:
+                    self.sums[0] += values
+        """
+    + TRAIN.format(given="[loss, loss * 2]"),
+    "a test that says nothing of tensors": """
+        class Meter:
+            def __init__(self):
+                self.seen = []
+
+            def update(self, *values):
+                if any(isinstance(value, str) for value in values):
+                    return
+                self.seen.append(values)  # TML102
+        """
+    + TRAIN.format(given="number, loss"),
+}
+
+INNOCENT = {
+    "the other arm": """
+        class Meter:
+            def __init__(self):
+                self.sums = [0, 0]
+
+            def update(self, values):
+                if type(values).__name__ in ("list", "tuple"):
+                    for index, value in enumerate(values):
+                        self.sums[index] += value.item()
+                else:
+                    self.sums[0] += values
+        """
+    + TRAIN.format(given="[loss, loss * 2]"),
+    "a type that is compared": """
+        class Meter:
+            def __init__(self):
+                self.total = 0.0
+
+            def update(self, value):
+                if type(value) is torch.Tensor:
+                    value = value.item()
+                self.total += value
+        """
+    + TRAIN.format(given="loss"),
+    "a return where any entry is a tensor": """
+        import itertools
+
+        class Meter:
+            def __init__(self):
+                self.seen = []
+
+            def update(self, *values, **options):
+                if any(isinstance(value, torch.Tensor) for value in itertools.chain(values, options.values())):
+                    return
+                self.seen.append(values)
+                self.seen.append(options)
+        """
+    + TRAIN.format(given="number, loss, last=loss"),
+}
+
+
+@pytest.mark.parametrize("name", GUILTY)
+def test_guilty(name: str) -> None:
+    check(GUILTY[name])
+
+
+@pytest.mark.parametrize("name", INNOCENT)
+def test_innocent(name: str) -> None:
+    check_innocent(INNOCENT[name])
