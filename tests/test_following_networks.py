@@ -73,6 +73,28 @@ INNOCENT = {
                 loss.backward()
                 self.opt.step()
         """,
+    "a target critic that the actor is trained through, in states that other code imagines": """
+        from world import WorldModel, returns
+
+        class Dreamer:
+            def __init__(self, dim):
+                self.world = WorldModel(dim)
+                self.actor = nn.Linear(dim, 2)
+                self.target_critic = nn.Linear(dim, 1)
+                self.opt = torch.optim.Adam(self.actor.parameters())
+
+            def update(self, start):
+                states = self.world.imagine(self.actor, start)
+                target = self._compute_target(states, self.world.reward(states))
+                loss = -target.mean() - self.actor(states.detach()).mean()
+                self.opt.zero_grad()
+                loss.backward()
+                self.opt.step()
+
+            def _compute_target(self, states, reward):
+                value = self.target_critic(states)
+                return returns(reward, value)
+        """,
     "one through which another is trained": """
         class Actor:
             def __init__(self, obs, act):

@@ -28,6 +28,7 @@ every output.
 - The parameters of the frozen network do not require gradients and neither do
   its inputs.
 - Both networks are trained by this loss.
+- An actor is trained through a critic, which meets no prediction of values.
 - The file holds tests, `test_*.py` with pytest or unittest.
 
 ## How to release it
@@ -78,7 +79,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
     for recording in evidence.recordings:
         if recording.site in seen:
             continue
-        if _is_target(evidence, recording) or _gives_learning_target(recording) or _follows(evidence, recording):
+        if any(gives(evidence, recording) for gives in (_is_target, _gives_learning_target, _follows)):
             message = (
                 f"`{recording.module}` only gives a target, but its graph goes into the loss: its activations stay "
                 "until the backward; call it under `torch.no_grad()`"
@@ -110,7 +111,8 @@ def _is_target(evidence: Evidence, recording: Recording) -> bool:
     if recording.call.attached_inputs or not any(map(_frozen_role, _names(recording))):
         return False
     if recording.demanded:
-        return evidence.meets_others(recording)
+        of_values = not _VALUES.isdisjoint(_words(recording.module))
+        return evidence.meets_others(recording) and not (of_values and not _meets_a_prediction(evidence, recording))
     own = recording.call.module is recording.call.frame.receiver  # a model that computes its loss
     return recording.escaped and recording.weight > 1 and not own and evidence.meets_others_in_loss(recording)
 
@@ -126,7 +128,7 @@ def _follows(evidence: Evidence, recording: Recording) -> bool:
     )
 
 
-def _gives_learning_target(recording: Recording) -> bool:
+def _gives_learning_target(evidence: Evidence, recording: Recording) -> bool:
     """What a network of values says of the next step, for the target that it, or another one, learns to meet:
     by the function's name, `compute_target`, or that of what it is assigned to, `next_q`."""
     call = recording.call
@@ -134,7 +136,20 @@ def _gives_learning_target(recording: Recording) -> bool:
         return False
     if _VALUES.isdisjoint(_words(recording.module)):
         return False
-    return _says_target(call.frame.name) or any(map(_says_target, _assigned_at(call)))
+    named = _says_target(call.frame.name) or any(map(_says_target, _assigned_at(call)))
+    return named and _meets_a_prediction(evidence, recording)
+
+
+def _meets_a_prediction(evidence: Evidence, recording: Recording) -> bool:
+    """Whether a network of values is to learn it: where there is none in the loss, an actor is trained through it."""
+    others = {
+        other.call.node
+        for other in evidence.recordings
+        if other.site != recording.site and not _VALUES.isdisjoint(_words(other.module))
+    }
+    derivation = evidence.machine.derivation
+    losses = (derivation.ancestors(start) for backward in evidence.machine.backwards for start in backward.nodes)
+    return any(recording.call.node in made and not others.isdisjoint(made) for made in losses)
 
 
 def _assigned_at(call: ModuleCall) -> Iterator[str]:
