@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Protocol, TypeVar
 
 from ..facts import model as m
 from ..facts.model import Expr, FunctionFacts, Site
+from ..facts.outline import Outline
 from ..facts.plain import plain
 from ..facts.program import Program
 from ..facts.releases import Releases
@@ -18,6 +20,7 @@ from ..interpreter.machine import Machine
 from ..interpreter.values import Function, Module, Obj
 from ..lexical.handlers import Kept
 from .demand import Demand
+from .joined import Reaching, joined
 from .kept_errors import kept_errors
 from .last_passes import is_certainly_last
 from .lifetimes import Lifetimes
@@ -28,6 +31,16 @@ from .retentions import Retention, Retentions
 from .shared_graphs import differentiated_again, meets_others, meets_others_in_loss
 from .statistics import of_inputs
 from .veiled import unveiled
+
+_LEVELS = 4  # helpers of helpers
+
+
+class _Placed(Protocol):
+    @property
+    def site(self) -> Site: ...
+
+
+_Found = TypeVar("_Found", bound=_Placed)
 
 
 class Evidence:
@@ -57,6 +70,55 @@ class Evidence:
     def in_tests(self) -> bool:
         """Whether the file holds tests: what is made in one goes with it."""
         return is_test_file(self.machine.home)
+
+    @functools.cached_property
+    def whole(self) -> Program:
+        """The file with what it imports from the project."""
+        return joined(self.machine, self.program) or self.program
+
+    @functools.cached_property
+    def reaching(self) -> Program:
+        """The file, with the names that it lacks looked for in what it imports."""
+        return Reaching(self.program, self._others, lambda: self.whole) if self._others else self.program
+
+    @functools.cached_property
+    def _others(self) -> list[Outline]:
+        """The other files that the run has come to, or that have what is called here."""
+        for name in self.program.imports.keys() & self.program.called if self.machine.project is not None else ():
+            self.machine.look_up(self.machine.module_frame, name)
+        return [unit.outline for unit in self.machine.units.values() if unit is not self.machine.home]
+
+    @property
+    def brings_errors(self) -> bool:
+        """Whether a function of another file returns an exception that it has caught."""
+        return any(other.returns_errors for other in self._others)
+
+    def across(
+        self, read: Callable[[Program], Iterable[_Found]], *calls: str, own: tuple[str, ...] = (), levels: int = _LEVELS
+    ) -> Iterator[_Found]:
+        """What a pass over the text finds in the file, and what more where it sees what the file imports: if that leads
+        to a call of one of these names, by so many helpers, or the file itself calls one of its `own`."""
+        said: set[Site] = set()
+        for found in read(self.program):
+            said.add(found.site)
+            yield found
+        asked = self._leads_to(set(calls), levels) or (bool(self._others) and not self.program.called.isdisjoint(own))
+        if not asked or self.whole is self.program:
+            return
+        for found in read(self.whole):
+            if self.machine.is_home(found.site) and found.site not in said:
+                yield found
+
+    def _leads_to(self, names: set[str], levels: int) -> bool:
+        """Whether the file calls what, by its name, calls one of these in another file, or calls what does."""
+        for _ in range(levels):
+            found = {name for other in self._others for name in other.callers(names)}
+            if not found.isdisjoint(self.program.called):
+                return True
+            if found <= names:
+                return False
+            names = names | found
+        return False
 
     @property
     def backwards(self) -> list[Backward]:

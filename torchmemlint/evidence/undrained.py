@@ -56,12 +56,12 @@ def _takes_out(function: FunctionFacts, name: str) -> bool:
 
 def _never_calls(machine: Machine, note: Plain, names: set[str]) -> bool:
     """Whether no function on the way, from the program's start to the loop, calls one of these from there on."""
-    home = Program(machine.facts)
+    programs = [unit.outline.program for unit in machine.units.values()]
     frame: Frame | None = note.frame
     site: Site = note.site
     entered = ""
     while frame is not None:
-        if machine.is_home(site) and _calls_later(home, frame.facts, site, names, entered):
+        if _calls_later(programs, frame.facts, site, names, entered):
             return False
         if frame.caller is None:
             return frame.name == "<module>"
@@ -69,7 +69,7 @@ def _never_calls(machine: Machine, note: Plain, names: set[str]) -> bool:
     return False
 
 
-def _calls_later(home: Program, function: FunctionFacts, site: Site, names: set[str], entered: str) -> bool:
+def _calls_later(programs: list[Program], function: FunctionFacts, site: Site, names: set[str], entered: str) -> bool:
     """Whether a function calls one of the names from a site on, or from the start of the loop that it is in. What is
     `entered` at the site has been looked at, from where it leads on."""
     start = site - site % m.CALLS_PER_STATEMENT
@@ -81,5 +81,6 @@ def _calls_later(home: Program, function: FunctionFacts, site: Site, names: set[
     for _ in range(4):
         if not names.isdisjoint(called):
             return True
-        called |= {name for one in called for place in home.by_name.get(one, ()) for name in place.facts.calls}
+        known = (place for program in programs for one in called for place in program.by_name.get(one, ()))
+        called = called.union(*(place.facts.calls for place in known))
     return not names.isdisjoint(called)

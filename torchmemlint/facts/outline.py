@@ -7,10 +7,11 @@ from functools import cached_property
 
 from . import model as m
 from .exports import exported
-from .model import Expr, FileFacts, Stmt
+from .model import Expr, FileFacts, FunctionFacts, Stmt
+from .program import Program
 from .releases import FileReleases
 from .relevance import calls_for_effect, loud_constructors, releasing, worth_running
-from .walk import blocks
+from .walk import blocks, names_of, nodes, statements
 
 Stars = tuple[tuple[int, str], ...]  # level and module of star imports
 
@@ -21,6 +22,7 @@ class Outline:
     def __init__(self, facts: FileFacts) -> None:
         self.facts = facts  # as runs see them
         self.whole = facts
+        self._named: dict[int, frozenset[str]] = {}
 
     @cached_property
     def worth(self) -> set[int]:
@@ -46,6 +48,36 @@ class Outline:
     def calls_for_effect(self) -> dict[int, tuple[Expr, ...]]:
         """What the methods of a class, by its index, call of other files for what that does."""
         return calls_for_effect(self.whole)
+
+    @cached_property
+    def program(self) -> Program:
+        """The file as it stands."""
+        return Program(self.whole)
+
+    @cached_property
+    def returns_errors(self) -> bool:
+        """Whether a function returns an exception that it has caught."""
+        bodies = [function.body for function in self.whole.functions if function.flags & m.TRIES]
+        tried = [one[3] for body in bodies for one in statements(body) if one[0] == m.TRY]
+        for _, name, body in (clause for clauses in tried for clause in clauses if clause[1] is not None):
+            given = (one[2] for one in statements(body) if one[0] == m.RETURN and one[2] is not None)
+            if any((m.NAME, name) in nodes(value) for value in given):
+                return True
+        return False
+
+    def callers(self, names: set[str]) -> set[str]:
+        """What calls one of these names: functions and methods, and the classes of the latter."""
+        if self.program.called.isdisjoint(names):
+            return set()
+        found = [function for function in self.whole.functions if not names.isdisjoint(function.calls)]
+        return {one.name for one in found} | {self.whole.classes[one.owner].name for one in found if one.owner >= 0}
+
+    def named_in(self, function: FunctionFacts) -> frozenset[str]:
+        """The names of the module that a function uses."""
+        known = self._named.get(id(function))
+        if known is None:
+            known = self._named[id(function)] = frozenset(self.bindings[0].keys() & names_of(function.body))
+        return known
 
     def entire(self) -> Outline:
         """All of it, for a run that starts in this file."""

@@ -23,13 +23,13 @@ _MAKES = (FACTORIES - {"range", "normal", "tensor"}) | _LAYERS
 def reaches_work(program: Program, names: set[str], *, making: bool = False) -> bool:
     """Whether functions of these names run a model, themselves or through what they call; or make tensors, or are
     given some: then a failed call's frames keep those."""
-    work = _RUNS | _MAKES if making and "torch" in program.imports.values() else _RUNS
     seen = set[str]()
     for _ in range(4):
+        inside = [place for name in names for place in program.by_name.get(name, ())]
+        work = _RUNS | _MAKES if making and "torch" in program.imports.values() else _RUNS
         if names & work:
             return True
         seen |= names
-        inside = [place for name in names for place in program.by_name.get(name, ())]
         if making and any(map(_is_given_tensors, inside)):
             return True
         names = {called for place in inside for called in place.facts.calls} - seen
@@ -80,7 +80,7 @@ def _is_given_tensors(place: Place) -> bool:
 
 def decorated(facts: FileFacts, function: FunctionFacts) -> set[str]:
     """The functions of the file that are wrapped by the decorator that a function belongs to."""
-    index = next(i for i, one in enumerate(facts.functions) if one is function)
+    index = next((i for i, one in enumerate(facts.functions) if one is function), 0)
     for _ in range(3):
         index = next((i for i, one in enumerate(facts.functions) if index in one.inner), 0)
         if not index:

@@ -82,7 +82,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release=f"`del {slip.name}` here, then collect and empty the cache",
             related=((slip.other, "only this name goes"),),
         )
-    for slip in borrowed(evidence.program):
+    for slip in evidence.across(borrowed, "empty_cache", levels=1):
         container = slip.kind.removeprefix("in ") if slip.kind.startswith("in ") else ""
         if container:
             who = f"`{container}` still holds it"

@@ -44,7 +44,7 @@ retains: Retains | None = Retains.CACHED
 
 
 def check(evidence: Evidence) -> Iterator[Report]:
-    for slip in emptied_before_collected(evidence.program):
+    for slip in evidence.across(emptied_before_collected, "empty_cache", levels=1):
         dropped = f"`{slip.name}`" if slip.name else "what was dropped"
         yield Report(
             site=slip.site,

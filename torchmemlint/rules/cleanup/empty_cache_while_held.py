@@ -64,7 +64,7 @@ of_tests = False
 
 def check(evidence: Evidence) -> Iterator[Report]:
     reported: set[Site] = set()
-    for slip in emptied_while_held(evidence.program):
+    for slip in evidence.across(emptied_while_held, "empty_cache", levels=1):
         reported.add(slip.site)
         if slip.kind == "order":
             yield Report(

@@ -46,7 +46,7 @@ retains: Retains | None = Retains.HELD
 
 
 def check(evidence: Evidence) -> Iterator[Report]:
-    for slip in results_dropped(evidence.program):
+    for slip in evidence.across(results_dropped, "empty_cache", levels=1):
         if slip.kind.startswith("shorter:"):
             helper = slip.kind.partition(":")[2]
             yield Report(

@@ -117,7 +117,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release=f"`{packed.table}.clear()` where the context is entered or left",
             retains=Retains.GROWING,
         )
-    for waiting in never_taken(evidence.program):
+    for waiting in evidence.across(never_taken, own=("register_full_backward_hook",)):
         yield Report(
             site=waiting.site,
             message=(

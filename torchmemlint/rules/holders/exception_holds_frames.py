@@ -57,7 +57,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...facts import knowledge
-from ...facts.model import ATTR, TRIES, Site
+from ...facts.model import ATTR, TRIES, FileFacts, Site
 from ...finding import Confidence, Remedy, Retains
 from ...interpreter.values import Class
 from ...lexical import handlers, keepers, retries
@@ -72,6 +72,7 @@ if TYPE_CHECKING:
 
 code = "TML307"
 name = "exception-holds-frames"
+_PUTS, _GETS = ("put", "put_nowait"), ("get", "get_nowait")
 _NATIVE = knowledge.GRAPH_FREE | knowledge.VIEWS | knowledge.REDUCTIONS | knowledge.FACTORIES
 retains: Retains | None = Retains.HELD
 
@@ -81,14 +82,14 @@ def check(evidence: Evidence) -> Iterator[Report]:
     yield from (_kept_and_raised(one) for one in made_kept_and_raised(evidence.program) if not _let_go(evidence, one))
     facts = evidence.facts
     leaves = any("__exit__" in cls.methods or "__aexit__" in cls.methods for cls in facts.classes)
-    tried = any(function.flags & TRIES for function in facts.functions)
+    tried = any(function.flags & TRIES for function in facts.functions) or evidence.brings_errors
     if not leaves and not tried and not evidence.machine.errors:
         return
     keeping = _keeping_classes(evidence)
     stored: list[handlers.Kept] = []
     for function in facts.functions:
         tries = handlers.tries(function)
-        for retry in retries.retries(evidence.program, function, tries):
+        for retry in retries.retries(evidence.reaching, function, tries):
             if not (retry.otherwise or _may_work(evidence, retry)):
                 continue
             yield Report(
@@ -103,14 +104,15 @@ def check(evidence: Evidence) -> Iterator[Report]:
                 release="note in the clause that it failed, and retry below it",
             )
         if tries:
-            stored += handlers.kept(evidence.program, function, tries, keeping)
+            stored += handlers.kept(evidence.reaching, function, tries, keeping)
             for kept in handlers.lingering(function, keeping):
                 if reaches_work(evidence.program, set(kept.names) | decorated(facts, function)):
                     yield _while_tried_again(kept)
     for cls in facts.classes:
         stored += handlers.kept_on_exit(facts, cls, keeping)
     known = {kept.site for kept in stored}
-    travelled = Travels(evidence.program, keeping).kept()
+    program = evidence.whole if evidence.brings_errors else evidence.program
+    travelled = (kept for kept in Travels(program, keeping).kept() if evidence.machine.is_home(kept.site))
     stored += [kept for kept in travelled if known.isdisjoint((kept.site, kept.record))]
     seen = {id(kept.function) for kept in stored}
     ran = [one for one in evidence.kept_errors() if id(one[0].function) not in seen]
@@ -225,7 +227,7 @@ def _may_work(evidence: Evidence, retry: retries.Retry) -> bool:
     if callee in _NATIVE and retry.called[0] == ATTR:
         return False
     seen = any(function.name == callee for function in evidence.facts.functions)
-    return not seen or callee == retry.function or reaches_work(evidence.program, {callee})
+    return not seen or callee == retry.function or reaches_work(evidence.reaching, {callee})
 
 
 def _runs_model(evidence: Evidence, kept: handlers.Kept) -> bool:
@@ -234,15 +236,15 @@ def _runs_model(evidence: Evidence, kept: handlers.Kept) -> bool:
     if kept.certain:
         return True
     names = set(kept.names) | decorated(evidence.facts, kept.function)
-    names |= handed_in(evidence.program, kept.function, kept.names)
+    names |= handed_in(evidence.reaching, kept.function, kept.names)
     for name in kept.names:  # `self._measure(config)`, which calls what the object was made with
-        for place in evidence.program.by_name.get(name, ()):
+        for place in evidence.reaching.by_name.get(name, ()):
             if place.facts.owner == kept.function.owner >= 0:
                 names |= handed_in(evidence.program, place.facts, set(place.facts.calls))
-    if reaches_work(evidence.program, names, making=kept.grows):
+    if reaches_work(evidence.reaching, names, making=kept.grows):
         return True
     # Each call has a frame of its own, which the traceback begins with.
-    return kept.grows and not kept.rounds and has_tensors(evidence.program, kept.function)
+    return kept.grows and not kept.rounds and has_tensors(evidence.reaching, kept.function)
 
 
 def _is_global(evidence: Evidence, kept: handlers.Kept) -> bool:
@@ -255,9 +257,18 @@ def _uses_torch(evidence: Evidence) -> bool:
     return any(dotted.partition(".")[0] == "torch" for dotted in evidence.program.imports.values())
 
 
+def _is_taken_out(facts: FileFacts, name: str) -> bool:
+    """Whether it is a queue, which somebody takes from what is put into it."""
+    uses = [*(cls.uses.get(name, ()) for cls in facts.classes), *(one.uses.get(name, ()) for one in facts.functions)]
+    methods = {method for found in uses for method in found}
+    return not methods.isdisjoint(_PUTS) and not methods.isdisjoint(_GETS)
+
+
 def _emptied(evidence: Evidence, kept: handlers.Kept) -> bool:
     name = kept.holder.rsplit(".", 1)[-1]
     if "." not in kept.holder and kept.root not in evidence.machine.module_frame.vars:
         return not kept.rounds  # a local: it goes when the function returns
+    if _is_taken_out(evidence.facts, name):
+        return True
     of_part = evidence.releases.of(kept.part) if kept.part else set[str]()
     return bool((evidence.releases.of(name) | of_part) - {"__init__", kept.function.name, kept.put_by})

@@ -145,7 +145,9 @@ def _in_their_own_registries(evidence: Evidence) -> Iterator[Report]:
 
 def _without_collector(evidence: Evidence) -> bool:
     """Whether a function turns the collector off for all that it does, and nothing that it calls runs it."""
-    program = evidence.program
+    if "disable" not in evidence.program.called:
+        return False
+    program = evidence.whole
     return any(
         program.dotted(call[2]) == "gc.disable"
         for place in program.places

@@ -83,7 +83,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release="close the old one (`close()` and `join()`, `shutdown()`) and drop it, or reuse one",
             related=((kept.added, "added here"),) if kept.added != kept.site else (),
         )
-    for left in left_running(evidence.program):
+    for left in evidence.across(left_running, "Process", "SpawnProcess", "ForkProcess"):
         yield Report(
             site=left.site,
             message=(
@@ -122,7 +122,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder="torch.distributed",
             release="keep the group in a table by its ranks, or `destroy_process_group(group)` when it is done",
         )
-    for gone in groups_let_go(evidence.program):
+    for gone in evidence.across(groups_let_go, "new_group"):
         if any(group.site == gone.made for group in each_time):
             continue
         names = ", ".join(gone.names[:3])

@@ -94,7 +94,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder="the running thread",
             release="end the loop on a sentinel or an event, and set it when the work is done",
         )
-    for one in endless(evidence.program):
+    for one in evidence.across(endless, own=("Thread", "Process")):
         if one.site in said:
             continue
         said.add(one.site)
@@ -128,7 +128,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release="let the target use what it is given, `args=(self.queue,)`, or a weak reference to `self`",
             related=((undying.end, "never reached while the thread runs"),),
         )
-    for writer in unclosed_writers(evidence.program):
+    for writer in evidence.across(unclosed_writers, "SummaryWriter"):
         leaves = f"`{writer.end}()` leaves it open, as everything does"
         how = f"call `close()` in a `finally`, or one more stays each time `{writer.end}()` runs"
         yield Report(
@@ -143,7 +143,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release=f"`{writer.name}.close()` at the end of `{writer.end}()`",
         )
     seen: set[str] = set()
-    for blocked in blocked_producers(evidence.program):
+    for blocked in evidence.across(blocked_producers, "Queue", own=("Queue",)):
         producer = blocked.producer
         seen.add(producer.name)
         what = producer.filler.what
@@ -164,7 +164,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
             related=((producer.filler.put, "it waits here"),)
             + (((blocked.left, "read here"),) if blocked.left != blocked.site else ()),
         )
-    for left in left_threads(evidence.program):
+    for left in evidence.across(left_threads, "Thread"):
         if left.site in said or left.cls in seen:
             continue
         yield Report(
@@ -179,7 +179,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release=f"call `{left.end}()` when it is done, or make one and reuse it",
             related=((left.started, "the thread starts here"),),
         )
-    for nested in left_inside(evidence.program):
+    for nested in evidence.across(left_inside, "Queue"):
         inner, outer = nested.inner, nested.outer
         yield Report(
             site=nested.site,
