@@ -88,6 +88,13 @@ class Evidence:
             self.machine.look_up(self.machine.module_frame, name)
         return [unit.outline for unit in self.machine.units.values() if unit is not self.machine.home]
 
+    def imported_tables(self) -> set[str]:
+        """The names of dictionaries that another file of the project has in a name of its module."""
+        if self.machine.project is None:
+            return set()
+        found = {name: self.machine.look_up(self.machine.module_frame, name) or () for name in self.program.imports}
+        return {name for name, value in found.items() if any(type(a) is Obj and a.kind == "dict" for a in value)}
+
     @property
     def brings_errors(self) -> bool:
         """Whether a function of another file returns an exception that it has caught."""

@@ -6,7 +6,7 @@ What loading gives is an array or whatever lies in the file, of which the abstra
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..facts import model as m
@@ -50,11 +50,13 @@ class LoadedTable(NamedTuple):
     key: str
 
 
-def loaded_tables(program: Program, releases: Releases) -> Iterator[LoadedTable]:
-    """Each table once, where nothing takes an entry out or asks how many there are."""
+def loaded_tables(
+    program: Program, releases: Releases, imported: Callable[[], set[str]] = set
+) -> Iterator[LoadedTable]:
+    """Each table once, also one of another file, where nothing takes an entry out or asks how many there are."""
     if program.called.isdisjoint(_CALLED):
         return
-    of_module = set(_made_empty(program.facts.functions[0]))
+    of_module = set(_made_empty(program.facts.functions[0])) | imported()
     of_classes = {
         (cls.name, name) for cls in program.facts.classes for name in _made_empty(program.facts.functions[cls.body])
     }

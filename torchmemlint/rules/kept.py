@@ -343,7 +343,7 @@ def left_pending(evidence: Evidence, *, everywhere: bool) -> Iterator[Report]:
 def loaded(evidence: Evidence, *, of_class: bool) -> Iterator[Report]:
     """Of tables of the module, or of a class, that get what was loaded for each path or text that is asked for."""
     said = {retention.store // CALLS_PER_STATEMENT for retention in evidence.retentions if not retention.graph}
-    for one in loaded_tables(evidence.program, evidence.releases):
+    for one in loaded_tables(evidence.program, evidence.releases, evidence.imported_tables):
         unsaid = one.site // CALLS_PER_STATEMENT not in said
         if bool(one.cls) == of_class and unsaid and not evidence.in_tests:
             yield Report(
