@@ -8,6 +8,47 @@ import pytest
 from projects import check_project
 
 PROJECTS = {
+    "sessions that another file makes, asked for at two places": {
+        "state.py": """
+class Memory:
+    def __init__(self):
+        self.results = {}
+
+class State:
+    def __init__(self):
+        self.sessions = {}
+
+    def memory_for(self, session):
+        if session not in self.sessions:
+            self.sessions[session] = Memory()
+        return self.sessions[session]
+""",
+        "chat.py": """
+import uuid
+import torch
+from state import State
+
+state = State()
+
+def ask(session, words):
+    memory = state.memory_for(session)  # TML311
+    memory.results["vectors"] = torch.rand(words, 64)
+    return words
+
+def more(session):
+    memory = state.memory_for(session)
+    return float(memory.results["vectors"].sum())
+
+def main(steps):
+    for _ in range(steps):
+        session = str(uuid.uuid4())
+        ask(session, 60)
+        more(session)
+
+if __name__ == "__main__":
+    main(5)
+""",
+    },
     "objects that put themselves into another file's table": {
         "registry.py": """
 import itertools

@@ -98,7 +98,21 @@ class Retentions:
                 known = best.get(key)
                 if known is None or _rank(retention) > _rank(known):
                     best[key] = retention
-        return sorted(best.values(), key=lambda retention: (retention.site, retention.holder.text))
+        found = sorted(best.values(), key=lambda retention: (retention.site, retention.holder.text))
+        return list(self._once(found))
+
+    def _once(self, found: list[Retention]) -> Iterator[Retention]:
+        """Those of the home file, and what another file makes and keeps by itself only at the first line that leads
+        there: `state.session(key)` hands over nothing that stays."""
+        said: set[tuple[Site, str, bool]] = set()
+        for retention in found:
+            made = retention.store_event.instances
+            if made and not any(map(self.machine.is_home, (retention.store, *(one.site for one in made)))):
+                place = (retention.store, retention.holder.text, retention.graph)
+                if place in said:
+                    continue
+                said.add(place)
+            yield retention
 
     def _filled_later(self) -> Iterator[Store]:
         """Stores of objects that got their tensors or models when they were in the container already."""
