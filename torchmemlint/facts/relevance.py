@@ -40,6 +40,7 @@ def worth_running(facts: FileFacts) -> set[int]:
     worth |= {i for i, function in enumerate(facts.functions) if _moves_to_host(function)}
     worth |= _give_themselves(facts) | _fill_elsewhere(facts) | _of_scripts(facts) | _hand_on_errors(facts)
     driving = {i for i, function in enumerate(facts.functions) if function.flags & _DRIVES or _evaluation(function)}
+    driving |= _of_evaluators(facts)
     callers = _callers(facts)
     driving = _with_callers(facts, driving, callers)
     worth |= {i for i in driving if facts.functions[i].flags & m.LOCAL}
@@ -50,6 +51,16 @@ def _syncs(function: FunctionFacts) -> bool:
     """Whether a function may give one module the weights of another."""
     calls = set(function.calls)
     return {"load_state_dict", "state_dict"} <= calls or {"zip", "parameters"} <= calls
+
+
+def _of_evaluators(facts: FileFacts) -> set[int]:
+    """The methods of classes whose constructor puts a model into eval mode: they run it as it was left."""
+    found: set[int] = set()
+    for klass in facts.classes:
+        made = klass.methods.get("__init__", -1)
+        if made >= 0 and facts.functions[made].flags & m.EVALUATES:
+            found |= set(klass.methods.values()) - {made}
+    return found
 
 
 def _moves_to_host(function: FunctionFacts) -> bool:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from ..facts import model as m
+from ..facts.knowledge import MODEL_NAMES
 from ..facts.model import Site
+from ..facts.walk import calls, last_name, statements
 from .branching import go_round, loop_at
 from .frames import Frame, Loop
 from .holders import captured
@@ -84,7 +87,7 @@ def _of_a_call(machine: Machine, frame: Frame, hook: Any, target: Obj | None) ->
     """Whether each call of a function leaves another hook, a closure of that call, on a module that was there; or
     a partial with a container of that call."""
     repeated = [loop for loop in machine.loops if loop.kind in ("call", "loop")]
-    again = _keeps_again(machine, frame, hook, target)
+    again = _keeps_again(machine, frame, hook, target) or (frame.receiver is not None and _runs_what_it_hooks(frame))
     if not repeated or (frame.receiver is not None and not again):
         return False
     if type(hook) is Partial:
@@ -96,6 +99,16 @@ def _of_a_call(machine: Machine, frame: Frame, hook: Any, target: Obj | None) ->
     elif _owners_of(hook):
         return False  # it is the object's
     return target is None or target.unknown or repeated[-1] not in target.birth
+
+
+def _runs_what_it_hooks(frame: Frame) -> bool:
+    """Whether a method runs the module as well, and gives what came of it: it is there to be called for each input,
+    unlike one that sets the hooks up."""
+    body = frame.facts.body
+    if frame.name == "__init__" or not any(one[0] == m.RETURN and one[2] is not None for one in statements(body)):
+        return False
+    passes = (last_name(call[2]) for call in calls(body))
+    return any(name in MODEL_NAMES or name in ("self", "forward") for name in passes)
 
 
 def _keeps_again(machine: Machine, frame: Frame, hook: Any, target: Obj | None) -> bool:

@@ -152,7 +152,9 @@ def _is_pass(obj: Obj, name: str) -> bool:
     """`model.full_sort_predict(x)`, `model.encode_image(x)`: a pass under a name of its own, of a model that was put
     in eval mode for it. What needs no mode set, as it sees to that itself, is `generate`, `encode`, `inference`."""
     words = name.split("_")
-    named = words[-1] == "predict" or (len(words) > 1 and words[0] in ("encode", "extract", "forward"))
+    named = words[-1] == "predict" or (
+        len(words) > 1 and (words[0] in ("encode", "extract", "forward") or words[-1] == "forward")
+    )
     return named and in_eval_mode(obj)
 
 

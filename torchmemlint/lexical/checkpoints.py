@@ -90,11 +90,13 @@ def _cost(program: Program, function: FunctionFacts, load: Load, decided: bool) 
         return ""  # somebody has thought of it: `if torch.cuda.is_available()`, beside a load onto the host
     if _is_for_all_ranks(function, load):
         return "" if _is_for_one_rank(function, load.site) else "ranks"
-    methods = [other for other in program.facts.functions if other.owner == function.owner >= 0]
-    if any(_is_mapped(other.call, 1) for method in methods for other in loads(method)):
+    others = [other for other in program.facts.functions if other.owner == function.owner]
+    whole = function.owner >= 0 or _goes_in_whole(function, load)
+    if whole and any(_is_mapped(other.call, 1) for one in others for other in loads(one)):
         return "others"
     if load.target is None:
         return ""
+    methods = others if function.owner >= 0 else []
     if load.target[:2] == (m.ATTR, (m.NAME, "self")):
         return "kept" if _are_copied_from(methods, load.target) else ""
     tool = "save" in program.called and _ON_A_DEVICE.isdisjoint(program.called) and not program.facts.classes
@@ -103,6 +105,13 @@ def _cost(program: Program, function: FunctionFacts, load: Load, decided: bool) 
     if "save" in program.called and not _names_a_device(program):
         return ""  # what it has saved itself, from the host
     return "copied" if _goes_in_by_part(function, load.target) else ""
+
+
+def _goes_in_whole(function: FunctionFacts, load: Load) -> bool:
+    """`model.load_state_dict(torch.load(path))`"""
+    return any(
+        last_name(call[2]).startswith("load_state_dict") and load.call in call[3] for call in calls(function.body)
+    )
 
 
 def _has_ranks(program: Program) -> bool:

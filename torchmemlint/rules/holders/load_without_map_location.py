@@ -13,7 +13,8 @@ dictionary:
   it to `torch.load`, to `load_url` or to a loader of the same file;
 - where a part of the checkpoint, `checkpoint["model"]`, goes into a module;
 - in a class whose other methods load with a `map_location`, or that keeps the
-  weights on the object and copies them into parameters;
+  weights on the object and copies them into parameters; likewise
+  `obj.load_state_dict(torch.load(path))` beside functions that say where to;
 - in a tool that reads checkpoints and writes one, and computes nothing.
 
 ## Why it retains
@@ -77,8 +78,8 @@ _COSTS = {
         'for as long as it lives; pass `map_location="cpu"`'
     ),
     "others": (
-        "this goes to the device that it was saved from, next to the model, while other methods of the class say where "
-        'they load to; pass `map_location="cpu"` as well'
+        "this goes to the device that it was saved from, next to the model, while others here say where they load to; "
+        'pass `map_location="cpu"` as well'
     ),
     "unused": (
         "this is loaded onto the device that it was saved from, though nothing here computes on one: all tensors of "
