@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 
 from ..facts import knowledge
 from ..facts import model as m
-from ..facts.emptying import BUILDERS
 from ..facts.model import Expr, FunctionFacts
 from ..facts.program import Program
 from ..facts.releases import Releases
@@ -93,13 +92,10 @@ class Lifetimes:
 
     @functools.cached_property
     def _resets_of_entries(self) -> dict[int, list[tuple[str, Reset]]]:
-        """By what an object is, not by which view of it: an entry is read through its container. Neither what a
-        constructor begins with nor what puts another heavy value there lets anything go."""
+        """By what an object is, not by which view of it: an entry is read through its container."""
         table: dict[int, list[tuple[str, Reset]]] = {}
-        fills = {one.site // m.CALLS_PER_STATEMENT for one in (*self.machine.stores, *self.machine.later)}
         for reset in self.machine.resets:
-            begins = reset.frame.name in BUILDERS or reset.site // m.CALLS_PER_STATEMENT in fills
-            if isinstance(reset.owner, Obj) and reset.owner.serial and not begins:
+            if isinstance(reset.owner, Obj) and reset.owner.serial:
                 table.setdefault(reset.owner.serial, []).append((_popped(reset) or reset.key, reset))
         return table
 
