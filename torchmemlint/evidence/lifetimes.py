@@ -82,21 +82,24 @@ class Lifetimes:
         return all(self._is_lightened(entry, store, loop) for entry in entries)
 
     def _is_lightened(self, entry: Obj, store: Store, loop: Loop) -> bool:
+        keys = [key for key in entry.fields if key[0] != "$" and self.machine.reach(entry.fields[key], 3)]
         gone = {
             key
-            for key, one in self._resets_of_entries.get(entry.serial, ())
-            if loop in one.loops and one.site != store.site and one.conditions <= loop.conditions
+            for (serial, key), resets in self._resets_of_entries.items()
+            if serial == entry.serial
+            and any(
+                loop in one.loops and one.site != store.site and one.conditions <= loop.conditions for one in resets
+            )
         }
-        keys = (key for key in entry.fields if key[0] != "$" and self.machine.reach(entry.fields[key], 3))
-        return bool(gone) and ("*" in gone or gone.issuperset(keys))
+        return bool(gone) and (gone.issuperset(keys) or "*" in gone)
 
     @functools.cached_property
-    def _resets_of_entries(self) -> dict[int, list[tuple[str, Reset]]]:
+    def _resets_of_entries(self) -> dict[tuple[int, str], list[Reset]]:
         """By what an object is, not by which view of it: an entry is read through its container."""
-        table: dict[int, list[tuple[str, Reset]]] = {}
+        table: dict[tuple[int, str], list[Reset]] = {}
         for reset in self.machine.resets:
             if isinstance(reset.owner, Obj) and reset.owner.serial:
-                table.setdefault(reset.owner.serial, []).append((_popped(reset) or reset.key, reset))
+                table.setdefault((reset.owner.serial, _popped(reset) or reset.key), []).append(reset)
         return table
 
     def readers(self, store: Store) -> set[str]:
