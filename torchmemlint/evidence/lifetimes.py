@@ -10,7 +10,7 @@ from ..facts import model as m
 from ..facts.model import Expr, FunctionFacts
 from ..facts.program import Program
 from ..facts.releases import Releases
-from ..facts.walk import blocks, calls, calls_of, heads, last_name, nodes, statements
+from ..facts.walk import blocks, calls, heads, last_name, nodes, statements
 from ..interpreter.events import Loops, Reset, Store
 from ..interpreter.frames import Frame, Loop
 from ..interpreter.machine import Machine
@@ -72,36 +72,6 @@ class Lifetimes:
                     return True
         return False
 
-    def parts_let_go(self, store: Store, loop: Loop) -> bool:
-        """Whether each round of the loop takes what weighs out of the entry, and leaves the rest:
-        `entry.pop("frames")`, `self.requests[key].inputs = None`."""
-        held = store.owner.fields.get(store.key, ()) if isinstance(store.owner, Obj) else ()
-        entries = [atom for atom in held if type(atom) is Obj and atom.kind in ("dict", "instance")]
-        if not entries or not self.machine.resets or any(type(atom) is not Obj for atom in held):
-            return False
-        return all(self._is_lightened(entry, store, loop) for entry in entries)
-
-    def _is_lightened(self, entry: Obj, store: Store, loop: Loop) -> bool:
-        keys = [key for key in entry.fields if key[0] != "$" and self.machine.reach(entry.fields[key], 3)]
-        gone = {
-            key
-            for (serial, key), resets in self._resets_of_entries.items()
-            if serial == entry.serial
-            and any(
-                loop in one.loops and one.site != store.site and one.conditions <= loop.conditions for one in resets
-            )
-        }
-        return bool(gone) and (gone.issuperset(keys) or "*" in gone)
-
-    @functools.cached_property
-    def _resets_of_entries(self) -> dict[tuple[int, str], list[Reset]]:
-        """By what an object is, not by which view of it: an entry is read through its container."""
-        table: dict[tuple[int, str], list[Reset]] = {}
-        for reset in self.machine.resets:
-            if isinstance(reset.owner, Obj) and reset.owner.serial:
-                table.setdefault((reset.owner.serial, _popped(reset) or reset.key), []).append(reset)
-        return table
-
     def readers(self, store: Store) -> set[str]:
         """The functions that read the place."""
         reads = self.machine.reads
@@ -153,17 +123,6 @@ class Lifetimes:
 def _identity(owner: Obj | Frame) -> int:
     """What tells a place from others: of an object, the number that each view of it has, too."""
     return -owner.serial if isinstance(owner, Obj) and owner.serial else id(owner)
-
-
-def _popped(reset: Reset) -> str:
-    """The one key that `entry.pop("frames")` or `del entry["frames"]` takes out; "" for all others."""
-    made = (one for one in statements(reset.frame.facts.body) if one[1] == reset.site)
-    statement = next(made, None) if reset.how == "pop" and reset.key == "*" else None
-    if statement is None:
-        return ""
-    keys = [one[2] for one in statement[2] if one[0] == m.ITEM] if statement[0] == m.DELETE else []
-    keys += [call[3][0] for call in calls_of(statement) if call[2][0] == m.ATTR and call[2][2] == "pop" and call[3]]
-    return f"[{keys[0][1]}]" if len(keys) == 1 and keys[0][0] == m.CONST else ""
 
 
 def _heads_but_refills(facts: FunctionFacts, place: Expr) -> Iterator[Expr]:

@@ -161,7 +161,6 @@ class Retentions:
         resets = lifetimes.resets_of(store)
         left = left_behind(self.machine, lifetimes.releases, store, resets) if resets and growing else None
         uncovered = [loop for loop in growing if left or not lifetimes.covered(store, loop, graph)]
-        uncovered = [loop for loop in uncovered if not lifetimes.parts_let_go(store, loop)]
         place = last_part(holder.text)
         beyond = beyond_bounds(store, place, uncovered) if uncovered else []
         if beyond != uncovered and store.frame.name not in lifetimes.releases.switched_off(place, holder.owner):
