@@ -6,6 +6,28 @@ import pytest
 from snippets import check, check_syntax, known
 
 GUILTY = {
+    "reports on the parts of one update, with what was computed on the way to the loss": """
+        def step(batch, model):
+            logits = model(batch[0])
+            loss = F.cross_entropy(logits, batch[1])
+            return loss, {"outputs": {"logits": logits}, "metrics": {"loss": loss.item()}}
+
+        def parts_of(batches, model, count):
+            reports = []
+            for _ in range(count):
+                loss, report = step(next(batches), model)
+                reports.append(report)  # TML102
+                (loss / count).backward()
+            return reports
+
+        def train(loader, optimizer):
+            model = Net()
+            for batches in loader:
+                optimizer.zero_grad()
+                reports = parts_of(iter(batches), model, len(batches))
+                optimizer.step()
+                print(torch.cat([report["outputs"]["logits"] for report in reports]).mean().item())
+        """,
     "buckets that an index adds to, of what one process gathers": """
         def train(net: Net, loader, optimizer, accelerator):
             buckets = torch.zeros(10)

@@ -38,7 +38,9 @@ def beyond_one_update(store: Store, growing: list[Loop]) -> list[Loop]:
 
 def has_entries(store: Store) -> bool:
     """Whether what is put there is no loss itself, but has one among other things: `kept.append(outputs)`, and
-    `outputs["loss"]` elsewhere in the function."""
+    `outputs["loss"]` elsewhere in the function; or a container that was made of several."""
+    if store.nesting > 0:
+        return True
     call = call_at(store.frame.facts.body, store.site)
     given = call[3] if call is not None else ()
     return any(expr[0] == m.ITEM and expr[1] in given for expr in expressions(store.frame.facts.body))
