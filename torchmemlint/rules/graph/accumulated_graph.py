@@ -5,7 +5,8 @@ Reports a statement that adds a value with an autograd graph to an accumulator
 which outlives the step: `total += loss`, `total = total + loss`,
 `self.sum += value`, `sums[key] += value`, a running mean or moving average
 (`mean = m * mean + (1 - m) * loss`), an in-place update of a buffer
-(`buffer.mul_(m).add_(x)`), a tensor whose places are filled round by round
+(`buffer.mul_(m).add_(x)`), what the `update` of a metric sums up of a
+model's outputs where nobody detaches these, a tensor whose places are filled round by round
 (`record[step] = loss`), and a history extended with `torch.cat`.
 
 ## Why it retains
@@ -49,7 +50,8 @@ from typing import TYPE_CHECKING
 
 from ...facts import model as m
 from ...facts.walk import statements
-from ...finding import Retains
+from ...finding import Confidence, Retains
+from ...lexical.metric_totals import Total, metric_totals
 from .. import Report
 from ..detaching import detach
 from ..retained import cost, of_code, place, report, unless_recorded, until
@@ -76,6 +78,25 @@ def check(evidence: Evidence) -> Iterator[Report]:
         )
         release = "add a number, `value.item()`, or a detached tensor, `value.detach()`"
         yield report(retention, confidence, message, "autograd graph", release, remedy=detach(evidence, retention))
+    said = {one.store // m.CALLS_PER_STATEMENT for one, _ in found}
+    for one in metric_totals(evidence.program):
+        if one.site // m.CALLS_PER_STATEMENT not in said:
+            yield _of_what_is_given(one)
+
+
+def _of_what_is_given(total: Total) -> Report:
+    return Report(
+        site=total.site,
+        message=(
+            f"`{total.place}` is computed from itself and from `{total.given}`, and keeps the graph that this has, of "
+            f"every pass, as long as its object lives; compute it from `{total.given}.detach()`, or under "
+            "`torch.no_grad()`"
+        ),
+        confidence=Confidence.MEDIUM,
+        value="autograd graph",
+        holder=total.place,
+        release=f"compute it from `{total.given}.detach()`, or under `torch.no_grad()`",
+    )
 
 
 def _scales(retention: Retention) -> bool:
