@@ -11,10 +11,11 @@ from ..facts.model import Expr, FunctionFacts
 from ..facts.program import Program
 from ..facts.releases import Releases
 from ..facts.walk import blocks, calls, heads, last_name, nodes, statements
-from ..interpreter.events import Loops, Reset, Store
+from ..interpreter.events import NEVER, Loops, Reset, Store
 from ..interpreter.frames import Frame, Loop
 from ..interpreter.machine import Machine
 from ..interpreter.values import Class, Obj
+from .first_times import is_first_time
 from .places import Holder, holder_of, last_part
 from .unreleased import methods_of
 
@@ -66,11 +67,18 @@ class Lifetimes:
                     continue
                 if reset.how in ("pop", "trim"):
                     return True
-                if reset.conditions <= loop.conditions or (reset.conditions <= store.conditions and depth == 0):
+                if reset.conditions <= loop.conditions:
+                    return True
+                if reset.conditions <= store.conditions and depth == 0 and not self._is_first_time(reset, store):
                     return True
                 if not graph or _is_at_an_optimizer_step(reset):
                     return True
         return False
+
+    def _is_first_time(self, reset: Reset, store: Store) -> bool:
+        if reset.frame is not store.frame or store.summed >= NEVER:
+            return False
+        return is_first_time(reset, store, [unit.outline.whole for unit in self.machine.units.values()])
 
     def readers(self, store: Store) -> set[str]:
         """The functions that read the place."""
@@ -98,6 +106,7 @@ class Lifetimes:
             reset.frame.name
             for owner, key in self._places(store)
             for reset in self._resets.get((_identity(owner), key), ())
+            if not self._is_first_time(reset, store)
         } - {"__init__"}
 
     def is_released(self, store: Store) -> bool:

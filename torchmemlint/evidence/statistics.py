@@ -57,7 +57,8 @@ def _reads(block: tuple[Stmt, ...], site: Site, place: Expr) -> bool:
     for statement in block:
         arms = list(blocks(statement))
         if statement[0] == m.IF:
-            arms = [arm for arm in arms if any(_is_at(one, site) for one in statements(arm))] or arms
+            taken = [arm for arm in arms if any(_is_at(one, site) for one in statements(arm))]
+            arms = taken or [arm for arm in arms if not arm or arm[-1][0] != m.RETURN]
         if any(_reads(arm, site, place) for arm in arms):
             return True
         updates = _is_at(statement, site) or _writes(statement, place)

@@ -1,0 +1,49 @@
+"""Places that the first round fills and all others add to: `if self.seen == 0: self.mean = x else: self.mean += x`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ..facts import model as m
+from ..facts.model import Expr, FileFacts, Stmt
+from ..facts.walk import statements
+from ..interpreter.events import Reset, Store
+
+_SELF = (m.NAME, "self")
+
+
+def is_first_time(reset: Reset, store: Store, files: Sequence[FileFacts]) -> bool:
+    """Whether what is bound anew is bound in the first round alone: in the other arm of a test of a counter or a flag
+    on the object, which no function but the constructor puts back."""
+    for statement in statements(store.frame.facts.body):
+        if statement[0] != m.IF:
+            continue
+        arms = [{one[1] for one in statements(arm)} for arm in statement[3:5]]
+        sites = [next((site for site in arm if site in (reset.site, store.site)), None) for arm in arms]
+        if None not in sites and sites[0] != sites[1]:
+            asked = _asked(statement[2])
+            return asked is not None and not any(_is_put_back(facts, *asked) for facts in files)
+    return False
+
+
+def _asked(test: Expr) -> tuple[str, bool] | None:
+    """The attribute that a test asks, and whether it may be a flag: `self.seen == 0`, `not self.started`."""
+    if test[0] == m.COMPARE and test[1] in ("Equal", "Is") and test[3][0] == m.CONST and not any(test[4:]):
+        return (test[2][2], False) if test[2][:2] == (m.ATTR, _SELF) else None
+    flag = test[1] if test[0] == m.NOT else test
+    return (flag[2], True) if flag[:2] == (m.ATTR, _SELF) else None
+
+
+def _is_put_back(facts: FileFacts, name: str, flag: bool) -> bool:
+    """Whether a function binds an attribute of this name to a constant, other than to say that it has begun."""
+    for function in facts.functions:
+        for place, value in _bindings(function.body) if function.name != "__init__" else ():
+            if place[0] == m.ATTR and place[2] == name and value[0] == m.CONST and not (flag and value[1] is True):
+                return True
+    return False
+
+
+def _bindings(body: tuple[Stmt, ...]) -> Iterator[tuple[Expr, Expr]]:
+    for statement in statements(body):
+        if statement[0] == m.ASSIGN:
+            yield from ((place, statement[3]) for place in statement[2])
