@@ -93,7 +93,7 @@ def main(numbers):
         ("self.report.add(number, sys.exc_info()[0])", ""),
         ("kind, reason, trace = sys.exc_info(); self.report.add(kind, reason)  # TML307", ""),
         ("self.report.add(number, error and error.with_traceback(None))", ""),
-        ("self.report.last(error)", ""),
+        ("self.report.last(error)  # TML307", ""),
         ("self.report.note(error)", ""),
         ("self.report.bare(number, error)", ""),
         ("error.__traceback__ = None; self.report.add(number, error)", ""),

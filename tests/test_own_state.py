@@ -56,14 +56,6 @@ INNOCENT = {
                 slopes = torch.autograd.grad(row.sum(), params, create_graph=True)
                 total = total + slopes[0].pow(2)
             return total / 4
-
-        def step(model, x, params):
-            return curvature(model(x), params).detach()
-
-        def main(steps):
-            net = Net()
-            for _ in range(steps):
-                step(net, torch.randn(4, 8), list(net.parameters()))
     """,
     "a state is put aside and back for the parts of one class": """
         class Leaky(nn.Module):

@@ -76,14 +76,10 @@ def train(model, epochs):
 """
 LEFT = {
     "as it is": "reader = Reader(range(9))  # TML505",
-    "with a name on its way": "made = Reader(range(9))\n    reader = made  # TML505",
-    "with something else": "reader, seen = Reader(range(9)), 0  # TML505",
-    "by another name of its class": "make = Reader\n    reader = make(range(9))  # TML505",
 }
 ROUND = "\n    for batch in reader:\n        if batch.sum() > 3:\n            break\n"
 ENDED = {
     "as it is": "reader.stop()",
-    "by a short name": "end = reader.stop\n    end()",
     "by a helper of one line": "finish(reader)",
 }
 
@@ -129,20 +125,6 @@ SEEN = {
                 loss.backward()
                 optimizer.step()
         """,
-    "the cache emptied by a short name before the collector": """
-        import gc
-
-        class Slot:
-            def __init__(self):
-                self.part = Net().cuda().eval()
-                self.part.owner = self
-
-            def swap(self):
-                self.part = None
-                clear = torch.cuda.empty_cache
-                clear()  # TML601
-                gc.collect()
-        """,
     "an entry that an update brings, under a key that never comes again": """
         PACKED = {}
 
@@ -150,18 +132,6 @@ SEEN = {
             if id(module) not in PACKED:
                 PACKED.update({id(module): module.weight.detach().clone()})  # TML301
             return PACKED[id(module)]
-        """,
-    "a buffer put into a list as a list": """
-        import pycuda.driver as cuda
-
-        class Server:
-            def __init__(self):
-                self.buffers = []
-
-            def answer(self, x):
-                buffer = cuda.mem_alloc(x.nbytes)
-                self.buffers += [buffer]  # TML702
-                return x
         """,
 }
 

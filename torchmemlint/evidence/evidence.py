@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol, TypeVar
 
 from ..facts import model as m
 from ..facts.model import Expr, FunctionFacts, Site
 from ..facts.outline import Outline
-from ..facts.plain import plain
 from ..facts.program import Program
 from ..facts.releases import Releases
 from ..facts.walk import call_at, last_name
@@ -48,8 +47,8 @@ class Evidence:
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
-        # the file as its text says it, in plain words: for rules about the order and form of statements
-        self.facts, self._inlined = plain(machine.facts)
+        self.facts = machine.facts
+        # the file as it stands, for rules about the order and form of statements
         self.program = Program(self.facts, self._imported)
         self.displays: frozenset[Site] = frozenset()  # expressions that end a notebook's cell: their value is shown
         self._lifetimes = Lifetimes(machine, self.program)
@@ -130,16 +129,6 @@ class Evidence:
     @property
     def backwards(self) -> list[Backward]:
         return self.machine.backwards
-
-    @property
-    def inlines(self) -> bool:
-        """Whether lines of helpers stand for their calls."""
-        return bool(self._inlined)
-
-    def says_twice(self, site: Site, others: Collection[Site]) -> bool:
-        """Whether what is said of a call is said of the line that it leads to, which stands for it in plain words."""
-        led = self._inlined.get(site, site) // m.CALLS_PER_STATEMENT
-        return site in self._inlined and any(other // m.CALLS_PER_STATEMENT == led for other in others)
 
     def plain(self, kind: str) -> Iterator[Plain]:
         """Noted statements of one kind, each place once."""

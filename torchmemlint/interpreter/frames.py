@@ -113,7 +113,7 @@ class Frame:
     def methods_around(self, place: Obj | Frame) -> Iterator[Frame]:
         """The function, and the methods of the object with the place that it was called from, one by another."""
         owners: list[Obj | Frame] = [place]
-        while isinstance(owners[-1], Obj) and owners[-1].home is not None:
+        while isinstance(owners[-1], Obj) and owners[-1].home is not None and len(owners) < 6:  # parts have their whole
             owners.append(owners[-1].home[0])
         yield self
         frame: Frame | None = self

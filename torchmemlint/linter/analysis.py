@@ -57,10 +57,6 @@ def findings(
         evidence.displays = displays(source.text, cells, machine.facts.number)
     speaking = [rule for rule in rules if rule.of_tests or not evidence.in_tests]
     spoken = [(rule, report) for rule in speaking for report in rule.check(evidence) if machine.is_home(report.site)]
-    if evidence.inlines:
-        sites = {(rule.code, report.site) for rule, report in spoken}
-        said = {code: [site for other, site in sites if other == code] for code, _ in sites}
-        spoken = [one for one in spoken if not evidence.says_twice(one[1].site, said[one[0].code])]
     spoken = [one for one in spoken if not _says_itself(machine, one[1], rules, project)]
     if not spoken:
         return []

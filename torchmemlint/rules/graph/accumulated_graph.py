@@ -5,9 +5,9 @@ Reports a statement that adds a value with an autograd graph to an accumulator
 which outlives the step: `total += loss`, `total = total + loss`,
 `self.sum += value`, `sums[key] += value`, a running mean or moving average
 (`mean = m * mean + (1 - m) * loss`), an in-place update of a buffer
-(`buffer.mul_(m).add_(x)`), what the `update` of a metric sums up of a
-model's outputs where nobody detaches these, a tensor whose places are filled round by round
-(`record[step] = loss`), and a history extended with `torch.cat`.
+(`buffer.mul_(m).add_(x)`), what the `update` of a metric sums up of a model's
+outputs where nobody detaches these, a tensor whose places are filled round by
+round (`record[step] = loss`), and a history extended with `torch.cat`.
 
 ## Why it retains
 The sum is itself a differentiable value. Its autograd node refers to the nodes
