@@ -109,7 +109,7 @@ class FunctionFacts(NamedTuple):
 
     @property
     def place(self) -> tuple[Site, str]:
-        """What tells it apart in whatever words its body is."""
+        """What tells it apart from the other functions of the files in a run."""
         return self.site, self.name
 
 

@@ -80,27 +80,13 @@ def store(machine: Machine, frame: Frame, owner: Obj | Frame, key: str, value: V
     if isinstance(owner, Obj):
         machine.placed.update((atom.node, (owner, key)) for atom in written if type(atom) is Tensor)
     born = owner.birth if isinstance(owner, Obj) else owner.births.get(key, ())
-    event = Store(
-        site=site,
-        trail=trail,
-        owner=owner,
-        key=key,
-        how=how,
+    event = _event(machine, frame, owner, key, how, site)._replace(
         tensors=tuple(reached),
         node=node,
         summed=summed,
         carried=carried,
-        loops=machine.loops,
-        starts=tuple(loop.started for loop in machine.loops),
-        conditions=machine.conditions,
-        frame=frame,
-        grad=machine.grad,
-        hook=bool(machine.in_hook),
-        thread=bool(machine.threads),
-        inside=bool(machine.module_depth),
         objects=objects,
         fresh=any(made_since(obj, machine.loops, born) for obj in objects),
-        key_kind=machine.key_kind if how == "keyed" else "",
         instances=instances,
         parts=tuple(parts),
         nesting=_nesting(value),
@@ -112,31 +98,36 @@ def store(machine: Machine, frame: Frame, owner: Obj | Frame, key: str, value: V
     return written
 
 
+def _event(machine: Machine, frame: Frame, owner: Obj | Frame, key: str, how: str, site: Site) -> Store:
+    """A store as far as it is told by where and when it happens, not by what is stored."""
+    return Store(
+        site=site,
+        trail=frame.trail(),
+        owner=owner,
+        key=key,
+        how=how,
+        tensors=(),
+        node=-1,
+        summed=NEVER,
+        carried=NEVER,
+        loops=machine.loops,
+        starts=tuple(loop.started for loop in machine.loops),
+        conditions=machine.conditions,
+        frame=frame,
+        grad=machine.grad,
+        hook=bool(machine.in_hook),
+        thread=bool(machine.threads),
+        inside=bool(machine.module_depth),
+        key_kind=machine.key_kind if how == "keyed" else "",
+    )
+
+
 def _note_errors(
     machine: Machine, frame: Frame, owner: Obj | Frame, key: str, value: Value, how: str, site: Site
 ) -> None:
     """Note where the exceptions go that a value is, or has as parts."""
     for caught in set(errors_in(value)):
-        event = Store(
-            site=site,
-            trail=frame.trail(),
-            owner=owner,
-            key=key,
-            how=how,
-            tensors=(),
-            node=-1,
-            summed=NEVER,
-            carried=NEVER,
-            loops=machine.loops,
-            starts=tuple(loop.started for loop in machine.loops),
-            conditions=machine.conditions,
-            frame=frame,
-            grad=machine.grad,
-            hook=bool(machine.in_hook),
-            thread=bool(machine.threads),
-            inside=bool(machine.module_depth),
-            key_kind=machine.key_kind if how == "keyed" else "",
-        )
+        event = _event(machine, frame, owner, key, how, site)
         machine.errors.append((event, caught))
 
 
