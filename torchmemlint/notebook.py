@@ -16,6 +16,7 @@ _AUTOMAGIC = re.compile(
     r"^(?:pip|conda|cd|ls|ll|cat|cp|mv|rm|mkdir|rmdir|pwd|man|less|more)(?: +(?:\.{1,2}/|[^\s=(,.]).*)?$"
 )
 _MAGIC_VALUE = re.compile(r"^(\s*[\w.,\s\[\]]+=\s*)[%!](?!=).*$")
+_MAY_MARK = re.compile(r"%%|In\s*\[")
 _PERCENT = re.compile(r"^#\s*(?:%%|In\s*\[[\d ]*\]:)(?P<rest>.*)$", re.MULTILINE)
 
 
@@ -96,6 +97,8 @@ def indent(line: str) -> str:
 
 def percent_cells(text: str) -> tuple[Cell, ...]:
     """The code cells of a script with `# %%` lines, as editors and jupytext know them; none without two of them."""
+    if _MAY_MARK.search(text) is None:
+        return ()  # most scripts, without a look at each line
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     marks = list(_PERCENT.finditer(text))
     if len(marks) < 2:

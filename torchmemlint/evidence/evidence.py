@@ -118,6 +118,8 @@ class Evidence:
     def _leads_to(self, names: set[str], levels: int) -> bool:
         """Whether the file calls what, by its name, calls one of these in another file, or calls what does."""
         for _ in range(levels):
+            if self._called_there.isdisjoint(names):
+                return False
             found = {name for other in self._others for name in other.callers(names)}
             if not found.isdisjoint(self.program.called):
                 return True
@@ -125,6 +127,11 @@ class Evidence:
                 return False
             names = names | found
         return False
+
+    @functools.cached_property
+    def _called_there(self) -> set[str]:
+        """All that the other files call, by name."""
+        return {name for other in self._others for name in other.program.called}
 
     @property
     def backwards(self) -> list[Backward]:

@@ -255,7 +255,7 @@ class FileReleases:
                 self._note(target, function)
         elif op == m.IF and any(inner[0] == m.RETURN for inner in statement[3]):
             self._there_already(function, statement[2])
-        debugging = any(_is_debugging(test) for test in tests)
+        debugging = bool(tests) and any(map(_is_debugging, tests))
         body = statement[3] if op == m.IF else ()
         self._helpers = {call[2][2] for call in calls(body) if call[2][0] == m.ATTR and call[2][1] == (m.NAME, "self")}
         idle = is_idle(statement)

@@ -130,12 +130,23 @@ def nodes(expr: Expr) -> Iterator[Expr]:
 
 def calls_of(statement: Stmt) -> Iterator[Expr]:
     """The calls in a statement itself."""
+    return iter(_calls_of(statement))
+
+
+def _gathered(statement: Stmt) -> list[Expr]:
+    found: list[Expr] = []
     stack: list[Any] = [head for head in heads(statement) if type(head) is tuple][::-1]
     while stack:
         node = stack.pop()
         if node[0] == m.CALL and len(node) == 5:
-            yield node
-        stack += [part for part in node if type(part) is tuple and part]
+            found.append(node)
+        for part in node:
+            if part and type(part) is tuple:
+                stack.append(part)
+    return found
+
+
+_calls_of = once(_gathered)
 
 
 def calls(block: tuple[Stmt, ...]) -> Iterator[Expr]:

@@ -216,14 +216,15 @@ def is_beside_the_point(function: Function, home: Unit, args: Sequence[Value]) -
 
 def _takes_out(function: FunctionFacts) -> bool:
     """Whether a short function takes something out of what is not its own: `del _TABLE[name]`, `_TABLE.pop(name)`."""
-    if len(function.body) > _SHORT:
+    takes = not TAKES_OUT.isdisjoint(function.calls)
+    if len(function.body) > _SHORT or not (takes or any(one[0] == m.DELETE for one in statements(function.body))):
         return False
     taken = [
         place[1] if place[0] == m.ITEM else place
         for one in statements(function.body)
         for place in (
             *(target for target in (one[2] if one[0] == m.DELETE else ()) if target[0] == m.ITEM),
-            *(call[2][1] for call in calls_of(one) if call[2][0] == m.ATTR and call[2][2] in TAKES_OUT),
+            *(call[2][1] for call in calls_of(one) if takes and call[2][0] == m.ATTR and call[2][2] in TAKES_OUT),
         )
     ]
     own = {target for one in statements(function.body) for target in targets(one)}
