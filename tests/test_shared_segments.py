@@ -84,3 +84,26 @@ def test_handles_of_segments_that_pile_up() -> None:
     check(LISTED.format("self.blocks.append(block)", "block.unlink()", "self.blocks.clear()"))
     check(LISTED.format("self.blocks.append(block)", "pass", "for one in self.blocks:\n            one.close()"))
     check(LISTED.format("self.blocks.append(block.name)", "block.unlink()", "pass"))
+
+
+NUMBERED = """
+from multiprocessing.shared_memory import SharedMemory
+
+def launch(start, ranks):
+    jobs = []
+    for rank in range(ranks):
+        block = SharedMemory(create=True, size=1 << 20){}
+        jobs.append((start(block.name), block))
+    return jobs, ranks
+
+def run(start):
+    jobs, ranks = launch(start, 2)
+    for rank, (process, block) in enumerate(jobs):
+        process.join()
+        block.{}()
+"""
+
+
+def test_segments_in_pairs_that_are_gone_over_by_number() -> None:
+    check(NUMBERED.format("  # TML407", "close"))
+    check(NUMBERED.format("", "unlink"))

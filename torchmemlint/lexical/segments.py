@@ -11,6 +11,7 @@ from ..facts.program import Block, Place, Program, expressions, keyword, targets
 from ..facts.walk import blocks, calls_of, heads, last_name, nodes, statements
 from .exits import left_before
 
+_GO_OVER = tuple((m.NAME, name) for name in ("enumerate", "zip", "reversed"))
 Key = tuple[str, str]  # (function, name) of a local, ("", name) of an attribute or global
 
 
@@ -77,7 +78,7 @@ def called_on(program: Program, method: str) -> set[Key]:
         for statement in statements(place.facts.body):
             if statement[0] == m.FOR:
                 keys = {_key(place, part) for part in nodes(statement[3]) if part[0] in (m.NAME, m.ATTR)}
-                for target in targets(statement):
+                for target in nodes(statement[2]):  # also of pairs: `for rank, (worker, block) in enumerate(jobs)`
                     over.setdefault(last_name(target), set()).update(key for key in keys if key)
         for call, rescue in _calls(place.facts.body):
             if call[2][0] == m.ATTR and call[2][2] == method and not rescue:
@@ -177,7 +178,7 @@ def _handed(program: Program, place: Place, statement: Any, same: Any) -> set[Ke
         found |= users
     for expr in heads(statement):
         for part in nodes(expr):
-            if part[0] != m.CALL:
+            if part[0] != m.CALL or (op == m.FOR and part[2] in _GO_OVER):
                 continue
             for index, value in enumerate(part[3]):
                 if holds(value):
