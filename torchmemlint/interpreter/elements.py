@@ -128,6 +128,9 @@ def _item_of(machine: Machine, frame: Frame, atom: Any, index_expr: Expr, index:
             return (copy,)
         if atom.kind == "instance" and isinstance(atom.cls, Class) and atom.cls.find("__getitem__") is not None:
             return machine.call_method(frame, atom, "__getitem__", [index], {}, machine.site)
+        if isinstance(atom.cls, Class) and atom.cls.find("__missing__") is not None:
+            made = machine.call_method(frame, atom, "__missing__", [index], {}, machine.site)
+            return machine.join(elements(machine, frame, (atom,)), made)
         key = constant(index)
         if key is not ... and f"[{key}]" in atom.fields:
             return read(machine, atom, atom.fields[f"[{key}]"])
