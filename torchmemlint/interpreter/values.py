@@ -203,6 +203,7 @@ class Obj:
         "fields",
         "home",
         "kind",
+        "made",
         "make",
         "roomy",
         "serial",
@@ -217,6 +218,7 @@ class Obj:
         self.kind = kind
         self.cls = cls
         self.birth = birth
+        self.made = birth  # and stays so, whoever keeps it: `birth` becomes that of the first container it is put into
         self.site = site
         self.weight = weight
         self.fields: dict[str, Value] = {}

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..evidence.kept import kept_in_containers
+from ..evidence.kept import emptied, kept_in_containers
 from ..evidence.memo import looks_up
 from ..evidence.occasions import ONCE, entered, in_first_phase, nobody_reads, periodic, while_made
 from ..evidence.places import last_part
@@ -77,7 +77,8 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
         return 0  # entries go with their keys; TML316 speaks of those that do not
     if isinstance(store.owner, Obj) and store.key == "*" and (store.owner.unknown or store.owner.kind == "module"):
         return 0  # somebody else's container, or the parts of a model
-    if (store.objects and not store.fresh) or _are_parameters(evidence, store):
+    parted = bool(store.objects) and not store.fresh and _let_go_elsewhere(evidence, store)
+    if (store.objects and not (store.fresh or parted)) or _are_parameters(evidence, store):
         return 0  # who made them keeps them anyway
     if retention.holder.kind == "attribute" and retention.remade:
         return 0  # its object is made anew in each round, and goes with the round
@@ -103,7 +104,7 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
             return 0  # few keys, or the places of a list, which are there already
         if store.key_kind == THREAD and not one_for_each(evidence.program):
             return 0  # a pool has few
-        comes_and_goes = retention.left is not None or retention.passed is not None
+        comes_and_goes = retention.left is not None or retention.passed is not None or parted
         kinds = (FRESH, FIXED, KNOWN, THREAD, *((UNSURE,) if comes_and_goes else ()))
         weight = min(weight, 3 if store.key_kind == IDENTITY else 2 if store.key_kind in kinds else 1)
         if _by_place(store, last_part(retention.holder.text)):
@@ -192,6 +193,17 @@ def _are_parameters(evidence: Evidence, store: Store) -> bool:
     labels = evidence.machine.derivation.labels
     kept = [labels.get(tensor.node) for tensor in store.tensors]
     return bool(kept) and all(label is not None and label[0] == "parameters" for label in kept)
+
+
+def _let_go_elsewhere(evidence: Evidence, store: Store) -> bool:
+    """Whether what a round made went into another container first, which lets go of it: this one is what keeps it."""
+    made = [obj for obj in store.objects if store.loops and store.loops[-1] in obj.made and not obj.unknown]
+    others = [
+        other
+        for other in evidence.machine.stores
+        if other.owner is not store.owner and other.how in ("grow", "keyed") and any(o in made for o in other.objects)
+    ]
+    return bool(others) and all(emptied(evidence.machine, other.owner, other.key) for other in others)
 
 
 def _in_weak_mapping(owner: Obj | Frame) -> bool:

@@ -1,0 +1,68 @@
+"""What reaches a table by a way of its own: `__missing__`, and a second table beside the one that is emptied."""
+
+from snippets import check
+
+ON_DEMAND = """
+import multiprocessing
+
+class Tiles(dict):
+    def __missing__(self, key):
+        {}
+        tile = self[key] = torch.rand(3, 64, 64){}
+        return tile
+
+class Codes(dict):
+    def __missing__(self, label):
+        self[label] = code = len(self)
+        return code
+
+TILES, CODES = Tiles(), Codes()
+
+def work(index):
+    return float(TILES[index].mean()) + CODES[str(index % 3)]
+
+def main(steps):
+    with multiprocessing.Pool(2) as pool:
+        print(sum(pool.imap(work, range(steps))))
+"""
+
+
+def test_a_table_that_makes_what_is_missing() -> None:
+    check(ON_DEMAND.format("pass", "  # TML401"))
+    check(ON_DEMAND.format("if len(self) > 8:\n            self.clear()", ""))
+
+
+BESIDE = """
+class Processor:
+    def __init__(self, net):
+        self.net = net.eval()
+
+    def stop(self):
+        self.net = None
+
+class Manager:
+    def __init__(self):
+        self.nets, self.processors = {{}}, {{}}
+
+    def load(self, model_id):
+        net = Net()
+        self.nets[model_id] = net
+        self.processors[model_id] = Processor(net){mark}
+        return self.processors[model_id]
+
+    def unload(self, model_id):
+        net = self.nets.pop(model_id)
+        {unload}
+        del net
+
+def main(steps):
+    manager = Manager()
+    for step in range(steps):
+        manager.load("net-%d" % step)
+        manager.unload("net-%d" % step)
+"""
+
+
+def test_a_second_table_keeps_what_the_first_lets_go() -> None:
+    check(BESIDE.format(unload="pass", mark="  # TML311"))
+    check(BESIDE.format(unload="self.processors.pop(model_id).stop()", mark=""))
