@@ -66,3 +66,40 @@ def main(steps):
 def test_a_second_table_keeps_what_the_first_lets_go() -> None:
     check(BESIDE.format(unload="pass", mark="  # TML311"))
     check(BESIDE.format(unload="self.processors.pop(model_id).stop()", mark=""))
+
+
+FEEDS = """
+from torch.utils.data import DataLoader
+
+class Feed:
+    def __init__(self, loader):
+        self.loader = loader
+        self.batches = iter(loader)
+
+    def stop(self):
+        self.loader = self.batches = None
+
+class Study:
+    def __init__(self, data):
+        self.data, self.feeds = data, {{}}
+        self.shared = DataLoader(data, num_workers=2, persistent_workers=True)
+
+    def fold(self, index):
+        loader = {made}
+        self.feeds[index] = Feed(loader){mark}
+        return next(self.feeds[index].batches)
+
+def main(data, folds):
+    study = Study(data)
+    for index in range(folds):
+        study.fold(index)
+    {end}
+"""
+OWN = "DataLoader(self.data, num_workers=2, persistent_workers=True)"
+
+
+def test_loaders_inside_of_objects_that_pile_up() -> None:
+    check(FEEDS.format(made=OWN, mark="  # TML408", end="pass"))
+    check(FEEDS.format(made=OWN, mark="", end="for feed in study.feeds.values():\n        feed.stop()"))
+    check(FEEDS.format(made="self.shared", mark="", end="pass"))
+    check(FEEDS.format(made="DataLoader(self.data, num_workers=2)", mark="", end="pass"))

@@ -14,7 +14,7 @@ from .walk import calls, heads, last_name, nodes, statements
 BUILDERS: Final = ("__init__", "__post_init__", "setup", "__setstate__", "<module>")
 BOUND: Final = "="
 DELETED: Final = "del"
-_ENDS = ("close", "terminate", "shutdown", "kill", "deleteLater", "_shutdown_workers")
+_ENDS = ("close", "terminate", "shutdown", "kill", "stop", "join", "deleteLater", "_shutdown_workers")
 
 
 class Emptying(NamedTuple):

@@ -156,7 +156,7 @@ def grow(
     for atom in stored:
         if type(atom) is Obj:
             _keep_in(machine, container, atom)
-            for one in workers_in(atom):
+            for one in workers_in(atom, machine.loops):
                 machine.note("worker-kept", site, frame, (container, one))
     if stored is not value or any(type(atom) is Obj for atom in stored):
         reached = machine.stores[-1].node if machine.stores and machine.stores[-1].site == site else None

@@ -154,8 +154,9 @@ def context_of_entry(function: Function, receiver: Any) -> Context | None:
     return None
 
 
-def workers_in(obj: Obj) -> Iterator[Obj]:
-    """An object that is a worker, or those in a pair of them, `(thread, worker)`; the future in a record."""
+def workers_in(obj: Obj, loops: Loops) -> Iterator[Obj]:
+    """An object that is a worker, or those in a pair of them, `(thread, worker)`; the future in a record, and the pool
+    or loader that an object of this round has for itself."""
     if _is_worker(obj):
         yield obj
     elif obj.kind in ("tuple", "dict", "instance"):
@@ -163,17 +164,22 @@ def workers_in(obj: Obj) -> Iterator[Obj]:
             for atom in part if key[0] != "$" else ():
                 if type(atom) is Obj and (atom.kind == "future" or (obj.kind == "tuple" and _is_worker(atom))):
                     yield atom
+                elif type(atom) is Obj and obj.kind == "instance" and _has_workers(atom) and loops[-1:] == atom.made[-1:]:
+                    yield atom
 
 
 def _is_worker(obj: Obj) -> bool:
     """Whether an object stands for work that goes on, or for its result: a process, a thread, a future."""
     if not obj.is_put_off and "$moved" in obj.fields:  # to another thread, by Qt
         return True
-    if obj.kind in ("pool", "process", "mp-manager", "executor", "thread", "future"):
+    if obj.kind in ("process", "executor", "thread", "future") or _has_workers(obj):
         return True
-    return (obj.kind == "loader" and "$persistent" in obj.fields) or (
-        obj.kind == "instance" and bool(kind_of_worker(obj.cls))
-    )
+    return obj.kind == "instance" and bool(kind_of_worker(obj.cls))
+
+
+def _has_workers(obj: Obj) -> bool:
+    """Whether an object is a pool of processes, a server process, or a loader whose workers outlive its passes."""
+    return obj.kind in ("pool", "mp-manager") or (obj.kind == "loader" and "$persistent" in obj.fields)
 
 
 def receiver_of(target: Value) -> Any:
