@@ -90,3 +90,40 @@ class Upscaler:
 @pytest.mark.parametrize(("key", "mark"), [("(height, width)", "  # TML703"), ("kind", "")])
 def test_sessions_by_size(key: str, mark: str) -> None:
     check(SESSIONS % (key, mark), prelude="")
+
+
+AROUND = """
+import functools
+
+class Captured:
+    def __init__(self, fn, x):
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.graph):
+            self.out = fn(x)
+
+def graphed(fn):
+    captured = {}
+
+    @functools.wraps(fn)
+    def call(x):
+        key = tuple(x.shape)
+        if %s:
+            return fn(x)
+        if key not in captured:
+            captured[key] = Captured(fn, x)%s
+        return captured[key].out
+
+    %s
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "mark", "end"),
+    [
+        ("x.is_cpu", "  # TML703", "return call"),
+        ("len(captured) > 8", "", "return call"),
+        ("x.is_cpu", "", "return [call(x) for x in (torch.zeros(8), torch.zeros(16))]"),
+    ],
+)
+def test_graphs_in_a_table_around_the_function(test: str, mark: str, end: str) -> None:
+    check(AROUND % (test, mark, end))

@@ -164,7 +164,9 @@ def workers_in(obj: Obj, loops: Loops) -> Iterator[Obj]:
             for atom in part if key[0] != "$" else ():
                 if type(atom) is Obj and (atom.kind == "future" or (obj.kind == "tuple" and _is_worker(atom))):
                     yield atom
-                elif type(atom) is Obj and obj.kind == "instance" and _has_workers(atom) and loops[-1:] == atom.made[-1:]:
+                elif (
+                    type(atom) is Obj and obj.kind == "instance" and _has_workers(atom) and loops[-1:] == atom.made[-1:]
+                ):
                     yield atom
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ..facts import model as m
 from ..facts.emptying import drained
-from ..facts.model import Expr, Stmt
+from ..facts.model import Expr, FunctionFacts, Stmt
 from ..facts.program import Place, Program, targets, text
 from ..facts.walk import calls, calls_of, last_name, nodes, statements
 from .devices import Slip
@@ -35,9 +35,16 @@ def graphs_by_shape(program: Program) -> Iterator[Slip]:
             for statement in statements(place.facts.body):
                 for table, key, value in _entries(statement):
                     last = last_name(table)
-                    if key[0] == m.CONST or not _keeps(value, holding, makers) or not _stays(program, table):
+                    if key[0] == m.CONST or not _keeps(value, holding, makers):
                         continue
-                    if drained(program, last) or _limited(program, last) or _is_known(program, place, key, listed, 2):
+                    makes = _made_around(program, place, table)
+                    if not makes and not _stays(program, table):
+                        continue
+                    if (
+                        drained(program, last, passing=makes)
+                        or _limited(program, last)
+                        or _is_known(program, place, key, listed, 2)
+                    ):
                         continue
                     if statement[1] not in said and (kind == "graph" or _is_size(_resolved(place, key))):
                         said.add(statement[1])
@@ -72,6 +79,27 @@ def _stays(program: Program, table: Expr) -> bool:
     if holder.startswith(("self.", "cls.")):
         return True
     return any(table in targets(one) for one in program.facts.functions[0].body)
+
+
+def _made_around(program: Program, place: Place, table: Expr) -> set[str]:
+    """The function that makes a table and an inner one that fills it, and hands that out."""
+    functions = program.facts.functions
+    outer = (one for one in functions[1:] if _returns(one, place.facts, functions))
+    return {one.name for one in outer if any(table in targets(bound) for bound in statements(one.body))}
+
+
+def _returns(outer: FunctionFacts, inner: FunctionFacts, functions: tuple[FunctionFacts, ...]) -> bool:
+    """Whether a function defines another one and hands it out: `return call`, `model.forward = call`."""
+    if not any(functions[index] is inner for index in outer.inner):
+        return False
+    given = [
+        one[2] if one[0] == m.RETURN else one[3]
+        for one in statements(outer.body)
+        if one[0] == m.RETURN or (one[0] == m.ASSIGN and any(target[0] == m.ATTR for target in one[2]))
+    ]
+    name = (m.NAME, inner.name)
+    parts = [part for value in given if value is not None for part in (value, *nodes(value))]
+    return name in given or any(part[0] in (m.NEW, m.CALL) and name in part[3] for part in parts)
 
 
 # -- what holds a graph ---------------------------------------------------------------------------
