@@ -103,3 +103,31 @@ def test_loaders_inside_of_objects_that_pile_up() -> None:
     check(FEEDS.format(made=OWN, mark="", end="for feed in study.feeds.values():\n        feed.stop()"))
     check(FEEDS.format(made="self.shared", mark="", end="pass"))
     check(FEEDS.format(made="DataLoader(self.data, num_workers=2)", mark="", end="pass"))
+
+
+REDUCED = """
+import torch.distributed as dist
+
+class Reducer:
+    def __init__(self, module):
+        self.pending, self.sizes = [], []
+        for param in module.parameters():
+            param.{register}(self.reduce)
+
+    def reduce(self, param):
+        flat = param.grad.detach().double()
+        self.sizes.append(flat.numel())
+        self.pending.append((dist.all_reduce(flat, async_op=True), flat)){mark}
+
+    def finish(self):
+        for work, flat in self.pending:
+            work.wait()
+        {end}
+"""
+
+
+def test_what_a_hook_of_each_pass_adds() -> None:
+    hook = "register_post_accumulate_grad_hook"
+    check(REDUCED.format(register=hook, mark="  # TML303", end="pass"))
+    check(REDUCED.format(register=hook, mark="", end="self.pending = []"))
+    check(REDUCED.format(register="remember", mark="", end="pass"))

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from ..facts import model as m
 from ..facts.model import CALLS_PER_STATEMENT, Expr, Stmt
-from ..facts.walk import blocks, heads, nodes, statements
+from ..facts.walk import blocks, calls, heads, last_name, nodes, statements
 from ..interpreter.frames import Frame
 from ..interpreter.values import Class, Obj
 from .unreleased import methods_of
 
 if TYPE_CHECKING:
+    from ..facts.program import Program
     from ..interpreter.events import Store
     from .retentions import Retention
 
@@ -111,6 +112,27 @@ def entered(retention: Retention) -> Frame:
 def periodic(name: str) -> bool:
     bare = name.lstrip("_") if not name.startswith("__") else name
     return bare in _PERIODIC or bare.startswith(_PERIODIC_STARTS) or bare.endswith(_PERIODIC_ENDS)
+
+
+_TAKES_CALLBACKS = frozenset(
+    "connect subscribe add_listener add_callback register_callback add_event_handler add_done_callback".split()
+)
+
+
+def is_called_back(program: Program, name: str) -> bool:
+    """Whether a function is handed over to be called when something happens: a hook of each pass, a slot."""
+    return any(
+        last_name(given) == name
+        for place in program.places
+        for call in calls(place.facts.body)
+        if _takes_callbacks(last_name(call[2]))
+        for given in call[3]
+        if given[0] in (m.NAME, m.ATTR)
+    )
+
+
+def _takes_callbacks(name: str) -> bool:
+    return name in _TAKES_CALLBACKS or (name.startswith("register_") and name.endswith("hook"))
 
 
 def nobody_reads(store: Store, name: str) -> bool:

@@ -159,15 +159,17 @@ def workers_in(obj: Obj, loops: Loops) -> Iterator[Obj]:
     or loader that an object of this round has for itself."""
     if _is_worker(obj):
         yield obj
-    elif obj.kind in ("tuple", "dict", "instance"):
-        for key, part in obj.fields.items() if not obj.is_put_off else ():
-            for atom in part if key[0] != "$" else ():
-                if type(atom) is Obj and (atom.kind == "future" or (obj.kind == "tuple" and _is_worker(atom))):
-                    yield atom
-                elif (
-                    type(atom) is Obj and obj.kind == "instance" and _has_workers(atom) and loops[-1:] == atom.made[-1:]
-                ):
-                    yield atom
+        return
+    for key, part in obj.fields.items() if obj.kind in ("tuple", "dict", "instance") and not obj.is_put_off else ():
+        for atom in part if key[0] != "$" else ():
+            if type(atom) is Obj and _is_worker_of(obj, atom, loops):
+                yield atom
+
+
+def _is_worker_of(obj: Obj, part: Obj, loops: Loops) -> bool:
+    if part.kind == "future" or (obj.kind == "tuple" and _is_worker(part)):
+        return True
+    return obj.kind == "instance" and _has_workers(part) and loops[-1:] == part.made[-1:]
 
 
 def _is_worker(obj: Obj) -> bool:

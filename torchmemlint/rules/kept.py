@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..evidence.kept import emptied, kept_in_containers
 from ..evidence.memo import looks_up
-from ..evidence.occasions import ONCE, entered, in_first_phase, nobody_reads, periodic, while_made
+from ..evidence.occasions import ONCE, entered, in_first_phase, is_called_back, nobody_reads, periodic, while_made
 from ..evidence.places import last_part
 from ..evidence.thread_locals import is_thread_local, one_for_each
 from ..evidence.unreleased import is_asked, may_be_asked, may_be_asked_from_afar, methods_of
@@ -117,6 +117,7 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
         asked = asked and looks_up(store.frame.facts, last_part(retention.holder.text))
         asked = asked or nobody_reads(store, last_part(retention.holder.text))
         often = not once and (asked or periodic(retention.function) or periodic(method.name))
+        often = often or (weight > 1 and not once and is_called_back(evidence.program, method.name))
         weight = min(weight, 2 if each_thread or often else 1)
     return weight
 
