@@ -131,3 +131,35 @@ def test_what_a_hook_of_each_pass_adds() -> None:
     check(REDUCED.format(register=hook, mark="  # TML303", end="pass"))
     check(REDUCED.format(register=hook, mark="", end="self.pending = []"))
     check(REDUCED.format(register="remember", mark="", end="pass"))
+
+
+GATHERED = """
+import torch.distributed as dist
+
+class Evaluator:
+    def __init__(self, model, world):
+        self.model, self.world, self.outputs = model.eval(), world, []
+
+    def gather(self, value):
+        parts = [None] * self.world
+        dist.all_gather_object(parts, value)
+        return parts
+
+    @torch.no_grad()
+    def evaluate(self, batches):
+        for batch in batches:
+            scores = self.model(batch).softmax(-1)
+            self.outputs += [{kept} for part in self.gather(scores)]{mark}
+
+def main(model, epochs, batches):
+    evaluator = Evaluator(model, 4)
+    for epoch in range(epochs):
+        evaluator.evaluate(batches)
+        {end}
+"""
+
+
+def test_what_the_ranks_have_sent() -> None:
+    check(GATHERED.format(kept="part.cpu()", mark="  # TML303", end="print(epoch)"))
+    check(GATHERED.format(kept="part.mean().item()", mark="", end="print(epoch)"))
+    check(GATHERED.format(kept="part.cpu()", mark="", end="evaluator.outputs.clear()"))

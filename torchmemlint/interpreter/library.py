@@ -173,6 +173,8 @@ def _call_torch(machine: Machine, frame: Frame, dotted: str, args: list[Value], 
         place = _INDEX_AT[tail]
         values = [*args[:place], *args[place + 1 :]]
         values += [value for key, value in kwargs.items() if key not in ("index", "indices")]
+    if dotted.startswith("torch.distributed.") and tail in _GATHERS:
+        _gather(machine, values)
     if tail in ("load", "compile", "clip_grad_norm_", "clip_grad_value_") or dotted.startswith(
         ("torch.distributed", "torch.jit", "torch.multiprocessing", "torch.onnx", "torch.profiler", "torch.hub")
     ):
@@ -190,6 +192,18 @@ def _call_torch(machine: Machine, frame: Frame, dotted: str, args: list[Value], 
 
 # The place of the indices among the arguments of what takes some.
 _INDEX_AT = {"sparse_coo_tensor": 0, "gather": 2, "index_select": 2, "take": 1, "take_along_dim": 1, "scatter_add": 2}
+
+
+_GATHERS = frozenset("all_gather all_gather_object gather gather_object broadcast_object_list".split())
+
+
+def _gather(machine: Machine, values: list[Value]) -> None:
+    """The lists get what each rank has sent, without its graph [docs: torch.distributed.all_gather_object]."""
+    sent = any(type(atom) is Tensor and atom.weight > 1 for value in values for atom in value)
+    lists = (atom for value in values for atom in value if type(atom) is Obj and atom.kind == "list")
+    for one in lists if sent else ():
+        if not machine.reach((one,)):
+            machine.put(one.fields, "*", machine.join(one.fields.get("*", UNKNOWN), free(machine, 2)))
 
 
 def _scheduler(machine: Machine, frame: Frame, values: list[Value], site: Site) -> Value:
