@@ -102,9 +102,18 @@ def handed_in(program: Program, function: FunctionFacts, names: Set[str], depth:
     found = _given(program, function.name, function.owner >= 0, wanted, depth)
     if function.owner >= 0:
         cls = program.facts.classes[function.owner]
-        taken = [(index, param) for index, (param, kept) in enumerate(_made_with(program, cls)) if names & kept]
-        found |= _given(program, cls.name, False, taken, depth)
+        found |= _made_to_call(program, cls, names, depth)
+    hints = {last_name(param.hint) for param in function.params if param.hint is not None}
+    for cls in program.facts.classes if hints else ():
+        if cls.name in hints:  # `job.function()` of `job: Job`
+            found |= _made_to_call(program, cls, names, depth)
     return found
+
+
+def _made_to_call(program: Program, cls: ClassFacts, names: Set[str], depth: int) -> set[str]:
+    """The functions of the file that objects of a class get, when they are made, under one of these names."""
+    taken = [(index, param) for index, (param, kept) in enumerate(_made_with(program, cls)) if names & kept]
+    return _given(program, cls.name, False, taken, depth)
 
 
 def _made_with(program: Program, cls: ClassFacts) -> Iterator[tuple[str, set[str]]]:

@@ -39,6 +39,7 @@ class Travels:
         self.program = program
         self.keeping = keeping
         self.carriers = set[str]()  # functions that may return one, or call one that does
+        self.records: dict[str, Parts] = {}  # classes whose objects bring one with them, when they are returned
         self.books = {*_BOOKS, *(c.name for c in program.facts.classes if {last_name(b) for b in c.bases} & {*_BOOKS})}
 
     def kept(self) -> Iterator[Kept]:
@@ -51,11 +52,17 @@ class Travels:
             self.carriers |= {name for name in passing if self._is_unique(name)}
         seen = set[tuple[Site, str]]()
         for place in self.program.places:
-            if id(place.facts) in trying or not self.carriers.isdisjoint(place.facts.calls):
-                for one in _Walk(self, place.facts).stores():
+            given = self._typed(place.facts) if self.records else _NOTHING_GIVEN
+            if given or id(place.facts) in trying or not self.carriers.isdisjoint(place.facts.calls):
+                for one in _Walk(self, place.facts, given).stores():
                     if (one.site, one.part) not in seen:
                         seen.add((one.site, one.part))
                         yield one
+
+    def _typed(self, function: FunctionFacts) -> Mapping[str, Parts]:
+        """What parameters bring that are records by their annotation: who calls may not be in sight."""
+        hints = ((one.name, last_name(one.hint)) for one in function.params if one.hint is not None)
+        return {name: self.records[hint] for name, hint in hints if hint in self.records}
 
     def _is_unique(self, name: str) -> bool:
         return len(self.program.by_name[name]) == 1
@@ -78,6 +85,7 @@ class _Walk:
         self.clause = clause
         self.depth = depth
         self.returned: dict[str | int | None, Origin] = {}
+        self.made: dict[str, str] = {}  # local -> the class of the file that it is an object of
         self.found: list[Kept] = []
 
     def stores(self) -> list[Kept]:
@@ -120,9 +128,14 @@ class _Walk:
             parts = self._parts(statement[3])
             for target in statement[2]:
                 self._bind(target, parts, statement[1])
+                if target[0] == m.NAME:
+                    self.made[target[1]] = self._class_of(statement[3])
         elif statement[0] == m.RETURN and statement[2] is not None:
             for key, origin in self._parts(statement[2]).items():
                 self.returned[key] = origin if origin.record >= 0 else origin._replace(record=statement[1])
+            cls = self._class_of(statement[2])
+            if cls and self.returned and not self.depth:
+                self.travels.records[cls] = self.returned
         elif statement[0] == m.EXPR and statement[2][0] == m.CALL:
             call = statement[2]
             if call[2][0] == m.ATTR and call[2][2] in ADDS and call[3]:
@@ -141,16 +154,18 @@ class _Walk:
             local = target[1]
             if target[0] == m.ITEM and local[0] == m.NAME and target[2][0] == m.CONST and None in parts:
                 self.names.setdefault(local[1], {})[target[2][1]] = parts[None]
-            self._store(target, parts, site)
+            stored = self._store(target, parts, site)
+            if not stored and target[0] == m.ATTR and None in parts and self.made.get(local[-1]):
+                self.names.setdefault(local[-1], {})[target[2]] = parts[None]
 
-    def _store(self, target: Expr, parts: Parts, site: Site) -> None:
-        """Note what goes to a place that stays, if it has come back from a call."""
+    def _store(self, target: Expr, parts: Parts, site: Site) -> bool:
+        """Note what goes to a place that stays, if it has come back from a call; whether it does."""
         origin = next((one for one in parts.values() if one.record >= 0), None)
         if origin is None or target[0] not in (m.ATTR, m.ITEM) or lets_go(self.function.body):
-            return
+            return False
         place = kept_place(self.travels.program, self.function, target)
         if place is None or (None not in parts and not place.grows):
-            return
+            return False
         self.found.append(
             Kept(
                 site,
@@ -165,6 +180,14 @@ class _Walk:
                 part=target[2] if target[0] == m.ATTR else "",
             )
         )
+        return True
+
+    def _class_of(self, value: Expr) -> str:
+        """The class of the file that a value is an object of, as far as the text shows; "" if it does not."""
+        if value[0] == m.NAME:
+            return self.made.get(value[1], "")
+        own = value[0] == m.CALL and value[2][0] == m.NAME and value[2][1] in self.travels.keeping
+        return value[2][1] if own else ""
 
     def _parts(self, value: Expr) -> Parts:
         """Which parts of a value are a caught exception."""

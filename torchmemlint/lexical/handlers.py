@@ -144,10 +144,22 @@ def _put_away(
         holder, grows = place
         if root_of(holder)[0] == m.NAME and root_of(holder)[1] not in ("self", "cls"):
             filed = filed_in(function, root_of(holder))  # `row["error"] = error`, and the row goes into a table
+            if filed is None and _is_handed_out(function, root_of(holder), keeping):
+                continue
             holder, grows = (holder, grows) if filed is None else (filed, True)
         rounds = grows and _in_rounds(function, root_of(holder), inner)
         root = last_name(root_of(holder))
         yield Kept(inner[1], text_of(holder), root, grows, function, called, rounds=rounds, by_parts=by_parts)
+
+
+def _is_handed_out(function: FunctionFacts, local: Expr, keeping: Keeping) -> bool:
+    """Whether a local is a record that the function makes and returns: who calls keeps it or does not."""
+    body = list(statements(function.body))
+    made = [value for one in body for value in _made(one, local)]
+    if not made or any(one[0] != m.CALL or last_name(one) not in keeping for one in made):
+        return False
+    elsewhere = any(one[0] == m.ASSIGN and one[3] == local for one in body)
+    return not elsewhere and any(one[0] == m.RETURN and one[2] == local for one in body)
 
 
 def _parts(target: Expr, value: Expr) -> tuple[Expr, ...]:
