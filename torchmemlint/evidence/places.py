@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..facts import model as m
+from ..facts.walk import asks_whether_it_trains
 from ..interpreter.events import Store
 from ..interpreter.frames import Frame
 from ..interpreter.linking import Unit
@@ -116,13 +117,13 @@ def in_test(frame: Frame) -> bool:
 
 
 def is_pass(frame: Frame) -> bool:
-    """Whether a function is the pass of a module, or a helper that the pass calls on the same module."""
+    """Whether a function is a pass of a module, whatever its name, or a helper that one calls on the same module."""
     receiver = frame.receiver
     if not isinstance(receiver, Obj) or receiver.kind != "module":
         return False
     current: Frame | None = frame
     while current is not None and current.receiver is receiver:
-        if current.name in ("forward", "__call__"):
+        if current.name in ("forward", "__call__") or asks_whether_it_trains(current.facts.body):
             return True
         current = current.caller
     return False

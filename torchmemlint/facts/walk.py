@@ -199,3 +199,12 @@ def names_of(block: tuple[Stmt, ...]) -> set[str]:
         for node in nodes(head)
         if node[0] == m.NAME
     }
+
+
+def _asks_whether_it_trains(block: tuple[Stmt, ...]) -> bool:
+    own = (m.ATTR, (m.NAME, "self"), "training")
+    return any(own in nodes(statement[2]) for statement in statements(block) if statement[0] == m.IF)
+
+
+# Whether a method does one thing in training and another in evaluation, `if self.training:`: such are passes.
+asks_whether_it_trains = once(_asks_whether_it_trains)

@@ -10,7 +10,7 @@ from ..facts import model as m
 from ..facts.knowledge import TAKES_OUT
 from ..facts.model import FunctionFacts, Site
 from ..facts.program import targets
-from ..facts.walk import calls_of, nodes, statements
+from ..facts.walk import asks_whether_it_trains, calls_of, nodes, statements
 from .cycles import note_recursion
 from .defaults import default_of
 from .frames import Frame
@@ -353,7 +353,8 @@ def _bind_unseen(machine: Machine, inner: Frame, function: Function, receiver: A
             and (param.name in _TENSOR_INPUTS or _TENSOR_METHODS.intersection(inner.facts.uses.get(param.name, ())))
         ):
             value = (Tensor(MAYBE, 2, machine.derivation.node(), ""),)
-        if index == 1 and inner.name == "forward" and type(receiver) is Obj and receiver.kind == "module":
+        passes = inner.name == "forward" or asks_whether_it_trains(function.facts.body)
+        if index == 1 and passes and type(receiver) is Obj and receiver.kind == "module":
             value = _input_of(machine, receiver, value)
         if param.default is not None and param.default[0] != m.CONST:
             value = machine.join(value, default_of(machine, function, param))
