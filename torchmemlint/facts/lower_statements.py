@@ -132,7 +132,10 @@ def _jump(low: Lowering, node: Any, site: Site) -> Stmt:
 
 
 def _assert(low: Lowering, node: cst.Assert, site: Site) -> Stmt:
-    return (m.ASSERT, site, expression(low, node.test))
+    test = expression(low, node.test)
+    if test[0] == m.NOT and test[1][0] == m.ATTR and test[1][2] == "training":
+        low.scope.flags |= m.EVALUATES  # `assert not model.training`: somebody has put it in that mode for this
+    return (m.ASSERT, site, test)
 
 
 def _def(low: Lowering, node: cst.FunctionDef, site: Site) -> Stmt:

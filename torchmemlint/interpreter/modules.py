@@ -11,7 +11,7 @@ from .followed import note_following
 from .frames import Frame
 from .hooks import note_hook, run_hook
 from .machine import Machine
-from .passes import frozen, in_eval_mode, record_module_call
+from .passes import frozen, in_eval_mode, put_in_mode, record_module_call
 from .tensors import arithmetic, backward, free, loss, wide_loss_label
 from .unknown import step_output, unknown_call
 from .values import (
@@ -62,10 +62,7 @@ def module_method(
         training = name == "train" and not (args and constant(args[0]) is False)
         known = name == "eval" or not args or isinstance(constant(args[0]), bool)
         own = frame.name == "__init__" and frame.receiver is obj  # whoever makes it may train it yet
-        known = known and not own
-        obj.weight = max(obj.weight, 2)  # whatever its name: it has a mode
-        mode: Value = (Const("train" if training else "eval"),) if known else UNKNOWN
-        machine.put(obj.fields, "$mode", mode)
+        put_in_mode(machine, obj, training if known and not own else None)
         return (obj,)
     if name == "requires_grad_":
         if args and constant(args[0]) is False:

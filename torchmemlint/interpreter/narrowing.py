@@ -8,10 +8,11 @@ from ..facts import model as m
 from ..facts.model import Expr, Stmt
 from ..facts.program import targets
 from ..facts.type_tests import as_isinstance, gone_through
-from ..facts.walk import once, statements
+from ..facts.walk import calls_of, once, statements
 from .arguments import argument, call_of
 from .frames import Frame
 from .machine import Machine
+from .passes import put_in_mode
 from .values import (
     ATTACHED,
     MAYBE,
@@ -149,6 +150,29 @@ def narrow_attribute(machine: Machine, frame: Frame, test: Expr, outcome: bool) 
         rest = tuple(atom for atom in value if type(atom) is not Const or atom.value is not None)
         if rest:
             machine.put(owner.fields, test[2][2], NOTHING if (test[1] == "Is") is outcome else rest)
+
+
+def narrow_mode(machine: Machine, frame: Frame, test: Expr, outcome: bool) -> None:
+    """Note what an outcome of `model.training`, or of its opposite, says of a model's mode."""
+    place = _asked_mode(test)
+    for atom in machine.eval(frame, place) if place is not None else ():
+        if type(atom) is Obj and atom.kind == "module":
+            put_in_mode(machine, atom, outcome is not (test[0] == m.NOT))
+
+
+def sees_to_mode(test: Expr, body: tuple[Stmt, ...]) -> bool:
+    """Whether an `if` asks for a model's mode to set it, `if self.training: self.eval()`: either way it has it then."""
+    place = _asked_mode(test)
+    return place is not None and any(
+        call[2][0] == m.ATTR and call[2][1] == place and call[2][2] in ("eval", "train")
+        for statement in body
+        for call in calls_of(statement)
+    )
+
+
+def _asked_mode(test: Expr) -> Expr | None:
+    place = test[1] if test[0] == m.NOT else test
+    return place[1] if place[0] == m.ATTR and place[2] == "training" else None
 
 
 def _truth_of_all(machine: Machine, frame: Frame, test: Expr) -> tuple[bool | None, Narrowing, Narrowing]:

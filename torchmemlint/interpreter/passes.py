@@ -10,7 +10,7 @@ from ..facts.walk import calls_of, in_loops
 from .events import ModuleCall
 from .frames import Frame
 from .machine import Machine
-from .values import ATTACHED, LEAF, OFF, ON, UNKNOWN, Obj, Value, constant
+from .values import ATTACHED, LEAF, OFF, ON, UNKNOWN, Const, Obj, Value, constant
 
 
 def record_module_call(
@@ -56,6 +56,12 @@ def goes_in_rounds(method: Any) -> bool:
         looped and any(call[2] == (m.NAME, "self") for call in calls_of(statement))
         for statement, looped in in_loops(facts.body)
     )
+
+
+def put_in_mode(machine: Machine, obj: Obj, training: bool | None) -> None:
+    """Note what mode a module is in now; None if it depends."""
+    obj.weight = max(obj.weight, 2)  # whatever its name: it has a mode
+    machine.put(obj.fields, "$mode", UNKNOWN if training is None else (Const("train" if training else "eval"),))
 
 
 def in_eval_mode(obj: Obj) -> bool:

@@ -19,7 +19,15 @@ from .frames import JUMPED, NEVER_RUN, RETURNED, Frame
 from .functions import call_function
 from .linking import bind_again, import_name
 from .machine import Machine, executes
-from .narrowing import holds_as_long_as_it_lives, narrow_attribute, renews_what_is_there, truth, without_method
+from .narrowing import (
+    holds_as_long_as_it_lives,
+    narrow_attribute,
+    narrow_mode,
+    renews_what_is_there,
+    sees_to_mode,
+    truth,
+    without_method,
+)
 from .values import LIGHT, NOTHING, OFF, UNKNOWN, Caught, Class, External, Mode, Obj, Opaque, Tensor, Value, is_light
 
 _COPIES = ("detach", "cpu", "cuda", "to", "float", "half", "double", "numpy", "clone", "contiguous")
@@ -77,6 +85,7 @@ def _assert(machine: Machine, frame: Frame, statement: Stmt) -> None:
     for place, value in narrowing.items():
         if value:
             machine.put(frame.vars, place, value)
+    narrow_mode(machine, frame, statement[2], True)
 
 
 # -- branches -------------------------------------------------------------------------------------
@@ -104,6 +113,8 @@ def _if(machine: Machine, frame: Frame, statement: Stmt) -> None:
 
     holds = holds_as_long_as_it_lives(machine, frame, test) or (not orelse and renews_what_is_there(test, body))
     otherwise = functools.partial(arm, False, negative, orelse) if orelse or negative else skip
+    if not orelse and sees_to_mode(test, body):
+        otherwise = functools.partial(narrow_mode, machine, frame, test, False)
     branch(
         machine,
         frame,
