@@ -41,15 +41,40 @@ def metric_totals(program: Program) -> Iterator[Total]:
     for klass in program.facts.classes if program.called.isdisjoint(_UPDATES[:1]) else ():
         if _is_made(program, klass):
             continue
-        bases = [program.dotted(base) for base in klass.bases]
-        if not klass.methods.keys() >= _PROTOCOL or any(base.startswith(_WITHOUT_GRAPH) for base in bases):
+        line = list(_line(program, klass))
+        if not _is_metric(program, line):
             continue
-        methods = {name: program.facts.functions[index] for name, index in klass.methods.items()}
-        if any(method.flags & m.MODE or "detach" in method.calls for method in methods.values()):
+        methods = [program.facts.functions[index] for one in line for index in one.methods.values()]
+        if any(method.flags & m.MODE or "detach" in method.calls for method in methods):
             continue
         for name in _UPDATES:
-            if name in methods and not any(last_name(one) in GRAD_MODES for one in methods[name].decorators):
-                yield from _summed_up(program, methods[name])
+            method = program.facts.functions[klass.methods[name]] if name in klass.methods else None
+            if method is not None and not any(last_name(one) in GRAD_MODES for one in method.decorators):
+                yield from _summed_up(program, method)
+
+
+def _line(program: Program, klass: ClassFacts) -> Iterator[ClassFacts]:
+    """A class, and those of its file that it comes from."""
+    by_name = {one.name: one for one in program.facts.classes}
+    names, seen = [klass.name], set[str]()
+    by_name[klass.name] = klass
+    for name in names:
+        one = by_name.get(name) if name not in seen else None
+        seen.add(name)
+        if one is not None:
+            yield one
+            names += [last_name(base) for base in one.bases]
+
+
+def _is_metric(program: Program, line: list[ClassFacts]) -> bool:
+    """Whether a class has a metric's methods, itself or from where it comes from: what is called `EpochMetric` and is
+    not in the file has them."""
+    own = {one.name for one in line}
+    bases = [program.dotted(base) for one in line for base in one.bases if last_name(base) not in own]
+    if any(base.startswith(_WITHOUT_GRAPH) for base in bases):
+        return False
+    has = {name for one in line for name in one.methods}
+    return has >= _PROTOCOL or ("reset" in has and any(base.endswith("Metric") for base in bases))
 
 
 def _is_made(program: Program, klass: ClassFacts) -> bool:

@@ -1,0 +1,141 @@
+"""What is a pass of a layer, whatever its name, what a test says of a mode, and what makes a class a metric."""
+
+from __future__ import annotations
+
+import pytest
+from snippets import check, check_innocent
+
+SEEN = {
+    "statistics in a pass of another name": """
+        class Rescale(nn.Module):
+            def __init__(self, width, share=0.1):
+                super().__init__()
+                self.share = share
+                self.scale = nn.Parameter(torch.ones(width))
+                self.register_buffer("center", torch.zeros(width))
+
+            def _inverse(self, y):
+                if self.training:
+                    mean = y.mean(0)
+                    self.center.mul_(1 - self.share).add_(mean * self.share)  # TML101
+                else:
+                    mean = self.center
+                return (y - mean) * self.scale
+        """,
+    "a mode that is set where it is not yet so": """
+        class Model(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.net = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 2))
+
+            def forward(self, x):
+                return self.net(x)
+
+        def classify(model: Model, loader):
+            if model.training:
+                model.eval()
+            found = []
+            for x in loader:
+                found.append(model(x).argmax(1).tolist())  # TML201
+            return found
+        """,
+    "a mode that is asked for": """
+        def classify(model: nn.Module, loader):
+            assert not model.training, "put it in eval mode first"
+            found = []
+            for x in loader:
+                found.append(model(x).argmax(1).tolist())  # TML201
+            return found
+        """,
+    "a metric by the class that it comes from": """
+        from ignite.metrics import EpochMetric, Metric
+
+        class Base(Metric):
+            def update(self, output):
+                y_pred, y = output
+                self._update((y_pred.squeeze(-1), y))
+
+        class Kept(Base, EpochMetric):
+            def reset(self):
+                self.seen = torch.tensor([])
+
+            def _update(self, output):
+                y_pred, y = output
+                self.seen = torch.cat([self.seen, y_pred.type_as(self.seen)], dim=0)  # TML101
+        """,
+}
+
+UNSEEN = {
+    "statistics of a detached input": """
+        class Rescale(nn.Module):
+            def __init__(self, width, share=0.1):
+                super().__init__()
+                self.share = share
+                self.scale = nn.Parameter(torch.ones(width))
+                self.register_buffer("center", torch.zeros(width))
+
+            def _inverse(self, y):
+                if self.training:
+                    mean = y.mean(0)
+                    self.center.mul_(1 - self.share).add_(mean.detach() * self.share)
+                else:
+                    mean = self.center
+                return (y - mean) * self.scale
+        """,
+    "a mode that is asked for, to train": """
+        def steps(model: nn.Module, loader, optimizer):
+            if not model.training:
+                model.train()
+            for x, y in loader:
+                loss = F.cross_entropy(model(x), y)
+                loss.backward()
+                optimizer.step()
+        """,
+    "two ways of a pass": """
+        class Head(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.net = nn.Linear(8, 2)
+
+            def forward(self, x):
+                if self.training:
+                    return self.net(x)
+                return self.net(x).argmax(1)
+        """,
+    "a metric that cuts in the class that it comes from": """
+        from ignite.metrics import EpochMetric, Metric
+
+        class Base(Metric):
+            def update(self, output):
+                y_pred, y = output
+                self._update((y_pred.detach(), y))
+
+        class Kept(Base, EpochMetric):
+            def reset(self):
+                self.seen = torch.tensor([])
+
+            def _update(self, output):
+                y_pred, y = output
+                self.seen = torch.cat([self.seen, y_pred.type_as(self.seen)], dim=0)
+        """,
+    "a metric whose updates run with gradients off": """
+        from torchmetrics import Metric
+
+        class Kept(Metric):
+            def reset(self):
+                self.seen = torch.tensor([])
+
+            def update(self, preds):
+                self.seen = torch.cat([self.seen, preds.type_as(self.seen)], dim=0)
+        """,
+}
+
+
+@pytest.mark.parametrize("snippet", SEEN.values(), ids=SEEN)
+def test_seen(snippet: str) -> None:
+    check(snippet)
+
+
+@pytest.mark.parametrize("snippet", UNSEEN.values(), ids=UNSEEN)
+def test_unseen(snippet: str) -> None:
+    check_innocent(snippet)
