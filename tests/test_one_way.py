@@ -250,3 +250,76 @@ def test_what_nobody_answers() -> None:
     check(ANSWERED.format(mark="", caught=told, checked="        print(responder.number)"))
     answered = CHECKED.replace('raise ValueError("no numbers")', 'return responder.respond("no numbers")')
     check(ANSWERED.format(mark="", caught=told, checked=answered))
+
+
+ANSWERS = """
+class Prefetches:
+    def __init__(self):
+        self.going = {{}}
+        self.hits = []
+
+    def start(self, number, pages: torch.Tensor):
+        self.going[number] = pages{mark}
+
+    def is_ready(self, number):
+        if number not in self.going:
+            return True
+{body}
+
+def main():
+    prefetches = Prefetches()
+    for number in range(1000):
+        prefetches.start(number, torch.randn(64, 64))
+        prefetches.is_ready(number)
+"""
+SAME_ANSWER = """
+        pages = self.going[number]
+        if len(pages) < 3:
+            return True
+        self.hits.append(pages.sum().item())
+        self.going.pop(number)
+        return True
+"""
+OTHER_ANSWERS = {
+    "not yet": """
+        pages = self.going[number]
+        if len(pages) < 3:
+            return False
+        self.going.pop(number)
+        return True
+""",
+    "nothing there": """
+        pages = self.going.get(number)
+        if pages is None:
+            return True
+        self.going.pop(number)
+        return True
+""",
+    "taken out first": """
+        pages = self.going.pop(number)
+        if len(pages) < 3:
+            return True
+        self.hits.append(pages.sum().item())
+        return True
+""",
+    "given to another": """
+        pages = self.going[number]
+        if len(pages) < 3:
+            self.give_up(number)
+            return True
+        self.going.pop(number)
+        return True
+
+    def give_up(self, number):
+        del self.going[number]
+""",
+}
+
+
+def test_the_last_answer_on_an_earlier_way() -> None:
+    check(ANSWERS.format(body=SAME_ANSWER, mark="  # TML311"))
+
+
+@pytest.mark.parametrize("body", OTHER_ANSWERS.values(), ids=OTHER_ANSWERS)
+def test_other_answers(body: str) -> None:
+    check(ANSWERS.format(body=body, mark=""))

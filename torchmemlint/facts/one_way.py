@@ -2,7 +2,8 @@
 
 `run(key)` works for one entry and takes it out at the end: an `except` clause that says what has failed and returns
 leaves the entry there. `key = self.acks.popleft()` asks for the next one: who then goes on without having taken the
-entry out will not meet its key again.
+entry out will not meet its key again. `is_ready(key)` says True when it has taken the entry out, and False as long as
+there is something to wait for: where it says True early, nobody asks again.
 """
 
 from __future__ import annotations
@@ -70,6 +71,38 @@ def after_asking(function: FunctionFacts, table: Expr) -> Site | None:
         if block and block[-1][0] in _LEAVES and block[-1][1] in passing and not _hands_on(block, key):
             return next(iter(takes.values()))
     return None
+
+
+def after_answers(function: FunctionFacts, table: Expr) -> Site | None:
+    """Where a function takes the entry that it is asked for out of a table, if it gives the answer that it gives then
+    on an earlier way, with the entry in hand, on which it leaves it there."""
+    keys = [key for one in statements(function.body) for place, key in taken(one) if place == table]
+    given = {param.name for param in function.params} - {"self", "cls"}
+    if len(set(keys)) != 1 or keys[0][0] != m.NAME or keys[0][1] not in given:
+        return None
+    last = function.body[-1]
+    looked = [one for one in function.body if one[0] == m.ASSIGN and _looks_up(one[3], table, keys[0])]
+    if not looked or last[0] != m.RETURN or last[2] is None or last[2][0] != m.CONST or last[2][1] is None:
+        return None
+    if any(puts(one, table) or keys[0] in targets(one) for one in statements(function.body)):
+        return None
+    takes = _takes(function, table)
+    ways = Ways(last_name(table), looked[0][1] // CALLS_PER_STATEMENT, set(takes))
+    ways.through_function(function.body)
+    passing = {way.site for way in ways.found if not way.failed}
+    if last[1] in passing:
+        return None
+    for block in _blocks(function.body, set(looked[0][2]), table):
+        if block and block[-1][1] in passing and block[-1][2:3] == last[2:3] and not _hands_on(block, keys[0]):
+            return next(iter(takes.values()))
+    return None
+
+
+def _looks_up(value: Expr, table: Expr, key: Expr) -> bool:
+    """`self.jobs[key]`, `self.jobs.get(key)`"""
+    if value[0] == m.CALL and value[2][0] == m.ATTR and value[2][2] == "get":
+        return bool(value[2][1] == table and value[3][:1] == (key,))
+    return bool(value[0] == m.ITEM and value[1:3] == (table, key))
 
 
 def _takes(function: FunctionFacts, table: Expr) -> dict[int, Site]:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from . import model as m
 from .cancelled import cancelled_functions
 from .model import Expr, FileFacts, FunctionFacts, Site, Stmt
-from .one_way import after_asking, after_failures
+from .one_way import after_answers, after_asking, after_failures
 from .program import targets
 from .walk import blocks, calls_of, heads, last_name, nodes, root_of, statements
 from .ways import TAKES, lets_go, puts, taken
@@ -25,6 +25,7 @@ _ENDS = frozenset("close aclose terminate cancel stop abort shutdown kill finish
 _BY_ITSELF = ("done", "cancelled")  # methods of tasks and futures
 _SAME = (("Is", False), ("Equal", False), ("IsNot", True), ("NotEqual", True))
 _LEAVES = (m.RETURN, m.RAISE, m.JUMP)
+_ON_SOME_WAYS = (("failed", after_failures), ("skipped", after_asking), ("answered", after_answers))
 
 Literal = tuple[Expr, bool]  # a condition, and whether it holds
 
@@ -34,7 +35,7 @@ class PassedBy(NamedTuple):
 
     site: Site
     function: str
-    why: str  # "ended", "cancelled", "failed", or "skipped": those that it does not come to
+    why: str  # "ended", "cancelled", "failed", "skipped" or "answered": those that it does not come to
 
 
 def passed_by(facts: FileFacts) -> dict[str, dict[str, PassedBy]]:
@@ -61,7 +62,7 @@ def _way(facts: FileFacts, function: FunctionFacts, table: Expr, cancelled: froz
     way = _ended(facts, function, table) or _cancelled(facts, function, table, cancelled)
     if way is not None:
         return way
-    for why, find in (("failed", after_failures), ("skipped", after_asking)):
+    for why, find in _ON_SOME_WAYS:
         site = find(function, table)
         if site is not None:
             return PassedBy(site, function.name, why)

@@ -319,10 +319,12 @@ _PASSES_BY = {
     "cancelled": "takes out only when it has waited, and not when the wait is cancelled",
     "failed": "takes out only when nothing has failed",
     "skipped": "takes out only where it does not leave early, with its key gone from the queue",
+    "answered": "takes out only on its last way, and gives the same answer before",
 }
 _RELEASES = {
     "ended": "take it out when it has ended as well",
     "skipped": "take it out as soon as its key is taken from the queue",
+    "answered": "take it out before the first answer that is the last one",
 }
 
 
