@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 
 from ..facts import knowledge
 from ..facts import model as m
-from ..facts.model import Expr, FunctionFacts
+from ..facts.model import CALLS_PER_STATEMENT, Expr, FunctionFacts
 from ..facts.program import Program
 from ..facts.releases import Releases
 from ..facts.walk import blocks, calls, heads, last_name, nodes, statements
 from ..interpreter.events import NEVER, Loops, Reset, Store
-from ..interpreter.frames import Frame, Loop
+from ..interpreter.frames import Frame, Loop, birth_of, kept_since
 from ..interpreter.machine import Machine
 from ..interpreter.values import Class, Obj
 from .first_times import is_first_time
@@ -57,6 +57,8 @@ class Lifetimes:
             for reset in self._resets.get((_identity(owner), key), ()):
                 if loop not in reset.loops or reset.site == store.site:
                     continue
+                if reset.how == "replace" and reset.site // CALLS_PER_STATEMENT in self._made_when_missing:
+                    continue  # there was nothing
                 if reset.how == "pop" and self.releases.is_debugging(reset.frame.name):
                     continue
                 holder = holder_of(self.machine, store)
@@ -79,6 +81,22 @@ class Lifetimes:
         if reset.frame is not store.frame or store.summed >= NEVER:
             return False
         return is_first_time(reset, store, [unit.outline.whole for unit in self.machine.units.values()])
+
+    def kept_since(self, store: Store) -> Loops:
+        """The loops that were running when what gets a value was made: of what one round alone makes, because it is
+        not there yet, those of what holds it."""
+        owner: Obj | Frame = store.owner
+        while isinstance(owner, Obj):
+            if owner.site // CALLS_PER_STATEMENT in self._made_when_missing:
+                return kept_since(store.owner, store.birth)
+            if owner.home is None or len(birth_of(*owner.home)) > len(owner.birth):
+                break
+            owner = owner.home[0]
+        return store.birth
+
+    @functools.cached_property
+    def _made_when_missing(self) -> frozenset[int]:
+        return frozenset().union(*(unit.outline.made_when_missing for unit in self.machine.units.values()))
 
     def readers(self, store: Store) -> set[str]:
         """The functions that read the place."""
@@ -150,21 +168,6 @@ def _is_at_an_optimizer_step(reset: Reset) -> bool:
             if any(one[1] == reset.site for one in suite):
                 return any(last_name(call[2]) == "step" for call in calls(suite))
     return False
-
-
-def kept_since(owner: Obj | Frame, born: Loops) -> Loops:
-    """The loops that were running when the place was made, or whatever has held it longest: what goes into an
-    older container does not go with the round that it was made in."""
-    current: Obj | Frame | None = owner
-    for _ in range(6):
-        if not isinstance(current, Obj) or current.home is None:
-            break
-        holder, key = current.home
-        since = holder.birth if isinstance(holder, Obj) else holder.births.get(key, ())
-        if len(since) < len(born):
-            born = since
-        current = holder
-    return born
 
 
 def older(store: Store, since: int) -> list[Loop]:

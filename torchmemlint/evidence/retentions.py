@@ -15,12 +15,12 @@ from ..facts.model import Site
 from ..facts.passed_by import PassedBy
 from ..facts.ways import LeftBehind
 from ..interpreter.events import NEVER, Loops, Store
-from ..interpreter.frames import Frame, Loop
+from ..interpreter.frames import Frame, Loop, kept_since
 from ..interpreter.holders import FRESH, IDENTITY, KNOWN, called_back, heavy_objects, made_since
 from ..interpreter.machine import Machine
 from ..interpreter.values import ATTACHED, DEPENDS, FEW, FREE, LEAF, SCALAR, Obj, Tensor
 from .demand import Demand
-from .lifetimes import Lifetimes, kept_since, older
+from .lifetimes import Lifetimes, older
 from .origins import anchor, is_differentiated, is_spent, is_wide, listens, origins, stays_inside
 from .places import Holder, holder_of, in_test, last_part
 from .rates import is_let_go_late
@@ -152,7 +152,7 @@ class Retentions:
             return  # it goes with the test
         since = min(store.summed, store.carried)
         # what a chain goes back to was there before: its object is made in some rounds only, `if key not in table`
-        born = kept_since(store.owner, store.birth) if since < NEVER else store.birth
+        born = kept_since(store.owner, store.birth) if since < NEVER else lifetimes.kept_since(store)
         repeats = [loop for loop in store.loops if loop not in born and loop.kind in _REPEATS]
         if store.how not in ("grow", "keyed") or (graph and store.key_kind == KNOWN):
             growing = [loop for loop in repeats if loop in older(store, since)]

@@ -8,12 +8,11 @@ from typing import NamedTuple
 
 from ..facts.walk import calls, last_name
 from ..interpreter.events import Store
-from ..interpreter.frames import Loop
+from ..interpreter.frames import Loop, kept_since
 from ..interpreter.machine import Machine
 from ..interpreter.parts import FEW, ROW, SOME, Part, parts_of, same
 from ..interpreter.values import ANY, Obj
 from .collected import collected_on_device
-from .lifetimes import kept_since
 from .places import Holder, describe, last_part
 
 _SIZES = frozenset(("untyped_storage", "storage", "_typed_storage", "_is_view"))

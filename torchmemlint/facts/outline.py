@@ -12,6 +12,7 @@ from .program import Program
 from .releases import FileReleases
 from .relevance import calls_for_effect, loud_constructors, releasing, worth_running
 from .walk import blocks, names_of, nodes, statements
+from .when_missing import made_when_missing
 
 Stars = tuple[tuple[int, str], ...]  # level and module of star imports
 
@@ -48,6 +49,11 @@ class Outline:
     def calls_for_effect(self) -> dict[int, tuple[Expr, ...]]:
         """What the methods of a class, by its index, call of other files for what that does."""
         return calls_for_effect(self.whole)
+
+    @cached_property
+    def made_when_missing(self) -> frozenset[int]:
+        """The statements that bind what is not there yet, by number."""
+        return made_when_missing(self.whole)
 
     @cached_property
     def program(self) -> Program:

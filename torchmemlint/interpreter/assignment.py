@@ -8,7 +8,7 @@ from ..facts.releases import JOINS, joins
 from .attributes import note_dropped_part, set_attribute
 from .contexts import workers_in
 from .elements import bind_item, elements
-from .frames import Frame
+from .frames import Frame, settles
 from .hints import value_of_hint
 from .machine import EVALUATE, Machine, executes
 from .stores import store, write_through
@@ -155,7 +155,7 @@ def grow(
     stored = store(machine, frame, container, key, value, how, site)
     for atom in stored:
         if type(atom) is Obj:
-            _keep_in(machine, container, atom)
+            _keep_in(frame, container, atom)
             for one in workers_in(atom, machine.loops):
                 machine.note("worker-kept", site, frame, (container, one))
     if stored is not value or any(type(atom) is Obj for atom in stored):
@@ -166,15 +166,15 @@ def grow(
     machine.put(container.fields, key, machine.join(container.fields.get(key, UNKNOWN), stored))
 
 
-def _keep_in(machine: Machine, container: Obj, item: Obj, depth: int = 2) -> None:
+def _keep_in(frame: Frame, container: Obj, item: Obj, depth: int = 2) -> None:
     """What a container holds lives as long as the container, and so does what is in that."""
     if len(container.birth) < len(item.birth) and item.birth[: len(container.birth)] == container.birth:
         item.birth = container.birth
         for parts in list(item.fields.values()) if depth and item.kind in ("dict", "list", "tuple") else ():
             for part in parts:
                 if type(part) is Obj and part.home is not None and part.home[0] is item:
-                    _keep_in(machine, item, part, depth - 1)
-    if item.home is None:
+                    _keep_in(frame, item, part, depth - 1)
+    if settles(frame, item):
         item.home = (container, "*")
 
 

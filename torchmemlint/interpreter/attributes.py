@@ -10,7 +10,7 @@ from . import descriptors
 from .contexts import keep, keep_in_element
 from .cycles import note_cycle, note_own_entry
 from .followed import note_following, owners
-from .frames import Frame
+from .frames import Frame, settles
 from .linking import module_member
 from .machine import Machine
 from .making import attribute_of_metaclass
@@ -239,7 +239,7 @@ def set_attribute(machine: Machine, frame: Frame, owner: Any, name: str, value: 
         called = type(atom) is Obj and not atom.is_put_off and "$callbacks" in atom.fields
         if called and isinstance(owner.cls, Class):
             note_cycle(machine, frame, owner, name, atom.fields["$callbacks"], site)
-        if type(atom) is Obj and not atom.settled:
+        if type(atom) is Obj and (not atom.settled or settles(frame, atom)):
             atom.home = (owner, name)
             for part in atom.fields.values() if atom.kind in CONTAINERS else ():
                 note_own_entry(machine, frame, atom, part, site)

@@ -12,7 +12,7 @@ from .attributes import get_by_name, set_by_name
 from .containers import a_key_of, each_of, keys_of
 from .contexts import keep_in_element
 from .cycles import note_own_entry
-from .frames import Frame
+from .frames import Frame, settles
 from .holders import KNOWN, kind_of_key
 from .machine import Machine, evaluates
 from .parts import ROW, kind_of, take
@@ -304,7 +304,7 @@ def bind_item(machine: Machine, frame: Frame, target: Expr, value: Value, site: 
                 if is_light(value):
                     machine.reset(frame, atom, field, "replace")
             for part in value:
-                if type(part) is Obj and part.home is None:
+                if type(part) is Obj and settles(frame, part):
                     part.home = (atom, field)
                     if len(atom.birth) < len(part.birth) and not outlives:
                         part.birth = atom.birth

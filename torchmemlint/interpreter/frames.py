@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..facts.model import FunctionFacts, Site
+from ..facts.model import CALLS_PER_STATEMENT, FunctionFacts, Site
 from .linking import Unit
 from .values import UNKNOWN, Function, Obj, Value
 
@@ -129,3 +129,32 @@ class Frame:
             sites.append(frame.call_site)
             frame = frame.caller
         return tuple(reversed(sites))
+
+
+def settles(frame: Frame, obj: Obj) -> bool:
+    """Whether the place that gets an object is what it lives in: nothing has it yet but, at most, a variable of the
+    function that made it because the place was empty, `if one is None: one = self.made[key] = Made()`."""
+    if obj.home is None:
+        return True
+    of_function = isinstance(obj.home[0], Frame) and obj.home[0].function is not None
+    return of_function and obj.site // CALLS_PER_STATEMENT in frame.unit.outline.made_when_missing
+
+
+def birth_of(owner: Obj | Frame, key: str) -> tuple[Loop, ...]:
+    """The loops that were running when a place was made."""
+    return owner.birth if isinstance(owner, Obj) else owner.births.get(key, ())
+
+
+def kept_since(owner: Obj | Frame, born: tuple[Loop, ...]) -> tuple[Loop, ...]:
+    """The loops that were running when the place was made, or whatever has held it longest: what goes into an
+    older container does not go with the round that it was made in."""
+    current: Obj | Frame | None = owner
+    for _ in range(6):
+        if not isinstance(current, Obj) or current.home is None:
+            break
+        holder, key = current.home
+        since = birth_of(holder, key)
+        if len(since) < len(born):
+            born = since
+        current = holder
+    return born

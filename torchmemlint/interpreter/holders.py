@@ -49,7 +49,7 @@ def _gather(value: Value, depth: int, found: list[Obj], seen: set[int]) -> None:
     for atom in value:
         if type(atom) is not Obj:
             if depth:
-                _gather_callable(atom, depth, found, seen)
+                _gather(kept_by_callable(atom), depth - 1, found, seen)
             continue
         if id(atom) in seen:
             continue
@@ -62,17 +62,17 @@ def _gather(value: Value, depth: int, found: list[Obj], seen: set[int]) -> None:
                     _gather(part, depth - 1, found, seen)
 
 
-def _gather_callable(atom: Any, depth: int, found: list[Obj], seen: set[int]) -> None:
+def kept_by_callable(atom: Any) -> Value:
     """A bound method keeps its object, a partial its arguments, an inner function what it refers to."""
     kind = type(atom)
-    if kind is Bound and type(atom.receiver) is Obj:
-        _gather((atom.receiver,), depth - 1, found, seen)
-    elif kind is Partial:
-        for part in (atom.callee, *atom.args, *(value for _, value in atom.kwargs)):
-            _gather(part, depth - 1, found, seen)
-    elif kind is Function and atom.frame.function is not None and atom.facts.owner < 0:
-        for _, value in captured(atom):
-            _gather(value, depth - 1, found, seen)
+    if kind is Bound:
+        return (atom.receiver,) if type(atom.receiver) is Obj else ()
+    if kind is Partial:
+        given = (atom.callee, *atom.args, *(value for _, value in atom.kwargs))
+        return tuple(part for value in given for part in value)
+    if kind is Function and atom.frame.function is not None and atom.facts.owner < 0:
+        return tuple(part for _, value in captured(atom) for part in value)
+    return ()
 
 
 def called_back(instances: tuple[Obj, ...]) -> tuple[Obj, ...]:

@@ -8,8 +8,8 @@ from typing import Any
 from ..facts.model import Site
 from .contexts import keep
 from .events import NEVER, Store
-from .frames import Frame
-from .holders import heavy_objects, made_in, made_since
+from .frames import Frame, birth_of, kept_since
+from .holders import heavy_objects, kept_by_callable, made_in, made_since
 from .machine import Machine
 from .values import (
     ATTACHED,
@@ -51,6 +51,8 @@ def store(machine: Machine, frame: Frame, owner: Obj | Frame, key: str, value: V
         machine.note("listener", site, frame, (owner, key, value))
     new = value if how == "set" else tuple(atom for atom in value if not _is_in(atom, owner))
     reached = _news(machine, new)
+    if how != "set" and any(type(atom) in _CALLABLE for atom in new):
+        reached += _referred_to(machine, owner, key, new)
     objects = heavy_objects(value) if how != "set" and not reached else ()  # what replaces another does not pile up
     instances = _new_instances(machine, new, how) if not reached and not objects else ()
     attached = [tensor.node for tensor in reached if tensor.graph == ATTACHED]
@@ -79,7 +81,7 @@ def store(machine: Machine, frame: Frame, owner: Obj | Frame, key: str, value: V
     written = tuple(_as_written(machine, atom, node, own, place, parts) for atom in value) if changed else value
     if isinstance(owner, Obj):
         machine.placed.update((atom.node, (owner, key)) for atom in written if type(atom) is Tensor)
-    born = owner.birth if isinstance(owner, Obj) else owner.births.get(key, ())
+    born = birth_of(owner, key)
     event = _event(machine, frame, owner, key, how, site)._replace(
         tensors=tuple(reached),
         node=node,
@@ -199,6 +201,16 @@ def _news(machine: Machine, value: Value) -> list[Tensor]:
     """The tensors of a value, without those that only the objects made before by the same expression have."""
     earlier = {node for atom in value if type(atom) is Obj for node in atom.earlier}
     return [tensor for tensor in machine.reach(value) if tensor.node not in earlier]
+
+
+def _referred_to(machine: Machine, owner: Obj | Frame, key: str, value: Value) -> list[Tensor]:
+    """The tensors that functions in a value refer to, of this round: a closure or partial keeps those of each call."""
+    born = kept_since(owner, birth_of(owner, key))
+    since = min((loop.first_node for loop in machine.loops if loop not in born), default=None)
+    if since is None:
+        return []
+    held = machine.reach(tuple(kept for atom in value for kept in kept_by_callable(atom)))
+    return [tensor for tensor in held if tensor.node >= since and tensor.weight > 1]
 
 
 def _new_instances(machine: Machine, value: Value, how: str) -> tuple[Obj, ...]:

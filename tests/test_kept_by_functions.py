@@ -1,0 +1,80 @@
+"""What functions in a container refer to stays with them: closures, lambdas, partials, methods of objects."""
+
+from __future__ import annotations
+
+import pytest
+from snippets import check
+
+CANVAS = """
+class Canvas:
+    def __init__(self):
+        self.callbacks = {{}}
+
+    def connect(self, step, show):
+        self.callbacks[step] = show{mark}
+
+def stretched(images, index):
+    return images[index] * 2
+
+class Stack:
+    def __init__(self, images):
+        self.images = images
+
+    def show(self, index):
+        return self.images[index]
+
+def main():
+    canvas, whole = Canvas(), torch.randn(64, 64)
+    for step in range(1000):
+        images = torch.randn(3, 64, 64)
+{body}
+    print(canvas)
+"""
+KEPT = {
+    "a function": """
+        def plot(images):
+            def show(index):
+                return images[index]
+            canvas.connect(step, show)
+        plot(images)
+""",
+    "a partial": """
+        canvas.connect(step, functools.partial(stretched, images))
+""",
+    "a method": """
+        canvas.connect(step, Stack(images).show)
+""",
+}
+LIGHT = {
+    "the same one each time": """
+        def plot(images):
+            canvas.connect(step, lambda index: images[index])
+        plot(whole)
+""",
+    "a step": """
+        def plot(size):
+            canvas.connect(step, lambda index: size * index)
+        plot(len(images))
+""",
+    "an argument of its own": """
+        def plot(images):
+            canvas.connect(step, lambda images: images[0])
+        plot(images)
+""",
+    "a canvas of its own": """
+        def plot(images):
+            canvas = Canvas()
+            canvas.connect(step, lambda index: images[index])
+        plot(images)
+""",
+}
+
+
+@pytest.mark.parametrize("body", KEPT.values(), ids=KEPT)
+def test_kept(body: str) -> None:
+    check(CANVAS.format(body=body, mark="  # TML311"))
+
+
+@pytest.mark.parametrize("body", LIGHT.values(), ids=LIGHT)
+def test_light(body: str) -> None:
+    check(CANVAS.format(body=body, mark=""))

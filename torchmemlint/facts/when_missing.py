@@ -1,0 +1,83 @@
+"""What a function makes only where it is not there yet, by the text alone.
+
+`if name not in self.series: self.series[name] = Series()` makes an object in one round and has it in all others: it
+lives as long as the table, not as long as the round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from . import model as m
+from .model import CALLS_PER_STATEMENT, Expr, FileFacts, Stmt
+from .walk import blocks, calls_of, heads, last_name, nodes
+
+_LEAVES = (m.RETURN, m.RAISE, m.JUMP)
+_NOTHING = (m.CONST, None)
+_NOT_THERE = frozenset(("KeyError", "AttributeError", "LookupError", "IndexError"))
+
+
+def made_when_missing(facts: FileFacts) -> frozenset[int]:
+    """The numbers of the statements that bind a place which was found to be empty before."""
+    found = set[int]()
+    for function in facts.functions:
+        _gather(function.body, frozenset(), found)
+    return frozenset(found)
+
+
+def _gather(block: tuple[Stmt, ...], missing: frozenset[Expr], found: set[int]) -> None:
+    for statement in block:
+        op = statement[0]
+        if op == m.IF:
+            absent, present = (frozenset(_absent(statement[2], holds)) for holds in (True, False))
+            _gather(statement[3], missing | absent, found)
+            _gather(statement[4], missing | present, found)
+            if statement[3] and statement[3][-1][0] in _LEAVES:
+                missing |= present
+            continue
+        bound = statement[2] if op == m.ASSIGN else (statement[2],) if op == m.ANNOTATE else ()
+        if (missing and any(_place(target) in missing for target in bound)) or _puts_default(statement):
+            found.add(statement[1] // CALLS_PER_STATEMENT)
+        if op == m.TRY:
+            looked_up = frozenset(_place(node) for one in statement[2] for head in heads(one) for node in nodes(head))
+            _gather(statement[2], missing, found)
+            for kind, _, clause in statement[3]:
+                kinds = {last_name(one) for one in (kind[3] if kind is not None and kind[0] == m.NEW else (kind,))}
+                _gather(clause, missing if kinds.isdisjoint(_NOT_THERE) else missing | looked_up, found)
+            for suite in statement[4:6]:
+                _gather(suite, missing, found)
+            continue
+        for suite in blocks(statement):
+            _gather(suite, missing, found)
+
+
+def _place(expr: Expr) -> Expr:
+    """A place; an element of a table for whichever key."""
+    return expr[:2] if expr[0] == m.ITEM else expr
+
+
+def _puts_default(statement: Stmt) -> bool:
+    """`self.series.setdefault(name, Series())`"""
+    return any(
+        call[2][0] == m.ATTR and call[2][2] == "setdefault" and len(call[3]) == 2 for call in calls_of(statement)
+    )
+
+
+def _absent(test: Expr, holds: bool) -> Iterator[Expr]:
+    """The places that are empty where a test holds, or does not."""
+    op = test[0]
+    if op == m.NOT:
+        yield from _absent(test[1], not holds)
+    elif op == m.BOOL:
+        for operand in test[2] if (test[1] == "and") == holds else ():
+            yield from _absent(operand, holds)
+    elif op == m.COMPARE:
+        if test[3] == _NOTHING and test[1] in (("Is", "Equal") if holds else ("IsNot", "NotEqual")):
+            yield _place(test[2])
+        elif test[1] == ("NotIn" if holds else "In"):
+            yield (m.ITEM, test[3])  # whichever key
+    elif op == m.CALL and test[2] == (m.NAME, "hasattr") and len(test[3]) == 2 and test[3][1][0] == m.CONST:
+        if not holds:
+            yield (m.ATTR, test[3][0], test[3][1][1])
+    elif op in (m.NAME, m.ATTR, m.ITEM) and not holds:
+        yield _place(test)
