@@ -17,7 +17,7 @@ GRAPH_FREE: Final = frozenset(
     """argmax argmin argsort eq ne lt le gt ge equal isnan isinf isfinite isclose allclose nonzero long int bool
     short char byte new_zeros new_ones new_full new_empty new_tensor zeros_like ones_like full_like empty_like
     rand_like randn_like randint_like bincount histc searchsorted bucketize unique unique_consecutive any all
-    logical_and logical_or logical_not logical_xor multinomial bernoulli randperm one_hot count_nonzero floor_divide
+    logical_and logical_or logical_not logical_xor multinomial randperm one_hot count_nonzero floor_divide
     sign_bit is_nonzero detach""".split()
 )
 

@@ -93,6 +93,8 @@ def _object_attribute(machine: Machine, frame: Frame, obj: Obj, name: str) -> Va
         return known
     if name == "__dict__" and obj.kind in ("instance", "module"):
         return attributes_of(machine, obj)
+    if name == "_modules" and obj.kind == "module":  # its parts by their names, as a `ModuleDict` has them
+        return (obj,)
     if name in ("param_groups", "state") and _is_optimizer(obj):
         return _groups_of(machine, obj) if name == "param_groups" else _state_of(machine, obj)
     if isinstance(obj.cls, Class):

@@ -27,7 +27,7 @@ def call_object(
             for loop in machine.loops:
                 loop.steps = True
             if args or "closure" in kwargs:
-                _run_closure(machine, frame, args[0] if args else kwargs["closure"], site)
+                return _run_closure(machine, frame, args[0] if args else kwargs["closure"], site)
         return state_of(machine, frame, obj, site) if name == "state_dict" else LIGHT
     if obj.kind == "profiler":
         if name in ("start", "stop"):
@@ -46,8 +46,9 @@ def call_object(
     return unknown_call(machine, frame, (2, (1, "self"), name), args, kwargs, site, receiver=(obj,))
 
 
-def _run_closure(machine: Machine, frame: Frame, closure: Value, site: Site) -> None:
-    """`optimizer.step(closure)` calls it at least once, with gradients recorded [docs: torch.optim.LBFGS.step]."""
+def _run_closure(machine: Machine, frame: Frame, closure: Value, site: Site) -> Value:
+    """`optimizer.step(closure)` calls it at least once, with gradients recorded, and gives what it gave [measured]."""
     outer, machine.grad = machine.grad, ON
-    machine.call(frame, closure, [], {}, site)
+    loss = machine.call(frame, closure, [], {}, site)
     machine.grad = outer
+    return loss

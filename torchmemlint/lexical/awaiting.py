@@ -48,7 +48,7 @@ def never_taken(program: Program) -> Iterator[Awaiting]:
 
 def _only_taken_by(facts: FileFacts, place: Expr, backward: set[int]) -> bool:
     """Whether hooks of the backward pass take from a list, and nothing else does or makes it anew for a step."""
-    living = [(index, function) for index, function in enumerate(facts.functions) if not _ends(function)]
+    living = [(index, function) for index, function in enumerate(facts.functions) if not _ends(facts, function)]
     takers = {index for index, function in living if _takes(function, place)}
     remade = any(_sets(function, place) for _, function in living if not set(function.calls) & {*_FORWARD})
     return bool(takers) and takers <= backward and not remade
@@ -81,9 +81,16 @@ def _with_helpers(facts: FileFacts, hooks: set[int]) -> set[int]:
     return found
 
 
-def _ends(function: FunctionFacts) -> bool:
-    """Whether a function takes the hooks out again: what it clears was there until then."""
-    return "remove" in function.calls
+def _ends(facts: FileFacts, function: FunctionFacts) -> bool:
+    """Whether a function takes the hooks out again: what it clears was there until then, unless who made the object
+    calls it after a pass or two."""
+    if "remove" not in function.calls:
+        return False
+    made = facts.classes[function.owner].name if function.owner >= 0 else ""
+    return not any(
+        {made, function.name} <= set(user.calls) and not any(one[0] in (m.FOR, m.WHILE) for one in statements(user.body))
+        for user in facts.functions[1:]
+    )
 
 
 def _bodies(facts: FileFacts, given: Expr) -> Iterator[Expr]:

@@ -16,7 +16,7 @@ COPIES = frozenset("cpu cuda to float half double bfloat16 contiguous type long 
 INPLACE = frozenset("__iadd__ __isub__ __imul__ __itruediv__ __ifloordiv__ __imod__ __setitem__ __ipow__".split())
 WITHOUT_GRAPH = frozenset(
     """__lt__ __le__ __gt__ __ge__ __eq__ __ne__ lt le gt ge eq ne argmax argmin argsort isnan isinf isfinite isclose
-    multinomial bernoulli nonzero count_nonzero unique one_hot bincount searchsorted bucketize logical_and logical_or
+    multinomial nonzero count_nonzero unique one_hot bincount searchsorted bucketize logical_and logical_or
     logical_not logical_xor any all randint_like rand_like randn_like zeros_like ones_like full_like empty_like
     new_zeros new_ones new_full new_tensor new_empty randperm""".split()
 )  # indices, masks, and new tensors that are only shaped like others

@@ -1,0 +1,149 @@
+"""States, attacks and hooks: programs like those that the linter met unprepared, each with its lookalike."""
+
+from __future__ import annotations
+
+import pytest
+from snippets import check
+
+GIBBS = """
+class Machine(nn.Module):
+    def __init__(self, visible, hidden):
+        super().__init__()
+        self.weights = nn.Parameter(torch.randn(hidden, visible))
+        self.chain = None
+
+    def sweep(self, v):
+        h = torch.sigmoid(F.linear(v, self.weights)).bernoulli()
+        return torch.bernoulli(torch.sigmoid(F.linear(h, self.weights.t())))
+
+    def negative(self, batch):
+        if self.chain is None:
+            self.chain = torch.bernoulli(torch.full_like(batch, 0.5))
+        self.chain = self.sweep(self.chain)%s
+        return self.chain.detach()
+
+def fit(batches):
+    model = Machine(64, 16)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for batch in batches:
+        loss = F.linear(batch, model.weights).mean() - F.linear(model.negative(batch), model.weights).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("cut", ["  # TML205", ".detach()"])
+def test_what_is_drawn_from_probabilities_has_their_graph(cut: str) -> None:
+    check(GIBBS % cut)
+
+
+CLOSURE = """
+class Inversion:
+    def __init__(self, model, rounds):
+        self.model, self.rounds = model, rounds
+        self.log = []
+
+    def closure(self, optimizer, guess, received):
+        def run():
+            optimizer.zero_grad()
+            distance = (self.model(guess) - received).pow(2).sum()
+            distance.backward()
+            return distance
+
+        return run
+
+    def attack(self, received):
+        guess = torch.randn(1, 3, 8, 8, requires_grad=True)
+        optimizer = torch.optim.LBFGS([guess])
+        for _ in range(self.rounds):
+            distance = optimizer.step(self.closure(optimizer, guess, received))
+            self.log.append(distance%s
+"""
+
+
+@pytest.mark.parametrize("kept", [")  # TML102", ".item())"])
+def test_a_step_gives_what_its_closure_gave(kept: str) -> None:
+    check(CLOSURE % kept)
+
+
+PARTS = """
+class Guided:
+    def __init__(self, model):
+        self.seen = None
+        self.handles = []
+        for name, part in model.body._modules.items():
+            if isinstance(part, nn.ReLU):
+                %s
+
+    def record(self, module, inputs, output):
+        self.seen = output.detach()
+
+    def close(self):
+        while self.handles:
+            self.handles.pop().remove()
+
+class Small(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(8, 8), nn.ReLU())
+
+    def forward(self, x):
+        return self.body(x)
+
+def explain(images):
+    model, found = Small(), 0.0
+    for image in images:
+        guided = Guided(model)
+        with torch.no_grad():
+            model(image)
+        found += guided.seen.sum().item()
+        guided.close()
+    return found
+"""
+
+
+@pytest.mark.parametrize(
+    "hook",
+    [
+        "part.register_forward_hook(self.record)  # TML304",
+        "self.handles.append(part.register_forward_hook(self.record))",
+    ],
+)
+def test_hooks_on_the_parts_in_a_modules_own_table(hook: str) -> None:
+    check(PARTS % hook)
+
+
+POPPED = """
+class Guided:
+    def __init__(self, model):
+        self.model, self.outputs = model, []
+        self.handles = [
+            model.register_forward_hook(self.forward_hook),
+            model.register_full_backward_hook(self.backward_hook),
+        ]
+
+    def forward_hook(self, module, inputs, output):
+        self.outputs.append(output.detach())%s
+
+    def backward_hook(self, module, grad_in, grad_out):
+        return (grad_in[0] * (self.outputs.pop() > 0),)
+
+    def close(self):
+        for handle in self.handles:
+            handle.remove()
+        self.outputs.clear()
+
+def explain(model, images, image):
+    guided = Guided(model)
+    %s
+    guided.close()
+    return image.grad
+"""
+
+
+@pytest.mark.parametrize(
+    ("mark", "passes"), [("", "model(image).sum().backward()"), ("  # TML108", "for one in images: model(one)")]
+)
+def test_what_only_backward_takes_is_cleared_with_an_object_of_one_pass(mark: str, passes: str) -> None:
+    check(POPPED % (mark, passes))
