@@ -154,6 +154,8 @@ class Retentions:
         # what a chain goes back to was there before: its object is made in some rounds only, `if key not in table`
         born = kept_since(store.owner, store.birth) if since < NEVER else lifetimes.kept_since(store)
         repeats = [loop for loop in store.loops if loop not in born and loop.kind in _REPEATS]
+        if _is_being_made(store):  # another one in each round, whoever gets it
+            repeats = [loop for loop in repeats if loop is store.loops[-1]]
         if store.how not in ("grow", "keyed") or (graph and store.key_kind == KNOWN):
             growing = [loop for loop in repeats if loop in older(store, since)]
         else:
@@ -301,6 +303,12 @@ class Retentions:
                 return True
             frame = frame.caller
         return False
+
+
+def _is_being_made(store: Store) -> bool:
+    """Whether what gains an element is a comprehension's own list, which is not there before."""
+    kind = store.loops[-1].site if store.loops and store.how == "grow" else None
+    return isinstance(kind, tuple) and kind[0] == "comp" and store.frame.allocs.get(kind[1]) is store.owner
 
 
 def _rank(retention: Retention) -> tuple[bool, int, bool, bool, int, bool, bool]:
