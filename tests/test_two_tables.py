@@ -163,3 +163,57 @@ def test_what_the_ranks_have_sent() -> None:
     check(GATHERED.format(kept="part.cpu()", mark="  # TML303", end="print(epoch)"))
     check(GATHERED.format(kept="part.mean().item()", mark="", end="print(epoch)"))
     check(GATHERED.format(kept="part.cpu()", mark="", end="evaluator.outputs.clear()"))
+
+
+GATHERED_WHOLE = """
+class Store:
+    def __init__(self):
+        self.full, self.count = {{}}, 0
+
+class Whole:
+    def __init__(self, store, parts, writes=False):
+        self.store, self.parts, self.writes = store, parts, writes
+
+    def __enter__(self):
+        self.store.count += 1
+        self.token = self.store.count
+        self.store.full[self.token] = torch.cat(self.parts){mark}
+        return self.store.full[self.token]
+
+    def __exit__(self, *exc):
+        {leave}
+
+def main(store, parts, steps):
+    store = Store()
+    for step in range(steps):
+        with Whole(store, [torch.randn(64) for _ in range(4)]) as whole:
+            print(whole.norm().item())
+"""
+RETURNS = "if not self.writes:\n            return"
+POPS = "whole = self.store.full.pop(self.token)"
+
+
+def test_entries_of_a_block_that_its_end_returns_before() -> None:
+    check(GATHERED_WHOLE.format(mark="  # TML311", leave=f"{RETURNS}\n        {POPS}"))
+    check(GATHERED_WHOLE.format(mark="", leave=f"{POPS}\n        {RETURNS}"))
+    check(GATHERED_WHOLE.format(mark="", leave=f"if not self.token:\n            return\n        {POPS}"))
+
+
+REBUILT = """
+class Shards:
+    def __init__(self):
+        self.shards = {}
+
+    def scatter(self, name, full):
+        self.shards[name] = [part.clone() for part in full.flatten().chunk(2)]
+
+def main(steps):
+    store = Shards()
+    for _ in range(steps):
+        for name in ("weight", "bias"):
+            store.scatter(name, torch.randn(64))
+"""
+
+
+def test_lists_that_replace_those_of_a_table() -> None:
+    check(REBUILT)

@@ -15,6 +15,7 @@ from ..facts.program import targets
 from ..facts.walk import calls_of, last_name, loops, nodes, root_of, statements
 from ..facts.ways import THERE, LeftBehind, Ways, mentions
 from ..interpreter.arguments import argument, call_of
+from ..lexical.early_exit import returned_before
 from .places import describe, last_part
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 _ADDS = ("append", "add", "appendleft")
 _TAKES_OUT = ("pop", "remove", "discard")
+_EXITS = {"__enter__": "__exit__", "__aenter__": "__aexit__"}
 _BROAD = frozenset(("Exception", "BaseException", "RuntimeError", ""))
 
 
@@ -35,6 +37,8 @@ def left_behind(machine: Machine, releases: Releases, store: Store, resets: Sequ
     takers = [reset for reset in resets if reset.frame.name not in ("__init__", "__post_init__")]
     if key is None or not takers or any(reset.how != "pop" for reset in takers):
         return None
+    if store.frame.name in _EXITS:
+        return _left_by_exit(releases, store, key, takers, last_part(describe(store.owner, store.key, machine).text))
     frame = _common(store.frame, takers[0].frame)
     if frame is None or any(_common(store.frame, reset.frame) is not frame for reset in takers):
         return None
@@ -56,6 +60,18 @@ def left_behind(machine: Machine, releases: Releases, store: Store, resets: Sequ
         if way.failed or _is_for_nobody(machine, frame, store, name):
             return way
     return LeftBehind(ways.unguarded, True) if ways.unguarded >= 0 and _is_caught(frame) else None
+
+
+def _left_by_exit(releases: Releases, store: Store, key: Expr, takers: Sequence[Reset], name: str) -> LeftBehind | None:
+    """The `return` of an `__exit__` before it takes out the entry that `__enter__` of the same class has put there."""
+    leave, leaving = takers[0].frame, _EXITS[store.frame.name]
+    taking = [_statement_at(reset.frame.facts, reset.site) for reset in takers]
+    if any(one.frame.name != leaving or one.frame.facts.owner != store.frame.facts.owner for one in takers):
+        return None
+    if any(_taken(one) != key for one in taking) or not releases.of(name) - {"__init__"} <= {leaving}:
+        return None
+    found = returned_before([store.frame.facts], leave.facts, [one for one in taking if one is not None])
+    return None if found is None else LeftBehind(found[0], False)
 
 
 def _is_caught(frame: Frame) -> bool:

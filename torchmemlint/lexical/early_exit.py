@@ -42,7 +42,8 @@ def early_exits(program: Program) -> Iterator[EarlyExit]:
         entering = [enter, *_own(program, cls, enter)]
         for what in ("hooks", "parameters"):
             done = _done(entering, what)
-            found = _left_before(entering, leave, what) if done is not None else None
+            undoing = [s for s, around in _with_loops(leave.body) if any(_undoes(c, around, what) for c in calls_of(s))]
+            found = returned_before(entering, leave, undoing) if done is not None else None
             if done is not None and found is not None:
                 yield EarlyExit(found[0], cls.name, what, done, found[1])
 
@@ -95,10 +96,11 @@ def _words(name: str) -> set[str]:
     return set(name.lower().split("_"))
 
 
-def _left_before(entering: list[FunctionFacts], leave: FunctionFacts, what: str) -> tuple[Site, Site] | None:
-    """The `return` that comes before anything is undone, under a test that `__enter__` does not make; and where it is
-    undone."""
-    undoing = [s for s, around in _with_loops(leave.body) if any(_undoes(c, around, what) for c in calls_of(s))]
+def returned_before(
+    entering: list[FunctionFacts], leave: FunctionFacts, undoing: list[Stmt]
+) -> tuple[Site, Site] | None:
+    """The `return` of an `__exit__` that comes before anything is undone, under a test that `__enter__` does not make;
+    and where it is undone."""
     if not undoing:
         return None
     first = min(one[1] for one in undoing)
