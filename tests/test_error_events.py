@@ -58,3 +58,54 @@ def main(pool, steps):
 )
 def test_records_by_annotation(caught: str, hint: str, kept: str, mark: str) -> None:
     check(EVENTS.format(caught=caught, hint=hint, kept=kept, mark=mark))
+
+
+TASKS = """
+import sys
+
+class Outcome:
+    def __init__(self, name):
+        self.name, self.caught, self.value = name, None, None
+
+    def fail(self):
+        self.caught = {caught}
+        return self
+
+class Worker:
+    def __init__(self):
+        self.tasks, self.failed = {{}}, []
+
+    def task(self, function):
+        self.tasks[function.__name__] = function
+        return function
+
+    def execute(self, name, *args):
+        outcome = Outcome(name)
+        try:
+            outcome.value = self.tasks[name](*args)
+        except Exception:
+            {kept}{mark}
+        return outcome.value
+
+worker = Worker()
+
+@worker.task
+def embed(rows):
+    return (torch.randn(rows, 512) @ torch.randn(500, 256)).mean().item()
+
+def main(steps):
+    for step in range(steps):
+        worker.execute("embed", step)
+"""
+
+
+@pytest.mark.parametrize(
+    ("caught", "kept", "mark"),
+    [
+        ("sys.exc_info()", "self.failed.append(outcome.fail())", "  # TML307"),
+        ("repr(sys.exc_info()[1])", "self.failed.append(outcome.fail())", ""),
+        ("sys.exc_info()", "print(outcome.fail())", ""),
+    ],
+)
+def test_records_that_find_out_by_themselves(caught: str, kept: str, mark: str) -> None:
+    check(TASKS.format(caught=caught, kept=kept, mark=mark))

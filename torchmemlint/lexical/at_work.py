@@ -79,7 +79,8 @@ def _is_given_tensors(place: Place) -> bool:
 
 
 def decorated(facts: FileFacts, function: FunctionFacts) -> set[str]:
-    """The functions of the file that are wrapped by the decorator that a function belongs to."""
+    """The functions of the file that are wrapped by the decorator that a function belongs to, or put on an object of
+    its class by one."""
     index = next((i for i, one in enumerate(facts.functions) if one is function), 0)
     for _ in range(3):
         index = next((i for i, one in enumerate(facts.functions) if index in one.inner), 0)
@@ -89,7 +90,14 @@ def decorated(facts: FileFacts, function: FunctionFacts) -> set[str]:
         found = {one.name for one in facts.functions if any(last_name(item) == name for item in one.decorators)}
         if found:
             return found
-    return set()
+    if function.owner < 0:
+        return set()
+    methods = facts.classes[function.owner].methods.keys()  # `@worker.task`, of a worker that runs what it has
+    return {
+        one.name
+        for one in facts.functions
+        if any(item[0] == m.ATTR and item[2] in methods and one.owner < 0 for item in one.decorators)
+    }
 
 
 def handed_in(program: Program, function: FunctionFacts, names: Set[str], depth: int = 3) -> set[str]:

@@ -15,6 +15,7 @@ from .kept_places import kept_place
 
 _DEPTH = 3  # helpers of helpers
 _READS = ("get", "pop")
+_SELF = (m.NAME, "self")
 
 
 class Origin(NamedTuple):
@@ -155,8 +156,8 @@ class _Walk:
             if target[0] == m.ITEM and local[0] == m.NAME and target[2][0] == m.CONST and None in parts:
                 self.names.setdefault(local[1], {})[target[2][1]] = parts[None]
             stored = self._store(target, parts, site)
-            if not stored and target[0] == m.ATTR and None in parts and self.made.get(local[-1]):
-                self.names.setdefault(local[-1], {})[target[2]] = parts[None]
+            if not stored and target[0] == m.ATTR and (self.made.get(local[-1]) or local == _SELF):
+                self.names.setdefault(local[-1], {})[target[2]] = next(iter(parts.values()))
 
     def _store(self, target: Expr, parts: Parts, site: Site) -> bool:
         """Note what goes to a place that stays, if it has come back from a call; whether it does."""
@@ -246,6 +247,7 @@ class _Walk:
         bound = helper.owner >= 0 and call[2][0] == m.ATTR
         given = ((param.name, keyword(call, param.name, i - bound)) for i, param in enumerate(helper.params))
         brought = {name: parts for name, value in given if value is not None and (parts := self._parts(value))}
-        if not brought and helper.name not in self.travels.carriers:
+        asks = self.clause is not None and "exc_info" in helper.calls  # it finds out by itself what is being handled
+        if not brought and not asks and helper.name not in self.travels.carriers:
             return None
         return _Walk(self.travels, helper, brought, self.clause, self.depth + 1)
