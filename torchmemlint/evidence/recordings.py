@@ -169,7 +169,7 @@ def _given_graph(machine: Machine, call: ModuleCall) -> bool:
             continue
         seen.add(node)
         label = derivation.labels.get(node)
-        if label is None:
+        if label is None or label[0] == "write":  # of what a place keeps
             pending.extend(derivation.parents[node])
         elif label[0] == "module":
             runs = True

@@ -143,6 +143,7 @@ def tensor_attribute(machine: Machine, tensor: Tensor, name: str) -> Value:
     if name in ("shape", "dtype", "device", "ndim", "is_cuda", "requires_grad", "layout", "names", "is_leaf", "nbytes"):
         return LIGHT
     if name == "data" and tensor.graph == ATTACHED:
+        machine.derivation.detached.setdefault(tensor.node, machine.loops)
         _says_recorded(machine, tensor)
     if name in ("data", "indices") or (name == "grad" and not tensor.bundle):
         node = machine.derivation.node()
