@@ -47,6 +47,44 @@ SEEN = {
                 found.append(model(x).argmax(1).tolist())  # TML201
             return found
         """,
+    "a model that sees to its mode where users ask it": """
+        class Marker(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.net = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 2))
+
+            def forward(self, x):
+                return self.net(x)
+
+            def predict(self, x):
+                if self.training:
+                    self.eval()
+                return self.forward(x)  # TML201
+        """,
+    "steps of a search whose results are cut by `.data`, from states in a list": """
+        class Search:
+            def __init__(self, models):
+                self.models = models
+
+            def cuda(self):
+                for model in self.models:
+                    model.cuda()
+
+            def generate(self, source, steps):
+                states = [model.encoder(source) for model in self.models]
+                tokens = source.new_zeros(4, steps)
+                for step in range(steps):
+                    tokens[:, step] = self._next(tokens[:, :step], states).argmax(1)
+                return tokens
+
+            def _next(self, tokens, states):
+                total = None
+                for model, state in zip(self.models, states):
+                    out = model.decoder(tokens, state)  # TML201
+                    scores = out[:, -1].softmax(-1).data
+                    total = scores if total is None else total + scores
+                return total
+        """,
     "a metric by the class that it comes from": """
         from ignite.metrics import EpochMetric, Metric
 
@@ -101,6 +139,32 @@ UNSEEN = {
                 if self.training:
                     return self.net(x)
                 return self.net(x).argmax(1)
+        """,
+    "a model that sees to its mode and to gradients": """
+        class Marker(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.net = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 2))
+
+            def forward(self, x):
+                return self.net(x)
+
+            @torch.no_grad()
+            def predict(self, x):
+                if self.training:
+                    self.eval()
+                return self.forward(x)
+        """,
+    "statistics by `.data` of a round that trains": """
+        def steps(loader, optimizer):
+            model = Net()
+            for x, y in loader:
+                out = model(x)
+                hits = (out.data.argmax(1) == y).sum().item()
+                loss = F.cross_entropy(out, y)
+                loss.backward()
+                optimizer.step()
+                print(loss.item(), hits)
         """,
     "a metric that cuts in the class that it comes from": """
         from ignite.metrics import EpochMetric, Metric

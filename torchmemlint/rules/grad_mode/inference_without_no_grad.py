@@ -142,7 +142,12 @@ def _weight(recording: Recording) -> int:
     if _in_handler(recording) and recording.detached:
         return min(recording.weight, 2)
     evaluates = flags & EVALUATES or recording.concludes  # itself, or the evaluation that it is a helper of
-    if recording.detached and not recording.consumed and (not evaluates or flags & BACKWARD):
+    if (
+        recording.detached
+        and not recording.consumed
+        and (not evaluates or flags & BACKWARD)
+        and not _is_apart(recording)
+    ):
         # its graph lives no longer than the call: it shows where no training needs more
         return 2 if _only_infers(recording) else 1
     if recording.pipeline:
@@ -170,6 +175,12 @@ def _weight(recording: Recording) -> int:
     if recording.evaluating and not recording.escaped:
         return recording.weight
     return min(recording.weight, 2)
+
+
+def _is_apart(recording: Recording) -> bool:
+    """Whether a script that trains evaluates in a loop of its own."""
+    rounds = [loop for loop in recording.call.loops if loop.kind == "loop"]
+    return recording.evaluating and bool(rounds) and not any(loop.backward or loop.steps for loop in rounds)
 
 
 def _counts(call: ModuleCall) -> bool:
@@ -260,9 +271,11 @@ def _is_plain(module: Obj) -> bool:
 
 
 def _sees_to_modes(recording: Recording) -> bool:
-    """Whether a module's method for inference sets the mode itself and runs the module again and again."""
+    """Whether a module's method for inference sets the mode itself, and is there for its users or runs the module
+    again and again: who sees to the mode would see to the gradients."""
     call = recording.call
-    rounds = any(loop.kind == "loop" for loop in call.loops if loop not in call.frame.loops)
+    offered = call.frame.name[:1] != "_" and says_evaluation(call.frame.name)
+    rounds = offered or any(loop.kind == "loop" for loop in call.loops if loop not in call.frame.loops)
     own = (one[2] for one in calls(call.frame.facts.body) if last_name(one[2]) == "eval")
     return rounds and any((m.NAME, "self") in nodes(callee) for callee in own) and recording.concludes
 
