@@ -142,12 +142,8 @@ def _weight(recording: Recording) -> int:
     if _in_handler(recording) and recording.detached:
         return min(recording.weight, 2)
     evaluates = flags & EVALUATES or recording.concludes  # itself, or the evaluation that it is a helper of
-    if (
-        recording.detached
-        and not recording.consumed
-        and (not evaluates or flags & BACKWARD)
-        and not _is_apart(recording)
-    ):
+    trains = flags & BACKWARD and not _is_apart(recording)
+    if recording.detached and not recording.consumed and (not evaluates or trains):
         # its graph lives no longer than the call: it shows where no training needs more
         return 2 if _only_infers(recording) else 1
     if recording.pipeline:
