@@ -1,4 +1,5 @@
-"""What functions in a container refer to stays with them: closures, lambdas, partials, methods of objects."""
+"""What functions in a container refer to stays with them: closures, lambdas, partials, methods of objects, also those
+that are only counted there."""
 
 from __future__ import annotations
 
@@ -78,3 +79,39 @@ def test_kept(body: str) -> None:
 @pytest.mark.parametrize("body", LIGHT.values(), ids=LIGHT)
 def test_light(body: str) -> None:
     check(CANVAS.format(body=body, mark=""))
+
+
+COUNTED = """
+class Emitter:
+    def __init__(self):
+        self.blocked = {table}
+
+    def block(self, callback):
+        self.blocked[{key}] += 1{mark}
+        callback()
+        self.blocked[{key}] -= 1
+{more}
+
+class Layer:
+    def __init__(self, image):
+        self.image, self.level = image, 0
+
+    def changed(self):
+        self.level += 1
+
+def main():
+    emitter = Emitter()
+    for _ in range(1000):
+        layer = Layer(torch.randn(64, 64))
+        emitter.block(layer.changed)
+    print(emitter)
+"""
+
+
+def test_counted_by_method() -> None:
+    check(COUNTED.format(table="defaultdict(int)", key="callback", mark="  # TML311", more=""))
+
+
+def test_counted_by_name_or_taken_out() -> None:
+    check(COUNTED.format(table="defaultdict(int)", key="callback.__name__", mark="", more=""))
+    check(COUNTED.format(table="defaultdict(int)", key="callback", mark="", more="        del self.blocked[callback]"))

@@ -16,7 +16,7 @@ from ..interpreter.hints import value_of_hint
 from ..interpreter.holders import FRESH, heavy_objects, kind_of_key
 from ..interpreter.machine import Machine
 from ..interpreter.unknown import is_module_by_use
-from ..interpreter.values import Class, External, Function, Obj, Value
+from ..interpreter.values import Class, External, Function, Obj, Tensor, Value
 from ..interpreter.weights import heavy
 from .item_keys import asked_for_items
 
@@ -63,6 +63,40 @@ def cached_functions(machine: Machine) -> Iterator[Cached]:
                 yield from _kept_results(machine, function)
             break
     yield from _wrapped_in_place(machine)
+
+
+def cached_by_calls(machine: Machine) -> Iterator[tuple[Cached, Site]]:
+    """Cached functions that are called with what keeps something heavy of each round, whatever their parameters say;
+    with the place of the cache. Of those of other files the call is spoken of."""
+    said = set[Site]()
+    for note in machine.plain:
+        if note.kind != "cached-call":
+            continue
+        function, name, value, tensors, objects = note.detail
+        bounds = (_entries(machine, function.frame, decorator) for decorator in function.facts.decorators)
+        bound = next((one for one in bounds if one is not None), None)
+        place = function.facts.site + m.DECORATORS
+        ways = (site for site in (place, note.site, *reversed(note.trail)) if machine.is_home(site))
+        site = next(ways, None)
+        if bound is None or site is None or site in said:
+            continue
+        said.add(site)
+        owner = function.owner.facts.name if function.owner is not None else ""
+        weight = 3 if objects else max(tensor.weight for tensor in tensors)
+        yield Cached(site, function.facts.name, owner, name, _kept_by(value, tensors), bound, weight), place
+
+
+def _kept_by(value: Value, tensors: tuple[Any, ...]) -> str:
+    """What is kept with a key, in words."""
+    what = "tensors" if tensors else "model"
+    for atom in value:
+        if type(atom) is Tensor:
+            return "a tensor, which hashes by identity: a new one never hits"
+        if type(atom) is Obj and atom.kind in ("module", "optimizer"):
+            return f"a {atom.kind}"
+        if type(atom) is Obj and isinstance(atom.cls, Class):
+            return f"the {atom.cls.facts.name} with its {what}"
+    return f"the {what} that it refers to"
 
 
 def _wrapped_in_place(machine: Machine) -> Iterator[Cached]:

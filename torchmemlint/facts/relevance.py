@@ -35,7 +35,7 @@ def worth_running(facts: FileFacts) -> set[int]:
     worth |= {i for i, function in enumerate(facts.functions) if "empty_cache" in function.calls}
     worth |= {i for klass in facts.classes if class_evaluates(klass.name) for i in klass.methods.values()}
     worth |= {i for i, function in enumerate(facts.functions) if function.generator and _opens(function)}
-    worth |= {i for i, function in enumerate(facts.functions) if _syncs(function)}
+    worth |= {i for i, function in enumerate(facts.functions) if _syncs(function) or _is_cached(function)}
     worth |= _passes_of_copies(facts) | _makers_of_cycles(facts) | _losses_of_references(facts)
     worth |= {i for i, function in enumerate(facts.functions) if _moves_to_host(function)}
     worth |= _give_themselves(facts) | _fill_elsewhere(facts) | _of_scripts(facts) | _hand_on_errors(facts)
@@ -45,6 +45,11 @@ def worth_running(facts: FileFacts) -> set[int]:
     driving = _with_callers(facts, driving, callers)
     worth |= {i for i in driving if facts.functions[i].flags & m.LOCAL}
     return _with_callers(facts, worth, callers)
+
+
+def _is_cached(function: FunctionFacts) -> bool:
+    """Whether a decorator keeps what a function is called with."""
+    return any(last_name(decorator) in ("cache", "lru_cache") for decorator in function.decorators)
 
 
 def _syncs(function: FunctionFacts) -> bool:

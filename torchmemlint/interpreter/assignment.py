@@ -7,7 +7,7 @@ from ..facts.model import Expr, Site, Stmt
 from ..facts.releases import JOINS, joins
 from .attributes import note_dropped_part, set_attribute
 from .contexts import workers_in
-from .elements import bind_item, elements
+from .elements import bind_item, count_by_key, elements
 from .frames import Frame, settles
 from .hints import value_of_hint
 from .machine import EVALUATE, Machine, executes
@@ -141,6 +141,8 @@ def _augment(machine: Machine, frame: Frame, statement: Stmt) -> None:
     note_terms(machine, operator, old, value, merged)
     if is_light(value) and not old:
         machine.innocent.add(site)
+    if operator == "Add" and target[0] == m.ITEM and (not merged or is_light(merged)):
+        count_by_key(machine, frame, target, site)
     if operator == "Add" and target[0] == m.ATTR and is_light(merged):
         merged = (COUNT,)
     assign(machine, frame, target, merged, site, how="augment")

@@ -16,7 +16,7 @@ from .machine import Machine
 from .making import tell_metaclass
 from .values import OFF, Class, External, Function, Mode, Obj, Value
 
-_CACHES = ("functools.lru_cache", "functools.cache")
+CACHES = ("functools.lru_cache", "functools.cache")
 _ADDS = ("append", "add", "setdefault")
 
 
@@ -56,6 +56,8 @@ def _decorate(machine: Machine, frame: Frame, function: Function, decorator: Exp
             machine.settable.add(function.facts.name)
         return tuple(getters) or value
     made = machine.eval(frame, decorator)
+    named = machine.eval(frame, decorator[2]) if decorator[0] == m.CALL else made
+    function.cached |= any(type(atom) is External and atom.dotted in CACHES for atom in named)
     if not made and says_no_grad(last_name(decorator)):
         function.grad = OFF
     for atom in made:

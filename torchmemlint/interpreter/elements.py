@@ -13,7 +13,7 @@ from .containers import a_key_of, each_of, keys_of
 from .contexts import keep_in_element
 from .cycles import note_own_entry
 from .frames import Frame, settles
-from .holders import KNOWN, kind_of_key
+from .holders import IDENTITY, KNOWN, kind_of_key
 from .machine import Machine, evaluates
 from .parts import ROW, kind_of, take
 from .stores import store
@@ -31,6 +31,7 @@ from .values import (
     OFF,
     SERIES,
     UNKNOWN,
+    Bound,
     Class,
     External,
     Light,
@@ -323,10 +324,25 @@ def bind_item(machine: Machine, frame: Frame, target: Expr, value: Value, site: 
             machine.grow(frame, atom, value, site, "*", "keyed")
 
 
+def count_by_key(machine: Machine, frame: Frame, target: Expr, site: Site) -> None:
+    """`seen[tensor] += 1`: the entry keeps the key, however often it is counted."""
+    index = machine.eval(frame, target[2])
+    if any(type(one) in (Tensor, Bound) for one in index):
+        machine.key_kind = kind_of_key(index, target[2], frame)
+        for atom in machine.eval(frame, target[1]):
+            if type(atom) is Obj and atom.kind == "dict" and "$weak" not in atom.fields:
+                _keep_key(machine, frame, atom, index, site)
+
+
 def _keep_key(machine: Machine, frame: Frame, table: Obj, key: Value, site: Site) -> None:
-    """`names[tensor] = "loss"`: an entry keeps its key too. It is not what is read from there."""
-    made = tuple(one for one in key if type(one) is Tensor and one.graph != LEAF and one.weight > 1)
+    """`names[tensor] = "loss"`, `blocked[layer.changed] += 1`: an entry keeps its key too. It is not what is read from
+    there."""
+    made = tuple(
+        one for one in key if (type(one) is Tensor and one.graph != LEAF and one.weight > 1) or type(one) is Bound
+    )
     if made:
+        if any(type(one) is Bound for one in made):
+            machine.key_kind = IDENTITY
         store(machine, frame, table, "*", made, "keyed", site)
 
 

@@ -17,6 +17,7 @@ from .frames import Frame
 from .hints import is_plain_hint, value_of_hint
 from .linking import Unit
 from .machine import Machine
+from .stores import note_cached_call
 from .tensors import backward
 from .unknown import parameter, unknown_call
 from .values import (
@@ -69,6 +70,8 @@ def call_function(
     machine.reached.add(id(facts))
     if machine.grad != OFF:
         machine.recorded.add(id(facts))
+    if function.cached:
+        note_cached_call(machine, frame, function, receiver, args, kwargs, site)
     if function.kind == "manager" and on_yield is None:
         manager = machine.allocate(frame, ("manager", site), "manager")
         manager.fields["$call"] = ((function, receiver, args, kwargs),)

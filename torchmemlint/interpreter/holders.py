@@ -45,21 +45,30 @@ def heavy_objects(value: Value) -> tuple[Obj, ...]:
     return tuple(found)
 
 
-def _gather(value: Value, depth: int, found: list[Obj], seen: set[int]) -> None:
+def held_by_key(value: Value) -> tuple[list[Tensor], list[Obj]]:
+    """The tensors, and the modules and optimizers, that a value keeps as part of a key, also what functions in it
+    refer to."""
+    tensors: list[Tensor] = []
+    objects: list[Obj] = []
+    _gather(value, _DEPTH + 2, objects, set(), tensors)
+    return tensors, objects
+
+
+def _gather(value: Value, depth: int, found: list[Obj], seen: set[int], tensors: list[Tensor] | None = None) -> None:
     for atom in value:
-        if type(atom) is not Obj:
+        if type(atom) is Tensor and tensors is not None:
+            tensors.append(atom)
+        elif type(atom) is not Obj:
             if depth:
-                _gather(kept_by_callable(atom), depth - 1, found, seen)
-            continue
-        if id(atom) in seen:
-            continue
-        seen.add(id(atom))
-        if atom.kind == "optimizer" or (atom.kind == "module" and has_parameters(atom)):
-            found.append(atom)
-        elif depth and (atom.kind in (*CONTAINERS, "queue", "instance")):
-            for key, part in atom.fields.items():
-                if part and key[0] != "$":
-                    _gather(part, depth - 1, found, seen)
+                _gather(kept_by_callable(atom), depth - 1, found, seen, tensors)
+        elif id(atom) not in seen:
+            seen.add(id(atom))
+            if atom.kind == "optimizer" or (atom.kind == "module" and has_parameters(atom)):
+                found.append(atom)
+            elif depth and (atom.kind in (*CONTAINERS, "queue", "instance")):
+                for key, part in atom.fields.items():
+                    if part and key[0] != "$":
+                        _gather(part, depth - 1, found, seen, tensors)
 
 
 def kept_by_callable(atom: Any) -> Value:

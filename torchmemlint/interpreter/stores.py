@@ -7,16 +7,18 @@ from typing import Any
 
 from ..facts.model import Site
 from .contexts import keep
-from .events import NEVER, Store
+from .events import NEVER, Loops, Store
 from .frames import Frame, birth_of, kept_since
-from .holders import heavy_objects, kept_by_callable, made_in, made_since
+from .holders import heavy_objects, held_by_key, kept_by_callable, made_in, made_since
 from .machine import Machine
 from .values import (
     ATTACHED,
     CONTAINERS,
+    FEW,
     FREE,
     MAYBE,
     OFF,
+    SCALAR,
     SERIES,
     UNKNOWN,
     VEILED,
@@ -24,6 +26,7 @@ from .values import (
     Caught,
     Class,
     Function,
+    Kwargs,
     Obj,
     Opaque,
     Partial,
@@ -205,12 +208,30 @@ def _news(machine: Machine, value: Value) -> list[Tensor]:
 
 def _referred_to(machine: Machine, owner: Obj | Frame, key: str, value: Value) -> list[Tensor]:
     """The tensors that functions in a value refer to, of this round: a closure or partial keeps those of each call."""
-    born = kept_since(owner, birth_of(owner, key))
-    since = min((loop.first_node for loop in machine.loops if loop not in born), default=None)
-    if since is None:
-        return []
     held = machine.reach(tuple(kept for atom in value for kept in kept_by_callable(atom)))
-    return [tensor for tensor in held if tensor.node >= since and tensor.weight > 1]
+    return _of_this_round(machine, held, kept_since(owner, birth_of(owner, key)))
+
+
+def _of_this_round(machine: Machine, tensors: list[Tensor], born: Loops) -> list[Tensor]:
+    """The tensors that were made in a round of a loop which something born in these loops outlives."""
+    since = min((loop.first_node for loop in machine.loops if loop not in born), default=None)
+    return [tensor for tensor in tensors if since is not None and tensor.node >= since and tensor.weight > 1]
+
+
+def note_cached_call(
+    machine: Machine, frame: Frame, function: Function, receiver: Any, args: list[Value], kwargs: Kwargs, site: Site
+) -> None:
+    """Note what of this round goes into the key of a cache, which lasts as long as the process."""
+    own = (receiver,) if type(receiver) is Obj else ()
+    params = function.facts.params[len(own) :]
+    given = [*zip((param.name for param in params), args, strict=False), *kwargs.items()]
+    for name, value in (("self", own), *given):
+        tensors, objects = held_by_key(value)
+        tensors = [one for one in _of_this_round(machine, tensors, ()) if one.size not in (SCALAR, FEW)]
+        objects = [one for one in objects if made_since(one, machine.loops, ())]
+        if tensors or objects:
+            machine.note("cached-call", site, frame, (function, name, value, tuple(tensors), tuple(objects)))
+            return
 
 
 def _new_instances(machine: Machine, value: Value, how: str) -> tuple[Obj, ...]:

@@ -105,7 +105,7 @@ class Mode(NamedTuple):
 class Function:
     """A function of the project, with the frame that it was defined in."""
 
-    __slots__ = ("around", "facts", "frame", "grad", "kind", "mode", "owner", "setter")
+    __slots__ = ("around", "cached", "facts", "frame", "grad", "kind", "mode", "owner", "setter")
 
     def __init__(self, facts: FunctionFacts, frame: Frame, owner: Class | None) -> None:
         self.facts = facts
@@ -115,6 +115,7 @@ class Function:
         self.grad: int | None = None
         self.mode = ""  # the decorator that sets it
         self.around: Function | None = None  # what it was put around, as a decorator does
+        self.cached = False  # a decorator keeps what it is called with, and what it returns
         self.setter: Function | None = None  # of a property
 
     @property

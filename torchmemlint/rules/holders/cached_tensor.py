@@ -42,7 +42,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...evidence.caches import cached_functions
+from ...evidence.caches import cached_by_calls, cached_functions
+from ...facts.model import Site
 from ...finding import Confidence, Retains
 from .. import Report
 
@@ -57,7 +58,14 @@ _A = {"tensor": "a tensor", "array": "an array"}
 
 def check(evidence: Evidence) -> Iterator[Report]:
     cleared = any("cache_clear" in function.calls for function in evidence.facts.functions)
-    for cached in cached_functions(evidence.machine):
+    said = set[Site]()
+    for cached, place in (
+        *((one, one.site) for one in cached_functions(evidence.machine)),
+        *cached_by_calls(evidence.machine),
+    ):
+        if cached.site in said:
+            continue
+        said.add(cached.site)
         entries = {-1: "every one that it was ever called with", 1: "the last one"}.get(
             cached.bound, f"up to {cached.bound} of them"
         )
@@ -87,4 +95,5 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder=f"the cache of {where}",
             release="cache on the object (`functools.cached_property`), or take a number or string as the key",
             retains=Retains.HELD if cached.bound == 1 else None,
+            related=((place, "cached here"),) if place != cached.site else (),
         )

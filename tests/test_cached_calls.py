@@ -1,0 +1,71 @@
+"""Caching decorators whose functions are called with what keeps something heavy, whatever their parameters say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from projects import check_project
+from snippets import check
+
+CALLED = """
+class Spec:
+    def __init__(self, rows, fill):
+        self.rows, self.fill = rows, fill
+
+@functools.{cache}{mark}
+def plan(spec, size):
+    return size * 2
+
+def main():
+    whole = torch.randn(64, 64)
+    for step in range(1000):
+        rows = torch.randn(64, 64)
+        plan({given}, 3)
+"""
+KEPT = ["rows", "Spec(rows, 0)", "(3, rows)", "Spec(3, lambda size: rows[:size])", "functools.partial(torch.add, rows)"]
+LIGHT = ["tuple(rows.shape)", "Spec(3, len)", "whole", "rows.sum().item()", "rows.dtype", "Spec(3, lambda size: size)"]
+
+
+@pytest.mark.parametrize("given", KEPT)
+@pytest.mark.parametrize("cache", ["cache", "lru_cache(maxsize=None)", "lru_cache"])
+def test_heavy_keys(cache: str, given: str) -> None:
+    check(CALLED.format(cache=cache, given=given, mark="  # TML305"))
+
+
+@pytest.mark.parametrize("given", LIGHT)
+def test_light_keys(given: str) -> None:
+    check(CALLED.format(cache="cache", given=given, mark=""))
+
+
+TUNER = """
+from functools import lru_cache
+
+class Tuner:
+    @staticmethod
+    @lru_cache(maxsize=None)
+    def nearest(shape, spec):
+        return spec(shape[0])
+"""
+ROWS = """
+import torch
+from tuner import Tuner
+
+def half(size):
+    return size // 2
+
+def main():
+    sizes = []
+    for _ in range(1000):
+        x = torch.randn(64, 64)
+        sizes.append(Tuner.nearest(tuple(x.shape), half))
+        sizes.append(Tuner.nearest(tuple(x.shape), lambda size: x[:size]))  # TML305
+    print(sizes)
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+def test_the_cache_of_another_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_project({"tuner.py": TUNER, "rows.py": ROWS}, tmp_path, monkeypatch)
