@@ -55,6 +55,12 @@ def container_method(
     if obj.kind == "queue" and name == "get":
         machine.note("queue-received" if machine.context is None else "queue-get", site, frame, obj)
     if name in _POP or (name == "get" and obj.kind == "queue"):
+        field = f"[{constant(args[0])}]" if name == "pop" and obj.kind == "dict" and args else ""
+        if obj.fields.get(field):
+            taken = obj.fields[field]
+            machine.reset(frame, obj, "*", "pop")
+            machine.put(obj.fields, field, UNKNOWN)
+            return taken
         machine.reset(frame, obj, "*", "pop", args[0] if args and name in ("remove", "discard") else UNKNOWN)
         return machine.elements(frame, (obj,))
     if name == "get":
