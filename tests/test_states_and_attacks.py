@@ -147,3 +147,118 @@ def explain(model, images, image):
 )
 def test_what_only_backward_takes_is_cleared_with_an_object_of_one_pass(mark: str, passes: str) -> None:
     check(POPPED % (mark, passes))
+
+
+BAG = """
+class Mean:
+    def __init__(self):
+        self.total = 0.0
+
+    def update(self, value):
+        self.total = self.total + value%s
+
+class Bag:
+    def __init__(self):
+        %s
+        self.register("loss", Mean())
+
+    def __getattr__(self, name):
+        try:
+            return %s[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def register(self, name, metric):
+        self._metrics[name] = metric
+
+    def update(self, loss):
+        self.loss.update(%s)
+
+def run(model, batches, optimizer):
+    bag = Bag()
+    for x, y in batches:
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        bag.update(loss)
+    return float(bag.loss.total)
+"""
+
+
+@pytest.mark.parametrize(("mark", "value"), [("  # TML101", "loss"), ("", "loss.detach().clone()")])
+@pytest.mark.parametrize(
+    ("made", "table"),
+    [
+        ('super().__setattr__("_metrics", {})', 'self.__dict__["_metrics"]'),
+        ('object.__setattr__(self, "_metrics", {})', "self._metrics"),
+        ('self.__dict__["_metrics"] = {}', "self._metrics"),
+    ],
+)
+def test_a_class_that_answers_by_name(mark: str, value: str, made: str, table: str) -> None:
+    check(BAG % (mark, made, table, value))
+
+
+WRAPPED = """
+class Wrapped(nn.Module):
+    def __init__(self, module):
+        super().__init__()
+        self.module = module
+
+    def __getattr__(self, name):
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            return getattr(self.module, name)
+
+class Head(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(8, 2)
+        self.losses = []
+
+    def add(self, loss):
+        self.losses.append(%s
+
+    def forward(self, x):
+        return self.fc(x)
+
+def run(batches):
+    model = Wrapped(Head())
+    for x, y in batches:
+        loss = F.cross_entropy(model.module(x), y)
+        loss.backward()
+        model.add(loss)
+"""
+
+
+@pytest.mark.parametrize("kept", ["loss)  # TML102", "loss.item())"])
+def test_a_wrapper_that_hands_names_on(kept: str) -> None:
+    check(WRAPPED % kept)
+
+
+OBSERVED = """
+from types import SimpleNamespace
+
+class Solver:
+    def __init__(self, net):
+        self.net = net
+        self.seen = SimpleNamespace()
+        for name in ("energy", "variance"):
+            setattr(self.seen, name, [])
+
+    def store(self, x):
+        for name in self.seen.__dict__:
+            value = self.net(x).%s
+            self.seen.__dict__[name].append(value)%s
+
+def run(batches):
+    solver = Solver(Net())
+    for x in batches:
+        solver.store(x)
+    return [len(rows) for rows in vars(solver.seen).values()]
+"""
+
+
+@pytest.mark.parametrize(("value", "mark"), [("mean()", "  # TML102"), ("mean().item()", "")])
+def test_lists_of_a_namespace_by_names_that_are_not_seen(value: str, mark: str) -> None:
+    check(OBSERVED % (value, mark))

@@ -31,6 +31,7 @@ from .values import (
     Bound,
     Caught,
     Class,
+    Const,
     External,
     Function,
     Light,
@@ -105,7 +106,8 @@ def _object_attribute(machine: Machine, frame: Frame, obj: Obj, name: str) -> Va
             return (obj.cls,)
         if name in _WEIGHTS and obj.kind == "module" and _is_layer(obj.cls):
             return (Tensor(LEAF, 3, machine.derivation.node((), ("parameters", obj)), ""),)
-        return written_part(machine, obj, name) or imagine_attribute(machine, frame, obj, name)
+        answer = written_part(machine, obj, name) or answer_by_name(machine, frame, obj, name)
+        return answer or imagine_attribute(machine, frame, obj, name)
     if obj.kind == "module":
         if name in _WEIGHTS:
             return (Tensor(LEAF, 3, machine.derivation.node((), ("parameters", obj)), ""),)
@@ -120,6 +122,15 @@ def _object_attribute(machine: Machine, frame: Frame, obj: Obj, name: str) -> Va
     if obj.kind == "mp-context":  # the base of a class: `get_context("spawn").Process`
         return (External(f"multiprocessing.{name}"),)
     return UNKNOWN
+
+
+def answer_by_name(machine: Machine, frame: Frame, obj: Obj, name: str) -> Value:
+    """What a class's own `__getattr__` gives for a name that its object has not got: a part of what it wraps, or an
+    entry of a table."""
+    getter = obj.cls.find("__getattr__") if isinstance(obj.cls, Class) and name[:2] != "__" else None
+    if getter is None:
+        return UNKNOWN
+    return machine.call_method(frame, obj, "__getattr__", [(Const(name),)], {}, machine.site)
 
 
 def _is_layer(cls: Class) -> bool:
@@ -316,12 +327,15 @@ def _set_all(machine: Machine, frame: Frame, obj: Any, value: Value) -> None:
 
 
 def get_by_name(machine: Machine, frame: Frame, owners: Value) -> Value:
-    """`getattr(self, name)` for a name that is not known: one of those that `setattr` has bound, so it may have a graph
-    or not."""
+    """`getattr(self, name)` for a name that is not known: one of those that `setattr` has bound, or of all that a
+    `SimpleNamespace` has, so it may have a graph or not."""
     result: Value = UNKNOWN
     for atom in owners:
-        if type(atom) is Obj and not atom.is_put_off and ANY_NAME in atom.fields:
-            result = machine.join(result, get_attribute(machine, frame, atom, ANY_NAME))
+        if type(atom) is Obj and not atom.is_put_off:
+            plain = atom.kind == "instance" and atom.cls is None
+            names = [key for key in atom.fields if key[:1].isalpha()] if plain else []
+            for name in (ANY_NAME, *names) if ANY_NAME in atom.fields else names:
+                result = machine.join(result, get_attribute(machine, frame, atom, name))
     return tuple(
         atom._replace(graph=MAYBE) if type(atom) is Tensor and atom.graph == ATTACHED else atom for atom in result
     )

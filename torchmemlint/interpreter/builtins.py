@@ -72,8 +72,8 @@ def call_builtin(machine: Machine, frame: Frame, name: str, args: list[Value], k
         made = over[0] if name == "filter" and over else machine.call(frame, first, over, {}, site)
         machine.put(mapped.fields, "*", made)
         return (mapped,)
-    if name in ("getattr", "setattr"):
-        return _dynamic_attribute(machine, frame, name, args, site)
+    if name in ("getattr", "setattr", "object.__setattr__"):
+        return _dynamic_attribute(machine, frame, name.rpartition(".")[2].strip("_"), args, site)
     if name == "open":
         return (Light("handle"),)
     if name == "dict.fromkeys":

@@ -9,6 +9,7 @@ from ..facts.knowledge import IN_PLACE_LIGHT, LIGHT_RESULTS, MIXES_IN, REDUCTION
 from ..facts.model import Expr, Site
 from ..facts.relevance import says_inference
 from . import threads, weights
+from .attributes import answer_by_name
 from .descriptors import method_of
 from .followed import note_following, owners
 from .frames import Frame
@@ -296,7 +297,7 @@ def _own_method(
         return None
     found = atom.cls.find(name)
     if found is None:
-        written = written_part(machine, atom, name)
+        written = written_part(machine, atom, name) or answer_by_name(machine, frame, atom, name)
         if written:
             return call(machine, frame, written, args, kwargs, site)
         used = any(name in entry.facts.uses for entry in atom.cls.mro)
@@ -405,7 +406,9 @@ def _super_method(
                 if type(member) is Function:
                     result = machine.join(result, _call_member(machine, frame, member, receiver, args, kwargs, site))
             return result
-    if type(receiver) is Obj and name != "__init__":
+    if name == "__setattr__":
+        return call_external(machine, frame, "builtins.setattr", [(receiver,), *args], kwargs, site)
+    if type(receiver) is Obj and name not in ("__init__", "__getattr__"):
         return call_object(machine, frame, receiver, name, args, kwargs, site)
     if type(receiver) is Class and name == "__call__":  # of a metaclass: what makes an object
         return construct(machine, frame, receiver, args, kwargs, site)

@@ -101,10 +101,12 @@ def _gone_over(statement: Stmt, key: Expr) -> Iterator[Expr]:
 
 
 def _is_table_of_attributes(machine: Machine, frame: Frame, item: Expr) -> bool:
-    """`self._buffers["mean"]` is `self.mean` [docs: torch.nn.Module.register_buffer], unless the object is no module
-    and merely calls its own table so."""
-    if item[1][0] != m.ATTR or item[1][2] not in ("_buffers", "_parameters") or item[2][0] == m.SLICE:
+    """`self.__dict__["mean"]` is `self.mean`, and so is `self._buffers["mean"]` [docs:
+    torch.nn.Module.register_buffer], unless the object is no module and merely calls its own table so."""
+    if item[1][0] != m.ATTR or item[2][0] == m.SLICE:
         return False
+    if item[1][2] not in ("_buffers", "_parameters"):
+        return bool(item[1][2] == "__dict__")
     owners = machine.eval(frame, item[1][1])
     return not any(type(owner) is Obj and owner.kind == "instance" for owner in owners)
 

@@ -87,9 +87,9 @@ def _ends(facts: FileFacts, function: FunctionFacts) -> bool:
     if "remove" not in function.calls:
         return False
     made = facts.classes[function.owner].name if function.owner >= 0 else ""
-    looped = (m.FOR, m.WHILE)
     return not any(
-        {made, function.name} <= set(user.calls) and not any(one[0] in looped for one in statements(user.body))
+        {made, function.name} <= set(user.calls)
+        and not any(one[0] in (m.FOR, m.WHILE) for one in statements(user.body))
         for user in facts.functions[1:]
     )
 
