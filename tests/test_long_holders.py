@@ -120,7 +120,7 @@ SNIPPETS = {
             def load(klass, path):
                 session, net = klass(), Net()
                 klass.latest_path = path
-                klass.net = net
+                klass.net = net  # TML302
                 return session
 
             @classmethod

@@ -76,6 +76,9 @@ def train(model, epochs):
 """
 LEFT = {
     "as it is": "reader = Reader(range(9))  # TML505",
+    "with a name on its way": "made = Reader(range(9))\n    reader = made  # TML505",
+    "with something else": "reader, seen = Reader(range(9)), 0  # TML505",
+    "by another name of its class": "make = Reader\n    reader = make(range(9))  # TML505",
 }
 ROUND = "\n    for batch in reader:\n        if batch.sum() > 3:\n            break\n"
 ENDED = {
@@ -124,6 +127,20 @@ SEEN = {
                 optimizer.zero_grad()
                 loss.backward()
                 optimizer.step()
+        """,
+    "the cache emptied by a short name before the collector": """
+        import gc
+
+        class Slot:
+            def __init__(self):
+                self.part = Net().cuda().eval()
+                self.part.owner = self
+
+            def swap(self):
+                self.part = None
+                clear = torch.cuda.empty_cache
+                clear()  # TML601
+                gc.collect()
         """,
     "an entry that an update brings, under a key that never comes again": """
         PACKED = {}

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol, TypeVar
 
 from ..facts import model as m
-from ..facts.model import Expr, FunctionFacts, Site
+from ..facts.model import Expr, FileFacts, FunctionFacts, Site
 from ..facts.outline import Outline
 from ..facts.program import Program
 from ..facts.releases import Releases
@@ -18,6 +18,7 @@ from ..interpreter.linking import module_member
 from ..interpreter.machine import Machine
 from ..interpreter.values import Function, Module, Obj
 from ..lexical.handlers import Kept
+from ..lexical.plain import Led, plain
 from .demand import Demand
 from .joined import Reaching, joined
 from .kept_errors import kept_errors
@@ -64,6 +65,11 @@ class Evidence:
             units = [atom.unit for atom in found if type(atom) is Module] if owner[0] == m.NAME else []
             found = tuple(atom for unit in units for atom in module_member(self.machine, unit, name) or ())
         return next((atom.facts for atom in found if type(atom) is Function), None)
+
+    def in_plain_words(self) -> tuple[Evidence, Led] | None:
+        """The text in plain words, and which statements got those of others; None where it says nothing in others."""
+        facts, led = plain(self.facts)
+        return None if facts is self.facts else (_InPlainWords(self, facts), led)
 
     @functools.cached_property
     def in_tests(self) -> bool:
@@ -238,3 +244,22 @@ class Evidence:
         """Whether a loss that is handed out, for others to differentiate, is made of this run and of another
         module's."""
         return meets_others_in_loss(self.machine, recording)
+
+
+class _InPlainWords(Evidence):
+    """The same run, with the text in plain words. What the run shows is said already, whatever the words are."""
+
+    retentions: list[Retention] = []  # noqa: RUF012
+    recordings: list[Recording] = []  # noqa: RUF012
+
+    def __init__(self, written: Evidence, facts: FileFacts) -> None:
+        self.__dict__.update(written.__dict__)
+        self.facts, self.program = facts, Program(facts, self._imported)
+        for name in ("retentions", "recordings", "whole", "reaching"):
+            self.__dict__.pop(name, None)
+
+    def plain(self, kind: str) -> Iterator[Plain]:
+        return iter(())
+
+    def led_to(self, kind: str) -> Iterator[Plain]:
+        return iter(())

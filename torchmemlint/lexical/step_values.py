@@ -22,7 +22,7 @@ _LIGHT_CALLS = frozenset(
 )
 _FIGURES = frozenset(
     """loss losses acc accs accuracy metric metrics score scores iou dice f1 mse mae psnr ssim auc lr time count total
-    correct num size idx index id ids name names path paths log logs""".split()
+    entropy criterion flops correct num size idx index id ids name names path paths log logs""".split()
 )
 _DEPTH = 4
 

@@ -11,7 +11,7 @@ import libcst as cst
 
 from ..evidence.evidence import Evidence
 from ..facts.lower import lower
-from ..facts.model import FileFacts, file_of
+from ..facts.model import CALLS_PER_STATEMENT, FileFacts, file_of
 from ..facts.outline import Outline
 from ..facts.positions import displays, positions
 from ..finding import Confidence, Finding, Location, Related, Remedy
@@ -22,6 +22,7 @@ from ..notebook import percent_cells
 from ..rules import Report, Rule
 from ..source import Source, Unreadable, read
 
+Spoken = tuple[Rule, Report]
 Place = tuple[str, Location, Location]  # path as the user would name it, start, end
 
 
@@ -57,6 +58,7 @@ def findings(
         evidence.displays = displays(source.text, cells, machine.facts.number)
     speaking = [rule for rule in rules if rule.of_tests or not evidence.in_tests]
     spoken = [(rule, report) for rule in speaking for report in rule.check(evidence) if machine.is_home(report.site)]
+    spoken += _unsaid(evidence, speaking, spoken)
     spoken = [one for one in spoken if not _says_itself(machine, one[1], rules, project)]
     if not spoken:
         return []
@@ -66,6 +68,28 @@ def findings(
         place = places[report.site][1] if report.site in places else report.site
         made[rule.code, place] = _finding(source, rule, report, places)
     return list(made.values())
+
+
+def _unsaid(evidence: Evidence, rules: Collection[Rule], spoken: list[Spoken]) -> list[Spoken]:
+    """What rules say of the text in plain words, but for what is said of one of these statements as it is written."""
+    other, led = evidence.in_plain_words() or (None, {})
+    if other is None:
+        return []
+    said = {place for _, report in spoken for place in _statements(report)}
+    words = {report.message for _, report in spoken}
+    found = []
+    for rule in rules:
+        for report in rule.check(other):
+            places = _statements(report)
+            places.update(*(led.get(place, ()) for place in list(places)))
+            if evidence.machine.is_home(report.site) and said.isdisjoint(places) and report.message not in words:
+                found.append((rule, report))
+    return found
+
+
+def _statements(report: Report) -> set[int]:
+    """The statements that a report shows."""
+    return {site - site % CALLS_PER_STATEMENT for site in (report.site, *(note[0] for note in report.related))}
 
 
 def _says_itself(machine: Machine, report: Report, rules: Collection[Rule], project: Project | None) -> bool:
