@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from . import model as m
 from .model import CALLS_PER_STATEMENT, Expr, FileFacts, Stmt
-from .walk import blocks, calls_of, heads, last_name, nodes
+from .walk import blocks, calls_of, heads, last_name, nodes, statements
 
 _LEAVES = (m.RETURN, m.RAISE, m.JUMP)
 _NOTHING = (m.CONST, None)
@@ -22,6 +22,8 @@ def made_when_missing(facts: FileFacts) -> frozenset[int]:
     found = set[int]()
     for function in facts.functions:
         _gather(function.body, frozenset(), found)
+        if "setdefault" in function.calls:
+            found |= {one[1] // CALLS_PER_STATEMENT for one in statements(function.body) if _puts_default(one)}
     return frozenset(found)
 
 
@@ -36,7 +38,7 @@ def _gather(block: tuple[Stmt, ...], missing: frozenset[Expr], found: set[int]) 
                 missing |= present
             continue
         bound = statement[2] if op == m.ASSIGN else (statement[2],) if op == m.ANNOTATE else ()
-        if (missing and any(_place(target) in missing for target in bound)) or _puts_default(statement):
+        if missing and any(_place(target) in missing for target in bound):
             found.add(statement[1] // CALLS_PER_STATEMENT)
         if op == m.TRY:
             looked_up = frozenset(_place(node) for one in statement[2] for head in heads(one) for node in nodes(head))
