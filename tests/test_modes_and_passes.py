@@ -85,6 +85,15 @@ SEEN = {
                     total = scores if total is None else total + scores
                 return total
         """,
+    "what a callback keeps of each step": """
+        class Rows(lightning.pytorch.callbacks.BasePredictionWriter):
+            def __init__(self):
+                super().__init__(write_interval="epoch")
+                self.rows = []
+
+            def on_predict_batch_end(self, trainer, pl_module, outputs, batch, batch_idx, dataloader_idx=0):
+                self.rows.append(outputs)  # TML107
+        """,
     "a metric by the class that it comes from": """
         from ignite.metrics import EpochMetric, Metric
 
@@ -165,6 +174,22 @@ UNSEEN = {
                 loss.backward()
                 optimizer.step()
                 print(loss.item(), hits)
+        """,
+    "what a callback writes at the end of the epoch": """
+        class Rows(lightning.pytorch.callbacks.BasePredictionWriter):
+            def __init__(self):
+                super().__init__(write_interval="epoch")
+                self.rows, self.losses = [], []
+
+            def on_predict_batch_end(self, trainer, pl_module, outputs, batch, batch_idx, dataloader_idx=0):
+                self.rows.append(outputs)
+
+            def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx):
+                self.losses.append(outputs["loss"].item())
+
+            def on_predict_epoch_end(self, trainer, pl_module):
+                torch.save(self.rows, "rows.pt")
+                self.rows.clear()
         """,
     "a metric that cuts in the class that it comes from": """
         from ignite.metrics import EpochMetric, Metric
