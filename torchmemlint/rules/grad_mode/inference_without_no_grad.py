@@ -98,6 +98,8 @@ def check(evidence: Evidence) -> Iterator[Report]:
             continue
         if any(speaks_of(kept) >= weight and evidence.keeps_results_of(kept, recording.call.site) for kept in spoken):
             continue  # reported where its result is kept
+        if recording.detached and any(kept.function == recording.function for kept in spoken):
+            continue  # what it is made from is: that says where gradients are on
         said.add(where)
         yield Report(
             site=recording.site,
