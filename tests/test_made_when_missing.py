@@ -76,6 +76,26 @@ KEPT = {
             _BOARD = Series(name)
         _BOARD.add(value)
 """,
+    "one of the class": """
+    one = None
+
+    @classmethod
+    def of(cls, name):
+        if cls.one is None:
+            cls.one = Series(name)
+        return cls.one
+
+    def log(self, name, value):
+        self.of(name).add(value)
+""",
+    "a variable on the way": """
+    def log(self, name, value):
+        series = self.series.get(name)
+        if series is None:
+            series = Series(name)
+            self.series[name] = series
+        series.add(value)
+""",
 }
 RENEWED = {
     "each time another": """

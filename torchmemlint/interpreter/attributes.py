@@ -209,7 +209,7 @@ def set_attribute(machine: Machine, frame: Frame, owner: Any, name: str, value: 
         owner_frame = owner.unit.frame if type(owner) is Module else owner.frame
         stored = store(machine, frame, owner_frame, name, value, how, site)
         for atom in stored:
-            if type(atom) is Obj and atom.kind in CONTAINERS and atom.home is None:
+            if type(atom) is Obj and atom.kind in (*CONTAINERS, "instance") and settles(frame, atom):
                 atom.home = (owner_frame, name)
         machine.put(owner_frame.vars, name, stored)
         return
