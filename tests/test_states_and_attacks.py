@@ -262,3 +262,48 @@ def run(batches):
 @pytest.mark.parametrize(("value", "mark"), [("mean()", "  # TML102"), ("mean().item()", "")])
 def test_lists_of_a_namespace_by_names_that_are_not_seen(value: str, mark: str) -> None:
     check(OBSERVED % (value, mark))
+
+
+REMADE = """
+from dataclasses import dataclass
+
+@dataclass(frozen=True)
+class Progress:
+    total: torch.Tensor
+    steps: int
+
+def train(batches, optimizer):
+    net = Net()
+    progress = Progress(torch.zeros(()), 0)
+    for x, y in batches:
+        loss = F.cross_entropy(net(x), y)
+        loss.backward()
+        optimizer.step()
+        progress = Progress(progress.total + loss%s, progress.steps + 1)%s
+    return float(progress.total) / progress.steps
+"""
+
+
+@pytest.mark.parametrize(("cut", "mark"), [("", "  # TML101"), (".detach().clone()", "")])
+def test_a_state_object_made_of_the_one_before(cut: str, mark: str) -> None:
+    check(REMADE % (cut, mark))
+
+
+FRESH = """
+class Result:
+    def __init__(self, loss, logits):
+        self.loss, self.logits = loss, logits
+
+def train(batches, optimizer):
+    net, result = Net(), None
+    for x, y in batches:
+        logits = net(x)
+        result = Result(F.cross_entropy(logits, y), logits)
+        result.loss.backward()
+        optimizer.step()
+    return result.loss.item()
+"""
+
+
+def test_a_result_object_of_each_round() -> None:
+    check(FRESH)

@@ -272,7 +272,7 @@ def _as_written(
             for key, value in atom.fields.items()
         }
         return view
-    if type(atom) is Obj and atom.kind in ("dict", "list") and depth and place and _is_made_for(atom, place):
+    if type(atom) is Obj and depth and place and _is_made_for(machine, atom, place):
         for key, value in list(atom.fields.items()):
             if key[:1] != "$" and value:
                 made = tuple(_as_written(machine, part, node, label, place, parts, depth - 1) for part in value)
@@ -332,10 +332,14 @@ def _is_in(atom: Any, owner: Obj | Frame) -> bool:
     return type(atom) is Obj and atom.kind == "instance" and atom.home is not None and atom.home[0] is owner
 
 
-def _is_made_for(obj: Obj, place: tuple[Obj | Frame, str]) -> bool:
-    """Whether a container has no other place: a display, a comprehension, or the variable of a call that made it."""
+def _is_made_for(machine: Machine, obj: Obj, place: tuple[Obj | Frame, str]) -> bool:
+    """Whether a container has no other place: a display, a comprehension, or the variable of a call that made it; or an
+    object is the round's own, `state = State(cell(state.hidden))`."""
+    if obj.kind == "instance":
+        return obj.home is None and made_in(obj, machine.loops)
     home = obj.home
-    return home is None or home == place or (type(home[0]) is Frame and home[0].function is not None)
+    own = home is None or home == place or (type(home[0]) is Frame and home[0].function is not None)
+    return own and obj.kind in ("dict", "list")
 
 
 def _is_tuple(obj: Obj) -> bool:
