@@ -16,6 +16,9 @@ HELD = "TML101 TML103 TML105 TML203 TML305 TML306 TML315 TML316".split()
 # Refactorings of which all of these rules get some, by turns, and those that all get.
 TURNS = len(HELD)
 ALWAYS = ("extract-function", "bind-value", "keywords")
+# Rules about the text, which plain words are for, and the refactorings that these see through.
+OF_THE_TEXT = ("TML505", "TML606", "TML702")
+SEEN_THROUGH = ("bind-value", "tuple-assign", "extract-value", "extract-function")
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +35,15 @@ def refactor() -> Any:
 @pytest.mark.parametrize("code", HELD)
 def test_refactoring_changes_no_finding(code: str, refactor: Any) -> None:
     names = [*refactor.REFACTORINGS][HELD.index(code) :: TURNS]
-    chosen = [*names, *(name for name in ALWAYS if name not in names)]
+    check_law(refactor, code, [*names, *(name for name in ALWAYS if name not in names)])
+
+
+@pytest.mark.parametrize("code", OF_THE_TEXT)
+def test_plain_words_keep_what_the_text_says(code: str, refactor: Any) -> None:
+    check_law(refactor, code, [*SEEN_THROUGH])
+
+
+def check_law(refactor: Any, code: str, chosen: list[str]) -> None:
     results = [result for path in refactor.chosen_fixtures([code], 1, 0) for result in refactor.judged((path, chosen))]
     assert sum(result.kept for result in results) >= 3
     assert [(r.variant.title, r.beside) for r in results if r.lost or r.moved or r.loud] == []
