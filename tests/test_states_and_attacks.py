@@ -307,3 +307,63 @@ def train(batches, optimizer):
 
 def test_a_result_object_of_each_round() -> None:
     check(FRESH)
+
+
+REPLACED = """
+import dataclasses
+from collections import namedtuple
+from dataclasses import dataclass
+from typing import NamedTuple
+
+@dataclass(frozen=True)
+class Progress:
+    total: torch.Tensor
+    steps: int
+
+class Seen(NamedTuple):
+    total: torch.Tensor
+    steps: int
+
+Pair = namedtuple("Pair", "total steps")
+
+def train(batches, optimizer):
+    net = Net()
+    progress = %s(torch.zeros(()), 0)
+    for x, y in batches:
+        loss = F.cross_entropy(net(x), y)
+        loss.backward()
+        optimizer.step()
+        progress = %s%s
+    return float(progress.total) / progress.steps
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "again"),
+    [
+        ("Progress", "dataclasses.replace(progress, total=progress.total + loss%s)"),
+        ("Seen", "progress._replace(total=progress.total + loss%s, steps=progress.steps + 1)"),
+        ("Pair", "progress._replace(total=progress.total + loss%s)"),
+    ],
+)
+@pytest.mark.parametrize(("cut", "mark"), [("", "  # TML101"), (".detach()", "")])
+def test_a_state_with_a_part_replaced(made: str, again: str, cut: str, mark: str) -> None:
+    check(REPLACED % (made, again % cut, mark))
+
+
+NAMED_AS_A_COUNT = """
+def train(batches, optimizer):
+    net, acc = Net(), 0.0
+    for x, y in batches:
+        logits = net(x)
+        loss = F.cross_entropy(logits, y)
+        loss.backward()
+        optimizer.step()
+        acc += %s
+    return acc
+"""
+
+
+@pytest.mark.parametrize("value", ["loss  # TML101", "(logits.argmax(1) == y).float().mean()"])
+def test_what_was_differentiated_is_no_count_whatever_its_name(value: str) -> None:
+    check(NAMED_AS_A_COUNT % value)

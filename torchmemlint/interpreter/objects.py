@@ -8,6 +8,7 @@ from .containers import container_method
 from .frames import Frame
 from .machine import Machine
 from .modules import module_method, state_of
+from .stdlib import replaced
 from .threads import run_in_thread, start
 from .unknown import unknown_call
 from .values import CONTAINERS, LIGHT, ON, Kwargs, Obj, Value
@@ -17,6 +18,8 @@ def call_object(
     machine: Machine, frame: Frame, obj: Obj, name: str, args: list[Value], kwargs: Kwargs, site: Site
 ) -> Value:
     """Call a method that the file does not define."""
+    if name == "_replace" and obj.kind in ("tuple", "instance"):
+        return replaced(machine, frame, [(obj,)], kwargs, site)
     if obj.kind in CONTAINERS or obj.kind in ("queue", "generator"):
         return container_method(machine, frame, obj, name, args, kwargs, site)
     if obj.kind == "module":

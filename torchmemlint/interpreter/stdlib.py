@@ -231,6 +231,25 @@ def _record(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, s
     return (made,)
 
 
+def replaced(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    """`dataclasses.replace(state, total=total)`, `state._replace(total=total)`: another object of the class, with the
+    fields of the first but for these."""
+    fields: dict[str, Value] = {}
+    made: Obj | None = None
+    for atom in args[0] if args else ():
+        if type(atom) is Obj and atom.kind in ("instance", "tuple"):
+            made = machine.allocate(frame, ("replaced", site, id(atom.cls)), atom.kind, atom.cls)
+            for name, part in list(atom.fields.items()):
+                fields[name] = machine.join(fields.get(name, UNKNOWN), part)
+    if made is None:
+        return args[0] if args else UNKNOWN
+    order = [name for name in fields if name[:1] != "["]
+    fields |= {f"[{order.index(name)}]": value for name, value in kwargs.items() if "[0]" in fields and name in order}
+    for name, value in {**fields, **kwargs}.items():
+        machine.put(made.fields, name, value)
+    return (made,)
+
+
 def _collected(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
     """`gc.get_objects()`: all there is, tensors among it."""
     everything = machine.allocate(frame, ("collected", site), "list")
@@ -284,6 +303,10 @@ SPECIAL: dict[str, Callable[[Machine, Frame, list[Value], Kwargs, Site], Value]]
     "heapq.nlargest": _heap_best,
     "heapq.nsmallest": _heap_best,
     "threading.local": _thread_local,
+    "dataclasses.replace": replaced,
+    "copy.replace": replaced,
+    "attr.evolve": replaced,
+    "attrs.evolve": replaced,
     "types.SimpleNamespace": _namespace,
     "queue.Queue": _queue,
     "queue.SimpleQueue": _queue,
