@@ -85,13 +85,13 @@ class Lifetimes:
     def kept_since(self, store: Store) -> Loops:
         """The loops that were running when what gets a value was made: of what one round alone makes, because it is
         not there yet, those of what holds it."""
-        owner: Obj | Frame = store.owner
-        while isinstance(owner, Obj):
+        for owner in store.owner.holders if isinstance(store.owner, Obj) else ():
+            if not isinstance(owner, Obj):
+                break
             if owner.site // CALLS_PER_STATEMENT in self._made_when_missing:
                 return kept_since(store.owner, store.birth)
             if owner.home is None or len(birth_of(*owner.home)) > len(owner.birth):
                 break
-            owner = owner.home[0]
         return store.birth
 
     @functools.cached_property

@@ -55,7 +55,7 @@ def store(machine: Machine, frame: Frame, owner: Obj | Frame, key: str, value: V
     new = value if how == "set" else tuple(atom for atom in value if not _is_in(atom, owner))
     reached = _news(machine, new)
     if how != "set" and any(type(atom) in _CALLABLE for atom in new):
-        reached += _referred_to(machine, owner, key, new)
+        reached += _referred_to(machine, frame, owner, key, new)
     objects = heavy_objects(value) if how != "set" and not reached else ()  # what replaces another does not pile up
     instances = _new_instances(machine, new, how) if not reached and not objects else ()
     attached = [tensor.node for tensor in reached if tensor.graph == ATTACHED]
@@ -206,9 +206,11 @@ def _news(machine: Machine, value: Value) -> list[Tensor]:
     return [tensor for tensor in machine.reach(value) if tensor.node not in earlier]
 
 
-def _referred_to(machine: Machine, owner: Obj | Frame, key: str, value: Value) -> list[Tensor]:
-    """The tensors that functions in a value refer to, of this round: a closure or partial keeps those of each call."""
-    held = machine.reach(tuple(kept for atom in value for kept in kept_by_callable(atom)))
+def _referred_to(machine: Machine, frame: Frame, owner: Obj | Frame, key: str, value: Value) -> list[Tensor]:
+    """The tensors that functions in a value refer to, of this round: a closure or partial keeps those of each call, a
+    method those of its object. An object that subscribes a method of its own is another matter, see `listeners.py`."""
+    functions = (atom for atom in value if type(atom) is not Bound or not _gives_itself(frame, atom.receiver))
+    held = machine.reach(tuple(kept for atom in functions for kept in kept_by_callable(atom)))
     return _of_this_round(machine, held, kept_since(owner, birth_of(owner, key)))
 
 
@@ -232,6 +234,14 @@ def note_cached_call(
         if tensors or objects:
             machine.note("cached-call", site, frame, (function, name, value, tuple(tensors), tuple(objects)))
             return
+
+
+def _gives_itself(frame: Frame, obj: object) -> bool:
+    """Whether a method of the object leads here: `bus.subscribe(self.refresh)`."""
+    caller: Frame | None = frame
+    while caller is not None and caller.receiver is not obj:
+        caller = caller.caller
+    return caller is not None
 
 
 def _new_instances(machine: Machine, value: Value, how: str) -> tuple[Obj, ...]:
