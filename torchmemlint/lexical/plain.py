@@ -297,6 +297,8 @@ class _Speaker:
         name, value = before[2][0], before[3]
         if value[0] not in (*_MADE, m.ATTR, m.ITEM, m.COMP) or self._mentions[name[1]] != 2 or is_figure(name[1]):
             return one  # a name that says what the value is stays
+        if value[0] == m.CALL and last_name(value) == "load":
+            return one  # likewise: `loader_state = torch.load(path)`
         if self._bound[name[1]] != 1 or not _hands(one, name, value):
             return one
         return _made_over(one, lambda expr: value if expr == name else expr, lambda block: block)
