@@ -98,8 +98,8 @@ def check(evidence: Evidence) -> Iterator[Report]:
             continue
         if any(speaks_of(kept) >= weight and evidence.keeps_results_of(kept, recording.call.site) for kept in spoken):
             continue  # reported where its result is kept
-        if recording.detached and any(kept.function == recording.function for kept in spoken):
-            continue  # what it is made from is: that says where gradients are on
+        if recording.detached and any(kept.chain and kept.function == recording.function for kept in spoken):
+            continue  # the chain that it is made from is: that says where gradients are on
         said.add(where)
         yield Report(
             site=recording.site,
@@ -272,7 +272,7 @@ def _sees_to_modes(recording: Recording) -> bool:
     """Whether a module's method for inference sets the mode itself, and is there for its users or runs the module
     again and again: who sees to the mode would see to the gradients."""
     call = recording.call
-    offered = call.frame.name[:1] != "_" and says_evaluation(call.frame.name)
+    offered = call.frame.name.startswith("predict")  # what a pipeline calls, `translate`, it may call under `no_grad`
     rounds = offered or any(loop.kind == "loop" for loop in call.loops if loop not in call.frame.loops)
     own = (one[2] for one in calls(call.frame.facts.body) if last_name(one[2]) == "eval")
     return rounds and any((m.NAME, "self") in nodes(callee) for callee in own) and recording.concludes
