@@ -326,6 +326,8 @@ def cost(retention: Retention) -> str:
     """What one more step costs, in words."""
     if retention.spent:
         return f"the autograd nodes (host memory) of every {every(retention)} stay"
+    if every(retention) == "call":  # whether its callers go back through it is not seen
+        return "the graph of every call, and what activations no backward pass frees, stay"
     return f"the graph and saved activations of every {every(retention)} stay"
 
 
