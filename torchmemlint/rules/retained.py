@@ -175,7 +175,7 @@ def _weight(retention: Retention) -> int:
     last = last_part(holder.text)
     if retention.how in ("augment", "inplace") and last in ("weight", "bias"):
         return 0  # on a parameter that needs gradients it would raise [docs: autograd, in-place on leaves]
-    differentiated = retention.training and retention.spent  # whatever its name is
+    differentiated = retention.training and retention.spent and retention.weight == 3  # computed in sight
     if last.rsplit("_", 1)[-1] in _COUNTS and not (retention.evaluating or differentiated):
         return 1  # how often something was right has no graph
     if retention.hook and retention.closed:
