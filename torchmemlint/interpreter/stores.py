@@ -9,7 +9,7 @@ from ..facts.model import Site
 from .contexts import keep
 from .events import NEVER, Loops, Store
 from .frames import Frame, birth_of, kept_since
-from .holders import heavy_objects, held_by_key, kept_by_callable, made_in, made_since
+from .holders import IDENTITY, heavy_objects, held_by_key, kept_by_callable, made_in, made_since
 from .machine import Machine
 from .values import (
     ATTACHED,
@@ -55,7 +55,8 @@ def store(machine: Machine, frame: Frame, owner: Obj | Frame, key: str, value: V
     new = value if how == "set" else tuple(atom for atom in value if not _is_in(atom, owner))
     reached = _news(machine, new)
     if how != "set" and any(type(atom) in _CALLABLE for atom in new):
-        reached += _referred_to(machine, frame, owner, key, new)
+        as_key = how == "keyed" and machine.key_kind == IDENTITY
+        reached += _referred_to(machine, owner, key, new if as_key else _of_others(frame, new))
     objects = heavy_objects(value) if how != "set" and not reached else ()  # what replaces another does not pile up
     instances = _new_instances(machine, new, how) if not reached and not objects else ()
     attached = [tensor.node for tensor in reached if tensor.graph == ATTACHED]
@@ -206,11 +207,10 @@ def _news(machine: Machine, value: Value) -> list[Tensor]:
     return [tensor for tensor in machine.reach(value) if tensor.node not in earlier]
 
 
-def _referred_to(machine: Machine, frame: Frame, owner: Obj | Frame, key: str, value: Value) -> list[Tensor]:
+def _referred_to(machine: Machine, owner: Obj | Frame, key: str, value: Value) -> list[Tensor]:
     """The tensors that functions in a value refer to, of this round: a closure or partial keeps those of each call, a
-    method those of its object. An object that subscribes a method of its own is another matter, see `listeners.py`."""
-    functions = (atom for atom in value if type(atom) is not Bound or not _gives_itself(frame, atom.receiver))
-    held = machine.reach(tuple(kept for atom in functions for kept in kept_by_callable(atom)))
+    method those of its object."""
+    held = machine.reach(tuple(kept for atom in value for kept in kept_by_callable(atom)))
     return _of_this_round(machine, held, kept_since(owner, birth_of(owner, key)))
 
 
@@ -236,12 +236,13 @@ def note_cached_call(
             return
 
 
-def _gives_itself(frame: Frame, obj: object) -> bool:
-    """Whether a method of the object leads here: `bus.subscribe(self.refresh)`."""
-    caller: Frame | None = frame
-    while caller is not None and caller.receiver is not obj:
-        caller = caller.caller
-    return caller is not None
+def _of_others(frame: Frame, value: Value) -> Value:
+    """A value without methods of the objects that put them there, `bus.subscribe(self.refresh)`: see `listeners.py`."""
+    callers = [frame]
+    while callers[-1].caller is not None:
+        callers.append(callers[-1].caller)
+    own = [one.receiver for one in callers if one.receiver is not None]
+    return tuple(atom for atom in value if type(atom) is not Bound or all(atom.receiver is not one for one in own))
 
 
 def _new_instances(machine: Machine, value: Value, how: str) -> tuple[Obj, ...]:
