@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from snippets import check, check_innocent
 
-SEEN = {
-    "statistics in a pass of another name": """
+RESCALE = """
         class Rescale(nn.Module):
             def __init__(self, width, share=0.1):
                 super().__init__()
@@ -17,11 +16,14 @@ SEEN = {
             def _inverse(self, y):
                 if self.training:
                     mean = y.mean(0)
-                    self.center.mul_(1 - self.share).add_(mean * self.share)  # TML101
+                    self.center.mul_(1 - self.share).add_(%s * self.share)%s
                 else:
                     mean = self.center
                 return (y - mean) * self.scale
-        """,
+        """
+
+SEEN = {
+    "statistics in a pass of another name": RESCALE % ("mean", "  # TML101"),
     "a mode that is set where it is not yet so": """
         class Model(nn.Module):
             def __init__(self):
@@ -113,22 +115,7 @@ SEEN = {
 }
 
 UNSEEN = {
-    "statistics of a detached input": """
-        class Rescale(nn.Module):
-            def __init__(self, width, share=0.1):
-                super().__init__()
-                self.share = share
-                self.scale = nn.Parameter(torch.ones(width))
-                self.register_buffer("center", torch.zeros(width))
-
-            def _inverse(self, y):
-                if self.training:
-                    mean = y.mean(0)
-                    self.center.mul_(1 - self.share).add_(mean.detach() * self.share)
-                else:
-                    mean = self.center
-                return (y - mean) * self.scale
-        """,
+    "statistics of a detached input": RESCALE % ("mean.detach()", ""),
     "a mode that is asked for, to train": """
         def steps(model: nn.Module, loader, optimizer):
             if not model.training:

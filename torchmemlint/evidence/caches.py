@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from ..facts import model as m
-from ..facts.knowledge import MODEL_NAMES
+from ..facts.knowledge import CACHES, MODEL_NAMES
 from ..facts.model import Expr, FunctionFacts, Site
 from ..facts.walk import calls, calls_of, heads, last_name, nodes, statements
 from ..interpreter.frames import Frame
@@ -20,7 +20,7 @@ from ..interpreter.values import Class, External, Function, Obj, Tensor, Value
 from ..interpreter.weights import heavy
 from .item_keys import asked_for_items
 
-_CACHES = ("functools.lru_cache", "functools.cache", "cachetools.cached", "joblib.Memory.cache")
+_CACHES = (*CACHES, "cachetools.cached", "joblib.Memory.cache")
 _WEAK = frozenset(("ref", "proxy", "WeakMethod"))
 _ARRAYS = ("ndarray", "NDArray", "DataFrame", "Image")
 _OWNERS = MODEL_NAMES | {"trainer", "engine", "pipeline", "agent", "learner", "world"}

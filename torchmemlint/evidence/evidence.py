@@ -249,14 +249,11 @@ class Evidence:
 class _InPlainWords(Evidence):
     """The same run, with the text in plain words. What the run shows is said already, whatever the words are."""
 
-    retentions: list[Retention] = []  # noqa: RUF012
-    recordings: list[Recording] = []  # noqa: RUF012
-
     def __init__(self, written: Evidence, facts: FileFacts) -> None:
-        self.__dict__.update(written.__dict__)
+        super().__init__(written.machine)
         self.facts, self.program = facts, Program(facts, self._imported)
-        for name in ("retentions", "recordings", "whole", "reaching"):
-            self.__dict__.pop(name, None)
+        self.displays = written.displays
+        self.retentions, self.recordings = [], []
 
     def plain(self, kind: str) -> Iterator[Plain]:
         return iter(())

@@ -17,7 +17,6 @@ from ..interpreter.frames import Frame, Loop
 
 Step = int | tuple[Expr, bool]  # the row of a loop; a test, and whether it holds
 
-_LEAVES = (m.RETURN, m.RAISE, m.JUMP)
 _SHORT = ("Equal", "LessThan", "LessThanEqual")
 _LONG = ("NotEqual", "GreaterThan", "GreaterThanEqual")
 _TURNED: dict[str, str] = {"LessThan": "GreaterThan", "LessThanEqual": "GreaterThanEqual"}
@@ -64,7 +63,7 @@ def _steps_to(row: int, block: tuple[Stmt, ...]) -> list[Step] | None:
             if op == m.IF or (op == m.WHILE and first):
                 known.append((statement[2], first))
             return [*known, *found]
-        if op == m.IF and not statement[4] and statement[3][-1:] and statement[3][-1][0] in _LEAVES:
+        if op == m.IF and not statement[4] and statement[3][-1:] and statement[3][-1][0] in m.LEAVES:
             known.append((statement[2], False))
     return None
 

@@ -112,6 +112,7 @@ MODULE_METHODS: Final = frozenset(
 )
 
 # What keeps a function that it is made with, for as long as it lives [docs; measured].
+CACHES: Final = ("functools.lru_cache", "functools.cache")  # decorators whose entries stay [docs: functools]
 KEEPS_CALLBACKS: Final = frozenset("LambdaLR MultiplicativeLR defaultdict DataLoader".split())
 
 # Methods that only modules have [docs]: calling one on a value says what it is [common].

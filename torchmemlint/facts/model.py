@@ -136,6 +136,8 @@ class FileFacts(NamedTuple):
 NAMESPACE: Final = FileFacts((FunctionFacts("<module>", -1, 0, (), (), None, (), False, 0, (), {}, {}, ()),), (), 0, 0)
 """A folder without an `__init__.py`: a package with nothing in it but its modules."""
 
+LEAVES: Final = (RETURN, RAISE, JUMP)  # what a block ends with that is not gone on from
+
 # What a function may do that a rule could speak about; a function without any, whose callees have
 # none either, is never evaluated for its own sake.
 GROWS: Final = 1  # adds to a container or augments a place

@@ -24,7 +24,6 @@ _ENDED = frozenset(
 _ENDS = frozenset("close aclose terminate cancel stop abort shutdown kill finish disconnect end dispose".split())
 _BY_ITSELF = ("done", "cancelled")  # methods of tasks and futures
 _SAME = (("Is", False), ("Equal", False), ("IsNot", True), ("NotEqual", True))
-_LEAVES = (m.RETURN, m.RAISE, m.JUMP)
 _ON_SOME_WAYS = (("failed", after_failures), ("skipped", after_asking), ("answered", after_answers))
 
 Literal = tuple[Expr, bool]  # a condition, and whether it holds
@@ -96,7 +95,7 @@ def _under(block: tuple[Stmt, ...], literals: tuple[Literal, ...]) -> Iterator[t
         if statement[0] == m.IF:
             yield from _under(statement[3], (*literals, (statement[2], True)))
             yield from _under(statement[4], (*literals, (statement[2], False)))
-            if statement[3] and statement[3][-1][0] in _LEAVES and not statement[4]:
+            if statement[3] and statement[3][-1][0] in m.LEAVES and not statement[4]:
                 literals = (*literals, (statement[2], False))
         else:
             for suite in blocks(statement):
@@ -252,7 +251,7 @@ class _Waiting:
 
     def _try(self, statement: Stmt, guarded: bool, caught: frozenset[str]) -> None:
         body, clauses, orelse, final = statement[2:6]
-        on = [kind for kind, _, clause in clauses if clause and clause[-1][0] not in _LEAVES]
+        on = [kind for kind, _, clause in clauses if clause and clause[-1][0] not in m.LEAVES]
         names = {last_name(one) for kind in on for one in (kind[3] if kind and kind[0] == m.NEW else (kind,))}
         self.through(body, guarded=guarded, caught=caught | names)
         for _, _, clause in clauses:

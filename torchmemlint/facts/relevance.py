@@ -25,6 +25,7 @@ _OF_LISTS = frozenset(("append", "extend", "insert", "write", "info", "debug", "
 _JOINS = frozenset(("cat", "concat", "stack", "vstack"))
 
 _TELLS = knowledge.REPORTERS | knowledge.BUILTINS | {"format", "format_exception", "print_exception", "from_exception"}
+_CACHES = frozenset(dotted.rpartition(".")[2] for dotted in knowledge.CACHES)
 _SELF = (m.NAME, "self")
 _OWN = (m.ATTR, _SELF)
 
@@ -49,7 +50,7 @@ def worth_running(facts: FileFacts) -> set[int]:
 
 def _is_cached(function: FunctionFacts) -> bool:
     """Whether a decorator keeps what a function is called with."""
-    return any(last_name(decorator) in ("cache", "lru_cache") for decorator in function.decorators)
+    return any(last_name(decorator) in _CACHES for decorator in function.decorators)
 
 
 def _syncs(function: FunctionFacts) -> bool:

@@ -12,7 +12,6 @@ from . import model as m
 from .model import CALLS_PER_STATEMENT, Expr, FileFacts, Stmt
 from .walk import blocks, calls_of, heads, last_name, nodes, statements
 
-_LEAVES = (m.RETURN, m.RAISE, m.JUMP)
 _NOTHING = (m.CONST, None)
 _NOT_THERE = frozenset(("KeyError", "AttributeError", "LookupError", "IndexError"))
 
@@ -34,7 +33,7 @@ def _gather(block: tuple[Stmt, ...], missing: frozenset[Expr], found: set[int]) 
             absent, present = (frozenset(_absent(statement[2], holds)) for holds in (True, False))
             _gather(statement[3], missing | absent, found)
             _gather(statement[4], missing | present, found)
-            if statement[3] and statement[3][-1][0] in _LEAVES:
+            if statement[3] and statement[3][-1][0] in m.LEAVES:
                 missing |= present
             continue
         bound = statement[2] if op == m.ASSIGN else (statement[2],) if op == m.ANNOTATE else ()

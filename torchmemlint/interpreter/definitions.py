@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..facts import model as m
-from ..facts.knowledge import GRAD_OFF
+from ..facts.knowledge import CACHES, GRAD_OFF
 from ..facts.model import ClassFacts, Expr, FunctionFacts
 from ..facts.relevance import says_no_grad
 from ..facts.walk import calls, last_name, statements
@@ -16,7 +16,6 @@ from .machine import Machine
 from .making import tell_metaclass
 from .values import OFF, Class, External, Function, Mode, Obj, Value
 
-CACHES = ("functools.lru_cache", "functools.cache")
 _ADDS = ("append", "add", "setdefault")
 
 
