@@ -141,3 +141,44 @@ class Service:
 )
 def test_the_error_of_a_future(function: str, kept: str, mark: str) -> None:
     check(SERVICE % (function, kept, mark))
+
+
+SUITE = """
+import torch
+
+class Suite:
+    def __init__(self, work):
+        self.work = work
+
+    def run(self, jobs):
+        results = {}
+        for job in jobs:
+            try:
+                %s
+                results[job] = "passed"
+            except Exception as error:
+                results[job] = error%s
+        return results
+
+def suites():
+    return [Suite]
+"""
+CHECKS = """
+import torch
+
+def check_all(jobs, work):
+    from suite import suites
+    results = {}
+    for suite in suites():
+        found = suite(work).run(jobs)
+        results.update(found)%s
+    return results
+"""
+
+
+@pytest.mark.parametrize(("work", "mark"), [("job.close()", ""), ("job.loss().backward()", "  # TML307")])
+def test_errors_that_a_method_of_another_file_hands_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, work: str, mark: str
+) -> None:
+    """The function that caught them belongs to a class of the other file, and this one has none."""
+    check_project({"suite.py": SUITE % (work, mark), "main.py": CHECKS % mark}, tmp_path, monkeypatch)

@@ -58,6 +58,7 @@ from typing import TYPE_CHECKING
 
 from ...facts import knowledge
 from ...facts.model import ATTR, TRIES, FileFacts, Site
+from ...facts.program import Program
 from ...finding import Confidence, Remedy, Retains
 from ...interpreter.values import Class
 from ...lexical import handlers, keepers, retries
@@ -235,16 +236,26 @@ def _runs_model(evidence: Evidence, kept: handlers.Kept) -> bool:
     after another, makes tensors."""
     if kept.certain:
         return True
-    names = set(kept.names) | decorated(evidence.facts, kept.function)
-    names |= handed_in(evidence.reaching, kept.function, kept.names)
+    program = _program_of(evidence, kept)
+    names = set(kept.names) | decorated(program.facts, kept.function)
+    names |= handed_in(program, kept.function, kept.names)
     for name in kept.names:  # `self._measure(config)`, which calls what the object was made with
-        for place in evidence.reaching.by_name.get(name, ()):
+        for place in program.by_name.get(name, ()):
             if place.facts.owner == kept.function.owner >= 0:
-                names |= handed_in(evidence.program, place.facts, set(place.facts.calls))
+                names |= handed_in(program, place.facts, set(place.facts.calls))
     if reaches_work(evidence.reaching, names, making=kept.grows):
         return True
     # Each call has a frame of its own, which the traceback begins with.
     return kept.grows and not kept.rounds and has_tensors(evidence.reaching, kept.function)
+
+
+def _program_of(evidence: Evidence, kept: handlers.Kept) -> Program:
+    """The program that the function of an error belongs to: its owner is the number of a class there."""
+    others = [unit.outline.program for unit in evidence.machine.units.values()]
+    for program in (evidence.reaching, evidence.whole, *others):
+        if any(function is kept.function for function in program.facts.functions):
+            return program
+    return evidence.reaching
 
 
 def _is_global(evidence: Evidence, kept: handlers.Kept) -> bool:
