@@ -342,3 +342,46 @@ def test_a_helper_that_is_called_too_far_down_to_be_entered(made: str, mark: str
         outer += f"\ndef outer{depth}(net, batches):\n    return {called}(net, batches)\n"
         called = f"outer{depth}"
     check(_FAR_DOWN % (made, mark) + outer + f"\ndef main(batches):\n    {called}(nn.LSTM(8, 8), batches)\n")
+
+
+_HELPER = """
+def run_over(model, batches, scores):
+    for x in batches:
+        scores.update(model(x).cpu())%s
+    return scores
+"""
+_OF_HELPERS = {
+    "by-a-method": """
+        class Trainer:
+            def __init__(self, model):
+                self.model = model
+
+            @torch.no_grad()
+            def validate(self, batches, scores):
+                self.model.eval()
+                return between(self.model, batches, scores)
+
+        def between(model, batches, scores):
+            return evaluate_all(model, batches, scores)
+    """,
+    "by-a-function-of-the-name-of-another-method": """
+        @torch.no_grad()
+        def evaluate(model, batches, scores):
+            model.eval()
+            return evaluate_all(model, batches, scores)
+
+        def evaluate_all(model, batches, scores):
+            run_over(model, batches, scores)
+            return scores.evaluate()
+    """,
+}
+
+
+@pytest.mark.parametrize("name", _OF_HELPERS)
+@pytest.mark.parametrize("guard", ["@torch.no_grad()", ""])
+def test_modes_of_helpers_that_stand_before_their_callers(name: str, guard: str) -> None:
+    """A helper has the grad mode of who is seen to call it, wherever the two stand in the file."""
+    helper = _HELPER % ("" if guard else "  # TML201")
+    if name == "by-a-method":
+        helper = helper.replace("run_over", "evaluate_all")
+    check(helper + textwrap.dedent(_OF_HELPERS[name]).replace("@torch.no_grad()", guard))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 from ..facts import knowledge
 from ..facts import model as m
 from ..facts.guarded import own_calls
-from ..facts.model import Expr, Stmt
+from ..facts.model import Expr, FunctionFacts, Stmt
 from ..facts.outline import Outline
 from . import assignment, displays, elements, expressions, loops, statements  # noqa: F401  they register themselves
 from .branching import begin_round, branch, loop_at, skip
@@ -34,12 +36,13 @@ def run(outline: Outline, path: str = "", project: Project | None = None) -> Mac
     machine.stack.pop()
     worth = outline.worth
     classes = [cls for cls in machine.home.classes.values() if isinstance(cls, Class)]
-    _functions(machine, machine.module_frame, worth)
+    helpers = _functions(machine, machine.module_frame, worth)
     for cls in classes:
         _methods(machine, cls, worth)
+    _unreached(machine, helpers)
     later = outline.releasing
     if later and (machine.stores or machine.plain):
-        _functions(machine, machine.module_frame, later)
+        _unreached(machine, _functions(machine, machine.module_frame, later))
         keeping = _keeping(machine)
         for cls in classes:
             if any(id(entry) in keeping for entry in cls.mro):
@@ -98,17 +101,52 @@ def _may_stay(store: Store) -> bool:
     )
 
 
-def _functions(machine: Machine, frame: Frame, worth: set[int]) -> None:
+def _functions(machine: Machine, frame: Frame, worth: set[int]) -> list[Function]:
+    """Enter the functions of a file that nobody seen calls, and hand out those that methods call: they are for later,
+    if these do not come to them, since a method may run its helper with gradients off."""
     indices = {id(machine.facts.functions[index]): index for index in worth}
-    pending = [
-        atom.innermost
-        for value in list(frame.vars.values())
-        for atom in value
-        if type(atom) is Function and id(atom.innermost.facts) in indices and atom.innermost.frame is frame
-    ]
-    called = {name for function in machine.facts.functions for name in function.calls}
-    pending.sort(key=lambda function: function.facts.name in called)  # callers before what they call
-    for function in pending:
+    pending: dict[str, list[Function]] = {}
+    for value in list(frame.vars.values()):
+        for atom in value:
+            if type(atom) is Function and id(atom.innermost.facts) in indices and atom.innermost.frame is frame:
+                pending.setdefault(atom.innermost.facts.name, []).append(atom.innermost)
+    callers = _callers(machine, pending.keys())
+    order: list[str] = []
+    for name in sorted(pending, key=lambda name: bool(callers[name])):
+        _put_callers_first(name, callers, order)
+    of_methods: set[str] = set()
+    for name in order:
+        if any(one.owner >= 0 or one.name in of_methods for one in callers[name]):
+            of_methods.add(name)
+    _unreached(machine, [function for name in order if name not in of_methods for function in pending[name]])
+    return [function for name in order if name in of_methods for function in pending[name]]
+
+
+def _callers(machine: Machine, names: Set[str]) -> dict[str, list[FunctionFacts]]:
+    """What calls each of these functions by its name alone; a call of a method may have the same last name."""
+    found: dict[str, list[FunctionFacts]] = {name: [] for name in names}
+    for function in machine.facts.functions[1:]:
+        for name in names & set(function.calls):
+            if name != function.name and name in machine.home.outline.named_in(function):
+                found[name].append(function)
+    return found
+
+
+def _put_callers_first(name: str, callers: dict[str, list[FunctionFacts]], order: list[str]) -> None:
+    waiting, begun = [name], set(order)
+    while waiting:
+        last = waiting[-1]
+        above = [] if last in begun else [one.name for one in callers[last] if one.name in callers and one.owner < 0]
+        begun.add(last)
+        above = [other for other in above if other not in begun]
+        if above:
+            waiting += above
+        elif waiting.pop() not in order:
+            order.append(last)
+
+
+def _unreached(machine: Machine, functions: list[Function]) -> None:
+    for function in functions:
         if id(function.facts) not in machine.reached:
             enter(machine, function, None)
 
