@@ -104,6 +104,49 @@ def main(steps):
     return marks
 """,
     },
+    "a metric whose base cuts what it is given, behind many other definitions": {
+        "metric.py": "import torch\n\nclass Metric:\n    def reset(self):\n        raise NotImplementedError\n"
+        + "    def used(self, x):\n        return "
+        + ", ".join(f"step{n}(x)" for n in range(90))
+        + "\n"
+        + "".join(f"\ndef step{n}(x):\n    return x + {n}\n" for n in range(90)),
+        "regression.py": """
+import torch
+from metric import Metric
+
+class Regression(Metric):
+    def update(self, output):
+        y_pred, y = output[0].detach(), output[1].detach()
+        self._update((y_pred, y))
+""",
+        "manhattan.py": """
+import torch
+from metric import Metric
+from regression import Regression
+
+class Distance(Regression):
+    def reset(self):
+        self.total = torch.tensor(0.0)
+
+    def _update(self, output):
+        y_pred, y = output
+        self.total += torch.sum(torch.abs(y - y_pred))
+
+    def compute(self):
+        return self.total.item()
+
+class Bare(Metric):
+    def reset(self):
+        self.total = torch.tensor(0.0)
+
+    def _update(self, output):
+        y_pred, y = output
+        self.total += torch.sum(torch.abs(y - y_pred))  # TML101
+
+    def compute(self):
+        return self.total.item()
+""",
+    },
     "a thread over another file's endless loop": {
         "watching.py": """
 import time

@@ -79,6 +79,7 @@ def joined(machine: Machine, own: Program) -> Program | None:
     for local in own.imports:
         value = machine.look_up(machine.module_frame, local) or ()
         gathered.take(value, own.called, local)
+    gathered.follow()
     if not gathered.functions:
         return None
     return Joined(gathered.behind(own.facts), own, gathered.units())
@@ -91,6 +92,7 @@ class _Gathered:
         self.machine = machine
         self.functions: dict[int, tuple[Unit, FunctionFacts]] = {}  # by identity, as they come
         self.classes: dict[int, tuple[Unit, Class, str]] = {}
+        self._unread: list[tuple[Unit, FunctionFacts, int]] = []  # what these use comes behind all that is imported
 
     def take(self, value: Value, called: frozenset[str] | set[str], local: str = "", depth: int = 0) -> None:
         for atom in value:
@@ -119,8 +121,14 @@ class _Gathered:
         self.functions[id(function)] = (unit, function._replace(name=local) if local else function)
         for index in function.inner:
             self._function(unit, unit.facts.functions[index], "", depth)
-        for name in sorted(unit.outline.named_in(function)) if depth < _DEEPEST else ():
-            self.take(module_member(self.machine, unit, name) or (), set(), "", depth + 1)
+        if depth < _DEEPEST:
+            self._unread.append((unit, function, depth))
+
+    def follow(self) -> None:
+        """Take what the gathered functions use of their own files, the nearest first."""
+        for unit, function, depth in self._unread:
+            for name in sorted(unit.outline.named_in(function)) if len(self.functions) < _MOST else ():
+                self.take(module_member(self.machine, unit, name) or (), set(), "", depth + 1)
 
     def units(self) -> list[Unit]:
         """The files that they are in."""

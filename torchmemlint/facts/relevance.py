@@ -383,6 +383,10 @@ def _with_callers(facts: FileFacts, chosen: set[int], callers: dict[str, list[in
             more = [*more, *makers.get(facts.functions[index].owner, [])]
         if index in kinds:
             more = [*more, *(one for made in kinds[index] for one in callers.get(made, ()))]
+        if name == "__call__" and facts.functions[index].owner >= 0:  # `op = Search(model)`, `op()`
+            own = facts.classes[facts.functions[index].owner].name
+            derived = [klass.name for klass in facts.classes if own in map(last_name, klass.bases)]
+            more = [*more, *(one for made in (own, *derived) for one in callers.get(made, ()))]
         asked.add(name)
         for caller in (*more, outer[index]) if index in outer else more:
             if caller not in found:

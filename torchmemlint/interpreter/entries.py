@@ -37,7 +37,7 @@ def run(outline: Outline, path: str = "", project: Project | None = None) -> Mac
     worth = outline.worth
     classes = [cls for cls in machine.home.classes.values() if isinstance(cls, Class)]
     helpers = _functions(machine, machine.module_frame, worth)
-    for cls in classes:
+    for cls in sorted(classes, key=lambda cls: cls.facts.name.startswith("_")):  # the file's own, after their makers
         _methods(machine, cls, worth)
     _unreached(machine, helpers)
     later = outline.releasing

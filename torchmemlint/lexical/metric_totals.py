@@ -5,7 +5,7 @@ A file that makes such an object shows what it is given: there the abstract run 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from ..facts import knowledge
@@ -35,16 +35,17 @@ class Total(NamedTuple):
     given: str
 
 
-def metric_totals(program: Program) -> Iterator[Total]:
+def metric_totals(program: Program, whole: Callable[[], Program]) -> Iterator[Total]:
     """Sums of what the `update` of a metric computes of a model's outputs, where none of its methods sees to the
-    gradients."""
+    gradients, nor one that it inherits from another file, which `whole` has behind those of this one."""
     for klass in program.facts.classes if program.called.isdisjoint(_UPDATES[:1]) else ():
         if _is_made(program, klass):
             continue
         line = list(_line(program, klass))
         if not _is_metric(program, line):
             continue
-        methods = [program.facts.functions[index] for one in line for index in one.methods.values()]
+        functions = whole().facts.functions
+        methods = [functions[index] for one in _line(whole(), klass) for index in one.methods.values()]
         if any(method.flags & m.MODE or "detach" in method.calls for method in methods):
             continue
         for name in _UPDATES:
