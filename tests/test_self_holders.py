@@ -293,3 +293,31 @@ def test_a_context_goes_by_the_name_that_the_function_gives_it() -> None:
     assert not messages(
         OLD_FUNCTION.replace("%s.features = features", "%s.features = features.shape") % ("", "self", "self")
     )
+
+
+RECURSION = """
+def load(groups, width):
+    for group in groups:
+        state = torch.zeros(width, width)
+
+        def walk(module):%s
+            %s
+            for part in module.children():
+                walk(part)
+
+        walk(group)
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "mark"),
+    [
+        ("module.weight.data.copy_(state)", "  # TML315"),
+        ("for name, state in module.named_parameters(): state.requires_grad = True", ""),
+        ("state = module.weight; state.requires_grad = True", ""),
+        ("state += 1", ""),
+        ("nonlocal state; state = state + 1", "  # TML315"),
+    ],
+)
+def test_a_variable_of_the_inner_function_is_not_that_of_the_outer(body: str, mark: str) -> None:
+    check(RECURSION % (mark, body))

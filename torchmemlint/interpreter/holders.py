@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..facts import knowledge
 from ..facts import model as m
+from ..facts.program import targets
 from ..facts.walk import calls, heads, is_count, nodes, statements
 from .arguments import argument
 from .spread_keys import given_for_all, is_drawn, turns_away, unwrapped
@@ -98,6 +99,10 @@ def captured(function: Function) -> Iterator[tuple[str, Value]]:
     if function.frame.function is None:
         return
     own = {param.name for param in function.facts.params}
+    for statement in statements(function.facts.body):
+        own.update(target[1] for target in targets(statement) if target[0] == m.NAME)
+    for statement in statements(function.facts.body):
+        own.difference_update(statement[2] if statement[0] == m.NONLOCAL else ())
     names: set[Any] = {
         node[1]
         for statement in statements(function.facts.body)
