@@ -73,6 +73,7 @@ def _call(machine: Machine, frame: Frame, expr: Expr) -> Value:
             return LIGHT
         args, kwargs = _arguments(machine, frame, positional, keywords)
         machine.site = site
+        machine.given_nothing = -1 if positional or keywords else site
         name = callee[2]
         if machine.context is not None:
             note_call(machine, frame, expr, receiver)

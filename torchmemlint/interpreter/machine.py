@@ -75,6 +75,7 @@ class Machine:
         self.module_depth = 0
         self.sequences: list[Obj] = []  # those that run: one may hold itself, where a helper calls itself
         self.site: Site = 0  # what is being run: a statement, or a call in it
+        self.given_nothing: Site = -1  # the last call without arguments
         self.statement: Site = 0
         self.home = self.add_unit(outline, path)
         self.module_frame = self.home.frame

@@ -219,7 +219,9 @@ def run_module(machine: Machine, frame: Frame, obj: Obj, args: list[Value], kwar
     node = machine.derivation.node(parents, ("module", obj, site))
     if obj.unknown and obj.weight == 1 and runs_its_part(frame) and obj.home and obj.home[0] is frame.receiver:
         obj.weight = 2  # not by its name alone
-    record_module_call(machine, frame, obj, node, site, values, obj.weight)
+    of_numbers = all(map(is_light, values)) if values else site == machine.given_nothing
+    if not (obj.unknown and of_numbers):  # what is given arrays, or nothing, searches or makes something
+        record_module_call(machine, frame, obj, node, site, values, obj.weight)
     weight = min(obj.weight, 2) if machine.grad == DEPENDS or isinstance(obj.cls, Class) else obj.weight
     return (Tensor(ATTACHED, weight, node, "", bundle),)
 

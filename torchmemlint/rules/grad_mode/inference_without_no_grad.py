@@ -164,7 +164,7 @@ def _weight(recording: Recording) -> int:
         return 0
     if call.grad == ASSUMED and recording.in_module and not (recording.over_loader or _sees_to_modes(recording)):
         return 1  # whoever calls the module's method may have turned gradients off
-    if not call.loops:
+    if not call.loops or _is_trial(call):
         return 1  # run once in the whole program, with one graph that goes when that ends
     used = recording.consumed or recording.escaped or (recording.kept and recording.named) or _gives_numbers(recording)
     tried = recording.function == "<module>" and _counts(call)  # a demonstration
@@ -179,6 +179,12 @@ def _is_apart(recording: Recording) -> bool:
     """Whether a script that trains evaluates in a loop of its own."""
     rounds = [loop for loop in recording.call.loops if loop.kind == "loop"]
     return recording.evaluating and bool(rounds) and not any(loop.backward or loop.steps for loop in rounds)
+
+
+def _is_trial(call: ModuleCall) -> bool:
+    """Whether a function that is given nothing runs a model once, to see that it runs: `test()` below a model."""
+    frames = [frame for frame in call.frames if frame.function is not None]
+    return not any(loop.kind == "loop" for loop in call.loops) and not any(frame.facts.params for frame in frames)
 
 
 def _counts(call: ModuleCall) -> bool:
