@@ -17,6 +17,7 @@ from .frames import Frame
 from .functions import call_unseen
 from .linking import Project
 from .machine import Machine
+from .templates import filled, templates
 from .unknown import modules_by_use
 from .values import ASSUMED, ATTACHED, DEPENDS, OFF, ON, Class, Function, Light, Mode, Obj, Value
 
@@ -151,26 +152,6 @@ def _unreached(machine: Machine, functions: list[Function]) -> None:
             enter(machine, function, None)
 
 
-def _templates(machine: Machine, cls: Class) -> list[Function]:
-    """Methods that a class inherits from another file and that call what the class defines."""
-    own = {name for entry in cls.mro if entry.frame.unit is machine.home for name in entry.facts.methods}
-    found: dict[str, Function] = {}
-    for entry in cls.mro:
-        unit = entry.frame.unit
-        if unit is machine.home:
-            continue
-        for name, index in entry.facts.methods.items():
-            function = unit.facts.functions[index]
-            if name in own or name in found or name == "__init__" or own.isdisjoint(function.calls):
-                continue
-            if not unit.is_worth_running(function):
-                continue
-            for member in entry.frame.vars.get(name, ()):
-                if type(member) is Function and member.kind in ("", "class"):
-                    found[name] = member
-    return list(found.values())
-
-
 def enter(machine: Machine, function: Function, receiver: object) -> bool:
     """Run a function as code that is not seen would: again and again, with grad mode as the framework has it. Returns
     whether anything that was there before has changed."""
@@ -297,7 +278,9 @@ def _methods(machine: Machine, cls: Class, worth: set[int]) -> None:
     wanted = [
         f for f in own if id(f.facts) in indices and (id(f.facts) not in machine.reached or f.facts.name in again)
     ]
-    wanted += _templates(machine, cls)
+    inherited = [f for f in filled(machine, cls, indices) if f not in wanted]
+    again |= {f.facts.name for f in inherited}  # the base alone may have reached it
+    wanted += templates(machine, cls) + inherited
     if not wanted:
         return
     if "torch.autograd.Function" in cls.external:

@@ -51,11 +51,12 @@ retains: Retains | None = Retains.GROWING
 
 def check(evidence: Evidence) -> Iterator[Report]:
     derivation = evidence.machine.derivation
+    handed_out = {store.site for store in evidence.machine.stores if store.node in derivation.escaped}
     for retention, confidence in of_code(evidence, code):
         holder = retention.holder
         node = retention.store_event.node
-        if holder.kind == "local" and (node in derivation.escaped or node in derivation.demanded):
-            continue  # the caller, or this function, differentiates what was made of it
+        if holder.kind == "local" and (retention.store_event.site in handed_out or node in derivation.demanded):
+            continue  # a caller, or this function, differentiates what was made of it
         message = (
             f"{place(holder)} keeps gradients made with `create_graph=True` that nothing differentiates again: "
             f"a second graph of every {every(retention)} stays {until(holder)}; keep `.detach()`"
