@@ -17,7 +17,7 @@ from .holders import IDENTITY, KNOWN, kind_of_key
 from .machine import Machine, evaluates
 from .parts import ROW, kind_of, take
 from .stores import store
-from .tensors import arithmetic
+from .tensors import arithmetic, names_number
 from .unknown import imagine_element
 from .values import (
     AN_ARRAY,
@@ -113,6 +113,9 @@ def _is_table_of_attributes(machine: Machine, frame: Frame, item: Expr) -> bool:
 
 def _item_of(machine: Machine, frame: Frame, atom: Any, index_expr: Expr, index: Value) -> Value:
     if type(atom) is Tensor:
+        key = constant(index) if atom.bundle else ...
+        if isinstance(key, str) and names_number(key):
+            return LIGHT
         if index_expr[0] != m.SLICE:
             return (atom,)
         return (atom._replace(bundle=False, size=FEW if _few(index_expr) else atom.size),)

@@ -155,10 +155,18 @@ def tensor_attribute(machine: Machine, tensor: Tensor, name: str) -> Value:
     if name in ("T", "mT", "H", "mH", "real", "imag", "values"):
         return (tensor._replace(bundle=False),)
     if tensor.bundle:
+        if names_number(name):
+            return LIGHT
         size = SCALAR if "loss" in name else ANY
         node = machine.derivation.node((tensor.node,))
         return (Tensor(tensor.graph, tensor.weight, node, size, name not in ("loss", "logits")),)
     return UNKNOWN
+
+
+def names_number(name: str) -> bool:
+    """`n_examples`, `num_tokens`, `datapoint_count`: a number, which has no graph, beside what a module computes."""
+    words = name.lower().split("_")
+    return ("n" in words or "num" in words or words[-1] in ("count", "counts")) and "loss" not in words
 
 
 def _says_recorded(machine: Machine, tensor: Tensor) -> None:

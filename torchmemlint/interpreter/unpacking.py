@@ -11,6 +11,7 @@ from .elements import iterate
 from .frames import Frame
 from .machine import Machine
 from .stores import renew
+from .tensors import names_number
 from .values import ATTACHED, FREE, OFF, UNKNOWN, Obj, Opaque, Tensor, Value
 
 _LENGTHS = ("lens", "length", "lengths", "mask", "masks", "count", "counts", "size", "sizes", "indices")
@@ -69,8 +70,8 @@ def _rest(machine: Machine, frame: Frame, value: Value, before: int, after: int,
 
 def _names_lengths(target: Expr) -> bool:
     """`hlens`, `mask`, `lengths[i]`, `datapoint_count`: numbers and booleans, which have no graph."""
-    words = last_name(target).lower().split("_")
-    return any(word in ("n", "num") or word.endswith(_LENGTHS) for word in words)
+    name = last_name(target)
+    return names_number(name) or any(word.endswith(_LENGTHS) for word in name.lower().split("_"))
 
 
 def _beside_the_loss(machine: Machine, atom: Any) -> Any:
