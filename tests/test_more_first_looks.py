@@ -76,6 +76,65 @@ SEEN = {
             print(other, model)
             return other
         """,
+    "an evaluation whose model hands out how many there were": """
+        def evaluate(model, tasks):
+            model.eval()
+            scores, count = {}, 0
+            for task in tasks:
+                for batch in task.batches:
+                    found = model.forward(batch)  # TML201
+                    count += found["n_seen"]
+                    scores[task.name] = found["preds"].tolist()
+            return scores, count
+        """,
+    "a model's own method that runs a part by another name": """
+        from blocks import Deep
+
+        class Joint(nn.Module):
+            def __init__(self, n):
+                super().__init__()
+                self.z_encoder = Deep(n)
+
+            def infer(self, x):
+                return dict(z=self.z_encoder(x))
+
+            def sample(self, x):
+                return self.infer(x)["z"]
+
+        class Fit:
+            def __init__(self, n):
+                self.net = Joint(n)
+
+            def latents(self, loader):
+                self.net.eval()
+                found = []
+                for x in loader:
+                    found.append(self.net.sample(x))  # TML102
+                return torch.cat(found).detach().cpu().numpy()
+        """,
+    "a base that is not seen, and a parameter": """
+        from bases import Unit
+
+        class Mixture(Unit):
+            def __init__(self, n):
+                super().__init__()
+                self.decoder = make(n)
+                self.scale = nn.Parameter(torch.ones(n))
+
+            def sample(self, x):
+                return self.decoder(x) * self.scale
+
+        class Fit:
+            def __init__(self, n):
+                self.net = Mixture(n)
+
+            def draw(self, loader):
+                self.net.eval()
+                found = []
+                for x in loader:
+                    found.append(self.net.sample(x))  # TML102
+                return torch.cat(found).detach().cpu().numpy()
+        """,
 }
 
 QUIET = {
@@ -242,6 +301,17 @@ QUIET = {
                 found = model(batch["coord"])
                 errors.append((found["force"] - batch["force"]).abs().mean().item())
             return errors
+        """,
+    "numbers beside what a model computes": """
+        def train(model, loader, optimizer):
+            seen = 0
+            for batch in loader:
+                found = model(batch)
+                found.loss.backward()
+                optimizer.step()
+                seen += found["num_tokens"]
+                seen += found.n_masked
+            return seen
         """,
     "a text of losses": """
         def losses_of(model, loader, wide):

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..facts import model as m
-from ..facts.model import Expr, Site
+from ..facts.model import Expr, Site, Stmt
 from ..facts.program import expressions
+from ..facts.walk import last_name, once, statements
 from .branching import branch, skip
 from .frames import Frame
 from .functions import call_function, call_unseen
@@ -54,7 +55,25 @@ def is_module(cls: Class) -> bool:
             return False
         if dotted.startswith("torch.nn.") or dotted.endswith(("Module", "PreTrainedModel")):
             return True
-    return not _PLAIN_BASES.issuperset(cls.external) and cls.find("forward") is not None
+    if _PLAIN_BASES.issuperset(cls.external):
+        return False
+    made = cls.find("__init__") or ()
+    registers = any(type(member) is Function and _registers(member.facts.body) for member in made)
+    return registers or cls.find("forward") is not None
+
+
+def _has_parameters(block: tuple[Stmt, ...]) -> bool:
+    """`self.scale = nn.Parameter(...)`, `self.blocks = ModuleList(...)`: in a constructor, for a module to register."""
+    return any(
+        one[0] == m.ASSIGN
+        and one[3][0] == m.CALL
+        and last_name(one[3][2]) in ("Parameter", "ModuleList", "ModuleDict")
+        and any(target[:2] == (m.ATTR, (m.NAME, "self")) for target in one[2])
+        for one in statements(block)
+    )
+
+
+_registers = once(_has_parameters)
 
 
 _PLAIN_BASES = frozenset(("builtins.object", "abc.ABC", "typing.Generic", "typing.Protocol"))

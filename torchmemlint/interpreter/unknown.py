@@ -232,7 +232,8 @@ def unknown_call(
 
 
 def _is_part(frame: Frame, callee: Expr) -> bool:
-    """Whether a module runs, in its pass, what it was given when it was made: `self.encoder(x)`."""
+    """Whether a module runs, in its pass, what it was given when it was made, `self.encoder(x)`, or in another of its
+    methods what has the name of a model: `self.z_encoder(x)`."""
     from .modules import runs_its_part
 
     owner = frame.receiver
@@ -240,6 +241,8 @@ def _is_part(frame: Frame, callee: Expr) -> bool:
         return False
     name = callee[2]
     given = name in owner.fields and not owner.fields[name]
+    if given and owner.kind == "module" and name.rsplit("_", 1)[-1] in knowledge.MODEL_NAMES:
+        return True
     return given and runs_its_part(frame) and _NO_PARTS.isdisjoint(name.lower().strip("_").split("_"))
 
 
