@@ -93,3 +93,37 @@ def test_what_many_items_have_in_common() -> None:
         def loader(labels):
             return DataLoader(Labelled(labels), num_workers=4)
     """)
+
+
+CLIPS = """
+    class Clip:
+        def __init__(self, paths):
+            self.paths = paths
+            self.frames = {}
+
+        def __getitem__(self, number):
+            return self.frame(number)
+
+        def frame(self, number):
+            if number in self.frames:
+                return self.frames[number]
+            frame = torch.from_numpy(np.load(self.paths[number]))
+            %s
+            return frame
+
+    class Frames(Dataset):
+        def __init__(self, clip):
+            self.clip = clip
+
+        def __getitem__(self, index):
+            return self.clip[index] / 255
+
+    def main(paths):
+        for frames in DataLoader(Frames(Clip(paths)), batch_size=4):
+            print(frames.mean().item())
+"""
+
+
+def test_what_a_part_of_a_data_set_is_asked_for_by_a_subscript() -> None:
+    _check(CLIPS % "self.frames[number] = frame  # TML404")
+    _check(CLIPS % "self.frames = {number: frame}")

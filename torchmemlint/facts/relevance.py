@@ -9,7 +9,7 @@ from collections.abc import Collection
 from . import knowledge
 from . import model as m
 from .model import ClassFacts, Expr, FileFacts, FunctionFacts, Stmt
-from .walk import calls, last_name, loops, nodes, root_of, statements
+from .walk import calls, heads, last_name, loops, nodes, root_of, statements
 
 # What makes a function worth a run of its own: it changes what others hold, or says how gradients are to be kept.
 _SINKS = m.GROWS | m.KEEPS | m.BACKWARD | m.HOOKS | m.THREADS | m.RECORDS | m.DISCARDS | m.MODE | m.EVALUATES | m.HOLDS
@@ -381,6 +381,8 @@ def _with_callers(facts: FileFacts, chosen: set[int], callers: dict[str, list[in
         more = [] if name in asked else callers.get(name, [])
         if name in _PASSES:
             more = [*more, *makers.get(facts.functions[index].owner, [])]
+        elif name == "__getitem__" and name not in asked:
+            more = [*more, *_look_up_in_parts(facts)]
         if index in kinds:
             more = [*more, *(one for made in kinds[index] for one in callers.get(made, ()))]
         if name == "__call__" and facts.functions[index].owner >= 0:  # `op = Search(model)`, `op()`
@@ -393,6 +395,21 @@ def _with_callers(facts: FileFacts, chosen: set[int], callers: dict[str, list[in
                 found.add(caller)
                 queue.append(caller)
     return found
+
+
+def _look_up_in_parts(facts: FileFacts) -> list[int]:
+    """The methods that look something up in a part of their object, `self.video[index]`: that calls no name."""
+    return [
+        index
+        for index, function in enumerate(facts.functions)
+        if function.owner >= 0
+        and any(
+            part[0] == m.ITEM and part[1][:2] == _OWN
+            for one in statements(function.body)
+            for head in heads(one)
+            for part in nodes(head)
+        )
+    ]
 
 
 def _made_through(facts: FileFacts) -> dict[int, list[str]]:
