@@ -151,3 +151,35 @@ def test_a_plain_list_for_each_name() -> None:
             board.log("rows", torch.randn(64, 64))
         print(board.rows)
     """)
+
+
+REQUESTS = """
+class Request:
+    def __init__(self, hidden):
+        self.hidden = hidden
+
+class Scorer:
+    def __init__(self):
+        self.requests = {{}}
+
+    def step(self, key, rows, last):
+        if key not in self.requests:
+            request = Request(rows)
+            self.requests[key] = request
+        else:
+            request = self.requests[key]
+            request.hidden = torch.cat([request.hidden, rows])
+        if last:
+            print(request.hidden.mean().item())
+            {end}
+
+def main():
+    scorer = Scorer()
+    for number in range(1000):
+        scorer.step(f"request {{number}}", torch.randn(64, 64), False)
+        scorer.step(f"request {{number}}", torch.randn(64, 64), True)
+"""
+
+
+def test_made_under_a_name_of_its_own_before_the_table_gets_it() -> None:
+    check(REQUESTS.format(end="del self.requests[key]"))

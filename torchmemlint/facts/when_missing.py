@@ -27,6 +27,7 @@ def made_when_missing(facts: FileFacts) -> frozenset[int]:
 
 
 def _gather(block: tuple[Stmt, ...], missing: frozenset[Expr], found: set[int]) -> None:
+    named: dict[Expr, int] = {}  # what the block has bound to a name: `one = Series(); self.series[name] = one`
     for statement in block:
         op = statement[0]
         if op == m.IF:
@@ -39,6 +40,9 @@ def _gather(block: tuple[Stmt, ...], missing: frozenset[Expr], found: set[int]) 
         bound = statement[2] if op == m.ASSIGN else (statement[2],) if op == m.ANNOTATE else ()
         if missing and any(_place(target) in missing for target in bound):
             found.add(statement[1] // CALLS_PER_STATEMENT)
+            if statement[-1] in named:
+                found.add(named[statement[-1]])
+        named.update((target, statement[1] // CALLS_PER_STATEMENT) for target in bound if target[0] == m.NAME)
         if op == m.TRY:
             looked_up = frozenset(_place(node) for one in statement[2] for head in heads(one) for node in nodes(head))
             _gather(statement[2], missing, found)
