@@ -305,3 +305,63 @@ def test_processes_that_fill_for_a_reader_who_leaves(form: str) -> None:
 @pytest.mark.parametrize("form", FINE)
 def test_processes_that_end(form: str) -> None:
     check(packed(**FINE[form]))
+
+
+OWN_THREAD = """
+import itertools, threading
+from queue import Queue
+
+class Feeder(threading.Thread):
+    def __init__(self, room, source):
+        super().__init__(daemon=True)
+        self.out, self.source = room, source
+        self.ended = threading.Event()
+
+    def run(self):
+        for item in self.source:
+            self.out.put(item)
+            if self.ended.is_set():
+                return
+
+class Buffered:
+    def __init__(self, source):
+        self.room = Queue(4)
+        self.feeder = Feeder(self.room, source)
+        self.feeder.start()
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        return self.room.get()
+
+    def close(self):
+        self.feeder.ended.set()
+        while not self.room.empty():
+            self.room.get()
+        self.feeder.join()
+
+def validate(source, wanted):
+    data = Buffered(source){mark}
+    {read}
+        print(x.mean().item())
+    {end}
+
+def main(source, epochs):
+    for _ in range(epochs):
+        validate(source, 3)
+"""
+READS = {
+    "a few": "for x in itertools.islice(data, wanted):",
+    "one after the other": "for _ in range(wanted):\n        x = next(data)",
+}
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
+def test_a_thread_with_a_class_of_its_own(read: str) -> None:
+    check(OWN_THREAD.format(mark="  # TML505", read=read, end="return wanted"))
+    check(OWN_THREAD.format(mark="", read=read, end="data.close()"))
+
+
+def test_as_many_as_there_are() -> None:
+    check(OWN_THREAD.format(mark="", read="for _ in range(len(source)):\n        x = next(data)", end="return wanted"))

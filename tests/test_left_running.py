@@ -239,3 +239,55 @@ def test_forked_workers_that_hold_each_others_pipes(name: str) -> None:
 @pytest.mark.parametrize("name", ONE_BY_ONE)
 def test_workers_that_end_with_their_own_pipe(name: str) -> None:
     check(ENVIRONMENTS % (ONE_BY_ONE[name], ""))
+
+
+@pytest.mark.parametrize(("method", "due"), [('"fork"', "  # TML408"), ('"forkserver"', ""), ("", "")])
+def test_workers_of_a_context(method: str, due: str) -> None:
+    made = ALL_PIPES_FIRST["zip"].replace("mp.Process", f"mp.get_context({method}).Process")
+    named = made.replace(f"mp.get_context({method})", "ctx")
+    check(ENVIRONMENTS % (f"ctx = mp.get_context({method})\n        {named}", due))
+
+
+POLLERS = """
+import threading
+
+class Poller(threading.Thread):
+    def __init__(self, model):
+        super().__init__(daemon=True)
+        self.model, self.done = model, threading.Event()
+
+    def run(self):
+        while not self.done.is_set():
+            self.done.wait(1.0)
+
+    def stop(self):
+        self.done.set()
+
+class Watch:
+    def __init__(self, model):
+        self.poller = Poller(model)
+        self.poller.start()
+
+    def close(self):
+        self.poller.stop()
+        self.poller.join()
+
+def evaluate(model, x):
+    {made}
+    score = model(x).mean().item()
+    {end}
+    return score
+
+def main(batches):
+    model = Net().eval().requires_grad_(False)
+    for x in batches:
+        print(evaluate(model, x))
+"""
+
+
+def test_threads_by_their_class() -> None:
+    started = "poller = Poller(model)%s\n    poller.start()"
+    check(POLLERS.format(made=started % "  # TML505", end="pass"))
+    check(POLLERS.format(made=started % "", end="poller.stop()"))
+    check(POLLERS.format(made="watch = Watch(model)  # TML505", end="pass"))
+    check(POLLERS.format(made="watch = Watch(model)", end="watch.close()"))

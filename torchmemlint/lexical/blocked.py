@@ -10,7 +10,7 @@ from ..facts import model as m
 from ..facts.model import ClassFacts, Expr, FunctionFacts, Site, Stmt
 from ..facts.program import Block, Place, Program, keyword, targets
 from ..facts.walk import blocks, calls, calls_of, heads, in_loops, is_count, last_name, loops, nodes, statements
-from .left_running import construction, setup_of
+from .left_running import construction, setup_of, thread_base
 from .lent import is_given
 from .once import called_as, is_repeated
 
@@ -155,13 +155,37 @@ def _only_tells(program: Program, cls: ClassFacts, end: str) -> bool:
 
 def _fillers_of(program: Program, cls: ClassFacts, setup: list[FunctionFacts], queues: set[str]) -> Iterator[Filler]:
     """What the threads and processes of a class wait for."""
-    base = next((last_name(base) for base in cls.bases if last_name(base).endswith(("Thread", "Process"))), "")
+    base = thread_base(cls)
     if base and "run" in cls.methods:
         put = _fills(program, program.facts.functions[cls.methods["run"]], queues)
         if put is not None:
             yield Filler(put[1], _what(base), -1)
     for function in setup:
         yield from _fillers(program, function, queues)
+        yield from _threads_of_its_own(program, function, queues)
+
+
+def _threads_of_its_own(program: Program, function: FunctionFacts, queues: set[str]) -> Iterator[Filler]:
+    """What the objects that a function makes wait for, of the file's classes that are threads: `Feeder(self.queue)`."""
+    for call in calls(function.body):
+        for cls in program.facts.classes:
+            base = thread_base(cls) if cls.name == last_name(call[2]) else ""
+            if base and "run" in cls.methods:
+                known = queues | _kept_from(program, cls, call, queues)
+                put = _fills(program, program.facts.functions[cls.methods["run"]], known)
+                if put is not None:
+                    yield Filler(put[1], _what(base), _started_at(function, call))
+
+
+def _kept_from(program: Program, cls: ClassFacts, made: Expr, queues: set[str]) -> set[str]:
+    """The attributes by which an object has a queue that it is made with."""
+    if "__init__" not in cls.methods:
+        return set()
+    init = program.facts.functions[cls.methods["__init__"]]
+    given = ((param.name, keyword(made, param.name, i)) for i, param in enumerate(init.params[1:]))
+    taken = {(m.NAME, name) for name, value in given if value is not None and last_name(value) in queues}
+    stored = (one for one in statements(init.body) if one[0] == m.ASSIGN and one[3] in taken)
+    return {last_name(target) for one in stored for target in one[2]}
 
 
 def _fillers(program: Program, function: FunctionFacts, queues: set[str]) -> Iterator[Filler]:
@@ -277,6 +301,8 @@ def _left(program: Program, place: Place, made: Stmt, producer: Producer) -> Stm
                 continue
             if other is place and statement[0] == m.FOR and _read(statement[3]) == bound:
                 left = statement if _breaks_off(statement) else left
+            elif other is place and statement[0] == m.FOR and _asks_a_few(statement, bound):
+                left = statement
             elif any(_has(head, bound) for head in heads(statement)):
                 return None
     return left
@@ -356,6 +382,14 @@ def _breaks_off(loop: Stmt) -> bool:
     if loop[2][0] == m.NEW:  # `for number, item in enumerate(...)`: the number is no item
         items = loop[2][3][last_name(loop[3]) == "enumerate" :]
     return _leaves(loop[4], {part for item in items for part in nodes(item) if part[0] == m.NAME})
+
+
+def _asks_a_few(loop: Stmt, bound: Expr) -> bool:
+    """`for _ in range(batches): x = next(reader)`, which is not as many as there are: `range(len(loader))`."""
+    counted = loop[3][0] == m.CALL and last_name(loop[3]) == "range"
+    if not counted or any(part[0] == m.CALL and last_name(part) == "len" for part in nodes(loop[3])):
+        return False
+    return any(call[2] == (m.NAME, "next") and call[3] == (bound,) for call in calls(loop[4]))
 
 
 def _leaves(block: Block, items: set[Expr]) -> bool:

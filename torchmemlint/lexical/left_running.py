@@ -61,7 +61,7 @@ def left_running(program: Program) -> Iterator[LeftRunning]:
 
 def left_threads(program: Program) -> Iterator[LeftRunning]:
     """Objects that own a thread which goes round until they tell it to stop, made again and again."""
-    if "Thread" in program.called:
+    if "Thread" in program.called | _bases(program):
         yield from dropped(program, with_parts(program, dict(_owners_of_threads(program))))
 
 
@@ -124,18 +124,25 @@ def _owners(program: Program) -> Iterator[tuple[str, Owner]]:
         setup, end = setup_of(program, cls)
         if not end or not any("start" in function.calls for function in setup):
             continue
-        for call in (call for function in setup for call in calls(function.body)):
+        for maker, call in ((function, call) for function in setup for call in calls(function.body)):
             name = last_name(call[2])
             given = keyword(call, "target", 1) if name in _PROCESSES else None
             target = "" if given is None else last_name(given)
-            shared = target in piped and _forks(program, call) and any(map(_pipes_first, setup))
+            shared = target in piped and _forks(program, maker, call) and any(map(_pipes_first, setup))
             if name in processes or target in serving or shared:
                 yield cls.name, Owner(end, call[1])
 
 
 def _owners_of_threads(program: Program) -> Iterator[tuple[str, Owner]]:
-    """The classes whose constructor starts a thread over a method that asks in each round whether to go on."""
+    """The classes whose constructor starts a thread over a method that asks in each round whether to go on, and those
+    that are such threads."""
     for cls in program.facts.classes:
+        if "run" in cls.methods and thread_base(cls).endswith("Thread"):
+            asked = _goes_on(program.facts.functions[cls.methods["run"]])
+            end = "" if asked is None else _told_by(program, cls, asked)
+            if end:
+                yield cls.name, Owner(end, cls.site)
+            continue
         setup, end = setup_of(program, cls)
         if not any("start" in function.calls for function in setup):
             continue
@@ -193,9 +200,13 @@ def _breaks(body: tuple[Stmt, ...]) -> bool:
     return False
 
 
-def _forks(program: Program, started: Expr) -> bool:
+def _forks(program: Program, function: FunctionFacts, started: Expr) -> bool:
     """Whether a process begins as a copy of this one, with all that is open here [docs: the default on Linux]."""
     module, _, name = program.dotted(started[2]).rpartition(".")
+    context = started[2][1] if started[2][0] == m.ATTR else None
+    for one in statements(function.body):  # `ctx = mp.get_context("fork")`
+        if one[0] == m.ASSIGN and context in one[2] and one[3][0] == m.CALL and last_name(one[3]) == "get_context":
+            return bool(one[3][3] == ((m.CONST, "fork"),))
     chosen = "set_start_method" in program.called
     return module in ("multiprocessing", "torch.multiprocessing") and name == "Process" and not chosen
 
@@ -236,6 +247,11 @@ def setup_of(program: Program, cls: ClassFacts) -> tuple[list[FunctionFacts], st
     late = [methods[name] for name in _LATE if name in methods]
     first = [init, *late, *(methods[name] for name in _FIRST_ITEM if name in methods)]
     return [init, *late, *(methods[name] for one in first for name in one.calls if name in methods)], end
+
+
+def thread_base(cls: ClassFacts) -> str:
+    """The base by which a class is a thread or process."""
+    return next((last_name(base) for base in cls.bases if last_name(base).endswith(("Thread", "Process"))), "")
 
 
 def construction(value: Expr) -> Expr:
