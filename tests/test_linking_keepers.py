@@ -49,6 +49,68 @@ if __name__ == "__main__":
     main(5)
 """,
     },
+    "methods that a script gives to a hub": {
+        "hub.py": """
+from collections import defaultdict
+
+_listeners = defaultdict(list)
+
+def listen(topic, callback):
+    _listeners[topic].append(callback)
+
+def unlisten(topic, callback):
+    _listeners[topic].remove(callback)
+
+def publish(topic, payload):
+    for callback in list(_listeners[topic]):
+        callback(payload)
+""",
+        "forgets.py": """
+import torch
+import hub
+
+class Recorder:
+    def __init__(self):
+        self.last = None
+
+    def on_frame(self, frame):
+        self.last = frame
+
+def session():
+    recorder = Recorder()
+    hub.listen("frame", recorder.on_frame)  # TML314
+    hub.publish("frame", torch.rand(3, 240, 320))
+    return recorder.last.mean().item()
+
+def main(steps):
+    for _ in range(steps):
+        print(session())
+""",
+        "takes_back.py": """
+import torch
+import hub
+
+class Recorder:
+    def __init__(self):
+        self.last = None
+
+    def on_frame(self, frame):
+        self.last = frame
+
+def session():
+    recorder = Recorder()
+    hub.listen("frame", recorder.on_frame)
+    try:
+        hub.publish("frame", torch.rand(3, 240, 320))
+        return recorder.last.mean().item()
+    finally:
+        hub.unlisten("frame", recorder.on_frame)
+
+def main(steps):
+    for _ in range(steps):
+        print(session())
+""",
+    },
     "objects that put themselves into another file's table": {
         "registry.py": """
 import itertools

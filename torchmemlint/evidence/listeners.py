@@ -55,6 +55,8 @@ def kept_as_listeners(machine: Machine, releases: Releases, program: Program) ->
                 continue
             if _is_taken_out(machine, owner, obj) or _may_be_taken_out(machine, releases, owner, key, obj):
                 continue
+            if not _subscribes(obj, note) and _may_be_forgotten(machine, releases, program, note, site):
+                continue
             said.add(site)
             what, registry = f"this {obj.cls.facts.name} by its method", describe(owner, key, machine).text
             yield Listening(site, what, registry, note.site, is_module_level(root(owner)))
@@ -105,12 +107,19 @@ def _may_be_forgotten(machine: Machine, releases: Releases, program: Program, no
 
 
 def _own_line(machine: Machine, obj: Obj, note: Plain) -> Site | None:
-    """Where a method of the object subscribes, or where the home file makes the object; None if somebody else does."""
+    """Where a method of the object subscribes, or the home file hands one of its methods over; None if somebody else
+    does."""
+    site = _subscribes(obj, note) or note.site
+    return next((one for one in (site, *reversed(note.trail)) if machine.is_home(one)), None)
+
+
+def _subscribes(obj: Obj, note: Plain) -> Site | None:
+    """Where one of the object's own methods subscribes."""
     frame: Frame | None = note.frame
     site = note.site
     while frame is not None:
         if frame.receiver is obj:
-            return next((one for one in (site, *reversed(note.trail)) if machine.is_home(one)), None)
+            return site
         site, frame = frame.call_site, frame.caller
     return None
 
