@@ -135,3 +135,47 @@ MERGED = """
 @pytest.mark.parametrize(("due", "asks"), [("  # TML410", "if dist.get_rank() != 0"), ("", "if not self.found")])
 def test_what_is_merged_and_put_on_the_object_again(due: str, asks: str) -> None:
     check(MERGED % (due, asks))
+
+
+STAGED = """
+    import torch.distributed as dist
+
+    class Saver:
+        def __init__(self):
+            self.staged = {}
+
+        def stage(self, step, model):
+            self.staged[step] = {k: v.cpu().clone() for k, v in model.state_dict().items()}%s
+
+        def flush(self):
+            %s
+
+    def main(steps):
+        model, saver = Net(), Saver()
+        for step in range(steps):
+            saver.stage(step, model)
+            saver.flush()
+"""
+ON_ONE_RANK = [
+    "if dist.get_rank() == 0:\n                torch.save(self.staged, 'last.pt')\n                self.staged.clear()",
+    "if dist.get_rank() != 0:\n                return\n            for step in list(self.staged):\n"
+    "                torch.save(self.staged.pop(step), 'last.pt')",
+]
+ON_ALL_RANKS = [
+    "if dist.get_rank() == 0:\n                torch.save(self.staged, 'last.pt')\n            self.staged.clear()",
+    "if not self.staged:\n                return\n            self.staged.clear()",
+]
+
+
+@pytest.mark.parametrize("body", ON_ONE_RANK)
+def test_what_one_rank_alone_lets_go_of(body: str) -> None:
+    check(STAGED % ("  # TML311", body))
+    only = (STAGED % ("", body)).replace(
+        "            saver.stage", "            if dist.get_rank() == 0:\n                saver.stage"
+    )
+    check(only)
+
+
+@pytest.mark.parametrize("body", ON_ALL_RANKS)
+def test_what_every_rank_lets_go_of(body: str) -> None:
+    check(STAGED % ("", body))

@@ -34,7 +34,7 @@ class PassedBy(NamedTuple):
 
     site: Site
     function: str
-    why: str  # "ended", "cancelled", "failed", "skipped" or "answered": those that it does not come to
+    why: str  # "ended", "cancelled", "failed", "skipped", "answered" or "elsewhere": those that it does not come to
 
 
 def passed_by(facts: FileFacts) -> dict[str, dict[str, PassedBy]]:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from . import knowledge
 from . import model as m
 from .beside import bounded_beside
-from .model import Expr, FileFacts, FunctionFacts, Stmt
+from .model import Expr, FileFacts, FunctionFacts, Site, Stmt
+from .one_rank import emptied_by_one
 from .passed_by import PassedBy, passed_by
 from .walk import calls, heads, last_name, nodes, statements, with_tests
 
@@ -80,7 +81,8 @@ class Releases:
         return found | (self.switched_off(name, cls) if cls else set())
 
     def passing_by(self, name: str) -> dict[str, PassedBy]:
-        """The functions that take something out of a table, but not what has ended, or whose waiting was cancelled."""
+        """The functions that take something out of a table, but not what has ended, or whose waiting was cancelled;
+        or on one rank only."""
         releasing = [file for file in self._files if name in file.released]
         found = {function: way for file in releasing for function, way in file.passed_by.get(name, {}).items()}
         return {
@@ -161,6 +163,8 @@ class FileReleases:
         self._helpers: set[str] = set()  # the own methods that are called if the current test holds
         self._tests: tuple[Expr, ...] = ()  # that the current statement stands under
         self._lengths: dict[str, set[str]] = {}  # the other places whose length a release hangs on
+        self._at: dict[str, dict[str, set[Site]]] = {}  # place -> function -> the statements that release it
+        self._site = -1  # of the current statement
         for cls in facts.classes:
             if "__init__" in cls.methods:
                 self._defaults(cls.name, facts.functions[cls.methods["__init__"]])
@@ -171,12 +175,16 @@ class FileReleases:
                     self.off_by_default[cls.name, one[2][1]] = (one[2][1], place)
         for function in facts.functions:
             for statement, self._tests in with_tests(function.body):
+                self._site = statement[1]
                 self._statement(function, statement, self._tests)
 
     @functools.cached_property
     def passed_by(self) -> dict[str, dict[str, PassedBy]]:
         """Gone through when somebody asks, which is where the run says that a table is emptied."""
-        return passed_by(self._facts)
+        found = passed_by(self._facts)
+        for name, functions in emptied_by_one(self._facts, self._at):
+            found[name] = {**functions, **found.get(name, {})}
+        return found
 
     @functools.cached_property
     def bounded(self) -> dict[str, dict[str, set[str]]]:
@@ -211,6 +219,7 @@ class FileReleases:
             by = by or function.name
             functions = self.released.setdefault(name, {})
             functions.setdefault(by, set()).add(self._owner(place, function))
+            self._at.setdefault(name, {}).setdefault(by, set()).add(self._site)
             others = {other for test in self._tests for other in _other_lengths(test, name)}
             self._note_limit(self._owner(place, function), name, by)
             if others:

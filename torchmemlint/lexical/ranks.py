@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.model import CALLS_PER_STATEMENT, Expr, Site, Stmt
+from ..facts.one_rank import by_rank
 from ..facts.program import Block, Place, Program, targets
-from ..facts.walk import blocks, heads, nodes
+from ..facts.walk import heads, nodes
 
 _GATHERS = ("all_gather_object", "all_gather")
 _FIGURES = frozenset(
@@ -19,7 +19,6 @@ _FIGURES = frozenset(
     pid""".split()
 )
 _ADDS = ("append", "extend", "update")
-_ROLE = re.compile(r"(?:^|_)(?:rank|main_process|main|master|chief|global_zero|rank_zero|primary)(?:$|_)")
 
 
 class Gathered(NamedTuple):
@@ -57,7 +56,7 @@ def _read_by_one(program: Program, place: Place, name: str, after: Site, depth: 
 
 
 def _gathers(program: Program, place: Place) -> Iterator[tuple[Site, str, str]]:
-    for statement, _ in _walk(place.facts.body):
+    for statement, _ in by_rank(place.facts.body):
         for head in heads(statement):
             for call in nodes(head):
                 if call[0] != m.CALL or call[2][-1] not in _GATHERS or not call[3] or call[3][0][0] != m.NAME:
@@ -73,7 +72,7 @@ def _is_small(body: Block, given: Expr) -> bool:
     """Whether what each rank sends is a handful of numbers or names: by what it is called, or by what it is."""
     if not _FIGURES.isdisjoint(str(given[-1]).lower().split("_") if given[0] in (m.NAME, m.ATTR) else ()):
         return True
-    bound = [one[3] for one, _ in _walk(body) if one[0] == m.ASSIGN and given in one[2]]
+    bound = [one[3] for one, _ in by_rank(body) if one[0] == m.ASSIGN and given in one[2]]
     return any(_is_of_numbers(value) for value in (given, *bound))
 
 
@@ -90,7 +89,7 @@ def _attributes(body: Block, name: str, after: Site) -> dict[Site, str]:
     """The attributes that what was gathered is put on, by all ranks, with where."""
     found: dict[Site, str] = {}
     names = {name}
-    for statement, alone in _walk(body):
+    for statement, alone in by_rank(body):
         names |= _elements(statement, names) | _joined(statement, names)
         value = _put_away(statement)
         if alone or statement[1] <= after or value is None or not _as_large(value[1]):
@@ -148,7 +147,7 @@ def _read_as_attribute(program: Program, attribute: str, gathering: Place, gathe
     own there is read where it is sent."""
     found: list[Site] = []
     for place in program.places:
-        for statement, alone in _walk(place.facts.body) if place.facts.name != "__init__" else ():
+        for statement, alone in by_rank(place.facts.body) if place.facts.name != "__init__" else ():
             if statement[0] == m.DELETE or (statement[0] == m.ASSIGN and _is_emptied(statement, attribute)):
                 named = any(part[0] == m.ATTR and part[2] == attribute for h in heads(statement) for part in nodes(h))
                 if named:
@@ -171,7 +170,7 @@ def _read_as_attribute(program: Program, attribute: str, gathering: Place, gathe
 
 def _result_used(program: Program, place: Place) -> list[Site]:
     """Where one rank reads what a method computes and returns; none if it does more than that."""
-    lasting = any(target[0] != m.NAME for statement, _ in _walk(place.facts.body) for target in targets(statement))
+    lasting = any(target[0] != m.NAME for statement, _ in by_rank(place.facts.body) for target in targets(statement))
     return [] if lasting else _in_callers(program, place)
 
 
@@ -210,7 +209,7 @@ def _in_callers(program: Program, helper: Place, depth: int = 1) -> list[Site]:
     for place in program.places if depth else ():
         if helper.facts.name not in place.facts.calls:
             continue
-        for statement, _ in _walk(place.facts.body):
+        for statement, _ in by_rank(place.facts.body):
             if statement[0] == m.ASSIGN and _calls(statement[3], helper.facts.name):
                 bound = [target[1] for target in statement[2] if target[0] == m.NAME]
                 reads = _read_by_one(program, place, bound[0], statement[1], depth - 1)[0] if bound else []
@@ -229,7 +228,7 @@ def _calls(expr: Expr, name: str) -> bool:
 def _reads(body: Block, name: str, after: Site) -> Iterator[tuple[Site, bool, bool]]:
     """Where a name, or what is made of it, is read later on: site, by one rank only, by a `return`."""
     names = {name}
-    for statement, alone in _walk(body):
+    for statement, alone in by_rank(body):
         if statement[1] <= after or statement[0] == m.DELETE:
             continue
         read = [head for head in _values(statement) if any(n[0] == m.NAME and n[1] in names for n in nodes(head))]
@@ -263,38 +262,3 @@ def _values(statement: Stmt) -> Iterator[Expr]:
     for head in heads(statement):
         if head not in bound:
             yield head
-
-
-def _walk(block: Block, alone: bool = False) -> Iterator[tuple[Stmt, bool]]:
-    """Every statement, with whether one rank alone gets there."""
-    for statement in block:
-        yield statement, alone
-        role = _role(statement[2]) if statement[0] == m.IF else 0
-        if not role:
-            for suite in blocks(statement):
-                yield from _walk(suite, alone)
-            continue
-        yield from _walk(statement[3], alone or role > 0)
-        yield from _walk(statement[4], alone or role < 0)
-        leaves = bool(statement[3]) and statement[3][-1][0] in (m.RETURN, m.RAISE)
-        if role < 0 and leaves:
-            alone = True
-
-
-def _role(test: Expr) -> int:
-    """1 for `rank == 0` and `is_main_process()`, -1 for `rank != 0` and `not is_main`, 0 for other tests."""
-    if test[0] == m.NOT:
-        return -_role(test[1])
-    if test[0] == m.BOOL and test[1] == "and":
-        return max((_role(part) for part in test[-1] if part[0] != m.NOT), default=0)
-    if test[0] == m.COMPARE:
-        if not _named(test[2]) or test[3] != (m.CONST, 0):
-            return 0
-        return {"Equal": 1, "NotEqual": -1, "GreaterThan": -1}.get(test[1], 0)
-    return int(_named(test) and test[0] in (m.NAME, m.ATTR, m.CALL))
-
-
-def _named(expr: Expr) -> bool:
-    if expr[0] == m.CALL:
-        expr = expr[2]
-    return expr[0] in (m.NAME, m.ATTR) and bool(_ROLE.search(str(expr[-1]).lower()))

@@ -320,11 +320,13 @@ _PASSES_BY = {
     "failed": "takes out only when nothing has failed",
     "skipped": "takes out only where it does not leave early, with its key gone from the queue",
     "answered": "takes out only on its last way, and gives the same answer before",
+    "elsewhere": "takes out on one rank only, while every rank puts it there",
 }
 _RELEASES = {
     "ended": "take it out when it has ended as well",
     "skipped": "take it out as soon as its key is taken from the queue",
     "answered": "take it out before the first answer that is the last one",
+    "elsewhere": "take it out on every rank",
 }
 
 
