@@ -322,3 +322,41 @@ def test_made_by_what_nobody_keeps() -> None:
         request = Request(body)
         return request.parse(x)
     """)
+
+
+TABLE = """
+class Task:
+    def __init__(self, work, seed):
+        self.work, self.seed = work, seed
+        self.error = None
+
+class Board:
+    def __init__(self):
+        self.tasks = {{}}
+
+    def add(self, work, seed):
+        self.tasks[len(self.tasks)] = Task(work, seed)
+
+    def run(self):
+        for task in self.tasks.values():
+            try:
+                task.work(task.seed)
+            except ValueError as error:
+                task.error = {kept}
+
+def evaluate(seed):
+    {work}
+
+def main(count):
+    board = Board()
+    for seed in range(count):
+        board.add(evaluate, seed)
+    board.run()
+"""
+TENSORS = "x = torch.randn(64, 4096)\n    assert x.mean() > seed"
+
+
+def test_what_the_tasks_of_a_table_were_made_to_call() -> None:
+    check(TABLE.format(kept="error  # TML307", work=TENSORS))
+    check(TABLE.format(kept="str(error)", work=TENSORS))
+    check(TABLE.format(kept="error", work="print(seed)"))

@@ -112,9 +112,16 @@ def handed_in(program: Program, function: FunctionFacts, names: Set[str], depth:
         cls = program.facts.classes[function.owner]
         found |= _made_to_call(program, cls, names, depth)
     hints = {last_name(param.hint) for param in function.params if param.hint is not None}
-    for cls in program.facts.classes if hints else ():
-        if cls.name in hints:  # `job.function()` of `job: Job`
+    asked = {  # `job.function()` of `job: Job`, or of what else the file makes that has a `function`
+        call[2][2]
+        for call in calls(function.body)
+        if call[2][0] == m.ATTR and call[2][1][0] == m.NAME and call[2][1][1] != "self" and call[2][2] in names
+    } - program.by_name.keys()
+    for cls in program.facts.classes:
+        if cls.name in hints:
             found |= _made_to_call(program, cls, names, depth)
+        elif asked:
+            found |= _made_to_call(program, cls, asked, depth)
     return found
 
 

@@ -57,13 +57,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...facts import knowledge
-from ...facts.model import ATTR, TRIES, FileFacts, Site
+from ...facts.model import ATTR, NAME, TRIES, FileFacts, Site
 from ...facts.program import Program
 from ...finding import Confidence, Remedy, Retains
 from ...interpreter.values import Class
 from ...lexical import handlers, keepers, retries
 from ...lexical.at_work import decorated, handed_in, has_tensors, is_called_at_work, reaches_work
 from ...lexical.error_records import Travels
+from ...lexical.kept_places import kept_place
 from ...lexical.made_errors import KeptError, made_kept_and_raised
 from ...lexical.shared_errors import SharedError, raised_again_and_again
 from .. import Report
@@ -119,7 +120,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
     ran = [one for one in evidence.kept_errors() if id(one[0].function) not in seen]
     stored += [kept for kept, _ in ran]
     at_hand = {kept.site for kept, tensors in ran if tensors}
-    for kept in stored:
+    for kept in (one if one.grows or not _is_of_table(evidence, one) else one._replace(grows=True) for one in stored):
         again = handlers.raised_again(evidence.program, kept)
         works = kept.site in at_hand or _runs_model(evidence, kept) or (again and _uses_torch(evidence))
         works = works or (_is_global(evidence, kept) and is_called_at_work(evidence.program, kept.function))
@@ -256,6 +257,15 @@ def _program_of(evidence: Evidence, kept: handlers.Kept) -> Program:
         if any(function is kept.function for function in program.facts.functions):
             return program
     return evidence.reaching
+
+
+def _is_of_table(evidence: Evidence, kept: handlers.Kept) -> bool:
+    """Whether it goes on one of many objects that a table has: `for job in self.jobs.values(): job.error = error`."""
+    root, _, attribute = kept.holder.rpartition(".")
+    if root != kept.root or root == "self":
+        return False
+    place = kept_place(evidence.program, kept.function, (ATTR, (NAME, root), attribute))
+    return place is not None and place.grows
 
 
 def _is_global(evidence: Evidence, kept: handlers.Kept) -> bool:
