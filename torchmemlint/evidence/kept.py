@@ -290,7 +290,7 @@ def kept_in_containers(machine: Machine, program: Program) -> Iterator[KeptWorke
             continue
         method = ""
         passed = _passed(machine, container, keeping, last) if item.kind == "future" else None
-        if passed is None and (emptied(machine, container, "*") or drained(keeping, last)):
+        if passed is None and (emptied(machine, container, "*") or drained(keeping, last, lasting=True)):
             looped = item.kind == "future" and any(loop.kind == "loop" for loop in loops)
             method = method_not_called(machine, program, note, container, last) if looped else ""
             if not method:
@@ -307,7 +307,7 @@ def kept_in_containers(machine: Machine, program: Program) -> Iterator[KeptWorke
 def _passed(machine: Machine, container: Obj, program: Program, name: str) -> PassedBy | None:
     """The release that not all futures come to, where it is the only one."""
     ways = Releases(unit.outline for unit in machine.units.values()).passing_by(name)
-    if not ways or emptied(machine, container, "*", passing=ways) or drained(program, name, passing=ways):
+    if not ways or emptied(machine, container, "*", passing=ways) or drained(program, name, passing=ways, lasting=True):
         return None
     return next(iter(ways.values()))
 

@@ -46,15 +46,22 @@ def emptyings(function: FunctionFacts, name: str) -> Iterator[Emptying]:
                 yield Emptying(BOUND, place, statement)
 
 
-def drained(program: Program, name: str, passing: Container[str] = frozenset()) -> bool:
+def drained(program: Program, name: str, passing: Container[str] = frozenset(), *, lasting: bool = False) -> bool:
     """Whether something empties the container of this name after it was made; not one of the functions that elements
-    pass by."""
+    pass by. Of one that is `lasting`, and no variable of a function, such a variable has only the name."""
     return any(
         one.how != BOUND or place.facts.name not in BUILDERS
         for place in program.places
         if place.facts.name not in passing
         for one in emptyings(place.facts, name)
+        if not (lasting and one.how == BOUND and _is_variable(place.facts, one.place))
     )
+
+
+def _is_variable(function: FunctionFacts, place: Expr) -> bool:
+    """Whether what is bound is a function's own variable: not of the module, nor of a function around it."""
+    outside = (s for s in statements(function.body) if s[0] in (m.GLOBAL, m.NONLOCAL))
+    return place[0] == m.NAME and function.name != "<module>" and not any(place[1] in s[2] for s in outside)
 
 
 def bounded(program: Program, name: str) -> bool:
