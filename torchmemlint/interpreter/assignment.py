@@ -10,6 +10,7 @@ from .contexts import workers_in
 from .elements import bind_item, count_by_key, elements
 from .frames import Frame, settles
 from .hints import value_of_hint
+from .holders import FRESH, IDENTITY
 from .machine import EVALUATE, Machine, executes
 from .stores import store, write_through
 from .tensors import arithmetic, note_terms
@@ -159,13 +160,19 @@ def grow(
         if type(atom) is Obj:
             _keep_in(frame, container, atom)
             for one in workers_in(atom, machine.loops):
-                machine.note("worker-kept", site, frame, (container, one))
+                if how != "keyed" or "$remote" not in one.fields or _is_one_more(machine, container):
+                    machine.note("worker-kept", site, frame, (container, one))
     if stored is not value or any(type(atom) is Obj for atom in stored):
         reached = machine.stores[-1].node if machine.stores and machine.stores[-1].site == site else None
         if reached is not None and any(type(atom) is Obj for atom in stored):
             node: Value = (Tensor(FREE, 1, reached),)
             machine.put(container.fields, "$node", machine.join(container.fields.get("$node", UNKNOWN), node))
     machine.put(container.fields, key, machine.join(container.fields.get(key, UNKNOWN), stored))
+
+
+def _is_one_more(machine: Machine, table: Obj) -> bool:
+    """Whether what is stored under a key does not take the place of another: `refs[step]`, and not `refs[worker]`."""
+    return table.kind != "list" and machine.key_kind in (FRESH, IDENTITY)
 
 
 def _keep_in(frame: Frame, container: Obj, item: Obj, depth: int = 2) -> None:

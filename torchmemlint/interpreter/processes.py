@@ -76,6 +76,13 @@ def pool_method(
     return UNKNOWN
 
 
+def reference(machine: Machine, frame: Frame, site: Site) -> Value:
+    """A reference to a result in another process, which keeps the result until the last such reference goes."""
+    future = machine.allocate(frame, ("future", site), "future")
+    machine.put(future.fields, "$remote", LIGHT)
+    return (future,)
+
+
 def _process(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site, method: str = "") -> Value:
     target = kwargs.get("target", args[1] if len(args) > 1 else UNKNOWN)
     in_worker(
@@ -193,6 +200,8 @@ def call(machine: Machine, frame: Frame, dotted: str, args: list[Value], kwargs:
         return made(machine, frame, args, kwargs, site)
     if tail == "ProcessPoolExecutor":
         return _pool(machine, frame, [], kwargs, site)
+    if dotted in ("ray.put", "torch.distributed.rpc.rpc_async"):
+        return reference(machine, frame, site)
     if tail in ("create_task", "ensure_future", "run_coroutine_threadsafe") and base.startswith("asyncio"):
         return (machine.allocate(frame, ("future", site), "future"),)
     if tail == "delayed" and base.startswith("joblib"):

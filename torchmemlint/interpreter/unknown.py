@@ -8,6 +8,7 @@ from typing import Any
 from ..facts import knowledge
 from ..facts import model as m
 from ..facts.model import Expr, FileFacts, Site
+from ..facts.walk import last_name
 from . import processes
 from .frames import Frame
 from .hooks import note_hook, run_hook
@@ -306,6 +307,7 @@ def _roll_out(machine: Machine, frame: Frame, values: list[Value], site: Site) -
     return (Tensor(MAYBE, 1, node, "", True),)
 
 
+_ACTORS = frozenset("actor actors cls class klass worker workers type options".split())  # of names of classes
 _REARRANGING = ("flatten", "prefix", "rename")  # words of what gives the entries of a dictionary other keys
 
 
@@ -367,12 +369,21 @@ def unknown_method(
         return submit(machine, frame, name, args, kwargs, site)
     if name == "create_future":  # of an event loop
         return (machine.allocate(frame, ("future", site), "future"),)
+    if name == "remote" and _gives_reference(callee[1]):
+        return processes.reference(machine, frame, site)
     made = _by_name(machine, frame, callee, args, kwargs, site)
     if made is not None:
         return made
     if name != "step" or "env" not in _name_of(callee[1]).lower():  # it takes an action, for its value
         _escape(machine, name, values)
     return _opaque(machine, values, tuple(machine.nodes(receiver)))
+
+
+def _gives_reference(called: Expr) -> bool:
+    """Whether `called.remote(x)` gives a reference to a result that is kept elsewhere until the last such reference
+    goes [docs: ray, "Objects"; torch.distributed.rpc.RRef]; of a class it gives an actor."""
+    name = last_name(called)
+    return bool(name) and not name[0].isupper() and not _ACTORS.intersection(name.lower().split("_"))
 
 
 def parameter(machine: Machine, frame: Frame, name: str) -> Value:

@@ -8,7 +8,8 @@ a file that cancels such waits. And futures in a local list or dictionary that
 one loop goes through, using a heavy result at a time, while the list keeps
 those that it has used. And a task that waits for an event of its object, where
 the method goes on with the first of several tasks that is done and cancels
-nothing.
+nothing. A reference to a result in another process, `actor.step.remote(x)` or
+`ray.put(x)`, counts as a future: the result stays there as long as it does.
 
 ## Why it retains
 A finished future holds its result, or its exception together with the traceback
@@ -32,6 +33,8 @@ loop over a list, take out what is done: `futures.remove(future)`.
 ## References
 - Python documentation, `asyncio.create_task`: the recipe with a set and
   `add_done_callback(background_tasks.discard)`; `concurrent.futures.Future`.
+- Ray documentation, "Objects" and "Memory Management": an object is freed when
+  the last reference to it goes out of scope.
 - Live storages after N and 2N finished futures: measured by this rule's
   fixtures.
 """
@@ -64,6 +67,9 @@ def check(evidence: Evidence) -> Iterator[Report]:
         nothing = f"`{kept.method}()` is not called for them" if kept.method else "nothing takes them out"
         if kept.passed is not None:
             yield _passed(kept, kept.passed)
+            continue
+        if "$remote" in kept.item.fields:
+            yield _remote(kept, nothing)
             continue
         yield Report(
             site=kept.site,
@@ -107,6 +113,22 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release="cancel the tasks that are still pending in a `finally`",
             related=((left.waited, "goes on with the first that is done"),),
         )
+
+
+def _remote(kept: KeptWorker, nothing: str) -> Report:
+    """Of references to results in other processes."""
+    return Report(
+        site=kept.site,
+        message=(
+            f"`{kept.holder.text}` keeps every reference, and what each refers to stays in its process until the last "
+            f"one goes: {nothing}; drop a reference when its result has been used"
+        ),
+        confidence=Confidence.HIGH if kept.repeated else Confidence.MEDIUM,
+        value="results in other processes",
+        holder=kept.holder.text,
+        release="drop each reference when its result has been used",
+        related=((kept.added, "added here"),) if kept.added != kept.site else (),
+    )
 
 
 def _passed(kept: KeptWorker, passed: PassedBy) -> Report:
