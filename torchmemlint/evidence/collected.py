@@ -9,7 +9,7 @@ from ..facts import model as m
 from ..facts.knowledge import TO_DEVICE
 from ..facts.model import Expr
 from ..facts.program import expressions, targets
-from ..facts.walk import calls, last_name, nodes, statements
+from ..facts.walk import calls, is_count, last_name, nodes, statements
 from ..interpreter.events import Store
 from ..interpreter.frames import Frame, Loop
 from ..interpreter.machine import Machine
@@ -31,7 +31,7 @@ def collected_on_device(machine: Machine) -> Iterator[Collected]:
     if not machine.moves:
         return
     ancestors = machine.derivation.ancestors
-    moved = [(set(ancestors(node)), node, loops) for node, loops in machine.moves]
+    moved = [(_made_from(machine, node), node, loops) for node, loops in machine.moves]
     for store in machine.stores:
         if not store.tensors or any(t.graph == ATTACHED for t in store.tensors) or not machine.is_home(store.site):
             continue
@@ -52,6 +52,16 @@ def collected_on_device(machine: Machine) -> Iterator[Collected]:
                 yield Collected(store, holder.text, holder.owner, 2 if batches else 1)
 
 
+def _made_from(machine: Machine, node: int) -> set[int]:
+    """What a tensor was made from, also by `detach()`, which shares the storage."""
+    derivation = machine.derivation
+    found = set(derivation.ancestors(node))
+    for each in derivation.ancestors(node, _NEAR):
+        for shared in derivation.shared.get(each, ()):
+            found.update(derivation.ancestors(shared))
+    return found
+
+
 def _moves_inputs(store: Store) -> bool:
     """Whether the function, or the one that called it, puts something on a device."""
     frame: Frame | None = store.frame
@@ -68,14 +78,26 @@ def _moves_items(store: Store, loop: Loop) -> bool:
         if statement[0] != m.FOR or statement[1] != loop.site:
             continue
         items = {part for target in targets(statement) for part in nodes(target) if part[0] == m.NAME}
+        counted = is_count(statement[3])  # `torch.full((1,), i).to(device)` is of a step
         for expr in expressions(statement[4]):
             if expr[0] == m.COMP:  # `{key: value.to(device) for key, value in batch.items()}`
                 over = [part for part in expr[5] if _root(part[1]) in items]
                 items |= {name for part in over for name in nodes(part[0]) if name[0] == m.NAME}
         for call in calls(statement[4]):
             moved = (call[2][1],) if call[2][0] == m.ATTR and call[2][2] in ("to", "cuda") else call[3][:1]
-            if last_name(call[2]) in TO_DEVICE and any(_root(one) in items for one in moved):
+            if last_name(call[2]) not in TO_DEVICE:
+                continue
+            if any(_root(one) in items or (not counted and _made_of(one, items)) for one in moved):
                 return True
+    return False
+
+
+def _made_of(expr: Expr, items: set[Expr]) -> bool:
+    """`torch.from_numpy(frame).float()`, `transform(image).unsqueeze(0)`: a tensor that was made of an item."""
+    while expr[0] == m.CALL:
+        if any(_root(one) in items for one in expr[3]):
+            return True
+        expr = expr[2][1] if expr[2][0] == m.ATTR else expr[3][0] if expr[3] else expr[2]
     return False
 
 
