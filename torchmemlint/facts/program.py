@@ -138,6 +138,26 @@ class Program:
         return frozenset(name for name, bases in named if "Module" in bases)
 
     @functools.cached_property
+    def models(self) -> frozenset[str]:
+        """The names of variables, attributes and parameters that stand for modules: `self.layer = Layer(8)`."""
+        found = set[str]()
+        for function in self.facts.functions:
+            for param in function.params:
+                if param.hint is not None and any(map(self._is_module, nodes(param.hint))):
+                    found.add(param.name)
+            for one in statements(function.body):
+                value = one[3] if one[0] == m.ASSIGN else one[4] if one[0] == m.ANNOTATE else None
+                if value is not None and value[0] == m.CALL and self._is_module(value[2]):
+                    found |= {last_name(target) for target in targets(one)}
+        return frozenset(found - {""})
+
+    def _is_module(self, cls: Expr) -> bool:
+        """Whether a name is that of a class of modules, of the file or of torch."""
+        named = self.dotted(cls) if cls[0] in (m.NAME, m.ATTR) else ""
+        of_torch = named.startswith("torch.nn.") and named.rpartition(".")[2][:1].isupper()
+        return named in self.modules or (of_torch and not named.endswith((".Parameter", "Loss")))
+
+    @functools.cached_property
     def emptying(self) -> frozenset[str]:
         """Functions of the file, or imported ones, that empty a device cache and do little else."""
         own = frozenset(place.facts.name for place in self.places if _only_empties(place.facts))

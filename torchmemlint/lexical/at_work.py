@@ -27,7 +27,7 @@ def reaches_work(program: Program, names: set[str], *, making: bool = False) -> 
     for _ in range(4):
         inside = [place for name in names for place in program.by_name.get(name, ())]
         work = _RUNS | _MAKES if making and "torch" in program.imports.values() else _RUNS
-        if names & work:
+        if names & work or names & program.models:
             return True
         seen |= names
         if making and any(map(_is_given_tensors, inside)):
@@ -49,7 +49,7 @@ def started(block: tuple[Stmt, ...]) -> frozenset[str]:
 def has_tensors(program: Program, function: FunctionFacts) -> bool:
     """Whether a function has tensors of its own: it is given some, makes some or runs a model."""
     makes = _RUNS | _MAKES if "torch" in program.imports.values() else _RUNS
-    if not makes.isdisjoint(function.calls):
+    if not makes.isdisjoint(function.calls) or not program.models.isdisjoint(function.calls):
         return True
     return any(place.facts is function and _is_given_tensors(place) for place in program.places)
 
