@@ -8,6 +8,43 @@ import pytest
 from projects import check_project
 
 PROJECTS = {
+    "features that a runner has from a module of this file": {
+        "runner.py": """
+class Runner:
+    def __init__(self, encoder):
+        self.encoder = encoder
+        self.features = {}
+
+    def encode(self, key, image):
+        if key not in self.features:
+            self.features[key] = self.encoder(image)
+        return self.features[key]
+
+    def generate(self, request_id, image, tokens):
+        return [int(self.encode(request_id, image).argmax()) for _ in range(tokens)]
+""",
+        "rollout.py": """
+import torch
+from torch import nn
+from runner import Runner
+
+class Vision(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.patch = nn.Linear(48, 64)
+
+    def forward(self, image):
+        return self.patch(image.view(-1, 48))
+
+@torch.inference_mode()
+def main(steps):
+    runner = Runner(Vision().eval())
+    for step in range(steps):
+        for i in range(4):
+            answer = runner.generate((step, i), torch.rand(3, 64, 64), 4)  # TML311
+            print(answer)
+""",
+    },
     "sessions that another file makes, asked for at two places": {
         "state.py": """
 class Memory:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from ..facts import knowledge
 from ..facts.model import Site
 from ..facts.passed_by import PassedBy
+from ..facts.walk import statements
 from ..facts.ways import LeftBehind
 from ..interpreter.events import NEVER, Loops, Store
 from ..interpreter.frames import Frame, Loop, kept_since
@@ -182,7 +183,7 @@ class Retentions:
             return
         if not growing and any(lifetimes.covered(store, loop, graph) for loop in repeats):
             return
-        site = anchor(self.machine, store, graph)
+        site = self._led_each_round(store, growing) or anchor(self.machine, store, graph)
         led = None
         if site is None and growing and not listens(self.machine, store):
             led = self._leads_to(store, growing, holder.kind == "local")
@@ -190,13 +191,33 @@ class Retentions:
             record = self._record(site or led or -1, store, kept, graph, holder, growing, repeats, made_from)
             yield record._replace(left=left, passed=self._passed(holder) if growing else None, led=led is not None)
 
-    def _leads_to(self, store: Store, growing: list[Loop], local: bool) -> Site | None:
-        """The call that leads to what another file stores: in a loop of this one, or in a script, which alone knows
-        what it gives to a loop of the other file; the variables of that file's functions are its own affair."""
+    def _led_each_round(self, store: Store, growing: list[Loop]) -> Site | None:
+        """The call of this file each of which makes the place of another file grow, where what is kept comes back from
+        a module's `forward` of this file: that gives its result to whoever asks."""
+        if self.machine.is_home(store.site) or not growing:
+            return None
+        frame, site = self._entered(store), anchor(self.machine, store)
+        if frame is None or site is None or not self._is_pass(site):
+            return None
+        return frame.call_site if any(loop.kind == "loop" and loop in frame.loops for loop in growing) else None
+
+    def _is_pass(self, site: Site) -> bool:
+        """Whether a statement of this file is in a module's `forward`."""
+        passes = (one for one in self.machine.facts.functions if one.name == "forward")
+        return any(one[1] == site for function in passes for one in statements(function.body))
+
+    def _entered(self, store: Store) -> Frame | None:
+        """The function of another file that this one calls, on the way to what that file stores."""
         frame = store.frame
         while frame.caller is not None and frame.caller.unit is not self.machine.home:
             frame = frame.caller
-        if frame.caller is None or not self.machine.is_home(frame.call_site):
+        return None if frame.caller is None or not self.machine.is_home(frame.call_site) else frame
+
+    def _leads_to(self, store: Store, growing: list[Loop], local: bool) -> Site | None:
+        """The call that leads to what another file stores: in a loop of this one, or in a script, which alone knows
+        what it gives to a loop of the other file; the variables of that file's functions are its own affair."""
+        frame = self._entered(store)
+        if frame is None or frame.caller is None:
             return None
         in_loop = any(loop.kind == "loop" and loop in frame.loops for loop in growing)
         return frame.call_site if in_loop or (not local and self._is_of_script(frame.caller)) else None
