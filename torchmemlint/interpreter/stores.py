@@ -36,6 +36,7 @@ from .values import (
 )
 
 _CALLABLE = (Function, Bound, Partial)
+_RECORDS = ("instance", "dict", "list")
 
 
 def store(machine: Machine, frame: Frame, owner: Obj | Frame, key: str, value: Value, how: str, site: Site) -> Value:
@@ -246,11 +247,11 @@ def _of_others(frame: Frame, value: Value) -> Value:
 
 
 def _new_instances(machine: Machine, value: Value, how: str) -> tuple[Obj, ...]:
-    """The objects of this round that a container gets before anything heavy has been put on them; and the bounded
-    containers, of which each keeps no more than its bound, but there is one for each entry."""
+    """The objects of this round that a container gets before anything heavy has been put on them, as `{"state": None}`;
+    and the bounded containers, of which each keeps no more than its bound, but there is one for each entry."""
     if how not in ("grow", "keyed"):
         return ()
-    instances = (atom for atom in value if type(atom) is Obj and (atom.kind == "instance" or atom.bounded))
+    instances = (atom for atom in value if type(atom) is Obj and (atom.kind in _RECORDS or atom.bounded))
     return tuple(atom for atom in instances if made_in(atom, machine.loops))
 
 

@@ -39,13 +39,27 @@ def of_code(evidence: Evidence, code: str) -> Iterator[tuple[Retention, Confiden
         if retention.graph or not retention.growing or _code(retention) != code:
             continue
         weight = _weight(evidence, retention)
-        if weight > 0:
+        if weight > 0 and not _is_said_of_its_parts(evidence, retention):
             yield retention, Confidence(min(weight, 3))
 
 
 def is_sure(evidence: Evidence, retention: Retention) -> bool:
     """Whether one of the rules about growing places says for certain that this one grows."""
     return not retention.graph and retention.growing and bool(_code(retention)) and _weight(evidence, retention) >= 3
+
+
+def _is_said_of_its_parts(evidence: Evidence, retention: Retention) -> bool:
+    """Whether what a table got when it was empty grows by itself, `self.frames.setdefault(key, []).append(frame)`, and
+    that is reported: it is one growth."""
+    made = retention.store_event.instances
+    return bool(made) and any(
+        other is not retention
+        and other.growing
+        and isinstance(other.store_event.owner, Obj)
+        and any(part is one for part in other.store_event.owner.holders for one in made)
+        and (other.graph or (_code(other) is not None and _weight(evidence, other) > 0))
+        for other in evidence.retentions
+    )
 
 
 def _code(retention: Retention) -> str | None:
