@@ -1,11 +1,44 @@
-"""What a table gets while it is light, what a clause tries again, and what leaves the device after the loop."""
+"""What a table gets while it is light, what is tried again, what leaves a device late, and who never leaves."""
 
 from __future__ import annotations
 
 import pytest
 from snippets import check, check_innocent
 
+_LISTENER = """class Number:
+    def __init__(self):
+        self._listeners = []
+
+    def listen(self, listener):
+        self._listeners.append(listener)
+
+    def leave(self, listener):
+        self._listeners.remove(listener)
+
+
+SHARED = Number()
+
+
+class Fit:
+    def __init__(self, rows):
+        self.rows = rows @ rows.T
+        SHARED.listen(self.changed)%s
+
+    def changed(self, value):
+        self.rows = self.rows * value
+
+    def close(self):
+        SHARED.leave(self.changed)
+
+
+def main(steps):
+    for _ in range(steps):
+        fit = Fit(torch.randn(64, 64))
+        fit.changed(2.0)%s
+"""
+
 SEEN = {
+    "a listener that could leave, and whom nobody tells to": _LISTENER % ("  # TML314", ""),
     "a dictionary for each session": """
         import secrets
 
@@ -111,6 +144,7 @@ SEEN = {
 }
 
 QUIET = {
+    "a listener that leaves": _LISTENER % ("", "\n        fit.close()"),
     "a helper that computes the size": """
         class Plan:
             def __init__(self):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..facts import model as m
@@ -155,15 +155,24 @@ def _is_heavy(machine: Machine, obj: Obj) -> bool:
 
 def _is_taken_out(machine: Machine, owner: Any, obj: Obj) -> bool:
     """Whether something empties the list, or takes this object's methods, or one cannot tell what, out of it."""
-    holders = owner.holders if type(owner) is Obj else ()
+    holders = tuple(owner.holders) if type(owner) is Obj else ()
     homes = [part.home for part in holders if type(part) is Obj]  # what holds the list, and under which name
     return any(
         (reset.owner is owner or (reset.owner, reset.key) in homes)
         and reset.frame.name != "__init__"
         and (not reset.item or obj in _subscribers(reset.item))
+        and not _by_itself(reset.frame, (obj, *holders))
         for reset in machine.resets
         if type(reset.owner) is Obj
     )
+
+
+def _by_itself(frame: Frame, those: Sequence[Any]) -> bool:
+    """Whether a run began with a method of the listener or of what keeps the list, for want of a caller: nobody in
+    sight takes the listener out, unless by a method of its own, see `_may_be_taken_out`."""
+    while frame.caller is not None:
+        frame = frame.caller
+    return any(frame.receiver is one for one in those)
 
 
 def _may_be_taken_out(machine: Machine, releases: Releases, owner: Any, key: str, obj: Obj) -> bool:
