@@ -127,7 +127,7 @@ GUILTY = {
                 self.handlers = []
 
             def on(self, handler):
-                self.handlers.append(handler)  # TML303
+                self.handlers.append(handler)
 
             def off(self, handler):
                 self.handlers.remove(handler)
@@ -137,7 +137,7 @@ GUILTY = {
         class Trainer:
             def __init__(self):
                 self.model = Net()
-                BUS.on(self.stop)
+                BUS.on(self.stop)  # TML314
 
             def stop(self):
                 self.stopped = True

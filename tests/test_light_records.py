@@ -37,7 +37,40 @@ def main(steps):
         fit.changed(2.0)%s
 """
 
+_BUS = """class Bus:
+    def __init__(self):
+        self.handlers = []
+
+    def subscribe(self, handler):
+        self.handlers.append(handler)
+
+
+bus = Bus()
+bus.subscribe(print)
+
+
+class Panel:
+    def __init__(self):
+        self.net = Net()
+
+    def show(self, value):
+        self.last = value
+
+
+class Window:
+    def __init__(self):
+        self.panel = Panel()
+        bus.subscribe(self.panel.show)  # TML314
+
+
+def main(steps):
+    for _ in range(steps):
+        window = Window()
+        window.panel.show(1)
+"""
+
 SEEN = {
+    "the method of a part, said where it subscribes and not of the bus as well": _BUS,
     "a listener that could leave, and whom nobody tells to": _LISTENER % ("  # TML314", ""),
     "a dictionary for each session": """
         import secrets

@@ -24,6 +24,7 @@ from .joined import Reaching, joined
 from .kept_errors import kept_errors
 from .last_passes import is_certainly_last
 from .lifetimes import Lifetimes
+from .listeners import Listening, kept_as_listeners
 from .origins import origins
 from .places import is_test_file
 from .recordings import Recording, in_evaluation, recordings
@@ -212,6 +213,11 @@ class Evidence:
             if store.site == retention.store
             for label in origins(self.machine, store.node)
         )
+
+    @functools.cached_property
+    def listening(self) -> list[Listening]:
+        """Objects that a list of listeners keeps by their methods."""
+        return list(kept_as_listeners(self.machine, self.releases, self.program))
 
     def kept_errors(self) -> Iterator[tuple[Kept, bool]]:
         """Caught exceptions that a container gains, as the run shows them, and whether their frames have tensors."""

@@ -107,18 +107,18 @@ def _may_be_forgotten(machine: Machine, releases: Releases, program: Program, no
 
 
 def _own_line(machine: Machine, obj: Obj, note: Plain) -> Site | None:
-    """Where a method of the object subscribes, or the home file hands one of its methods over; None if somebody else
-    does."""
+    """Where a method of the object, or of its whole, subscribes, or the home file hands one of its methods over, or
+    makes the object; None if somebody else does."""
     site = _subscribes(obj, note) or note.site
     return next((one for one in (site, *reversed(note.trail)) if machine.is_home(one)), None)
 
 
 def _subscribes(obj: Obj, note: Plain) -> Site | None:
-    """Where one of the object's own methods subscribes."""
+    """Where one of the methods of the object, or of its whole, subscribes."""
     frame: Frame | None = note.frame
-    site = note.site
+    site, wholes = note.site, [one for one in obj.holders if type(one) is Obj and one.kind == "instance"]
     while frame is not None:
-        if frame.receiver is obj:
+        if any(frame.receiver is whole for whole in wholes):
             return site
         site, frame = frame.call_site, frame.caller
     return None

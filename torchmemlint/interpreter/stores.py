@@ -238,12 +238,18 @@ def note_cached_call(
 
 
 def _of_others(frame: Frame, value: Value) -> Value:
-    """A value without methods of the objects that put them there, `bus.subscribe(self.refresh)`: see `listeners.py`."""
+    """A value without methods of the objects that put them there, `bus.subscribe(self.refresh)`, or of their parts,
+    `bus.subscribe(self.panel.refresh)`: see `listeners.py`."""
     callers = [frame]
     while callers[-1].caller is not None:
         callers.append(callers[-1].caller)
     own = [one.receiver for one in callers if one.receiver is not None]
-    return tuple(atom for atom in value if type(atom) is not Bound or all(atom.receiver is not one for one in own))
+    return tuple(atom for atom in value if type(atom) is not Bound or not _is_part_of(atom.receiver, own))
+
+
+def _is_part_of(obj: Any, owners: list[Any]) -> bool:
+    wholes = obj.holders if type(obj) is Obj else (obj,)
+    return any(whole is one for whole in wholes for one in owners)
 
 
 def _new_instances(machine: Machine, value: Value, how: str) -> tuple[Obj, ...]:

@@ -85,6 +85,8 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
         return 0
     if is_thread_local(store.owner) and any(note.site == store.site for note in evidence.plain("thread-store")):
         return 0  # TML502 speaks of what a thread has for itself
+    if any(one.store == retention.store and one.site != retention.site for one in evidence.listening):
+        return 0  # TML314 speaks of it, where it subscribes
     if _of_futures(evidence, retention):
         return 0  # TML503 speaks of futures
     if _in_weak_mapping(store.owner):

@@ -61,7 +61,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...evidence.finalizers import holding_finalizers
-from ...evidence.listeners import kept_as_listeners
 from ...evidence.own_instances import own_instances
 from ...evidence.timers import left_timers
 from ...facts.model import CALLS_PER_STATEMENT
@@ -131,7 +130,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
             )
             break
     grown = {retention.site for retention, _ in of_code(evidence, "TML303")}
-    for kept in kept_as_listeners(evidence.machine, evidence.releases, evidence.program):
+    for kept in evidence.listening:
         if kept.site in grown:
             continue
         until = "for the rest of the process" if kept.lasting else "as long as it lives itself"
