@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.knowledge import TO_DEVICE
-from ..facts.model import Expr
+from ..facts.model import Expr, Stmt
 from ..facts.program import expressions, targets
 from ..facts.walk import calls, is_count, last_name, nodes, statements
 from ..interpreter.events import Store
@@ -77,6 +77,8 @@ def _moves_items(store: Store, loop: Loop) -> bool:
     for statement in statements(store.frame.facts.body):
         if statement[0] != m.FOR or statement[1] != loop.site:
             continue
+        if _takes_slices(statement):
+            return True
         items = {part for target in targets(statement) for part in nodes(target) if part[0] == m.NAME}
         counted = is_count(statement[3])  # `torch.full((1,), i).to(device)` is of a step
         for expr in expressions(statement[4]):
@@ -99,6 +101,13 @@ def _made_of(expr: Expr, items: set[Expr]) -> bool:
             return True
         expr = expr[2][1] if expr[2][0] == m.ATTR else expr[3][0] if expr[3] else expr[2]
     return False
+
+
+def _takes_slices(loop: Stmt) -> bool:
+    """`for start in range(0, len(rows), size): batch = rows[start : start + size]`."""
+    steps = any(is_count(node) and len(node[3]) == 3 for node in nodes(loop[3]) if node[0] == m.CALL)
+    indices = (expr[2] for expr in expressions(loop[4]) if expr[0] == m.ITEM) if steps else ()
+    return any(index[0] == m.SLICE and index[1] in targets(loop) for index in indices)
 
 
 def _root(expr: Expr) -> Expr:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ..facts import model as m
 from ..facts.model import Expr, FunctionFacts
 from ..facts.program import targets
-from ..facts.walk import last_name, nodes, statements
+from ..facts.walk import calls, last_name, nodes, statements
 
 _MODELS = frozenset("model net network module encoder decoder backbone forward generator".split())
 _GIVEN = frozenset(
@@ -42,6 +42,14 @@ def keeps_step_values(function: FunctionFacts, value: Expr) -> bool:
         for expr in seen
         for node in nodes(expr)
     )
+
+
+def given_to_models(function: FunctionFacts) -> set[Expr]:
+    """What models get in a function, or get the items of: `self.model(x)`, `for bag in x: self(bag)`."""
+    given = {part for call in calls(function.body) if _runs_a_model(call[2]) for part in call[3][:1]}
+    loops = (statement for statement in statements(function.body) if statement[0] == m.FOR)
+    given = {part for part in given if part[0] != m.CONST}
+    return given | {loop[3] for loop in loops if not given.isdisjoint(targets(loop))}
 
 
 def made_from(function: FunctionFacts, value: Expr) -> list[Expr]:

@@ -10,16 +10,17 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
-from ..facts.model import Expr, FileFacts, FunctionFacts, Site, Stmt
-from ..facts.program import expressions, targets
-from ..facts.walk import calls, heads, last_name, statements
-from .step_values import is_figure, is_light, keeps_step_values, made_from
+from ..facts.model import ClassFacts, Expr, FileFacts, FunctionFacts, Site, Stmt
+from ..facts.program import expressions, targets, text
+from ..facts.walk import calls, heads, last_name, root_of, statements
+from .step_values import given_to_models, is_figure, is_light, keeps_step_values, made_from
 
 _PAIRS = (
     ("training_step", "training_epoch_end"),
     ("validation_step", "validation_epoch_end"),
     ("test_step", "test_epoch_end"),
 )
+_SELF = (m.NAME, "self")
 _READ_BY_FRAMEWORKS = frozenset("loss log progress_bar hiddens checkpoint_on early_stop_on minimize extra".split())
 _OF_EQUAL_SHAPE = frozenset(  # losses of two tensors of one shape [docs]
     """binary_cross_entropy binary_cross_entropy_with_logits mse_loss l1_loss smooth_l1_loss huber_loss
@@ -45,41 +46,61 @@ def unread_entries(facts: FileFacts) -> Iterator[UnreadEntry]:
             read = _keys_read(end_facts)
             if read is None:
                 continue
-            for site, key, value in _returned(step_facts):
-                unread = key not in read | _READ_BY_FRAMEWORKS and not is_figure(key)
-                if unread and _is_wide(step_facts, value) and not _is_asked_for(facts, key):
-                    yield UnreadEntry(site, key, step, end, end_facts.site)
+            for function, site, key, value in _returned(facts, cls, step_facts):
+                name = _name(key)
+                unread = key not in read and name.lower() not in _READ_BY_FRAMEWORKS and not is_figure(name)
+                if unread and _is_wide(function, value) and not _is_asked_for(facts, key):
+                    yield UnreadEntry(site, name, step, end, end_facts.site)
                     break
 
 
-def _returned(step: FunctionFacts) -> Iterator[tuple[Site, str, Expr]]:
-    """The entries of the dictionaries that a step returns: `return {"loss": loss, "x": x}`, also by a name."""
+def _returned(
+    facts: FileFacts, cls: ClassFacts, step: FunctionFacts, depth: int = 0
+) -> Iterator[tuple[FunctionFacts, Site, Expr, Expr]]:
+    """The entries of the dictionaries that a step returns: `return {"loss": loss, "x": x}`, also by a name, which may
+    get more of them, and from another method of the class: `return self.shared_step(batch)`."""
     body = list(statements(step.body))
     for statement in body:
         value = statement[2] if statement[0] == m.RETURN else None
+        found = [] if value is None else [value]
         if value is not None and value[0] == m.NAME:
-            bound = [one[3] for one in body if one[0] == m.ASSIGN and value in one[2]]
-            value = bound[0] if len(bound) == 1 else None
-        for key, entry in value[2] if value is not None and value[0] == m.DICT else ():
-            if key is not None and key[0] == m.CONST and isinstance(key[1], str):
-                yield statement[1], key[1], entry
+            found = [one[3] for one in body if one[0] == m.ASSIGN and value in one[2]]
+            added = (m.ATTR, value, "update")
+            found = (
+                []
+                if len(found) != 1
+                else found + [call[3][0] for call in calls(step.body) if call[2:3] == (added,) and call[3]]
+            )
+        for one in found:
+            helper = cls.methods.get(last_name(one[2])) if one[0] == m.CALL and root_of(one[2]) == _SELF else None
+            if helper is not None and depth < 2:
+                yield from _returned(facts, cls, facts.functions[helper], depth + 1)
+            for key, entry in one[2] if one[0] == m.DICT else ():
+                if key is not None and _name(key):
+                    yield step, statement[1], key, entry
+
+
+def _name(key: Expr) -> str:
+    """`image` of `"image"`, `IMAGE` of `Key.IMAGE`; "" if another expression is the key."""
+    if key[0] == m.CONST:
+        return key[1] if isinstance(key[1], str) else ""
+    return key[2] if key[0] == m.ATTR and key[2].isupper() and text(key) else ""
 
 
 def _is_wide(step: FunctionFacts, value: Expr) -> bool:
-    """Whether an entry is what the model gave, or is compared with it element by element."""
+    """Whether an entry is what the model gave or was given, or is compared with what it gave element by element."""
     while value[0] == m.CALL and value[2][0] == m.ATTR and value[2][2] in ("detach", "clone"):
         value = value[2][1]
-    if keeps_step_values(step, value):
+    if keeps_step_values(step, value) or value in given_to_models(step):
         return True
     compared = (call for call in calls(step.body) if last_name(call[2]) in _OF_EQUAL_SHAPE)
     return any(value in call[3] for call in compared) and not is_light(made_from(step, value))
 
 
-def _is_asked_for(facts: FileFacts, key: str) -> bool:
+def _is_asked_for(facts: FileFacts, key: Expr) -> bool:
     """Whether anything in the file takes such an entry out of something: `output["x"]`."""
-    wanted = (m.CONST, key)
     return any(
-        (node[0] == m.ITEM and node[2] == wanted) or (node[0] == m.CALL and len(node) == 5 and wanted in node[3])
+        (node[0] == m.ITEM and node[2] == key) or (node[0] == m.CALL and len(node) == 5 and key in node[3])
         for function in facts.functions
         for node in expressions(function.body)
     )
@@ -94,7 +115,7 @@ class _Reader:
     def __init__(self, outputs: Expr) -> None:
         self.outputs = outputs
         self.each: set[Expr] = set()
-        self.keys: set[str] = set()
+        self.keys: set[Expr] = set()
         self.escapes = False  # what is done with an output as a whole is not seen
 
     def statement(self, statement: Stmt) -> None:
@@ -147,13 +168,13 @@ class _Reader:
         return bool(expr[0] == m.CALL and expr[2] == (m.NAME, "len") and expr[3] == (self.outputs,))
 
     def _read(self, key: Expr | None) -> None:
-        if key is not None and key[0] == m.CONST and isinstance(key[1], str):
-            self.keys.add(key[1])
+        if key is not None and _name(key):
+            self.keys.add(key)
         else:
             self.escapes = True
 
 
-def _keys_read(end: FunctionFacts) -> set[str] | None:
+def _keys_read(end: FunctionFacts) -> set[Expr] | None:
     """The entries that the end reads of each step's output; None if it may read all, or reads none."""
     if len(end.params) < 2 or end.inner:
         return None

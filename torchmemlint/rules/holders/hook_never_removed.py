@@ -65,7 +65,9 @@ from .. import Report
 
 if TYPE_CHECKING:
     from ...evidence.evidence import Evidence
+    from ...facts.model import FileFacts, FunctionFacts
     from ...interpreter.frames import Frame
+    from ...interpreter.hooks import Hooked
 
 code = "TML304"
 name = "hook-never-removed"
@@ -74,10 +76,9 @@ of_tests = False
 
 
 def check(evidence: Evidence) -> Iterator[Report]:
-    removes = any(any("remove" in called for called in function.calls) for function in evidence.facts.functions)
     for note in evidence.plain("hook"):
         name, owner, dropped, repeated = note.detail.name, note.detail.owner, note.detail.dropped, note.detail.repeated
-        if (not dropped and removes) or (note.detail.made and not repeated):
+        if (note.detail.made and not repeated) or (not dropped and _removes(evidence.facts, note.detail)):
             continue
         if not repeated and isinstance(owner, Obj) and _is_optimizer(owner):
             continue  # it is there for the module, and for as long
@@ -149,6 +150,29 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release="take the hook out in a `finally`",
             related=((left.removed, "not come to when something raises"),),
         )
+
+
+def _removes(facts: FileFacts, hooked: Hooked) -> bool:
+    """Whether anything in the file may take out this hook. A class that hooks into modules itself, and has nothing to
+    do with the owner, removes its own."""
+    related = {
+        entry.facts.name
+        for obj in (hooked.owner, hooked.keeper)
+        if isinstance(obj, Obj) and isinstance(obj.cls, Class)
+        for entry in obj.cls.mro
+    }
+    strangers = {
+        index
+        for cls in facts.classes
+        if related and cls.name not in related and any(_hooks(facts.functions[i]) for i in cls.methods.values())
+        for index in cls.methods.values()
+    }
+    removing = (i for i, one in enumerate(facts.functions) if any("remove" in called for called in one.calls))
+    return any(index not in strangers for index in removing)
+
+
+def _hooks(function: FunctionFacts) -> bool:
+    return any(called.startswith("register_") and called.endswith("_hook") for called in function.calls)
 
 
 def _is_optimizer(owner: Obj) -> bool:
