@@ -15,7 +15,7 @@ from .followed import note_following, owners
 from .frames import Frame
 from .functions import call_function
 from .holders import kind_of_key
-from .instances import bare_objects, call_instance, construct, is_module, ran
+from .instances import bare_objects, call_instance, construct, fill_own_parts, is_module, ran
 from .library import call_external
 from .linking import module_member
 from .loaders import note_call
@@ -407,6 +407,8 @@ def _super_method(
                 if type(member) is Function:
                     result = machine.join(result, _call_member(machine, frame, member, receiver, args, kwargs, site))
             return result
+    if name == "__init__" and type(receiver) is Obj:
+        fill_own_parts(machine, frame, receiver, args)
     if name == "__setattr__":
         return call_external(machine, frame, "builtins.setattr", [(receiver,), *args], kwargs, site)
     if type(receiver) is Obj and name not in ("__init__", "__getattr__"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ..facts import knowledge
 from ..facts import model as m
 from ..facts.model import Expr, Site, Stmt
 from ..facts.program import expressions
@@ -13,6 +14,7 @@ from .branching import branch, skip
 from .frames import Frame
 from .functions import call_function, call_unseen
 from .hints import value_of_hint
+from .library import fill_modules
 from .linking import Unit
 from .machine import Machine
 from .making import made_by_class
@@ -224,12 +226,21 @@ def _initialise(
     machine: Machine, frame: Frame, cls: Class, obj: Obj, args: list[Value], kwargs: Kwargs, site: Site
 ) -> None:
     init = cls.find("__init__")
-    if init is None:
+    if init is None and not fill_own_parts(machine, frame, obj, args):
         _fill_fields(machine, frame, cls, obj, args, kwargs)
         init, args, kwargs = cls.find("__post_init__"), [], {}
     for member in init or ():
         if type(member) is Function:
             call_function(machine, frame, member, obj, args, kwargs, site)
+
+
+def fill_own_parts(machine: Machine, frame: Frame, obj: Obj, args: list[Value]) -> bool:
+    """What a class that inherits from a container of modules is made with is what it goes through."""
+    external = obj.cls.external if isinstance(obj.cls, Class) else ()
+    tails = {base.rsplit(".", 1)[-1] for base in external if base.startswith("torch.nn.")} & knowledge.MODULE_CONTAINERS
+    for tail in tails:
+        fill_modules(machine, frame, tail, obj, args)
+    return bool(tails)
 
 
 def _fill_fields(machine: Machine, frame: Frame, cls: Class, obj: Obj, args: list[Value], kwargs: Kwargs) -> None:

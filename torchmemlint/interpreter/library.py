@@ -279,7 +279,7 @@ def _make_module(machine: Machine, frame: Frame, dotted: str, args: list[Value],
     tail = dotted.rsplit(".", 1)[-1]
     obj = machine.allocate(frame, ("module", site), "module", dotted)
     if tail in knowledge.MODULE_CONTAINERS:
-        _fill_modules(machine, frame, tail, obj, args)
+        fill_modules(machine, frame, tail, obj, args)
     for name in ("reduction",):
         if name in kwargs:
             machine.put(obj.fields, name, kwargs[name])
@@ -288,7 +288,8 @@ def _make_module(machine: Machine, frame: Frame, dotted: str, args: list[Value],
     return (obj,)
 
 
-def _fill_modules(machine: Machine, frame: Frame, tail: str, obj: Obj, args: list[Value]) -> None:
+def fill_modules(machine: Machine, frame: Frame, tail: str, obj: Obj, args: list[Value]) -> None:
+    """Put into a container of modules what it is made with."""
     sequential = tail == "Sequential"
     if sequential and not any(type(atom) is Obj and atom.kind in CONTAINERS for value in args for atom in value):
         for index, value in enumerate(args):

@@ -202,8 +202,7 @@ def run_module(machine: Machine, frame: Frame, obj: Obj, args: list[Value], kwar
     if dotted.startswith("torch.nn") and (tail.endswith("Loss") or tail in ("CrossEntropyLoss",)):
         reduction = obj.fields.get("reduction", UNKNOWN)
         return loss(machine, values, {"reduction": reduction}, wide_loss_label(dotted))
-    parts = machine.elements(frame, (obj,)) if tail in knowledge.MODULE_CONTAINERS else UNKNOWN
-    if tail == "Sequential" and parts:
+    if (tail == "Sequential" or _is_sequential(obj)) and machine.elements(frame, (obj,)):
         return _run_sequence(machine, frame, obj, args, site)
 
     if tail in knowledge.PARAMETERLESS:
@@ -224,6 +223,12 @@ def run_module(machine: Machine, frame: Frame, obj: Obj, args: list[Value], kwar
         record_module_call(machine, frame, obj, node, site, values, obj.weight)
     weight = min(obj.weight, 2) if machine.grad == DEPENDS or isinstance(obj.cls, Class) else obj.weight
     return (Tensor(ATTACHED, weight, node, "", bundle),)
+
+
+def _is_sequential(obj: Obj) -> bool:
+    """Whether the class of a module leaves its pass to `nn.Sequential`."""
+    cls = obj.cls
+    return isinstance(cls, Class) and "torch.nn.Sequential" in cls.external and cls.find("forward") is None
 
 
 def _run_sequence(machine: Machine, frame: Frame, obj: Obj, args: list[Value], site: Site) -> Value:
