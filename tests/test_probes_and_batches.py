@@ -39,6 +39,25 @@ MODULE = """
             def training_epoch_end(self, outputs):
                 self.names = [name for out in outputs for name in out[%s]]
         """
+CALLBACK = """
+        from lightning.pytorch.callbacks import Callback
+
+        class Gather(Callback):
+            def __init__(self):
+                self.%s = []
+
+            def on_validation_batch_end(self, trainer, pl_module, outputs, batch, batch_idx):
+                self.%s.append(batch[1])%s
+
+            def on_validation_epoch_end(self, trainer, pl_module):
+                print(len(self.%s))
+"""
+
+
+def _gathering(name: str, mark: str = "") -> str:
+    return CALLBACK % (name, name, mark, name)
+
+
 SEEN = {
     "hooks that only another class could remove": TRACER
     + """
@@ -71,6 +90,7 @@ SEEN = {
                     found["left"].append(model(x))  # TML310
             return {key: torch.cat(part).cpu().numpy() for key, part in found.items() if part}
         """,
+    "what a callback takes of a batch": _gathering("targets", "  # TML107"),
     "what a helper returns for a step": MODULE % ("  # TML107", "Key.NAME"),
 }
 INNOCENT = {
@@ -112,6 +132,11 @@ INNOCENT = {
                 x = found[-1]
             return torch.cat(found).cpu()
         """,
+    "what a callback takes of a batch, emptied": _gathering("targets")
+    + """
+                self.targets = []
+        """,
+    "names that a callback takes of a batch": _gathering("names"),
     "what the end of the epoch reads": MODULE % ("", "Key.IMAGE"),
 }
 

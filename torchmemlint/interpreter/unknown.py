@@ -401,5 +401,6 @@ def parameter(machine: Machine, frame: Frame, name: str) -> Value:
     if name == "outputs" and frame.name in knowledge.LIGHTNING_GRAD_OFF and frame.name.endswith("_batch_end"):
         return (Tensor(FREE, 2, machine.derivation.node(), "", True),)  # as the step gave it
     if name in ("batch", "inputs", "input", "images", "image", "data"):
-        return (Tensor(MAYBE, 1, machine.derivation.node(), "", True),)
+        given = name == "batch" and frame.name.endswith(knowledge.STEP_HOOKS)  # by its contract, what a loader gives
+        return (Tensor(MAYBE, 1 + given, machine.derivation.node(), "", True),)
     return UNKNOWN

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _ORDERS = ("LessThan", "LessThanEqual", "GreaterThan", "GreaterThanEqual")
 _CONVERSIONS = ("float", "half", "double", "bfloat16", "to", "type", "type_as", "cpu", "cuda", "contiguous")
 _COUNTS = ("acc", "accs", "accuracy", "accuracies", "correct", "hits", "count")
+_TEXTS = frozenset("names paths filenames texts captions sentences".split())
 _INDICES = ("ids", "indices", "index", "idx", "mask", "masks", "lengths", "lens")
 _STATE_WORDS = frozenset("state states hidden context cache memory overlap carry past hx cx h c".split())
 _STATISTICS = frozenset("mean mu std sigma logvar logstd var kl".split())
@@ -135,7 +136,8 @@ def _weight(retention: Retention) -> int:
     weight = retention.weight
     holder = retention.holder
     if not retention.graph:
-        return 1 if retention.wide else min(weight, 2)
+        texts = weight < 3 and last_part(holder.text).rsplit("_", 1)[-1] in _TEXTS
+        return 1 if retention.wide or texts else min(weight, 2)
     if retention.chain and is_conversion(retention.store_event):
         return 0  # the same tensor again, or a copy of it elsewhere
     local = holder.kind == "local" or (holder.kind == "global" and retention.function == "<module>")
