@@ -78,7 +78,7 @@ of_tests = False
 def check(evidence: Evidence) -> Iterator[Report]:
     for note in evidence.plain("hook"):
         name, owner, dropped, repeated = note.detail.name, note.detail.owner, note.detail.dropped, note.detail.repeated
-        if (note.detail.made and not repeated) or (not dropped and _removes(evidence.facts, note.detail)):
+        if (note.detail.made and not repeated) or (not dropped and _removes(evidence.facts, note.detail, note.frame)):
             continue
         if not repeated and isinstance(owner, Obj) and _is_optimizer(owner):
             continue  # it is there for the module, and for as long
@@ -152,12 +152,12 @@ def check(evidence: Evidence) -> Iterator[Report]:
         )
 
 
-def _removes(facts: FileFacts, hooked: Hooked) -> bool:
+def _removes(facts: FileFacts, hooked: Hooked, frame: Frame) -> bool:
     """Whether anything in the file may take out this hook. A class that hooks into modules itself, and has nothing to
-    do with the owner, removes its own."""
+    do with the owner or with who registers it, removes its own."""
     related = {
         entry.facts.name
-        for obj in (hooked.owner, hooked.keeper)
+        for obj in (hooked.owner, hooked.keeper, frame.receiver)
         if isinstance(obj, Obj) and isinstance(obj.cls, Class)
         for entry in obj.cls.mro
     }
