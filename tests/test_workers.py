@@ -192,12 +192,19 @@ KEPT_PARTS = [
     "boxes.append(where)  # TML409",
     "boxes.append((where, 1))  # TML409",
     "box = where; scores.append(model(crops).argmax(1)); boxes.append(box)  # TML409",
+    "keep = boxes.append; keep({'where': where, 'n': len(crops)})  # TML409",
+    "boxes += [where]  # TML409",
 ]
 KEPT_COPIES = [
     "boxes.append(where.clone())",
     "boxes.append(where.tolist())",
     "where = where + 1; boxes.append(where)",
     "boxes.append(where); boxes.pop()",
+    "boxes.append(where)\n        if len(boxes) > 9:\n            boxes.clear()",
+    "boxes.append(where.float())",
+    "boxes.append(where.to('cuda', non_blocking=True))",
+    "boxes.append(where[crops.sum((1, 2, 3)) > 3])",
+    "boxes.append(torch.stack([where, where]))",
     "scores.append(model(crops).argmax(1))",
 ]
 
@@ -219,6 +226,16 @@ def test_parts_of_batches_of_a_loader_that_a_helper_makes() -> None:
         .replace("in loader:", "in make(count):")
         .replace("@torch.inference_mode()\ndef predict", helper)
     )
+
+
+def test_parts_of_batches_that_helpers_hand_on() -> None:
+    text = LOADED.format(2, False, "note(boxes, where)")
+    helper = "def note(kept, found):\n    kept.append(found)  # TML409\n\n@torch.inference_mode()\ndef predict"
+    text = text.replace("@torch.inference_mode()\ndef predict", helper)
+    check(text)
+    check(text.replace("found)  # TML409", "found.clone())"))
+    batches = "for crops, where in loader:"
+    check(text.replace(batches, f"batches = iter(loader)\n    while True:\n        {batches[4:-11]} = next(batches)"))
 
 
 @pytest.mark.parametrize("line", KEPT_COPIES)

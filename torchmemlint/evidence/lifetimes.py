@@ -77,6 +77,14 @@ class Lifetimes:
                     return True
         return False
 
+    def emptied_in(self, store: Store, loop: Loop) -> bool:
+        """Whether anything takes out of the place in rounds of the loop, if only in some."""
+        return any(
+            loop in reset.loops and reset.site != store.site and not self._is_first_time(reset, store)
+            for owner, key in self._places(store)
+            for reset in self._resets.get((_identity(owner), key), ())
+        )
+
     def _is_first_time(self, reset: Reset, store: Store) -> bool:
         if reset.frame is not store.frame or store.summed >= NEVER:
             return False

@@ -96,6 +96,8 @@ def in_worker(machine: Machine, frame: Frame, target: Value, args: list[Value], 
     if not any(type(atom) in (Function, Bound, Partial, Obj) for atom in target):
         return UNKNOWN
     machine.note("worker", context.site, frame, (context, target))
+    if context.kind == "process":
+        machine.note("sent", context.site, frame, args)
     outer = machine.grad, machine.module_depth, machine.context, machine.loops
     machine.grad, machine.module_depth, machine.context = ON, 0, context
     if context.kind == "process":

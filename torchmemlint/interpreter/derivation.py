@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .frames import Loop
     from .parts import Part
+    from .values import Obj
 
 
 class Derivation:
@@ -36,6 +38,7 @@ class Derivation:
         self.foreign: set[int] = set()  # what unknown code made
         self.unrecorded: set[int] = set()  # that, while gradients were off
         self.returned: dict[int, dict[int, int]] = {}  # by a pass: each tensor, and its node outside
+        self.loaded: dict[int, Obj] = {}  # batches as they come from the workers of a loader, and that
         self.written: dict[int, tuple[int, ...]] = {}  # nodes of what is put somewhere, or may be one of several: these
 
     def is_whole(self, node: int) -> bool:
@@ -75,6 +78,10 @@ class Derivation:
             stack += [original for original in self.written.get(one, ()) if original not in seen]
             seen.update(stack)
         return stack
+
+    def comes_from(self, node: int, places: Container[int]) -> bool:
+        """Whether a tensor is one of these as it is, under whatever name and in whatever container."""
+        return any(one in places for one in self.names_of(node))
 
     def is_step(self, node: int) -> bool:
         """Whether this is what a training step gave."""

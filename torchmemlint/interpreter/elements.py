@@ -14,6 +14,7 @@ from .contexts import keep_in_element
 from .cycles import note_own_entry
 from .frames import Frame, settles
 from .holders import IDENTITY, KNOWN, kind_of_key
+from .loaders import part_of_batch
 from .machine import Machine, evaluates
 from .parts import ROW, kind_of, take
 from .stores import store
@@ -117,7 +118,7 @@ def _item_of(machine: Machine, frame: Frame, atom: Any, index_expr: Expr, index:
         if isinstance(key, str) and names_number(key):
             return LIGHT
         if index_expr[0] != m.SLICE:
-            return (atom,)
+            return (part_of_batch(machine, atom, constant(index)),)
         return (atom._replace(bundle=False, size=FEW if _few(index_expr) else atom.size),)
     if type(atom) is Opaque:
         return (atom._replace(node=machine.derivation.node((atom.node,))),)
@@ -252,7 +253,10 @@ def _iterate_object(machine: Machine, frame: Frame, atom: Obj) -> Value:
     if atom.kind == "dict":
         return keys_of(atom)
     if atom.kind == "loader":
-        return (Tensor(3, 1, machine.derivation.node(), "", True),)
+        node = machine.derivation.node()
+        if "$shares" in atom.fields:
+            machine.derivation.loaded[node] = atom
+        return (Tensor(3, 1, node, "", True),)
     if atom.kind == "instance" and isinstance(atom.cls, Class):
         for name in ("__iter__", "__getitem__"):
             if atom.cls.find(name) is not None:

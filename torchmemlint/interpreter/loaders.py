@@ -7,7 +7,12 @@ from ..facts.model import Expr, Site
 from .contexts import Context, in_worker
 from .frames import Frame
 from .machine import Machine
-from .values import LIGHT, UNKNOWN, Bound, Class, Const, Function, Kwargs, Obj, Value, constant
+from .values import LIGHT, UNKNOWN, Bound, Class, Const, Function, Kwargs, Obj, Tensor, Value, constant
+
+_TEXTS = frozenset(
+    """path paths file files filename filenames fname fnames name names text texts caption captions url urls sentence
+    sentences string strings meta metadata id ids uid uids uuid key keys""".split()
+)
 
 
 def loader(machine: Machine, frame: Frame, obj: Obj, args: list[Value], kwargs: Kwargs, site: Site) -> None:
@@ -33,6 +38,17 @@ def loader(machine: Machine, frame: Frame, obj: Obj, args: list[Value], kwargs: 
                         in_worker(machine, frame, (Bound(member, atom),), given, context)
     in_worker(machine, frame, kwargs.get("collate_fn", UNKNOWN), [UNKNOWN], context)
     in_worker(machine, frame, kwargs.get("worker_init_fn", UNKNOWN), [LIGHT], context._replace(setup=True))
+
+
+def part_of_batch(machine: Machine, tensor: Tensor, name: object) -> Tensor:
+    """A part of what workers have loaded, by its key or the name that it is given: that is the shared tensor itself,
+    but for lists of texts, which the loader makes no tensor of, and for what an index picks and copies."""
+    derivation = machine.derivation
+    if not derivation.loaded or not derivation.comes_from(tensor.node, derivation.loaded):
+        return tensor
+    if type(name) is int or (type(name) is str and _TEXTS.isdisjoint(name.lower().split("_"))):
+        return tensor
+    return tensor._replace(node=derivation.node((tensor.node,)))
 
 
 def note_call(machine: Machine, frame: Frame, call: Expr, receiver: Value) -> None:

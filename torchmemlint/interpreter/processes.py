@@ -85,13 +85,9 @@ def reference(machine: Machine, frame: Frame, site: Site) -> Value:
 
 def _process(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site, method: str = "") -> Value:
     target = kwargs.get("target", args[1] if len(args) > 1 else UNKNOWN)
-    in_worker(
-        machine,
-        frame,
-        target,
-        items_of(kwargs.get("args", UNKNOWN)),
-        Context("process", site, setup=True, method=method),
-    )
+    given = items_of(kwargs.get("args", UNKNOWN))
+    in_worker(machine, frame, target, given, Context("process", site, setup=True, method=method))
+    machine.note("sent", site, frame, [kwargs.get("kwargs", UNKNOWN)])
     return (machine.allocate(frame, ("process", site), "process"),)
 
 

@@ -268,7 +268,7 @@ def tensor_method(
             if name not in knowledge.MAY_COPY:
                 machine.derivation.shared[node] = (tensor.node,)
             return (Tensor(state, tensor.weight, node, tensor.size),)
-        if name in knowledge.MAY_COPY and machine.derivation.parts:
+        if name in knowledge.MAY_COPY and (machine.derivation.parts or machine.derivation.loaded):
             tensor = tensor._replace(node=machine.derivation.node((tensor.node,)))
         return (tensor._replace(bundle=False, weight=max(tensor.weight, 2)),)
     if name in knowledge.VALUES_AND_INDICES or (name in ("max", "min", "median") and (args or kwargs)):

@@ -9,6 +9,7 @@ from ..facts.model import Expr, Site
 from ..facts.walk import last_name
 from .elements import iterate
 from .frames import Frame
+from .loaders import part_of_batch
 from .machine import Machine
 from .stores import renew
 from .tensors import names_number
@@ -29,6 +30,8 @@ def unpack(machine: Machine, frame: Frame, targets: tuple[Expr, ...], value: Val
         for atom in value:
             place = index if index < star else index - len(targets)
             part = machine.join(part, _part(machine, frame, atom, place))
+        if machine.derivation.loaded and target[0] == m.NAME:
+            part = tuple(part_of_batch(machine, one, target[1]) if type(one) is Tensor else one for one in part)
         if not part or type(part[0]) is Opaque or _is_free(part):
             part = _part_differentiated(machine, frame, site, target, part)
         elif any(type(atom) is Tensor and atom.bundle for atom in value) and _names_lengths(target):

@@ -43,7 +43,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...evidence.handed_over import collected, collected_from_loader
 from ...finding import Confidence, Remedy, Retains
 from ...lexical.mapped import left_mapped
 from .. import Report
@@ -58,8 +57,7 @@ retains: Retains | None = Retains.GROWING
 
 def check(evidence: Evidence) -> Iterator[Report]:
     seen: set[int] = set()
-    loaded = collected_from_loader(evidence.machine, evidence.program)
-    for kept in (*collected(evidence.machine, evidence.program), *loaded):
+    for kept in evidence.handed_over():
         if kept.site in seen:
             continue
         seen.add(kept.site)
