@@ -146,7 +146,7 @@ def _trains_after(evidence: Evidence, function: FunctionFacts, used: Site) -> bo
         frame: Frame | None = backward.frame
         sites = (backward.site, *backward.trail)
         while frame is not None:
-            if frame.facts is function:
+            if frame.facts.place == function.place:  # the same function, in whatever words
                 return any(site > used and evidence.machine.is_home(site) for site in sites)
             frame = frame.caller
     return False
