@@ -17,7 +17,7 @@ HELD = "TML101 TML103 TML105 TML203 TML305 TML306 TML315 TML316".split()
 TURNS = len(HELD)
 ALWAYS = ("extract-function", "bind-value", "keywords")
 # Rules about the text, which plain words are for, and the refactorings that these see through.
-OF_THE_TEXT = ("TML505", "TML606", "TML702")
+OF_THE_TEXT = ("TML302", "TML317", "TML402", "TML505", "TML606", "TML702")
 SEEN_THROUGH = ("bind-value", "tuple-assign", "extract-value", "extract-function")
 
 

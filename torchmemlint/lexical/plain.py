@@ -8,7 +8,6 @@ objects that they were; sites stay those of the statements that the words are pu
 from __future__ import annotations
 
 import functools
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -22,26 +21,15 @@ from .step_values import is_figure
 Block = tuple[Stmt, ...]
 Led = dict[Site, set[Site]]  # statement -> the statements whose words are in it
 
-_TOLD = frozenset(  # one of these is called where the text of a file is judged, or a function is called so
-    """Thread Timer Process SpawnProcess ForkProcess Popen Pool Queue LifoQueue PriorityQueue SharedMemory submit
-    SummaryWriter new_group new_subgroups init_device_mesh all_gather_object all_gather empty_cache free_all_blocks
-    collect malloc_trim ipc_collect make_context push Stream CUDAGraph addHandler connect load tee exc_info
-    create_task ensure_future call_later figure subplots subplot_mosaic saved_tensors_hooks caching_allocator_alloc
-    mem_alloc cudaMalloc cudaMallocAsync cudaMallocHost cudaHostAlloc cudaHostRegister cuMemAlloc cuMemAllocAsync
-    cuMemHostAlloc hipMalloc malloc mallocManaged mallocAsync hostAlloc to_device device_array pinned_array
-    mapped_array __exit__ predict validation_epoch_end training_epoch_end on_validation_epoch_end""".split()
-)
-_HOOKS = re.compile("_?register_.*hook")
 _SIMPLE = frozenset((m.EXPR, m.ASSIGN, m.AUGMENT, m.RETURN))
 _BARE = frozenset((m.DEF, m.CLASS, m.IMPORT, m.FROM, m.GLOBAL, m.NONLOCAL, m.JUMP))  # without expressions
+_WITH_SUITES = frozenset((m.FOR, m.WHILE, m.IF, m.WITH, m.TRY))
 _MADE = (m.CALL, m.NEW, m.DICT, m.ARITH)
 _UNMOVED = frozenset((m.LAMBDA, m.COMP, m.AWAIT, m.YIELD, m.YIELD_FROM, m.WALRUS, m.STAR))
 
 
 def plain(facts: FileFacts) -> tuple[FileFacts, Led]:
     """The facts in plain words, and which statements got those of others; the very facts where nothing is to do."""
-    if not _is_told(facts):
-        return facts, {}
     helpers = {function.name: function for function in _one_liners(facts)}
     led: Led = {}
     functions = tuple(
@@ -51,30 +39,6 @@ def plain(facts: FileFacts) -> tuple[FileFacts, Led]:
     if all(new is old for new, old in zip(functions, facts.functions, strict=True)):
         return facts, led
     return facts._replace(functions=functions), led
-
-
-def _is_told(facts: FileFacts) -> bool:
-    """Whether anything in a file is judged by its text: to say all of it in other words takes long."""
-    for function in facts.functions:
-        if function.name in _TOLD or not _TOLD.isdisjoint(function.calls):
-            return True
-        if function.flags & m.HOOKS and any(map(_HOOKS.match, function.calls)):
-            return True
-    tried = (function for function in facts.functions if function.flags & m.TRIES)
-    clauses = (
-        clause for function in tried for one in statements(function.body) if one[0] == m.TRY for clause in one[3]
-    )
-    return any(name and _keeps(name, body) for _, name, body in clauses)
-
-
-def _keeps(error: str, body: Block) -> bool:
-    """Whether a clause does anything with its exception but to report it and to raise it on."""
-    return any(
-        (m.NAME, error) in nodes(head)
-        for one in statements(body)
-        if one[0] != m.RAISE and not (one[0] == m.EXPR and last_name(one[2]) in knowledge.REPORTERS)
-        for head in heads(one)
-    )
 
 
 def _one_liners(facts: FileFacts) -> Iterator[FunctionFacts]:
@@ -119,7 +83,7 @@ def _changed(expr: Any, change: Callable[[Expr], Expr] | None) -> Any:
 def _made_over(one: Stmt, change: Callable[[Expr], Expr] | None, put: Callable[[Block], Block]) -> Stmt:
     """A statement of other expressions and suites; the same if they are."""
     op = one[0]
-    if op in _BARE:
+    if op in _BARE or (change is None and op not in _WITH_SUITES):
         return one
     if op == m.FOR:
         parts = [*(_changed(part, change) for part in one[2:4]), *map(put, one[4:6])]
@@ -273,6 +237,8 @@ class _Speaker:
         acted_on = {root_of(call[2]) for call in calls(self.function.body)}
         acted_on.update(root_of(place) for place in places if place[0] == m.ITEM)
         short: dict[str, Expr] = {}
+        if acted_on.isdisjoint((m.NAME, name) for name in candidates):
+            return short
         for name, path in candidates.items():
             path = short.get(path[1], path) if path[0] == m.NAME else path
             root = root_of(path)[1]
@@ -295,11 +261,11 @@ class _Speaker:
         if one[0] not in _SIMPLE or before[0] != m.ASSIGN or len(before[2]) != 1 or before[2][0][0] != m.NAME:
             return one
         name, value = before[2][0], before[3]
-        if value[0] not in (*_MADE, m.ATTR, m.ITEM, m.COMP) or self._mentions[name[1]] != 2 or is_figure(name[1]):
+        if value[0] not in (*_MADE, m.ATTR, m.ITEM, m.COMP) or not _hands(one, name, value) or is_figure(name[1]):
             return one  # a name that says what the value is stays
         if value[0] == m.CALL and last_name(value) == "load":
             return one  # likewise: `loader_state = torch.load(path)`
-        if self._bound[name[1]] != 1 or not _hands(one, name, value):
+        if self._mentions[name[1]] != 2 or self._bound[name[1]] != 1:
             return one
         return _made_over(one, lambda expr: value if expr == name else expr, lambda block: block)
 
