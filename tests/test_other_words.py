@@ -172,6 +172,17 @@ INNOCENT = {
                 PACKED.update({module.kind: torch.zeros(64, 64)})
             return PACKED[module.kind]
         """,
+    "a segment that a method by a short name unlinks": """
+        from multiprocessing.shared_memory import SharedMemory
+
+        def exchange(sizes):
+            for size in sizes:
+                segment = SharedMemory(create=True, size=size)
+                print(segment.buf[0])
+                segment.close()
+                remove = segment.unlink
+                remove()
+        """,
     "a statistic that the caller of a helper hands on": """
         class Norm(nn.Module):
             def __init__(self, width):

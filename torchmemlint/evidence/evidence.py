@@ -68,10 +68,14 @@ class Evidence:
             found = tuple(atom for unit in units for atom in module_member(self.machine, unit, name) or ())
         return next((atom.facts for atom in found if type(atom) is Function), None)
 
-    def in_plain_words(self) -> tuple[Evidence, Led] | None:
+    def in_plain_words(self, *, names_only: bool = False) -> tuple[Evidence, Led] | None:
         """The text in plain words, and which statements got those of others; None where it says nothing in others."""
-        facts, led = plain(self.facts)
+        facts, led = plain(self.facts, names_only=names_only)
         return None if facts is self.facts else (_InPlainWords(self, facts), led)
+
+    def as_written(self) -> Evidence:
+        """The text as it is written, without what the run shows."""
+        return _InPlainWords(self, self.facts)
 
     @functools.cached_property
     def in_tests(self) -> bool:

@@ -28,12 +28,13 @@ _MADE = (m.CALL, m.NEW, m.DICT, m.ARITH)
 _UNMOVED = frozenset((m.LAMBDA, m.COMP, m.AWAIT, m.YIELD, m.YIELD_FROM, m.WALRUS, m.STAR))
 
 
-def plain(facts: FileFacts) -> tuple[FileFacts, Led]:
-    """The facts in plain words, and which statements got those of others; the very facts where nothing is to do."""
-    helpers = {function.name: function for function in _one_liners(facts)}
+def plain(facts: FileFacts, *, names_only: bool = False) -> tuple[FileFacts, Led]:
+    """The facts in plain words, and which statements got those of others; the very facts where nothing is to do.
+    `names_only`: each statement stays what it is, but for short names and partials."""
+    helpers = {} if names_only else {function.name: function for function in _one_liners(facts)}
     led: Led = {}
     functions = tuple(
-        function if function.name == "<module>" else _Speaker(function, facts, helpers, led).said()
+        function if function.name == "<module>" else _Speaker(function, facts, helpers, led, names_only).said()
         for function in facts.functions
     )
     if all(new is old for new, old in zip(functions, facts.functions, strict=True)):
@@ -135,9 +136,14 @@ class _Speaker:
     """Says what a function does in plain words."""
 
     def __init__(
-        self, function: FunctionFacts, facts: FileFacts, helpers: Mapping[str, FunctionFacts], led: Led
+        self,
+        function: FunctionFacts,
+        facts: FileFacts,
+        helpers: Mapping[str, FunctionFacts],
+        led: Led,
+        names_only: bool,
     ) -> None:
-        self.function, self.facts, self.led = function, facts, led
+        self.function, self.facts, self.led, self.names_only = function, facts, led, names_only
         self.helpers = {} if helpers.keys().isdisjoint(function.calls) else helpers
         self.statement: Stmt = (m.JUMP, function.site, False)  # the one that is being said
         told = self.helpers or self._short or not {"", "partial"}.isdisjoint(function.calls)
@@ -159,7 +165,7 @@ class _Speaker:
             self.statement = one
             said = self._without_walrus(_made_over(one, self.change, self._block))
             for part in self._one_by_one(self._instead(said)):
-                handed = self._handed_on(part, found[-1]) if found else part
+                handed = part if self.names_only or not found else self._handed_on(part, found[-1])
                 if handed is not part:
                     before = found.pop()[1]
                     self.led.setdefault(part[1], set()).update({before} | self.led.get(before, set()))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 import libcst as cst
 
@@ -58,7 +59,7 @@ def findings(
         evidence.displays = displays(source.text, cells, machine.facts.number)
     speaking = [rule for rule in rules if rule.of_tests or not evidence.in_tests]
     spoken = [(rule, report) for rule in speaking for report in rule.check(evidence) if machine.is_home(report.site)]
-    spoken += _unsaid(evidence, speaking, spoken)
+    spoken = _in_plain_words(evidence, speaking, spoken)
     spoken = [one for one in spoken if not _says_itself(machine, one[1], rules, project)]
     if not spoken:
         return []
@@ -70,26 +71,47 @@ def findings(
     return list(made.values())
 
 
-def _unsaid(evidence: Evidence, rules: Collection[Rule], spoken: list[Spoken]) -> list[Spoken]:
-    """What rules say of the text in plain words, but for what is said of one of these statements as it is written."""
+def _in_plain_words(evidence: Evidence, rules: Collection[Rule], spoken: list[Spoken]) -> list[Spoken]:
+    """With what rules say of the text in plain words, but for what is said of one of these statements as it is
+    written; and without what they say only of the words."""
     other, led = evidence.in_plain_words() or (None, {})
     if other is None:
-        return []
+        return spoken
     said = {place for _, report in spoken for place in _statements(report)}
     words = {report.message for _, report in spoken}
-    found = []
+    found: list[Spoken] = []
+    plainly: set[tuple[str, int]] = set()  # the statements that a rule speaks of in plain words
     for rule in rules:
         for report in rule.check(other):
-            places = _statements(report)
-            places.update(*(led.get(place, ()) for place in list(places)))
+            places = _statements(report, led)
+            plainly.update((rule.code, place) for place in places)
             if evidence.machine.is_home(report.site) and said.isdisjoint(places) and report.message not in words:
                 found.append((rule, report))
+    doubtful = [one for one in spoken if plainly.isdisjoint((one[0].code, place) for place in _statements(one[1]))]
+    taken_back = _of_words(evidence, doubtful) if doubtful else []
+    return [one for one in spoken if one not in taken_back] + found
+
+
+def _of_words(evidence: Evidence, spoken: list[Spoken]) -> list[Spoken]:
+    """What the text shows only until short names are said in full: that nothing stops a thread, where `stop =
+    thread.join; stop()`."""
+    other, led = evidence.in_plain_words(names_only=True) or (None, {})
+    if other is None:
+        return []
+    text = evidence.as_written()
+    found: list[Spoken] = []
+    for rule in {rule.code: rule for rule, _ in spoken}.values():
+        shown = {report.site for report in rule.check(text)}
+        plainly = {place for report in rule.check(other) for place in _statements(report, led)}
+        own = [one for one in spoken if one[0] is rule and one[1].site in shown]
+        found += [one for one in own if plainly.isdisjoint(_statements(one[1]))]
     return found
 
 
-def _statements(report: Report) -> set[int]:
-    """The statements that a report shows."""
-    return {site - site % CALLS_PER_STATEMENT for site in (report.site, *(note[0] for note in report.related))}
+def _statements(report: Report, led: Mapping[int, set[int]] = MappingProxyType({})) -> set[int]:
+    """The statements that a report shows, with those whose words are in them."""
+    sites = {site - site % CALLS_PER_STATEMENT for site in (report.site, *(note[0] for note in report.related))}
+    return sites.union(*(led.get(site, ()) for site in sites))
 
 
 def _says_itself(machine: Machine, report: Report, rules: Collection[Rule], project: Project | None) -> bool:
