@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..facts import knowledge
@@ -160,11 +160,15 @@ class _Speaker:
     def _block(self, block: Block) -> Block:
         found: list[Stmt] = []
         for one in block:
-            if one[0] == m.ASSIGN and one[2][0][0] == m.NAME and one[2][0][1] in self._short:
+            op = one[0]
+            if op in _BARE:
+                found.append(one)
+                continue
+            if op == m.ASSIGN and one[2][0][0] == m.NAME and one[2][0][1] in self._short:
                 continue
             self.statement = one
-            said = self._without_walrus(_made_over(one, self.change, self._block))
-            for part in self._one_by_one(self._instead(said)):
+            said = one if self.change is None and op in _SIMPLE else _made_over(one, self.change, self._block)
+            for part in self._simply(said) if op in _SIMPLE else (said,):
                 handed = part if self.names_only or not found else self._handed_on(part, found[-1])
                 if handed is not part:
                     before = found.pop()[1]
@@ -275,10 +279,15 @@ class _Speaker:
             return one
         return _made_over(one, lambda expr: value if expr == name else expr, lambda block: block)
 
+    def _simply(self, one: Stmt) -> Sequence[Stmt]:
+        """What a simple statement says, one thing at a time."""
+        one = self._without_walrus(one)
+        if self.helpers:
+            one = self._instead(one)
+        return self._one_by_one(one) if one[0] == m.ASSIGN and one[2][0][0] == m.NEW else (one,)
+
     def _without_walrus(self, one: Stmt) -> Stmt:
         """`rows.append(x)` for `rows.append(row := x)`, where nobody reads that name."""
-        if one[0] not in _SIMPLE:
-            return one
         given = one[2][3] if one[0] == m.EXPR and one[2][0] == m.CALL else one[-1:]
         idle = [part for part in given if part and part[0] == m.WALRUS and self._mentions[part[1][1]] == 1]
         return _made_over(one, lambda expr: expr[2] if expr in idle else expr, lambda block: block) if idle else one
@@ -286,7 +295,7 @@ class _Speaker:
     @staticmethod
     def _one_by_one(one: Stmt) -> list[Stmt]:
         """`a, b = x, y` as `a = x; b = y`, where none of the values is of a name that is bound."""
-        if one[0] != m.ASSIGN or len(one[2]) != 1 or one[2][0][0] != m.NEW or one[3][0] != m.NEW:
+        if len(one[2]) != 1 or one[3][0] != m.NEW:
             return [one]
         places, values = one[2][0][3], one[3][3]
         starred = any(part[0] == m.STAR for part in (*places, *values))
