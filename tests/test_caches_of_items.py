@@ -127,3 +127,42 @@ CLIPS = """
 def test_what_a_part_of_a_data_set_is_asked_for_by_a_subscript() -> None:
     _check(CLIPS % "self.frames[number] = frame  # TML404")
     _check(CLIPS % "self.frames = {number: frame}")
+
+
+SLOTS = """
+class Images(Dataset):
+    def __init__(self, files):
+        self.files, self.recent = files, []
+        self.images = [None] * len(files)
+        self.shapes = [None] * len(files)
+
+    def __getitem__(self, index):
+        image = self.images[index]
+        if image is None:
+            image = np.load(self.files[index])
+            %s
+            self.recent.append(index)
+            if len(self.recent) > 8:
+                old = self.recent.pop(0)
+                %s
+            return image, image.shape[:2]
+        return self.images[index], self.shapes[index]
+
+def loader(files):
+    return DataLoader(Images(files), num_workers=4)
+"""
+
+
+@pytest.mark.parametrize(
+    ("put", "taken"),
+    [
+        ("self.images[index], self.shapes[index] = image, image.shape[:2]", "self.images[old] = None"),
+        ("self.images[index], self.shapes[index] = image, image.shape[:2]", "self.images[old], self.shapes[old] = None, None"),
+        ("self.images[index] = image", "self.images[old] = None"),
+        ("self.images[index] = image  # TML404", "self.shapes[old] = None"),
+        ("self.images[index], self.shapes[index] = image, image.shape[:2]  # TML404", "self.shapes[old] = None"),
+        ("self.shapes[index] = image.shape[:2]", "pass"),
+    ],
+)  # fmt: skip
+def test_slots_that_are_emptied_again(put: str, taken: str) -> None:
+    _check(SLOTS % (put, taken))

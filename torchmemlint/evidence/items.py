@@ -24,8 +24,8 @@ def is_item(machine: Machine, facts: FunctionFacts, site: Site, container: str) 
 
     A size, an offset or a word of a vocabulary is kept, too, and what is handed out is made with its help.
     """
-    value = stored_at(facts.body, site)
-    if value is None or (value[0] == m.ATTR and (value[2] in _LIGHT_PARTS or value[2].startswith("st_"))):
+    value = stored_at(facts.body, site, container)
+    if value is None or _is_light_part(value):
         return False
     if value[0] == m.CALL and "iter" in last_name(value[2]):
         return False  # what goes through a source again, in the place of what has come to its end
@@ -56,11 +56,22 @@ def _aliases(body: Block, site: Site) -> set[str]:
     return set()
 
 
-def stored_at(body: Block, site: Site) -> Expr | None:
-    """What the statement, or the call, at a site puts away."""
+def _is_light_part(value: Expr) -> bool:
+    """`image.shape`, also some of it: `image.shape[:2]`."""
+    while value[0] == m.ITEM:
+        value = value[1]
+    return value[0] == m.ATTR and (value[2] in _LIGHT_PARTS or value[2].startswith("st_"))
+
+
+def stored_at(body: Block, site: Site, container: str = "") -> Expr | None:
+    """What the statement, or the call, at a site puts away; into the container of a name, if it has several places."""
     for statement in statements(body):
         if statement[1] == site and statement[0] == m.ASSIGN:
-            return statement[3]  # type: ignore[no-any-return]
+            value: Expr = statement[3]
+            places = targets(statement)
+            several: tuple[Expr, ...] = value[3] if value[0] == m.NEW and len(places) > 1 else ()
+            into = (part for place, part in zip(places, several, strict=False) if last_name(place) == container)
+            return next(into, value)
         if statement[1] <= site < statement[1] + 256:
             for expr in statement[2:]:
                 for part in nodes(expr) if type(expr) is tuple else ():
@@ -71,7 +82,7 @@ def stored_at(body: Block, site: Site) -> Expr | None:
 
 def are_few_numbers(facts: FunctionFacts, site: Site, container: str) -> bool:
     """Whether what is kept for each file is a camera's matrix, a pose or the like."""
-    value = stored_at(facts.body, site)
+    value = stored_at(facts.body, site, container)
     names = [container, *([] if value is None else [last_name(value), last_name(_read(facts.body, value))])]
     return any(not _FEW_NUMBERS.isdisjoint(name.lower().split("_")) for name in names)
 

@@ -29,6 +29,7 @@ from .values import (
     LEAF,
     LIGHT,
     NAMED,
+    NOTHING,
     OFF,
     SERIES,
     UNKNOWN,
@@ -328,6 +329,8 @@ def bind_item(machine: Machine, frame: Frame, target: Expr, value: Value, site: 
                 keep_in_element(machine, frame, atom, value, site)
             machine.key_kind = KNOWN if a_key_of(atom) in index else kind_of_key(index, target[2], frame)
             note_weak_key(machine, frame, atom, target, index, value, site)
+            if value == NOTHING and atom.kind == "list":  # a slot is emptied; of a table it may be a new key's
+                machine.reset(frame, atom, "*", "pop")
             if is_light(value) and "$weak" not in atom.fields:
                 _keep_key(machine, frame, atom, index, site)
             machine.grow(frame, atom, value, site, "*", "keyed")

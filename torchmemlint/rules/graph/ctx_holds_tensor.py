@@ -51,7 +51,7 @@ from ...facts.model import Expr, Site
 from ...facts.program import targets
 from ...facts.walk import statements
 from ...finding import Confidence, Remedy, Retains
-from ...interpreter.values import ANY, Class, Obj, tensors
+from ...interpreter.values import ANY, ATTACHED, SCALAR, Class, Obj, tensors
 from .. import Report
 
 if TYPE_CHECKING:
@@ -129,6 +129,7 @@ def _stores(evidence: Evidence) -> Iterator[tuple[Plain, int, str]]:
             continue  # an object of the project that has a tensor sees to it itself
         returned = {tensor.node for tensor in evidence.machine.reach(note.frame.returns)}
         kept = evidence.machine.reach(value, 2)
+        kept = [one for one in kept if one.size != SCALAR or one.graph == ATTACHED or one.node in returned]
         weights = [tensor.weight for tensor in kept if tensor.node in given or tensor.node in returned]
         if _is_returned(note):
             weights.append(2)  # what a function gives is a tensor, however it was made
