@@ -157,7 +157,10 @@ def loader(files):
     ("put", "taken"),
     [
         ("self.images[index], self.shapes[index] = image, image.shape[:2]", "self.images[old] = None"),
-        ("self.images[index], self.shapes[index] = image, image.shape[:2]", "self.images[old], self.shapes[old] = None, None"),
+        (
+            "self.images[index], self.shapes[index] = image, image.shape[:2]",
+            "self.images[old], self.shapes[old] = None, None",
+        ),
         ("self.images[index] = image", "self.images[old] = None"),
         ("self.images[index] = image  # TML404", "self.shapes[old] = None"),
         ("self.images[index], self.shapes[index] = image, image.shape[:2]  # TML404", "self.shapes[old] = None"),

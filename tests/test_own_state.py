@@ -129,3 +129,37 @@ def test_guilty(snippet: str) -> None:
 @pytest.mark.parametrize("snippet", INNOCENT.values(), ids=list(INNOCENT))
 def test_innocent(snippet: str) -> None:
     check(snippet)
+
+
+ATTENTION = """
+class Attention(nn.Module):
+    def __init__(self, forward_only):
+        super().__init__()
+        self.query, self.forward_only = nn.Linear(8, 8), forward_only
+        self.alpha = torch.zeros(4, 8)
+
+    def start(self, inputs):
+        %s
+            self.alpha = torch.zeros(len(inputs), 8)
+
+    def forward(self, query, inputs):
+        weights = torch.softmax(self.query(query), dim=-1) * (self.alpha + 1e-8)
+        if self.forward_only:
+            self.alpha = weights
+        return torch.bmm(weights.unsqueeze(1), inputs).squeeze(1)
+
+class Decoder(nn.Module):
+    def __init__(self, forward_only):
+        super().__init__()
+        self.attention, self.cell = Attention(forward_only), nn.GRUCell(8, 8)
+
+    def forward(self, inputs, frames):
+        self.attention.start(inputs)
+        return torch.stack([self.attention(self.cell(x), inputs) for x in frames])
+"""
+
+
+@pytest.mark.parametrize("test", ["if True:", "if self.forward_only:"], ids=["always", "in a mode"])
+def test_a_state_that_each_pass_begins_anew(test: str) -> None:
+    """The rounds of one pass go through time, as those of one training step do."""
+    check(ATTENTION % test)

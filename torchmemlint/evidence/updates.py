@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..facts import model as m
 from ..facts.model import BACKWARD
 from ..facts.program import expressions
+from ..facts.relevance import says_inference
 from ..facts.walk import call_at
 from ..interpreter.events import Store
 from ..interpreter.frames import Frame, Loop
@@ -12,13 +13,19 @@ from ..interpreter.values import Obj
 
 
 def beyond_a_step(store: Store, growing: list[Loop], repeats: list[Loop]) -> list[Loop]:
-    """Without the loops of one training step, where each step empties the place, or makes the object that has it:
-    those go through time, and what they leave is there for one step. So do the batches of one optimizer step."""
+    """Without the loops of one training step, or of one pass that is called from elsewhere, where each empties the
+    place, or makes the object that has it: those go through time, and what they leave is there for one step. So do the
+    batches of one optimizer step."""
     growing = [loop for loop in growing if loop.name != "accumulation"]
-    steps = [store.loops.index(loop) for loop in repeats if loop.backward and loop not in growing]
+    steps = [store.loops.index(loop) for loop in repeats if (loop.backward or _is_pass(loop)) and loop not in growing]
     if store.how == "set" and isinstance(store.owner, Obj) and _differentiates(store.frame):
         steps += [number for number, loop in enumerate(store.loops) if loop.backward and loop in store.birth]
     return [loop for loop in growing if loop.backward or not any(step < store.loops.index(loop) for step in steps)]
+
+
+def _is_pass(loop: Loop) -> bool:
+    """Whether the rounds are calls of a module's pass, by code that is not seen."""
+    return loop.kind == "call" and (loop.name == "forward" or says_inference(loop.name))
 
 
 def beyond_one_update(store: Store, growing: list[Loop]) -> list[Loop]:
