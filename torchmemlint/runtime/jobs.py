@@ -31,6 +31,15 @@ def announce_checkpoints() -> None:
     torch._C.PyTorchFileWriter = announced  # type: ignore[assignment,misc]
 
 
+def renew_autograd() -> None:
+    """Use autograd once, before there are threads.
+
+    The first thread that uses it after a fork replaces the engine that the parent left, and takes no lock; two that
+    come at once both destroy it (`get_python_engine`, torch/csrc/autograd/python_engine.cpp).
+    """
+    torch.ones(1, requires_grad=True).exp()
+
+
 def run(arguments: dict[str, Any]) -> dict[str, Any]:
     """One run."""
     return program.run(program.Request.of(arguments)).as_dict()

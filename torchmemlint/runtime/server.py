@@ -208,6 +208,7 @@ def _child(request: dict[str, Any], limits: Limits, folder: str, results: int, o
         device = jobs.device(request["device"])
         isolation.confine(folder, limits, cuda=device != "cpu")
         jobs.announce_checkpoints()
+        jobs.renew_autograd()
         answer = json.dumps(jobs.JOBS[request["job"]]({**request["arguments"], "device": device}))
         data = answer.encode() + b"\n"
         while data:
