@@ -132,6 +132,35 @@ INNOCENT = {
                 x = found[-1]
             return torch.cat(found).cpu()
         """,
+    "tiles of one computation": """
+        def score(models, basis, size):
+            found = []
+            for start in range(0, len(models), size):
+                errors = (models[start : start + size] @ basis).abs()
+                found.append((errors <= 0.1).sum(1).to(models.dtype))
+            return torch.cat(found)
+
+        def best(points: torch.Tensor, basis: torch.Tensor, samples):
+            basis = basis.to(points.device)
+            best_score = 0.0
+            with torch.no_grad():
+                for indices in samples:
+                    scores = score(points[indices], basis, 64)
+                    top, rows = scores.topk(4)
+                    best_score = max(best_score, *top.tolist())
+                    records = (scores.cpu() > 0).nonzero().tolist()
+            return best_score
+        """,
+    "items cast to another type, which are where they were": """
+        def prepare(clips):
+            mono = []
+            for clip in clips:
+                if not isinstance(clip, torch.Tensor):
+                    clip = torch.from_numpy(clip)
+                mono.append(clip.mean(-1).to(torch.float32))
+            for row, clip in enumerate(mono):
+                yield row, clip.detach().cpu().numpy()
+        """,
     "what a callback takes of a batch, emptied": _gathering("targets")
     + """
                 self.targets = []

@@ -16,6 +16,7 @@ from ..interpreter.machine import Machine
 from ..interpreter.values import ANY, ATTACHED
 from .places import describe
 
+_DTYPES = frozenset("dtype float float16 float32 float64 half bfloat16 double int int32 int64 long bool uint8".split())
 _NEAR = 8  # nodes of the derivation between a place and what fills it
 
 
@@ -77,7 +78,8 @@ def _moves_items(store: Store, loop: Loop) -> bool:
     for statement in statements(store.frame.facts.body):
         if statement[0] != m.FOR or statement[1] != loop.site:
             continue
-        if _takes_slices(statement):
+        moves = [call for call in calls(statement[4]) if last_name(call[2]) in TO_DEVICE and not _casts(call)]
+        if (moves or loop.runs) and _takes_slices(statement):
             return True
         items = {part for target in targets(statement) for part in nodes(target) if part[0] == m.NAME}
         counted = is_count(statement[3])  # `torch.full((1,), i).to(device)` is of a step
@@ -85,13 +87,17 @@ def _moves_items(store: Store, loop: Loop) -> bool:
             if expr[0] == m.COMP:  # `{key: value.to(device) for key, value in batch.items()}`
                 over = [part for part in expr[5] if _root(part[1]) in items]
                 items |= {name for part in over for name in nodes(part[0]) if name[0] == m.NAME}
-        for call in calls(statement[4]):
+        for call in moves:
             moved = (call[2][1],) if call[2][0] == m.ATTR and call[2][2] in ("to", "cuda") else call[3][:1]
-            if last_name(call[2]) not in TO_DEVICE:
-                continue
             if any(_root(one) in items or (not counted and _made_of(one, items)) for one in moved):
                 return True
     return False
+
+
+def _casts(call: Expr) -> bool:
+    """`x.to(torch.float32)`, `x.to(dtype=y.dtype)`: to another type, where it is."""
+    given = [*call[3], *(value for key, value in call[4] if key != "copy")]
+    return len(given) == 1 and (last_name(given[0]) in _DTYPES or call[4][:1] == (("dtype", given[0]),))
 
 
 def _made_of(expr: Expr, items: set[Expr]) -> bool:
