@@ -181,3 +181,28 @@ INNOCENT = {
 @pytest.mark.parametrize("made", INNOCENT.values(), ids=INNOCENT)
 def test_innocent(made: str) -> None:
     check(made.rstrip() + "\n" + (MAIN if "def main" not in made else ""))
+
+
+def test_objects_that_are_called() -> None:
+    """Who makes one calls its `__call__`, which no name in the file says."""
+    check("""
+        class _Search:
+            def __init__(self, model):
+                self.model = model
+                self.tried = []
+
+            def __call__(self, x):
+                self._look(x)
+                return x
+
+            def _look(self, x):
+                self.tried.append(self.model(x).sum())  # TML102
+
+        class Beam(_Search):
+            pass
+
+        def rank(batches):
+            op = Beam(nn.Linear(2, 2))
+            for x in batches:
+                op(x)
+        """)
