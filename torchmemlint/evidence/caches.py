@@ -24,6 +24,7 @@ _CACHES = (*CACHES, "cachetools.cached", "joblib.Memory.cache")
 _WEAK = frozenset(("ref", "proxy", "WeakMethod"))
 _ARRAYS = ("ndarray", "NDArray", "DataFrame", "Image")
 _OWNERS = MODEL_NAMES | {"trainer", "engine", "pipeline", "agent", "learner", "world"}
+_TYPES = frozenset(("dtype", "device"))  # in names of what is no tensor, whatever made it
 _DEPTH = 3
 _MANY = 100  # entries
 
@@ -78,7 +79,7 @@ def cached_by_calls(machine: Machine) -> Iterator[tuple[Cached, Site]]:
         place = function.facts.site + m.DECORATORS
         ways = (site for site in (place, note.site, *reversed(note.trail)) if machine.is_home(site))
         site = next(ways, None)
-        if bound is None or site is None or site in said:
+        if bound is None or site is None or site in said or (not objects and _TYPES & set(name.split("_"))):
             continue
         said.add(site)
         owner = function.owner.facts.name if function.owner is not None else ""

@@ -10,7 +10,7 @@ from ..interpreter.events import Store
 from ..interpreter.frames import Frame
 from ..interpreter.linking import Unit
 from ..interpreter.machine import Machine
-from ..interpreter.values import ANY_NAME, CONTAINERS, Class, Obj
+from ..interpreter.values import CONTAINERS, Class, Obj
 
 
 class Holder(NamedTuple):
@@ -60,7 +60,6 @@ def describe(owner: Obj | Frame, key: str, machine: Machine, depth: int = 0) -> 
         return Holder("default", key, str(owner.cls), False)
     if not container:
         cls = owner.cls.facts.name if isinstance(owner.cls, Class) else ""
-        key = "<name>" if key == ANY_NAME else key
         named = key if key[:1].isalpha() or key[:1] in "_<" else describe_object(owner)
         return Holder("attribute", f"self.{named}" if cls else named, cls, False)
     part = key if key.startswith("[") and not key[1:-1].isdigit() else ""

@@ -15,7 +15,22 @@ from .machine import EVALUATE, Machine, executes
 from .stores import store, write_through
 from .tensors import arithmetic, note_terms
 from .unpacking import unpack
-from .values import ATTACHED, COUNT, FREE, NOTHING, OFF, UNKNOWN, Mode, Obj, Opaque, Tensor, Value, constant, is_light
+from .values import (
+    ATTACHED,
+    COUNT,
+    FREE,
+    NOTHING,
+    OFF,
+    UNKNOWN,
+    Class,
+    Mode,
+    Obj,
+    Opaque,
+    Tensor,
+    Value,
+    constant,
+    is_light,
+)
 
 
 @executes(m.ASSIGN)
@@ -137,6 +152,12 @@ def _augment(machine: Machine, frame: Frame, statement: Stmt) -> None:
         for container in containers:
             grow(machine, frame, container, elements(machine, frame, value) or value, site)
         return
+    if operator == "Add":
+        own = [atom for atom in old if type(atom) is Obj and type(atom.cls) is Class and atom.cls.find("__iadd__")]
+        if own and len(own) == len(old):
+            for atom in own:
+                assign(machine, frame, target, machine.call_method(frame, atom, "__iadd__", [value], {}, site), site)
+            return
     machine.site = machine.statement = site
     merged = arithmetic(machine, (old, value))
     note_terms(machine, operator, old, value, merged)

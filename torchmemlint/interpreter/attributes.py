@@ -44,6 +44,7 @@ from .values import (
     Tensor,
     Value,
     constant,
+    is_light,
 )
 from .written_parts import written_part
 
@@ -86,7 +87,7 @@ def get_attribute(machine: Machine, frame: Frame, atom: Any, name: str) -> Value
 def _object_attribute(machine: Machine, frame: Frame, obj: Obj, name: str) -> Value:
     known = obj.fields.get(name)
     unnamed = ANY_NAME in obj.fields and obj.kind != "module"  # whose layers are found under their own names
-    if unnamed and not (isinstance(obj.cls, Class) and obj.cls.find(name)):
+    if unnamed and not (known and is_light(known)) and not (isinstance(obj.cls, Class) and obj.cls.find(name)):
         machine.reads.setdefault((obj.serial, ANY_NAME), set()).add(frame.acting(obj).name)
         known = machine.join(known or UNKNOWN, obj.fields[ANY_NAME])
     if known:

@@ -257,7 +257,8 @@ def call_method(
             return _text_of(machine, frame, args)
         return weights.light_method(atom, name)
     if kind is Method and atom.name == "grad_fn":
-        if name in ("register_hook", "register_prehook") and args:
+        of_tensor = type(atom.receiver) is Tensor
+        if of_tensor and name in ("register_hook", "register_prehook") and args:
             note_tensor_hook(machine, frame, atom.receiver, args[0], site)
         return UNKNOWN
     if kind is Function and name == "__call__":

@@ -186,7 +186,7 @@ _LAYER_WORDS = frozenset("layer layers module block head stage level param dtype
 _FIXED_WORDS = frozenset(
     """name names shape size sizes dim dims kind mode scale key metric
     label split phase tag type cls class rank world h w width height length len field attr prefix group
-    branch task_name resolution degree order n num rate sr expert adapter gpu classes lang
+    branch task_name resolution degree order bucket n num rate sr expert adapter gpu classes lang
     language""".split()
 )
 

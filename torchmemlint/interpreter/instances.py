@@ -53,7 +53,7 @@ _PREPARING = (
 def is_module(cls: Class) -> bool:
     """Whether a class of the file is an nn.Module, by its bases or, where these are not seen, by its `forward`."""
     for dotted in cls.external:
-        if dotted.startswith("torch.autograd."):
+        if dotted.startswith(("torch.autograd.", "torch.backends.")):
             return False
         if dotted.startswith("torch.nn.") or dotted.endswith(("Module", "PreTrainedModel")):
             return True

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..facts import model as m
-from ..facts.knowledge import GRAD_MODES
+from ..facts.knowledge import GRAD_MODES, MODEL_NAMES
 from ..facts.model import Expr, Site, Stmt
 from ..facts.relevance import says_no_grad
 from ..facts.walk import last_name
@@ -49,7 +49,9 @@ def _expr(machine: Machine, frame: Frame, statement: Stmt) -> None:
 
 
 def _discarded(machine: Machine, frame: Frame, callee: Expr, site: Site) -> None:
-    """A bare `x.detach()`: a note if `x` is a tensor for certain."""
+    """A bare `x.detach()`: a note if `x` is a tensor for certain, and not called a module, which is moved in place."""
+    if callee[1][-1].rpartition("_")[2] in MODEL_NAMES:
+        return
     receiver = machine.eval(frame, callee[1])
     if receiver and all(type(atom) is Tensor and atom.weight > 1 and not atom.bundle for atom in receiver):
         machine.note("discarded", site, frame, (callee[2], callee[1][-1]))

@@ -277,7 +277,7 @@ def tensor_method(
         note_tensor_hook(machine, frame, tensor, args[0], site)
     if name in knowledge.MODULE_EVIDENCE:
         return UNKNOWN  # it is a module after all
-    if name in ("new", "new_empty", "apply_", "register_hook", "remove", "stop_gradient"):
+    if name in ("new", "new_empty", "apply_", "remove", "stop_gradient") or name.startswith("register_"):
         return UNKNOWN
     size = SCALAR if name in knowledge.REDUCTIONS and not args and not kwargs else None
     return arithmetic(machine, ((tensor,), *args, *kwargs.values()), size=size)

@@ -181,7 +181,7 @@ class Super(NamedTuple):
 
 
 CONTAINERS: Final = ("list", "set", "dict", "deque", "tuple")  # kinds of objects
-ANY_NAME: Final = "(any)"  # the field for what `setattr` binds to names that are not seen
+ANY_NAME: Final = "<name>"  # the field for what `setattr` binds to names that are not seen
 SERIES: Final = (*CONTAINERS, "zipped", "generator")
 
 

@@ -335,5 +335,6 @@ def _returns_nones(place: Place) -> bool:
             returned = returned or last_name(value) in (*star, "tuple") or value[0] == m.NAME
             emptied = emptied or (value[0] == m.COMP and value[3] == (m.CONST, None))
             nones = value[0] == m.ARITH and any(part == (m.CONST, None) for part in nodes(value))
+            nones = nones and not any((m.NAME, name) in value[2:] for name in star)  # `(None,) + args`
             emptied, returned = emptied or nones, returned or nones or value[0] == m.COMP
     return emptied and returned

@@ -16,6 +16,7 @@ from ..facts.walk import calls_of, last_name, nodes, statements
 
 _SPLITS = ("split", "chunk", "tensor_split", "narrow")
 _SAME = ("to", "detach", "view", "t", "transpose", "permute", "cuda", "requires_grad_", "squeeze", "unsqueeze")
+_RANKS = ("rank", "index", "idx", "shard")
 _STEPS = 10
 
 
@@ -85,7 +86,7 @@ def _cut(function: FunctionFacts, value: Expr, site: Site) -> _Cut | None:
         if not value:
             return None
     heavy = value[0] == m.ATTR and (value[2] == "weight" or value[2].endswith("_weight"))
-    return _Cut(value, index) if heavy and _selects(index) else None
+    return _Cut(value, index) if heavy and _selects(function, index, site) else None
 
 
 def _last_bound(function: FunctionFacts, name: Expr, site: Site) -> tuple[Expr, Site]:
@@ -96,7 +97,7 @@ def _last_bound(function: FunctionFacts, name: Expr, site: Site) -> tuple[Expr, 
     return found
 
 
-def _selects(index: Expr) -> bool:
+def _selects(function: FunctionFacts, index: Expr, site: Site) -> bool:
     """Whether an index takes a part: no mask or list of rows, which copies."""
     if not index:
         return False
@@ -104,7 +105,14 @@ def _selects(index: Expr) -> bool:
         return True  # what `split` is given
     slices = [index, *(index[3] if index[0] == m.NEW else ())]
     bounded = any(one[0] == m.SLICE and (one[1] or one[2]) for one in slices)
-    return bounded or index[0] in (m.NAME, m.ATTR)
+    if bounded or index[0] not in (m.NAME, m.ATTR):
+        return bounded
+    bound, _ = _last_bound(function, index, site)  # `rows = slice(0, n)`, `weight[rank]`
+    return last_name(bound) == "slice" if bound else _says_which(index)
+
+
+def _says_which(index: Expr) -> bool:
+    return any(word in last_name(index) for word in _RANKS)
 
 
 def _is_given_up(function: FunctionFacts, cut: _Cut) -> bool:
@@ -113,6 +121,5 @@ def _is_given_up(function: FunctionFacts, cut: _Cut) -> bool:
     while root[0] == m.ATTR:
         root = root[1]
     given = {param.name for param in function.params} - {"self", "cls"}
-    said = {str(node[-1]) for node in nodes(cut.part) if node[0] in (m.NAME, m.ATTR)}
-    ranked = any(word in name for name in said for word in ("rank", "index", "idx", "shard"))
+    ranked = any(_says_which(node) for node in nodes(cut.part) if node[0] in (m.NAME, m.ATTR))
     return root[0] == m.NAME and root[1] in given and ranked

@@ -57,7 +57,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...facts import knowledge
-from ...facts.model import ATTR, NAME, TRIES, FileFacts, Site
+from ...facts.model import ASSIGN, ATTR, NAME, TRIES, FileFacts, Site
 from ...facts.program import Program
 from ...finding import Confidence, Remedy, Retains
 from ...interpreter.values import Class
@@ -285,10 +285,16 @@ def _is_taken_out(facts: FileFacts, name: str) -> bool:
     return not methods.isdisjoint(_PUTS) and not methods.isdisjoint(_GETS)
 
 
+def _is_bound_again(kept: handlers.Kept) -> bool:
+    """Whether a local list is another one by the end, so that the frames in it do not know it: `found = [found]`."""
+    later = (one for one in kept.function.body if one[0] == ASSIGN and one[1] > kept.site)
+    return any((NAME, kept.holder) in one[2] for one in later)
+
+
 def _emptied(evidence: Evidence, kept: handlers.Kept) -> bool:
     name = kept.holder.rsplit(".", 1)[-1]
     if "." not in kept.holder and kept.root not in evidence.machine.module_frame.vars:
-        return not kept.rounds  # a local: it goes when the function returns
+        return not kept.rounds or _is_bound_again(kept)  # a local: it goes when the function returns
     if _is_taken_out(evidence.facts, name):
         return True
     of_part = evidence.releases.of(kept.part) if kept.part else set[str]()
