@@ -61,6 +61,35 @@ INNOCENT = {
             return found.pop()
         """,
 }
+INNOCENT |= {
+    "places along a dimension, which have no derivative": """
+        def count(model: nn.Module, loader, optimizer):
+            seen = 0
+            for x, y in loader:
+                out = model(x)
+                loss = nn.functional.cross_entropy(out, y)
+                loss.backward()
+                optimizer.step()
+                _, best = torch.max(out, dim=1)
+                seen += (best == y).sum()
+            return seen
+        """,
+    "what the backward pass takes out": """
+        class Inverted(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, fn, x):
+                with torch.no_grad():
+                    y = fn(x.detach()).detach_()
+                ctx.inputs = [x]
+                ctx.outputs = [y]
+                return y
+
+            @staticmethod
+            def backward(ctx, grad):
+                x, y = ctx.inputs.pop(), ctx.outputs.pop()
+                return None, grad * x * y
+        """,
+}
 GUILTY = {
     "handles and gradients": """
         class Reducer:

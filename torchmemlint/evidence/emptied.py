@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ..facts import model as m
+from ..facts.knowledge import BUILTINS
 from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Block, Place, Program, targets, text
 from ..facts.walk import blocks, calls, calls_of, heads, in_loops, last_name, names_of, nodes, statements, with_tests
@@ -325,7 +326,7 @@ def _works(program: Program, following: Sequence[Stmt], looped: bool) -> bool:
 
 def is_work(program: Program, call: Expr) -> bool:
     name = last_name(call[2])
-    if not name or name in _LIGHT or name in program.emptying or name.startswith(_SAYS):
+    if not name or name in _LIGHT or name in BUILTINS or name in program.emptying or name.startswith(_SAYS):
         return False
     if name in program.by_name or name in program.modules:
         return True

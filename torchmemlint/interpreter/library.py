@@ -179,7 +179,8 @@ def _call_torch(machine: Machine, frame: Frame, dotted: str, args: list[Value], 
         ("torch.distributed", "torch.jit", "torch.multiprocessing", "torch.onnx", "torch.profiler", "torch.hub")
     ):
         return unknown_call(machine, frame, (1, tail), args, kwargs, site) if tail != "clip_grad_norm_" else LIGHT
-    if tail in knowledge.VALUES_AND_INDICES or (tail in ("max", "min") and len(args) == 2 and is_light(args[1])):
+    along = "dim" in kwargs or (len(args) == 2 and is_light(args[1]))
+    if tail in knowledge.VALUES_AND_INDICES or (tail in ("max", "min", "median") and along):
         for tensor in args[0] if args else ():
             if type(tensor) is Tensor:
                 return tensor_method(machine, frame, tensor, "topk", [], {}, site)

@@ -49,7 +49,7 @@ from typing import TYPE_CHECKING
 from ...facts import model as m
 from ...facts.model import Expr, Site
 from ...facts.program import targets
-from ...facts.walk import statements
+from ...facts.walk import calls_of, statements
 from ...finding import Confidence, Remedy, Retains
 from ...interpreter.values import ANY, ATTACHED, SCALAR, Class, Obj, tensors
 from .. import Report
@@ -134,9 +134,11 @@ def _stores(evidence: Evidence) -> Iterator[tuple[Plain, int, str]]:
         if _is_returned(note):
             weights.append(2)  # what a function gives is a tensor, however it was made
         made = [tensor.weight for tensor in tensors(value) if tensor.size == ANY]
-        if weights and max(weights) >= 2:
+        if not (max(weights, default=0) >= 2 or max(made, default=0) >= 2) or _taken_off(note, name, bool(weights)):
+            continue
+        if max(weights, default=0) >= 2:
             yield note, min(max(weights), 3), "input or output of the function"
-        elif made and max(made) >= 2 and not _taken_off(note, name):
+        else:
             yield note, 2, _TEMPORARY
 
 
@@ -170,8 +172,9 @@ def _names(value: Expr) -> tuple[Expr, ...]:
     return tuple(part for part in parts if part[0] == m.NAME)
 
 
-def _taken_off(note: Plain, name: str) -> bool:
-    """Whether another method of the class lets the attribute go: `ctx.grads = None`, `del ctx.grads`."""
+def _taken_off(note: Plain, name: str, given: bool) -> bool:
+    """Whether another method of the class lets the attribute go, `ctx.grads = None`, `del ctx.grads`, or takes out what
+    is in it, `ctx.outputs.pop()`, as it does where it empties the storages of what the function was `given`."""
     function = note.frame.function
     if function is None or function.owner is None:
         return False
@@ -179,6 +182,9 @@ def _taken_off(note: Plain, name: str) -> bool:
     for index in function.owner.facts.methods.values():
         for statement in statements(facts.functions[index].body):
             emptied = statement[0] == m.DELETE or (statement[0] == m.ASSIGN and statement[3] == (m.CONST, None))
-            if emptied and any(target[0] == m.ATTR and target[2] == name for target in statement[2]):
+            if emptied and not given and any(one[0] == m.ATTR and one[2] == name for one in statement[2]):
+                return True
+            taken = (call[2] for call in calls_of(statement) if call[2][0] == m.ATTR and call[2][2] in ("pop", "clear"))
+            if any(callee[1][0] == m.ATTR and callee[1][2] == name for callee in taken):
                 return True
     return False
