@@ -15,6 +15,7 @@ from ..evidence.places import last_part
 from ..evidence.thread_locals import is_thread_local, one_for_each
 from ..evidence.unreleased import is_asked, may_be_asked, may_be_asked_from_afar, methods_of
 from ..facts import model as m
+from ..facts.filled_together import goes_from_another
 from ..facts.model import CALLS_PER_STATEMENT
 from ..facts.walk import calls_of, last_name, nodes, statements
 from ..finding import Confidence, Remedy, Retains
@@ -115,6 +116,7 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
             store.key_kind in (FIXED, KNOWN)
             and not retention.left
             and not evidence.releases.misjudging(last_part(retention.holder.text))
+            and not goes_from_another(store.frame.unit.facts, store.frame.facts, store.site)
         )
         if few or (isinstance(store.owner, Obj) and store.owner.kind != "dict"):
             return 0  # few keys, or the places of a list, which are there already
@@ -337,12 +339,14 @@ _PASSES_BY = {
     "skipped": "takes out only where it does not leave early, with its key gone from the queue",
     "answered": "takes out only on its last way, and gives the same answer before",
     "elsewhere": "takes out on one rank only, while every rank puts it there",
+    "apart": "alone takes out, while it goes from the table beside this one elsewhere as well",
 }
 _RELEASES = {
     "ended": "take it out when it has ended as well",
     "skipped": "take it out as soon as its key is taken from the queue",
     "answered": "take it out before the first answer that is the last one",
     "elsewhere": "take it out on every rank",
+    "apart": "take it out wherever its entry in the other table goes",
 }
 
 
