@@ -9,12 +9,14 @@ from ..facts import model as m
 from ..facts.model import CALLS_PER_STATEMENT, Expr, Stmt
 from ..facts.walk import blocks, calls, heads, last_name, nodes, statements
 from ..interpreter.frames import Frame
+from ..interpreter.hooks import BACKWARD
 from ..interpreter.values import Class, Obj
 from .unreleased import methods_of
 
 if TYPE_CHECKING:
     from ..facts.program import Program
     from ..interpreter.events import Store
+    from ..interpreter.machine import Machine
     from .retentions import Retention
 
 ONCE = frozenset(
@@ -33,7 +35,9 @@ _PERIODIC_ENDS = ("_step", "_hook", "_batch", "_batch_end", "_frame", "_request"
 
 
 def while_made(retention: Retention) -> bool:
-    """Filled by a loop that runs while something is set up: that is done once."""
+    """Filled by a loop that runs while something is set up, which is done once. A hook that is put on runs later."""
+    if retention.store_event.hook:
+        return False
     frame: Frame | None = retention.store_event.frame
     while frame is not None:
         if frame.name in ONCE and not any(loop in frame.loops for loop in retention.loops):
@@ -62,6 +66,19 @@ def in_first_phase(store: Store) -> bool:
         and any(not value[1] for name, value in values if name != "__init__")
         for values in bound.values()
     )
+
+
+def hooked_in_training(machine: Machine, store: Store) -> bool:
+    """Whether a hook adds to a list in every backward pass; or to that of an object, where both are there before a loop
+    that trains. What is hooked in a round goes with it, and who runs a model to look into it asks for what it finds."""
+    if store.how != "grow" or any(loop.kind == "loop" for loop in store.loops):
+        return False
+    if any(loop.name == BACKWARD for loop in store.loops):
+        return True
+    owners = store.owner.holders if isinstance(store.owner, Obj) else ()
+    owner = next((one for one in owners if isinstance(one, Obj) and one.kind in ("instance", "module")), None)
+    later = (one for one in machine.backwards if max(one.nodes, default=-1) > store.node)
+    return owner is not None and not owner.unknown and any(loop.kind == "loop" for one in later for loop in one.loops)
 
 
 def _demanded_for(row: int, block: tuple[Stmt, ...]) -> set[str] | None:
@@ -97,6 +114,8 @@ def entered(retention: Retention) -> Frame:
     """The method of the object that keeps the values through which others have it filled. Loops in it go once
     through what there is, except for those that go on until they are told to stop."""
     store = retention.store_event
+    if store.hook:
+        return store.frame  # it does not run where it is put on
     owner: Obj | Frame | None = store.owner
     if isinstance(owner, Obj) and owner.kind not in ("instance", "module"):
         owner = None if owner.home is None else owner.home[0]

@@ -34,7 +34,7 @@ class PassedBy(NamedTuple):
 
     site: Site
     function: str
-    why: str  # "ended", "cancelled", "failed", "skipped", "answered" or "elsewhere": those that it does not come to
+    why: str  # which ones: "ended", "cancelled", "failed", "skipped", "answered", "elsewhere" or "apart"
 
 
 def passed_by(facts: FileFacts) -> dict[str, dict[str, PassedBy]]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from . import knowledge
 from . import model as m
 from .beside import bounded_beside
+from .filled_together import forgotten_beside
 from .model import Expr, FileFacts, FunctionFacts, Site, Stmt
 from .one_rank import emptied_by_one
 from .passed_by import PassedBy, passed_by
@@ -52,7 +53,10 @@ class Releases:
             function
             for file in self._files
             for function, owners in file.released.get(name, {}).items()
-            if any(self._may_share(file, owner, cls, name) for owner in owners)
+            if any(
+                self._may_share(file, owner, cls, name) and not self._overrides(cls, owner, function)
+                for owner in owners
+            )
         }
 
     def measuring(self, name: str, cls: str = "") -> set[str]:
@@ -130,11 +134,22 @@ class Releases:
             function
             for name, function in self._replaced
             if name in ("", cls) or self._descends(cls, name) or self._descends(name, cls)
+            if not self._overrides(cls, name, function)
         }
 
     @functools.cached_property
     def _replaced(self) -> frozenset[tuple[str, str]]:
         return frozenset(pair for file in self._files for pair in file.wholesale)
+
+    def _overrides(self, cls: str, base: str, function: str, depth: int = 6) -> bool:
+        """Whether a class, or one between it and a base, puts a method of its own in the place of the base's, and does
+        not call that one."""
+        if cls == base or not base or depth == 0 or not self._descends(cls, base):
+            return False
+        if any((cls, function) in file.overriding for file in self._files):
+            return True
+        parents = {parent for file in self._files for parent in file.bases.get(cls, ())}
+        return any(self._overrides(parent, base, function, depth - 1) for parent in parents)
 
     def _descends(self, cls: str, base: str, depth: int = 6) -> bool:
         found = {parent for file in self._files for parent in file.bases.get(cls, ())}
@@ -154,6 +169,12 @@ class FileReleases:
         self.called: dict[str, bool] = {}  # whether all its calls are for debugging
         self.wholesale: set[tuple[str, str]] = set()  # classes, "" for any, and functions
         self.bases = {cls.name: {last_name(base) for base in cls.bases} for cls in facts.classes}
+        self.overriding = {  # the methods that call none of their own name, as `super().reset()` would be
+            (cls.name, name)
+            for cls in facts.classes
+            for name, one in cls.methods.items()
+            if name not in facts.functions[one].calls
+        }
         self._owners = {id(facts.functions[one]): cls.name for cls in facts.classes for one in cls.methods.values()}
         self.limited: dict[tuple[str, str], dict[str, str]] = {}  # class and place -> function -> what must be set
         self.off_by_default: dict[tuple[str, str], tuple[str, int]] = {}  # class and attribute -> parameter, its place
@@ -184,6 +205,8 @@ class FileReleases:
         found = passed_by(self._facts)
         for name, functions in emptied_by_one(self._facts, self._at):
             found[name] = {**functions, **found.get(name, {})}
+        for name, way in forgotten_beside(self._facts):
+            found.setdefault(name, {}).setdefault(way.function, way)
         return found
 
     @functools.cached_property

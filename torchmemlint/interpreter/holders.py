@@ -190,6 +190,8 @@ _FIXED_WORDS = frozenset(
     language""".split()
 )
 
+_HANDLES = frozenset("name key label tag".split())  # of whatever the caller has
+
 _LETTERS = re.compile("[a-z]+")
 _SIZES = frozenset("shape size sizes dim dims h w height width length len".split())
 
@@ -242,12 +244,18 @@ def kind_of_key(value: Value, expr: Expr, frame: Frame | None = None) -> str:
     if words & _LAYER_WORDS:
         return KNOWN
     if words & _FIXED_WORDS:
-        return FIXED
+        return FRESH if frame is not None and words <= _HANDLES and _is_given_fresh(expr, frame) else FIXED
     if words & _FRESH_WORDS:
         return FRESH
     if value and all(type(atom) is Const for atom in value):
         return FIXED
-    return FRESH if expr[0] == m.NAME and (_is_of_a_batch(expr, body) or is_drawn(expr, body)) else UNSURE
+    return FRESH if expr[0] == m.NAME and (_is_of_a_batch(expr, body) or is_drawn(expr, frame)) else UNSURE
+
+
+def _is_given_fresh(expr: Expr, frame: Frame) -> bool:
+    """Whether the caller knows the key by a name that says more: `store.save(turn.session, state)`."""
+    given = argument(frame, expr[1]) if expr[0] == m.NAME else None
+    return given is not None and kind_of_key((), given, frame.caller) in (FRESH, IDENTITY)
 
 
 def _counts_parts(text: Expr, body: tuple[Stmt, ...]) -> bool:

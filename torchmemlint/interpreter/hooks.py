@@ -13,7 +13,10 @@ from .frames import Frame, Loop
 from .holders import captured
 from .machine import Machine
 from .tensors import free
-from .values import ASSUMED, ATTACHED, FREE, MAYBE, OFF, Bound, Class, Function, Obj, Partial, Tensor, Value
+from .values import ASSUMED, ATTACHED, FREE, LEAF, MAYBE, OFF, Bound, Class, Function, Obj, Partial, Tensor, Value
+
+BACKWARD = "backward"  # names the calls of a hook that each backward pass makes
+_OF_GRADIENTS = ("register_hook", "register_post_accumulate_grad_hook")
 
 
 class Hooked(NamedTuple):
@@ -134,8 +137,6 @@ def _belongs(part: Obj | None, owner: Obj) -> bool:
 
 
 def run_hook(machine: Machine, frame: Frame, name: str, callee: Value, module: Value, site: Site) -> None:
-    if not callee or machine.in_hook:
-        return
     bare = machine.grad == OFF and _takes_off(frame)
     graph = FREE if bare else ATTACHED
     output = (Tensor(graph, 2, machine.derivation.node((), ("hook", site)), "", True),)
@@ -147,8 +148,24 @@ def run_hook(machine: Machine, frame: Frame, name: str, callee: Value, module: V
         given = [module, gradients, gradients]
     else:
         given = [module, maybe, output]
+    _run(machine, frame, callee, given, site, OFF if bare else ASSUMED)
+
+
+def run_gradient_hook(machine: Machine, frame: Frame, name: str, tensor: Tensor, args: list[Value], site: Site) -> None:
+    """A hook on a parameter runs in every later backward pass, without a graph."""
+    if tensor.graph == LEAF and args and name in _OF_GRADIENTS:
+        given = free(machine) if name == "register_hook" else (tensor,)
+        _run(machine, frame, args[0], [given], site, OFF, BACKWARD)
+
+
+def _run(
+    machine: Machine, frame: Frame, callee: Value, given: list[Value], site: Site, grad: int, name: str = ""
+) -> None:
+    if not callee or machine.in_hook:
+        return
     loop = loop_at(machine, frame, ("hook", site), "call")
-    outer, machine.grad = machine.grad, OFF if bare else ASSUMED
+    loop.name = name
+    outer, machine.grad = machine.grad, grad
     machine.in_hook += 1
     go_round(machine, frame, loop, lambda: machine.call(frame, callee, given, {}, site))
     machine.in_hook -= 1

@@ -1,22 +1,28 @@
-"""Keys made of all the arguments of a call, `(args, tuple(sorted(kwargs.items())))`: what the caller gave for them."""
+"""Keys made of what a call was given: all its arguments, `(args, tuple(sorted(kwargs.items())))`, or a parameter whose
+name says less than what the caller gave for it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..facts import model as m
 from ..facts.walk import nodes, statements
-from .arguments import call_of
+from .arguments import argument, call_of
 
 if TYPE_CHECKING:
     from ..facts.model import Expr, Stmt
     from .frames import Frame
 
-_WRAPPERS = frozenset("tuple sorted frozenset list dict str repr hash".split())
+_WRAPPERS = frozenset("tuple sorted frozenset list dict str repr hash float".split())
 _PARTS = ("items", "values")
 _IMPLIED = ("self", "cls", "mcs", "mcls", "klass")
-_DRAWS = frozenset("uniform random gauss normalvariate expovariate betavariate item".split())
+_DRAWS = frozenset("uniform random gauss normalvariate expovariate betavariate rand randn".split())
+_COMPUTES = _DRAWS | {"item"}  # of a tensor
+_KEEPS = frozenset("float abs min max sqrt exp log".split())  # of a number that no other is, another such
 _ROUNDS = frozenset("round int floor ceil".split())
+_STEPS = 6  # that a number is followed back from the key to the draw
 
 
 def unwrapped(expr: Expr) -> Expr:
@@ -57,10 +63,51 @@ def turns_away(name: Expr, body: tuple[Stmt, ...]) -> bool:
     return False
 
 
-def is_drawn(name: Expr, body: tuple[Stmt, ...]) -> bool:
-    """Whether a name is bound to a number that was drawn, or computed: `ratio = 2 ** rng.uniform(-1, 1)`."""
-    bound = [one[3] for one in statements(body) if one[0] == m.ASSIGN and one[2] == (name,)]
-    called = {
-        node[2][-1] for value in bound for node in nodes(value) if node[0] == m.CALL and node[2][0] in (m.NAME, m.ATTR)
-    }
-    return not _DRAWS.isdisjoint(called) and _ROUNDS.isdisjoint(called)
+def is_drawn(name: Expr, frame: Frame | None) -> bool:
+    """Whether a name is bound to a number that was drawn, or computed: `ratio = 2 ** rng.uniform(-1, 1)`; or a caller
+    gives one that was drawn."""
+    if frame is None:
+        return False
+    parts = [part for value in _bound_to(name, frame) for part in nodes(value)]
+    called = {part[2][-1] for part in parts if part[0] == m.CALL and part[2][0] in (m.NAME, m.ATTR)}
+    if not _COMPUTES.isdisjoint(called) and _ROUNDS.isdisjoint(called):
+        return True
+    return _comes_from_a_draw(name, frame, _STEPS)
+
+
+def _comes_from_a_draw(name: Expr, frame: Frame, steps: int) -> bool:
+    """Whether a number is made of one that was drawn, in the function itself or in those that lead to it."""
+    if name[1] in _IMPLIED:
+        return False
+    bound, within = _bound_to(name, frame), frame
+    if not bound and frame.caller is not None:
+        given = argument(frame, name[1])
+        bound, within = () if given is None else (given,), frame.caller
+    parts = [part for value in bound for part in _terms(value)]
+    if any(part[0] == m.CALL and part[2][-1] in _ROUNDS for part in parts):
+        return False
+    if any(part[0] == m.CALL and part[2][-1] in _DRAWS for part in parts):
+        return True
+    names = {part for part in parts if part[0] == m.NAME and (part != name or within is not frame)}
+    return steps > 0 and any(_comes_from_a_draw(one, within, steps - 1) for one in names)
+
+
+def _bound_to(name: Expr, frame: Frame) -> tuple[Expr, ...]:
+    return tuple(one[3] for one in statements(frame.facts.body) if one[0] == m.ASSIGN and one[2] == (name,))
+
+
+def _terms(value: Expr) -> Iterator[Expr]:
+    """The names and calls that a number is reckoned from; not a tensor that it is the size of."""
+    if value[0] in (m.NAME, m.CALL):
+        yield value
+    parts: tuple[Expr, ...] = ()
+    if value[0] == m.ARITH:
+        parts = value[2:4]
+    elif value[0] == m.UNARY:
+        parts = value[1:2]
+    elif value[0] == m.CALL and value[2][0] == m.ATTR and value[2][2] == "item":
+        parts = (value[2][1],)
+    elif value[0] == m.CALL and value[2][-1] in _KEEPS:
+        parts = value[3]
+    for part in parts:
+        yield from _terms(part)

@@ -10,11 +10,21 @@ from typing import TYPE_CHECKING
 
 from ..evidence.kept import emptied, kept_in_containers
 from ..evidence.memo import looks_up
-from ..evidence.occasions import ONCE, entered, in_first_phase, is_called_back, nobody_reads, periodic, while_made
+from ..evidence.occasions import (
+    ONCE,
+    entered,
+    hooked_in_training,
+    in_first_phase,
+    is_called_back,
+    nobody_reads,
+    periodic,
+    while_made,
+)
 from ..evidence.places import last_part
 from ..evidence.thread_locals import is_thread_local, one_for_each
 from ..evidence.unreleased import is_asked, may_be_asked, may_be_asked_from_afar, methods_of
 from ..facts import model as m
+from ..facts.filled_together import goes_from_another
 from ..facts.model import CALLS_PER_STATEMENT
 from ..facts.walk import calls_of, last_name, nodes, statements
 from ..finding import Confidence, Remedy, Retains
@@ -77,7 +87,7 @@ def _code(retention: Retention) -> str | None:
 
 def _weight(evidence: Evidence, retention: Retention) -> int:
     store = retention.store_event
-    if retention.small or retention.wide or store.hook:
+    if retention.small or retention.wide or (store.hook and not hooked_in_training(evidence.machine, store)):
         return 0
     if retained.speaks_of(retention) or _emptied(evidence, retention) or while_made(retention):
         return 0
@@ -115,6 +125,7 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
             store.key_kind in (FIXED, KNOWN)
             and not retention.left
             and not evidence.releases.misjudging(last_part(retention.holder.text))
+            and not goes_from_another(store.frame.unit.facts, store.frame.facts, store.site)
         )
         if few or (isinstance(store.owner, Obj) and store.owner.kind != "dict"):
             return 0  # few keys, or the places of a list, which are there already
@@ -133,7 +144,7 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
         asked = asked and looks_up(store.frame.facts, last_part(retention.holder.text))
         asked = asked or nobody_reads(store, last_part(retention.holder.text))
         often = not once and (asked or periodic(retention.function) or periodic(method.name))
-        often = often or (weight > 1 and not once and is_called_back(evidence.program, method.name))
+        often = often or store.hook or (weight > 1 and not once and is_called_back(evidence.program, method.name))
         weight = min(weight, 2 if each_thread or often else 1)
     return weight
 
@@ -232,16 +243,17 @@ def _emptied(evidence: Evidence, retention: Retention) -> bool:
     """Whether anything may empty the place, or its size is asked for where it is filled."""
     if retention.left is not None:
         return False
+    store = retention.store_event
     name = last_part(retention.holder.text)
     releases = evidence.releases
     owner = retention.holder.owner if retention.holder.kind == "attribute" else ""
-    letting_go = evidence.released_in(retention.store_event) | releases.of(name, owner) - ONCE
+    letting_go = evidence.released_in(store) | releases.of(name, owner) - ONCE
     if retention.holder.kind == "attribute":
         letting_go |= releases.wholesale(owner) - ONCE
     letting_go = {one for one in letting_go if not releases.is_debugging(one)} - releases.misjudging(name, owner)
     if retention.passed is not None:
         letting_go -= releases.passing_by(name).keys()
-    if any(loop.kind == "loop" for loop in retention.loops):  # who could let go in time is in sight
+    if store.hook or any(loop.kind == "loop" for loop in retention.loops):  # who could let go in time is in sight
         letting_go = {one for one in letting_go if _may_be_called(evidence, retention, one)}
     if letting_go:
         return True
@@ -337,12 +349,14 @@ _PASSES_BY = {
     "skipped": "takes out only where it does not leave early, with its key gone from the queue",
     "answered": "takes out only on its last way, and gives the same answer before",
     "elsewhere": "takes out on one rank only, while every rank puts it there",
+    "apart": "alone takes out, while it goes from the table beside this one elsewhere as well",
 }
 _RELEASES = {
     "ended": "take it out when it has ended as well",
     "skipped": "take it out as soon as its key is taken from the queue",
     "answered": "take it out before the first answer that is the last one",
     "elsewhere": "take it out on every rank",
+    "apart": "take it out wherever its entry in the other table goes",
 }
 
 

@@ -1,0 +1,63 @@
+"""Lists that hooks fill while a model is trained."""
+
+from snippets import check
+
+TRAINED = """
+class Watch:
+    def __init__(self, model):
+        self.seen = []
+        {hook}
+
+    def keep(self, *given):
+        self.seen.append(given[-1][0].detach()){kept}
+
+    def flush(self):
+        self.seen.clear()
+
+def train(model, loader, optimizer):
+    {before}
+    for x in loader:
+        loss = model(x).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        {after}
+    {end}
+
+def main(loader):
+    model = Net()
+    train(model, loader, torch.optim.SGD(model.parameters(), lr=0.1))
+"""
+FORWARD = "self.handle = model.layer.register_forward_hook(self.keep)"
+EACH = "for p in model.parameters():\n            p.{}(lambda g: self.seen.append({}.clone())){}"
+GRADIENTS = EACH.format("register_hook", "g", "")
+ACCUMULATED = EACH.format("register_post_accumulate_grad_hook", "g.grad", "")
+
+
+def _case(
+    hook: str,
+    before: str = "watch = Watch(model)",
+    after: str = "print(len(watch.seen))",
+    end: str = "pass",
+    mark: str = "",
+) -> None:
+    kept = mark if hook is FORWARD else ""
+    own = hook if hook is FORWARD else hook + mark
+    check(TRAINED.format(hook=own, kept=kept, before=before, after=after, end=end))
+
+
+def test_a_list_that_each_step_makes_longer() -> None:
+    _case(FORWARD, mark="  # TML303")
+    _case(GRADIENTS, mark="  # TML303")
+    _case(ACCUMULATED, mark="  # TML303")
+
+
+def test_a_list_that_is_emptied_or_goes() -> None:
+    for hook in (FORWARD, GRADIENTS):
+        _case(hook, after="watch.flush()")
+        _case(hook, after="watch.seen = []")
+
+
+def test_a_list_of_who_only_looks() -> None:
+    look = "watch = Watch(model)\n    for x in loader: model(x)\n    print(torch.cat(watch.seen).mean())"
+    _case(FORWARD, before="pass", after="pass", end=look)

@@ -1,0 +1,151 @@
+"""Tables of one object, or of a module, that are filled together: what goes from one should go from the other.
+
+def finish(self, request):                 def abort(self, rid):
+    self.running.remove(request)               self.running = [r for r in self.running if r.rid != rid]
+    self.states.pop(request.rid)
+
+`abort` ends a request as `finish` does, and forgets one of the two tables. And where nothing is ever taken out of a
+table, its keys come and go if those of the table beside it do: that they are called names makes them no few.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from . import model as m
+from .model import CALLS_PER_STATEMENT, Expr, FileFacts, FunctionFacts, Site, Stmt
+from .passed_by import PassedBy
+from .program import Block, targets
+from .walk import blocks, calls_of, last_name, nodes, root_of, statements
+from .ways import TAKES, lets_go
+
+_FILLS = ("append", "appendleft", "add", "extend", "update", "setdefault", "put", "put_nowait", "insert", "heappush")
+_FIRST = ("__init__", "__post_init__", "__new__", "__setstate__")
+_FOR_A_WHILE = frozenset("pause preempt suspend swap park move requeue defer postpone transfer".split())
+_OTHERS = ("NotEqual", "NotIn", "IsNot")
+_SELF = (m.NAME, "self")
+
+
+def forgotten_beside(facts: FileFacts) -> Iterator[tuple[str, PassedBy]]:
+    """The tables, by their last names, whose only release is in a function that empties another one with it, where a
+    second function ends entries of that other one alone."""
+    for cls in facts.classes:
+        methods = [facts.functions[index] for name, index in cls.methods.items() if name not in _FIRST]
+        taking = [(method, taken) for method in methods if (taken := dict(_taken_of_its_own(method)))]
+        if len(taking) < 2:
+            continue
+        for method, taken in taking:
+            for table, (site, key) in taken.items():
+                beside = {other for other, (_, its) in taken.items() if other != table and root_of(its) == root_of(key)}
+                if not beside or any(_empties(one, table) for one in methods if one is not method):
+                    continue
+                for other, its in taking:
+                    if not beside.isdisjoint(its) and _ends(other, its) and not _with(facts, methods, other, method):
+                        yield last_name(table), PassedBy(site, method.name, "apart")
+
+
+def goes_from_another(facts: FileFacts, function: FunctionFacts, site: Site) -> bool:
+    """Whether a function stores, at this site, under a key that another table has as well, and that is taken out of
+    that one again."""
+    number = site // CALLS_PER_STATEMENT
+    stored = next((one for one in statements(function.body) if one[1] // CALLS_PER_STATEMENT == number), None)
+    places = [target for target in targets(stored) if target[0] == m.ITEM] if stored is not None else []
+    keys = {part for place in places for part in _parts(place[2])}
+    if not keys:
+        return False
+    tables = {place[1] for place in places}
+    siblings = [one for one in facts.functions[1:] if one.owner == function.owner]
+    filled = {
+        target[1]
+        for one in siblings
+        for statement in statements(one.body)
+        if statement[0] == m.ASSIGN
+        for target in statement[2]
+        if target[0] == m.ITEM and target[2] in keys
+    }
+    beside = {table for table in filled - tables if any(_like(table, one) for one in tables)}
+    return bool(beside) and any(
+        table in beside for one in siblings for statement in statements(one.body) for table, _ in _taken(statement)
+    )
+
+
+def _parts(key: Expr) -> tuple[Expr, ...]:
+    """The names that a key is made of: itself, or those of a tuple."""
+    return tuple(part for part in (key[3] if key[0] == m.NEW else (key,)) if part[0] == m.NAME)
+
+
+def _like(table: Expr, other: Expr) -> bool:
+    """Whether both are of the same object, or of the module."""
+    return bool(table[0] == other[0] and (table[0] == m.NAME or table[1:2] == other[1:2]))
+
+
+def _taken(statement: Stmt) -> Iterator[tuple[Expr, Expr]]:
+    """The table and the key of what a statement takes out."""
+    for target in statement[2] if statement[0] == m.DELETE else ():
+        if target[0] == m.ITEM:
+            yield target[1], target[2]
+    for call in calls_of(statement):
+        if call[2][0] == m.ATTR and call[2][2] in TAKES and call[3]:
+            yield call[2][1], call[3][0]
+
+
+def _taken_of_its_own(method: FunctionFacts) -> Iterator[tuple[Expr, tuple[Site, Expr]]]:
+    """The attributes of its object that a method takes an entry out of, which one, and where."""
+    for statement in statements(method.body):
+        for table, key in (*_taken(statement), *_without(statement)):
+            if table[0] == m.ATTR and table[1] == _SELF and root_of(key)[0] == m.NAME:
+                yield table, (statement[1], key)
+
+
+def _without(statement: Stmt) -> Iterator[tuple[Expr, Expr]]:
+    """`self.running = [r for r in self.running if r.rid != rid]`"""
+    table = statement[2][0] if statement[0] == m.ASSIGN else ()
+    for part in nodes(statement[3]) if table[:1] == (m.ATTR,) else ():
+        if part[0] == m.COMP and len(part[5]) == 1 and table in nodes(part[5][0][1]):
+            for test in part[5][0][2]:
+                if test[0] == m.COMPARE and test[1] in _OTHERS:
+                    yield table, test[3]
+
+
+def _empties(function: FunctionFacts, table: Expr) -> bool:
+    return any(lets_go(statement, table) for statement in statements(function.body))
+
+
+def _ends(function: FunctionFacts, taken: dict[Expr, tuple[Site, Expr]]) -> bool:
+    """Whether a function takes an entry that it is told of out for good: it puts nothing anywhere, and hands nothing
+    back."""
+    given = {param.name for param in function.params[1:]}
+    if not any(root_of(key)[1] in given for _, key in taken.values()):
+        return False
+    if not _FOR_A_WHILE.isdisjoint(function.name.split("_")):
+        return False
+    for statement in statements(function.body):
+        if statement[0] == m.RETURN and statement[2] is not None and statement[2][0] != m.CONST:
+            return False
+        if any(target[0] == m.ITEM for target in targets(statement) if statement[0] == m.ASSIGN):
+            return False
+        if any(last_name(call[2]) in _FILLS for call in calls_of(statement)):
+            return False
+    return True
+
+
+def _with(facts: FileFacts, methods: list[FunctionFacts], other: FunctionFacts, method: FunctionFacts) -> bool:
+    """Whether one of the two functions leads to the other, or somebody calls both for the same entry."""
+    if other is method or other.name in method.calls or method.name in other.calls:
+        return True
+    if any(one.name in other.calls and method.name in one.calls for one in methods):
+        return True
+    both = {other.name, method.name}
+    return any(
+        both <= {last_name(call[2]) for one in block for call in calls_of(one)}
+        for function in facts.functions
+        if both <= set(function.calls)
+        for block in _suites(function.body)
+    )
+
+
+def _suites(body: Block) -> Iterator[Block]:
+    yield body
+    for statement in body:
+        for suite in blocks(statement):
+            yield from _suites(suite)
