@@ -169,3 +169,34 @@ def loader(files):
 )  # fmt: skip
 def test_slots_that_are_emptied_again(put: str, taken: str) -> None:
     _check(SLOTS % (put, taken))
+
+
+SHUFFLED = """
+import random
+from torch.utils.data import IterableDataset
+
+class Shuffled(IterableDataset):
+    def __init__(self, paths, size):
+        self.paths, self.size, self.buffer = paths, size, []
+
+    def __iter__(self):
+        for path in self.paths:
+            self.buffer.append(torch.from_numpy(np.load(path)))%s
+            if len(self.buffer) >= self.size:
+                yield %s
+
+def loader(paths):
+    return DataLoader(Shuffled(paths, 100), num_workers=4)
+"""
+GIVEN_OUT = [
+    ("random.choice(self.buffer)", "  # TML404"),
+    ("self.buffer[random.randrange(len(self.buffer))]", "  # TML404"),
+    ("self.buffer.pop(random.randrange(len(self.buffer)))", ""),
+    ("take_one(self.buffer)", ""),
+    ("self.any()", ""),
+]
+
+
+@pytest.mark.parametrize(("given", "mark"), GIVEN_OUT)
+def test_buffers_that_only_show_what_they_have(given: str, mark: str) -> None:
+    _check(SHUFFLED % (mark, given))

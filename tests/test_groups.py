@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from projects import check_project
 from snippets import check
 
 SERVED = """
@@ -216,3 +219,65 @@ def test_tables_that_are_replaced_before_they_are_built_anew(emptied: str) -> No
     check(
         rebuilt.replace("  # TML408", "").replace("def build(layout", "dist.destroy_process_group(x)\ndef build(layout")
     )
+
+
+ROUNDS = {
+    "comm.py": """
+import torch.distributed as dist
+
+def participants(ranks):
+    return dist.new_group(sorted(ranks))
+
+def kept(ranks, _known={}):
+    key = tuple(ranks)
+    if key not in _known:
+        _known[key] = dist.new_group(ranks)
+    return _known[key]
+
+def average(tensors, group=None):
+    for one in tensors:
+        dist.all_reduce(one, group=group)
+        one.div_(dist.get_world_size(group))
+
+def remember(group, _seen=[]):
+    _seen.append(group)
+
+def drop(group):
+    dist.destroy_process_group(group)
+""",
+    "rounds.py": """
+import torch
+import comm
+
+class Round:
+    def __init__(self, net, rank):
+        self.net, self.rank = net, rank
+
+    def once(self, chosen):
+        loss = self.net(torch.rand(8, 4)).square().mean()
+        loss.backward()
+        {lines}
+
+def run(net, rank, rounds):
+    one = Round(net, rank)
+    for chosen in rounds:
+        one.once(chosen)
+""",
+}
+AVERAGED = """group = comm.{maker}(chosen)
+        if self.rank in chosen:
+            comm.average(self.net.buffers(), group)"""
+OF_ONE_ROUND = [
+    AVERAGED.format(maker="participants").replace("\n", "  # TML408\n", 1),
+    AVERAGED.format(maker="participants").replace(", group)", ", group=group)").replace("\n", "  # TML408\n", 1),
+    AVERAGED.format(maker="kept"),
+    AVERAGED.format(maker="participants") + "\n        comm.drop(group)",
+    AVERAGED.format(maker="participants") + "\n        comm.remember(group)",
+    AVERAGED.format(maker="participants") + "\n        self.group = group",
+    "if self.rank not in chosen:\n            return\n        " + AVERAGED.format(maker="participants"),
+]
+
+
+@pytest.mark.parametrize("lines", OF_ONE_ROUND)
+def test_groups_that_a_helper_makes(lines: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_project({**ROUNDS, "rounds.py": ROUNDS["rounds.py"].format(lines=lines)}, tmp_path, monkeypatch)

@@ -39,6 +39,7 @@ KEPT_VIEWS = [
     "kept.append(first(states))  # TML309",
     "kept.append(first(model(x, x).detach()).unsqueeze(1))  # TML309",
     "kept.append(ends(model, x))  # TML309",
+    "kept.append(states.topk(8, keepdim=False)[0][:, 0])  # TML309",
 ]
 COPIES = [
     "kept.append(states[:, 0].clone())",
@@ -53,6 +54,8 @@ COPIES = [
     "kept.append(own(states))",
     "kept.append(first(states).clone())",
     "kept.append(weights(model))",
+    "kept.append(states.gather(1, x[:, None])[:, 0])",
+    "best = states.max(dim=1, keepdim=True)[0]; kept.append(best[:, 0])",
 ]
 
 

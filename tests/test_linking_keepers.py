@@ -531,6 +531,47 @@ def main(rounds, batches):
         engine.handlers.clear()
 """,
     },
+    "records that a base class asks its subclass for, on a loop that gives itself to them": {
+        "base.py": """
+class Recording:
+    def __init__(self):
+        self.records = []
+
+    def on_epoch_end(self, loop):
+        self.records.append(self.record(loop))
+""",
+        "loop.py": """
+import torch
+from base import Recording
+
+class Mean(Recording):
+    def record(self, loop):
+        return loop.seen.mean().item()
+
+class Embeddings(Recording):
+    def record(self, loop):
+        return loop.seen * 2  # TML303
+
+class Loop:
+    def __init__(self, callbacks):
+        self.callbacks = callbacks
+        self.seen = torch.zeros(8)
+
+    def each(self, hook):
+        for callback in self.callbacks:
+            getattr(callback, hook)(self)
+
+    def fit(self, epochs):
+        for _ in range(epochs):
+            self.seen = torch.rand(64, 64)
+            self.each("on_epoch_end")
+
+def main(epochs):
+    loop = Loop([Mean(), Embeddings()])
+    loop.fit(epochs)
+    print([callback.records[-1] for callback in loop.callbacks])
+""",
+    },
 }
 
 

@@ -140,8 +140,43 @@ FILLED = {
             with ThreadPoolExecutor(2) as pool:
                 return [pool.submit(score, job) for job in jobs]
         """,
+    "table that each thread makes when it has none": """
+        own = threading.local()
+
+        def table():
+            seen = getattr(own, "seen", None)
+            if seen is None:
+                seen = own.seen = {}
+            return seen
+
+        def score(request):
+            table()[request.id] = load(request.id)  # TML502
+            return request.id
+
+        def serve(requests):
+            with ThreadPoolExecutor(2) as pool:
+                return list(pool.map(score, requests))
+        """,
 }
 NOT_FILLED = {
+    "windows that each thread makes when it has none": """
+        own = threading.local()
+
+        def window(layer_name, request):
+            if not hasattr(own, "windows"):
+                own.windows, own.last = {}, {}
+            own.last = {request.id: load(request.id)}
+            if layer_name not in own.windows:
+                own.windows[layer_name] = load(9)
+            return own.windows[layer_name]
+
+        def score(request):
+            return window("stem", request).mean().item()
+
+        def serve(requests):
+            with ThreadPoolExecutor(2) as pool:
+                return list(pool.map(score, requests))
+        """,
     "emptied function attribute": """
         def back(index):
             back.made.clear()

@@ -106,3 +106,33 @@ def test_queues_that_a_process_fills(base: str) -> None:
         .replace("frames, done = CONTEXT.Queue()", "frames, done = CONTEXT.Queue(8)")
         .replace("  # TML504", "")
     )
+
+
+ANSWERED = """
+import torch
+import torch.multiprocessing as mp
+
+def answer(asked, out, stop):
+    {}:
+        out.put(torch.rand(64, 64))
+
+def main(count):
+    asked, out, stop = mp.Queue(), mp.Queue(), mp.Event()
+    mp.Process(target=answer, args=(asked, out, stop), daemon=True).start()
+    for number in range(count):
+        asked.put(number)
+        print(out.get().mean().item())
+"""
+ROUNDS = [
+    ("while (number := asked.get()) is not None", False),
+    ("for number in iter(asked.get, None)", False),
+    ("while asked.get(timeout=1)", False),
+    ("while not stop.wait(0.1)", True),
+    ("for number in range(9)", True),
+]
+
+
+@pytest.mark.parametrize(("rounds", "ahead"), ROUNDS)
+def test_loops_that_begin_with_waiting_for_a_request(rounds: str, ahead: bool) -> None:
+    text = ANSWERED.format(rounds)
+    check(text.replace("64))", "64))  # TML504") if ahead else text)

@@ -107,3 +107,55 @@ def run(start):
 def test_segments_in_pairs_that_are_gone_over_by_number() -> None:
     check(NUMBERED.format("  # TML407", "close"))
     check(NUMBERED.format("", "unlink"))
+
+
+BOARD = """
+import numpy as np
+from multiprocessing.shared_memory import SharedMemory
+
+class Board:
+    def __init__(self):
+        self.current = None
+
+    def publish(self, flat):
+        segment = SharedMemory(create=True, size=flat.nbytes)  # TML407
+        np.frombuffer(segment.buf, dtype=flat.dtype, count=flat.size)[:] = flat
+        if self.current is not None:
+            self.current.close()
+        self.current = segment
+        return segment.name
+
+    def close(self):
+        if self.current is not None:
+            self.current.close()
+            self.current.unlink()
+
+def run(send, flats):
+    board = Board()
+    for flat in flats:
+        send(board.publish(flat))
+    board.close()
+"""
+
+
+def test_segments_that_are_closed_when_the_next_one_comes() -> None:
+    check(BOARD)
+    quiet = BOARD.replace("  # TML407", "")
+    check(
+        quiet.replace(
+            "close()\n        self.current = segment", "close(); self.current.unlink()\n        self.current = segment"
+        )
+    )
+    check(
+        quiet.replace(
+            "            self.current.close()\n        self.current = segment",
+            "            self.close()\n        self.current = segment",
+        )
+    )
+    check(quiet.replace("    for flat in flats:\n        send(board.publish(flat))", "    send(board.publish(flats))"))
+    check(
+        quiet.replace(
+            "            self.current.close()\n        self.current",
+            "            send_back(self.current)\n        self.current",
+        )
+    )

@@ -88,16 +88,16 @@ def anchor(machine: Machine, store: Store, graph: bool = False) -> Site | None:
             return next((site for site in reversed(store.trail) if machine.is_home(site)), None)
         if _differentiated_there(machine, store):
             return None
-        put_there = _puts_itself(machine, store)
-        if put_there is not None:
-            return put_there
         ways = [label for label in origins(machine, store.node) if label[0] == "handed over"]
         bringing = [label for label in ways if not graph or label[2] == ATTACHED]  # a line that hands over `x.detach()`
         handed = [label[1] for label in bringing or ways]  # may add it to what another one has left there
+        returned = any(site % m.CALLS_PER_STATEMENT == 0 for site in handed)
+        put_there = None if returned else _puts_itself(machine, store)
+        if put_there is not None:
+            return put_there
         here = [site for site in reversed(store.trail) if machine.is_home(site)]
         place = (store.owner, store.key)
         leading = {site for one in machine.stores if (one.owner, one.key) == place for site in one.trail}
-        returned = any(site % m.CALLS_PER_STATEMENT == 0 for site in handed)
         if not handed or returned or not leading.isdisjoint(handed) or not here:
             return handed[0] if handed else None
         return here[0]  # what was handed to another function comes here in a container

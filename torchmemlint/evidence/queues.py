@@ -19,6 +19,7 @@ from .kept import measured
 from .places import describe
 
 _HOLDS_BACK = ("acquire", "join", "wait", "result", "recv")
+_TAKES = ("get", "recv")
 _ASKS = ("get", "qsize", "full")  # of a queue, without arguments: `torch.full` has some
 
 
@@ -143,13 +144,22 @@ def _held_back(around: Iterable[tuple[Stmt, list[Stmt]]]) -> bool:
     for loop, every in around:
         short = [statement for one in every if _is_short_pause(one) for statement in (one, *one[3])]
         inside = [statement for statement in every if statement not in short]
-        if any(_waits(call) for statement in inside for call in calls_of(statement)):
+        if _begins_with_waiting(loop) or any(_waits(call) for statement in inside for call in calls_of(statement)):
             return True
         for statement, tests in with_tests(next(blocks(loop))):
             sleeps = statement in inside and any(last_name(call[2]) == "sleep" for call in calls_of(statement))
             if sleeps and (tests or not _puts_in(inside)):
                 return True
     return False
+
+
+def _begins_with_waiting(loop: Stmt) -> bool:
+    """`while (job := jobs.get()) is not None:`, `for job in iter(jobs.get, None):`; not `while not stop.wait(1):`"""
+    if loop[0] == m.WHILE:
+        return any(_waits(call) and call[2][2] in _TAKES for call in calls_of(loop))
+    rounds = loop[3]
+    asks = rounds[3][0] if rounds[0] == m.CALL and rounds[2] == (m.NAME, "iter") and len(rounds[3]) == 2 else rounds
+    return bool(asks[0] == m.ATTR and asks[2] in _TAKES)
 
 
 def _is_short_pause(statement: Stmt) -> bool:

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
-from ..facts.model import Site
+from ..facts.model import CALLS_PER_STATEMENT, Site
 from ..facts.program import Program
 from ..facts.walk import calls_of, last_name, loops
 from ..interpreter.contexts import Kept
 from ..interpreter.events import Reset
 from ..interpreter.frames import Frame
-from ..interpreter.holders import FRESH, kind_of_key
+from ..interpreter.holders import FIXED, FRESH, IDENTITY, KNOWN, THREAD, kind_of_key
 from ..interpreter.machine import Machine
 from ..interpreter.values import Class, Obj
 from ..lexical.once import is_repeated
@@ -46,8 +46,11 @@ def grown_by_threads(machine: Machine) -> Iterator[Own]:
         grows = any(loop.kind in ("loop", "call") and loop not in owner.birth for loop in kept.loops)
         if not grows or measured(note.frame, holder) or any(_empties(reset, owner) for reset in machine.resets):
             continue
+        if kept.how == "keyed" and kept.key_kind in (FIXED, KNOWN, THREAD):
+            continue
         seen.add(note.site)
-        yield Own(note.site, holder, kept.what, kept.weight, kept.context.site)
+        weight = kept.weight if kept.how == "grow" or kept.key_kind in (FRESH, IDENTITY) else 1
+        yield Own(note.site, holder, kept.what, weight, kept.context.site)
 
 
 def is_thread_local(owner: Obj | Frame) -> bool:
@@ -80,6 +83,9 @@ def one_for_each(program: Program) -> bool:
 def _empties(reset: Reset, owner: Obj) -> bool:
     """Whether a reset empties a container, or what holds it, from within a task: elsewhere it is another thread's."""
     places = [(owner, "*"), *([owner.home] if owner.home is not None else [])]
+    number = reset.site // CALLS_PER_STATEMENT
+    if reset.how == "replace" and number in reset.frame.unit.outline.made_when_missing:
+        return False  # there was nothing
     if reset.frame.name == "__init__" or not any(reset.owner is one and reset.key in (key, "*") for one, key in places):
         return False
     return reset.threaded

@@ -17,7 +17,7 @@ from .filled_together import forgotten_beside
 from .model import Expr, FileFacts, FunctionFacts, Site, Stmt
 from .one_rank import emptied_by_one
 from .passed_by import PassedBy, passed_by
-from .walk import calls, heads, last_name, nodes, statements, with_tests
+from .walk import calls, calls_of, heads, last_name, nodes, statements, with_tests
 
 if TYPE_CHECKING:
     from .outline import Outline
@@ -30,6 +30,7 @@ _CONTAINERS = ("list", "dict", "set", "deque", "defaultdict", "OrderedDict")
 _FIRST = frozenset("__init__ __post_init__ __attrs_post_init__ __new__ __setstate__ <module>".split())
 _LETS_GO = ("clear", "reset", "flush", "release", "drain", "prune", "evict", "trim", "purge", "empty", "free")
 _SAYS = knowledge.REPORTERS | {"sleep"}
+_PICKS = frozenset("choice choices sample randint randrange randperm stack cat len list tuple".split())
 _UNSET = ((m.CONST, None), (m.CONST, 0), (m.CONST, -1))
 _IS_SET = ("IsNot", "NotEqual", "GreaterThan")
 _OWN_ATTRIBUTES = (m.ATTR, (m.NAME, "self"), "__dict__")
@@ -380,7 +381,8 @@ def _sized(comparison: Expr) -> Iterator[Expr]:
 
 
 def is_idle(statement: Stmt) -> bool:
-    """Whether an `if` changes nothing of what follows: it tells somebody, counts, or pauses for once."""
+    """Whether an `if` changes nothing of what follows: it tells somebody, counts, pauses for once, or gives out what it
+    picks and does not take."""
     return bool(statement[0] == m.IF and not statement[4] and all(_only_says(one) for one in statement[3]))
 
 
@@ -388,6 +390,9 @@ def _only_says(statement: Stmt) -> bool:
     """Whether a statement tells somebody, and changes nothing: `logger.warning("too many")`, `self.waits += 1`."""
     if statement[0] == m.AUGMENT:
         return bool(statement[4] == (m.CONST, 1))
+    if statement[0] == m.EXPR and statement[2][0] == m.YIELD:  # `yield random.choice(self.buffer)`
+        picked = [last_name(call) for call in calls_of(statement)]
+        return bool(picked) and _PICKS.issuperset(picked)
     callee = statement[2][2] if statement[0] == m.EXPR and statement[2][0] == m.CALL else None
     return callee is not None and last_name(callee) in _SAYS
 

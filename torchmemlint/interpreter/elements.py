@@ -62,7 +62,7 @@ def _item(machine: Machine, frame: Frame, expr: Expr) -> Value:
     names = _names_in_loop(machine, frame, expr) if named else set()
     for atom in machine.eval(frame, expr[1]):
         if type(atom) is Tensor:
-            atom = take(machine, frame, atom, expr[1], kind_of(machine, frame, expr[2], index))
+            atom = take(machine, frame, atom, expr[1], kind_of(machine, frame, expr, index))
         if names and type(atom) is Obj and atom.kind == "dict" and names <= atom.fields.keys():
             for name in (*sorted(names), *({"*"} & atom.fields.keys())):
                 result = machine.join(result, read(machine, atom, atom.fields[name]))

@@ -19,6 +19,7 @@ SOME = "some"  # as many as it may be, perhaps a copy
 ROW = "row"  # one of those that the tensor is made of: `x[i]`, `for row in x`, `torch.split(x, sizes)`
 INDICES = ("indices",)  # the label of what `nonzero()` and `argmax()` give
 _PICKS = frozenset("mask masks keep kept valid idx idxs inds indices selected order perm".split())  # mostly a copy
+_ONE_WIDE = frozenset(("gather", "take_along_dim", "unsqueeze"))  # as most are called
 _FEW = 8
 _NEAR = 12
 
@@ -60,10 +61,12 @@ def _ran(machine: Machine, frame: Frame, root: int) -> bool:
     return any(labels[node][0] in ("ran", "module") for node in nodes if node >= frame.first_node and node in labels)
 
 
-def kind_of(machine: Machine, frame: Frame, index: Expr, value: Value) -> str:
+def kind_of(machine: Machine, frame: Frame, item: Expr, value: Value) -> str:
     """Which part an index takes; "" for most, for copies and for what cannot be told."""
+    index = item[2]
     if index[0] == m.NEW:
-        return FEW if index[1] is not None and index[3] and _takes_few(machine, frame, index[3]) else SOME
+        few = index[1] is not None and index[3] and _takes_few(machine, frame, index[3])
+        return FEW if few and not _is_one_wide(frame, item[1]) else SOME
     if value and type(value[0]) in (Tensor, Obj):
         return SOME
     if index[0] != m.NAME:
@@ -116,6 +119,19 @@ def _is_short(machine: Machine, frame: Frame, index: Expr) -> bool:
         number = _number(machine, frame, lower)
         return number is not None and -_FEW <= number < 0
     return False
+
+
+def _is_one_wide(frame: Frame, base: Expr) -> bool:
+    """Whether a tensor is made with a dimension of one element, which an index then takes away: `q.gather(1, action)`,
+    `x.max(1, keepdim=True)[0]`."""
+    if base[0] == m.NAME:
+        made = [one[3] for one in statements(frame.facts.body) if one[0] == m.ASSIGN and base in one[2]]
+        base = made[0] if len(made) == 1 else base
+    if base[0] == m.ITEM:
+        base = base[1]
+    if base[0] != m.CALL:
+        return False
+    return last_name(base) in _ONE_WIDE or ("keepdim", (m.CONST, True)) in base[4]
 
 
 def _number(machine: Machine, frame: Frame, expr: Expr) -> int | None:

@@ -21,24 +21,38 @@ class GroupEachTime(NamedTuple):
 
     site: Site
     maker: str
+    same: bool  # for ranks that are the same every time
 
 
 def groups_each_time(program: Program) -> Iterator[GroupEachTime]:
-    """Groups whose ranks do not change, made in what a loop calls, and never destroyed."""
+    """Groups of ranks that do not change, and those for one call, made in what a loop calls, and never destroyed."""
     if program.called.isdisjoint(_MAKES) or _destroys(program):
         return
+    makers = _makers(program)
+    known = {*_MAKES, *makers}
     for place in program.places:
-        if set(_MAKES).isdisjoint(place.facts.calls) or _is_made_once(place):
+        if known.isdisjoint(place.facts.calls):
             continue
         own = {call[1] for _, inside in loops(place.facts.body) for one in inside for call in calls_of(one)}
         for call in calls(place.facts.body):
-            dotted = program.dotted(call[2])
-            if last_name(call[2]) not in _MAKES or not dotted.startswith("torch.") or call[1] in own:
+            name = last_name(call[2])
+            made = name in _MAKES and program.dotted(call[2]).startswith("torch.")
+            if not (made or name in makers) or call[1] in own or _is_made_once(place, call[1]):
                 continue
             ranks = keyword(call, "ranks", 0)
-            again = ranks is None or _is_fixed(program, place, ranks) or _is_for_this_call(program, place, call)
-            if again and is_repeated(program, place, driven=True):
-                yield GroupEachTime(call[1], last_name(call[2]))
+            again = made and (ranks is None or _is_fixed(program, place, ranks))
+            if (again or _is_for_this_call(program, place, call)) and is_repeated(program, place, driven=True):
+                yield GroupEachTime(call[1], name, again)
+
+
+def _makers(program: Program) -> set[str]:
+    """The functions that make a new group each time, and return it."""
+    found = set[str]()
+    for place in program.places if "new_group" in program.called else ():
+        if "new_group" in place.facts.calls and len(program.by_name.get(place.facts.name, ())) == 1:
+            made = {call[1] for call in calls(place.facts.body) if _makes(program, call)}
+            found |= {name for name, site in _returned(place, made) if not _is_made_once(place, site)}
+    return found
 
 
 class GroupLetGo(NamedTuple):
@@ -176,13 +190,32 @@ def _forgotten(statement: Stmt) -> Iterator[tuple[Expr, bool]]:
 def _is_for_this_call(program: Program, place: Place, made: Expr) -> bool:
     """Whether a group is bound to a local that is given to collectives and to nothing else."""
     names = [one[2][0] for one in statements(place.facts.body) if one[0] == m.ASSIGN and one[3] == made]
-    if len(names) != 1 or names[0][0] != m.NAME:
+    return len(names) == 1 and names[0][0] == m.NAME and _is_for_collectives(program, place, names[0], 1)
+
+
+def _is_for_collectives(program: Program, place: Place, name: Expr, bound: int) -> bool:
+    """Whether all that is done with a local is to give it to collectives, or to a helper that does no more with it.
+    `bound`: how often it is bound; a helper's parameter never."""
+    uses = sum(part == name for one in statements(place.facts.body) for head in heads(one) for part in nodes(head))
+    given = 0
+    for call in calls(place.facts.body):
+        values = [*((str(at), value) for at, value in enumerate(call[3])), *call[4]]
+        keys = [key for key, value in values if value == name and key is not None]
+        collective = program.dotted(call[2]).startswith("torch.distributed.")
+        if keys and (collective or (bound and _hands_on(program, call, keys))):
+            given += len(keys)
+    rebound = sum(name in targets(one) for one in statements(place.facts.body) if one[0] == m.ASSIGN)
+    return rebound == bound and given > 0 and uses - rebound <= given
+
+
+def _hands_on(program: Program, call: Expr, keys: list[str]) -> bool:
+    """Whether a function of the text gives these arguments of a call to collectives alone."""
+    helpers = program.by_name.get(last_name(call[2])) or []
+    if len(helpers) != 1 or helpers[0].cls:
         return False
-    uses = sum(part == names[0] for one in statements(place.facts.body) for head in heads(one) for part in nodes(head))
-    collectives = [call for call in calls(place.facts.body) if program.dotted(call[2]).startswith("torch.distributed.")]
-    given = sum(value == names[0] for call in collectives for value in (*call[3], *(one for _, one in call[4])))
-    bound = sum(names[0] in targets(one) for one in statements(place.facts.body) if one[0] == m.ASSIGN)
-    return bound == 1 and given > 0 and uses - bound <= given
+    params = [param.name for param in helpers[0].facts.params]
+    names = [params[int(key)] if key.isdigit() and int(key) < len(params) else key for key in keys]
+    return all(_is_for_collectives(program, helpers[0], (m.NAME, name), 0) for name in names)
 
 
 def _destroys(program: Program) -> bool:
@@ -196,11 +229,11 @@ def _destroys(program: Program) -> bool:
     )
 
 
-def _is_made_once(place: Place) -> bool:
+def _is_made_once(place: Place, made: Site) -> bool:
     """Whether a function asks first whether the group is there, or keeps what it returns."""
     if any(last_name(decorator) in _CACHES for decorator in place.facts.decorators):
         return True
-    for statement in statements(place.facts.body):
+    for statement in (one for one in statements(place.facts.body) if one[1] < made):
         if statement[0] == m.TRY and any(last_name(kind) == "KeyError" for kind, _, _ in statement[3]):
             return True
         for part in nodes(statement[2]) if statement[0] in (m.IF, m.WHILE) else ():

@@ -8,8 +8,9 @@ from typing import Any
 from ..facts import model as m
 from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Block, Place, Program, expressions, keyword, targets
-from ..facts.walk import blocks, calls_of, heads, last_name, nodes, statements
+from ..facts.walk import blocks, calls, calls_of, heads, last_name, nodes, statements
 from .exits import left_before
+from .once import SETUPS, is_repeated
 
 _GO_OVER = tuple((m.NAME, name) for name in ("enumerate", "zip", "reversed"))
 Key = tuple[str, str]  # (function, name) of a local, ("", name) of an attribute or global
@@ -33,6 +34,28 @@ def never_unlinked(program: Program) -> Iterator[tuple[Site, str, Site]]:
     for site, keys, escapes, leave in created:
         if not escapes and (leave >= 0 or not keys & unlinked):
             yield site, next(iter(sorted(name for _, name in keys)), ""), leave
+
+
+def replaced_segments(program: Program) -> Iterator[tuple[Site, str, Site]]:
+    """The calls that create the next segment of an attribute, again and again, in a function that only closes the one
+    before: what unlinks does so elsewhere, to the last one. With the attribute, and where it is closed."""
+    if not {"SharedMemory", "unlink", "close"} <= program.called:
+        return
+    unlinking = {place.facts.name for place in program.places if "unlink" in place.facts.calls}
+    for place in program.places:
+        made = list(made_in(program, place)) if "SharedMemory" in place.facts.calls else []
+        if not made or place.facts.name in unlinking.union(SETUPS):
+            continue
+        told = list(calls(place.facts.body))
+        closing = [call for call in told if call[2][0] == m.ATTR and call[2][2] == "close" and call[2][1][0] == m.ATTR]
+        if any(last_name(call) in unlinking for call in told if call not in closing):
+            continue  # `self.close()` may be it
+        closed = {_key(place, call[2][1]): call[1] for call in closing}
+        for call, statement in made:
+            keys, escapes = flow(program, place, statement, call)
+            own = [key for key in keys if not key[0] and key in closed]
+            if own and not escapes and keyword(call, "create", 1) == (m.CONST, True) and is_repeated(program, place):
+                yield call[1], own[0][1], closed[own[0]]
 
 
 def _left_early(place: Place, made: Stmt, call: Expr) -> Site:

@@ -108,14 +108,15 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder="the running processes",
             release="keep the handles in a list, watch them, and `terminate()` or `kill()` them all when one ends",
         )
-    each_time = list(groups_each_time(evidence.program))
+    each_time = list(evidence.across(groups_each_time, "new_group"))
     for group in each_time:
+        use = "ranks that are the same every time" if group.same else "one call"
         yield Report(
             site=group.site,
             message=(
-                f"each `{group.maker}` makes connections of its own for ranks that are the same every time, and "
-                "`torch.distributed` keeps them until the group is destroyed, which nothing does; keep one group for "
-                "each set of ranks, or `destroy_process_group(group)`"
+                f"each `{group.maker}` makes connections of its own for {use}, and `torch.distributed` keeps them "
+                "until the group is destroyed, which nothing does; keep one group for each set of ranks, or "
+                "`destroy_process_group(group)`"
             ),
             confidence=Confidence.MEDIUM,
             value="the connections and buffers of a process group",

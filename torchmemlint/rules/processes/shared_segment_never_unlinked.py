@@ -4,7 +4,8 @@
 Reports `SharedMemory(create=True, ...)` whose handle, wherever it goes in the
 file, is closed at most and never unlinked, by nobody who attaches to it either,
 or only in an `except` clause, or not where the function returns before that.
-And objects with a segment and a method that unlinks it, which are made again
+So are those of an attribute that are closed, and not unlinked, where the next
+one is made. And objects with a segment and a method that unlinks it, which are made again
 and again and dropped without that.
 
 ## Why it retains
@@ -36,7 +37,7 @@ from typing import TYPE_CHECKING
 
 from ...finding import Confidence, Retains
 from ...lexical.left_segments import left_segments
-from ...lexical.segments import never_unlinked
+from ...lexical.segments import never_unlinked, replaced_segments
 from .. import Report
 
 if TYPE_CHECKING:
@@ -65,6 +66,19 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder="/dev/shm",
             release="`unlink()`, once, after the last reader's `close()`",
             related=((leave, "leaves without it"),) if leave >= 0 else (),
+        )
+    for site, attribute, closed in replaced_segments(evidence.program):
+        yield Report(
+            site=site,
+            message=(
+                f"the segment that `{attribute}` had before is closed here and not unlinked: `close()` only unmaps it, "
+                "so each one stays in /dev/shm until the process that made it ends; call `unlink()` as well"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="shared memory segments",
+            holder="/dev/shm",
+            release="`unlink()` after `close()`, or write into the same segment",
+            related=((closed, "the one before is closed here"),),
         )
     for left in left_segments(evidence.program):
         yield Report(
