@@ -1,4 +1,4 @@
-"""Where a backward pass does not come to."""
+"""Where a backward pass does not come to, and what a gradient with a graph was made from."""
 
 from __future__ import annotations
 
@@ -37,6 +37,27 @@ SEEN = {
                     optimizer.step()
                     path.step(model)
                 path.close_task()
+        """,
+    "the vector of a power iteration": """
+        class Curvature:
+            def __init__(self):
+                self.vector = None
+
+            def measure(self, model, x, y):
+                params = list(model.parameters())
+                loss = F.cross_entropy(model(x), y)
+                grads = torch.autograd.grad(loss, params, create_graph=True)
+                vector = self.vector or [torch.randn_like(p) for p in params]
+                products = torch.autograd.grad(grads, params, vector, create_graph=True)
+                self.vector = [p / p.norm() for p in products]  # TML110
+
+        def train(loader, optimizer):
+            model, curvature = Net(), Curvature()
+            for x, y in loader:
+                F.cross_entropy(model(x), y).backward()
+                optimizer.step()
+                optimizer.zero_grad()
+                curvature.measure(model, x, y)
         """,
 }
 
@@ -82,6 +103,38 @@ QUIET = {
             for loader, x in loaders:
                 rollout.collect(model, loader)
                 loss = rollout.loss(model, x)
+                loss.backward()
+                optimizer.step()
+        """,
+    "the vector of a power iteration that keeps the graph for the next product alone": """
+        class Curvature:
+            def __init__(self):
+                self.vector = None
+
+            def measure(self, model, x, y):
+                params = list(model.parameters())
+                loss = F.cross_entropy(model(x), y)
+                grads = torch.autograd.grad(loss, params, create_graph=True)
+                vector = self.vector or [torch.randn_like(p) for p in params]
+                products = torch.autograd.grad(grads, params, vector)
+                self.vector = [p / p.norm() for p in products]
+
+        def train(loader, optimizer):
+            model, curvature = Net(), Curvature()
+            for x, y in loader:
+                F.cross_entropy(model(x), y).backward()
+                optimizer.step()
+                optimizer.zero_grad()
+                curvature.measure(model, x, y)
+        """,
+    "a vector that a double backward goes through": """
+        def train(model, loader, optimizer):
+            for x, y in loader:
+                x.requires_grad_(True)
+                out = model(x)
+                weights = out.softmax(-1)
+                given = torch.autograd.grad(out, x, grad_outputs=weights, create_graph=True)[0]
+                loss = F.cross_entropy(out, y) + given.square().mean()
                 loss.backward()
                 optimizer.step()
         """,
