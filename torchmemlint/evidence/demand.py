@@ -101,6 +101,8 @@ class Demand:
         would fail, so only a part of it is used and the rest stays."""
         if store.how != "grow" and (store.how != "keyed" or store.key_kind not in (FRESH, IDENTITY)):
             return False
+        if store.hook and self.lifetimes.stays_beyond_a_step(store):
+            return True
         return (
             any(loop.backward and loop not in store.birth for loop in store.loops if loop.kind == "loop")
             and not self.lifetimes.is_released(store)
