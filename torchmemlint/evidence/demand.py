@@ -6,17 +6,33 @@ import functools
 
 from ..facts import model as m
 from ..facts.guarded import own_reads
-from ..facts.model import Site
 from ..facts.walk import calls, last_name, nodes
 from ..interpreter.events import Store
 from ..interpreter.frames import Frame
 from ..interpreter.holders import FRESH, IDENTITY
 from ..interpreter.machine import Machine
-from ..interpreter.values import Class, Obj
+from ..interpreter.values import ATTACHED, Class, Obj
 from .lifetimes import Lifetimes, older
 from .places import describe, holder_of, is_pass
 from .statistics import is_statistic
 from .unreleased import methods_of
+
+
+class Asked:
+    """What of the stores of a file is asked for: nodes, and the places and statements that had them."""
+
+    def __init__(self, machine: Machine, stores: list[Store], nodes: set[int]) -> None:
+        wanted = [store for store in stores if not nodes.isdisjoint(store.with_graph)]
+        self.nodes = nodes
+        self.places = {(id(store.owner), store.key) for store in wanted}
+        # what a statement, reached in one way, stores for a later round to differentiate: it does so each time
+        self.rounds = {(store.owner, store.key, store.frame, store.site) for store in wanted}
+        # statements that fill a local for some caller to differentiate, whatever others do with what they get
+        self.sites = {
+            store.site
+            for store in stores
+            if (id(store.owner), store.key) in self.places and describe(store.owner, store.key, machine).kind == "local"
+        }
 
 
 class Demand:
@@ -29,14 +45,15 @@ class Demand:
 
     def demanded(self, store: Store) -> bool:
         """Whether a backward pass goes through what was read from the place."""
-        if not self.machine.derivation.demanded.isdisjoint(store.with_graph):
+        asked = self._of_graphs if any(tensor.graph == ATTACHED for tensor in store.tensors) else self._of_values
+        if not asked.nodes.isdisjoint(store.with_graph):
             return True
         if isinstance(store.owner, Obj) and describe(store.owner, store.key, self.machine).kind != "local":
             # A statistic that the storing function itself reads, in another branch, is not kept for that.
-            if (store.owner, store.key, store.frame, store.site) in self._demanded_rounds:
+            if (store.owner, store.key, store.frame, store.site) in asked.rounds:
                 return True
-            return self.lifetimes.handed_on(store) and (id(store.owner), store.key) in self._marks[0]
-        return (id(store.owner), store.key) in self._marks[0] or store.site in self._demanded_sites
+            return self.lifetimes.handed_on(store) and (id(store.owner), store.key) in asked.places
+        return (id(store.owner), store.key) in asked.places or store.site in asked.sites
 
     def stays_anyway(self, store: Store) -> bool:
         """Whether it stays when it has been differentiated, or is differentiated again and again."""
@@ -52,53 +69,42 @@ class Demand:
 
     def escapes(self, store: Store) -> bool:
         """Whether something that was read from the place is handed out."""
-        return (id(store.owner), store.key) in self._marks[1] and not is_statistic(store)
+        return (id(store.owner), store.key) in self._escaped and not is_statistic(store)
 
     @functools.cached_property
-    def _marks(self) -> tuple[set[tuple[int, str]], set[tuple[int, str]]]:
-        """Places that something back-propagated, or handed out, was read from."""
+    def _of_graphs(self) -> Asked:
+        """What backward passes come to: they do not go through what was computed with gradients off."""
+        return Asked(self.machine, self.stores, self.machine.derivation.gone_through)
+
+    @functools.cached_property
+    def _of_values(self) -> Asked:
+        """What the numbers are wanted for that a backward pass starts from."""
+        return Asked(self.machine, self.stores, self.machine.derivation.demanded)
+
+    @functools.cached_property
+    def _escaped(self) -> set[tuple[int, str]]:
+        """Places that something handed out was read from."""
         derivation = self.machine.derivation
-        demanded: set[tuple[int, str]] = set()
-        escaped: set[tuple[int, str]] = set()
-        for store in self.stores:
-            place = (id(store.owner), store.key)
-            if not derivation.demanded.isdisjoint(store.with_graph):
-                demanded.add(place)
+        return {
+            (id(store.owner), store.key)
+            for store in self.stores
             if any(
                 node in derivation.escaped
                 or node in derivation.passed
                 or (node in derivation.stored and isinstance(store.owner, Frame))
                 for node in store.nodes
-            ):
-                escaped.add(place)
-        return demanded, escaped
-
-    @functools.cached_property
-    def _demanded_sites(self) -> set[Site]:
-        """Statements that fill a local for some caller to differentiate, whatever others do with what they get."""
-        return {
-            store.site
-            for store in self.stores
-            if (id(store.owner), store.key) in self._marks[0]
-            and describe(store.owner, store.key, self.machine).kind == "local"
-        }
-
-    @functools.cached_property
-    def _demanded_rounds(self) -> set[tuple[Obj | Frame, str, Frame, Site]]:
-        """What a statement, reached in one way, stores for a later round to differentiate: it does so each time."""
-        demanded = self.machine.derivation.demanded
-        return {
-            (store.owner, store.key, store.frame, store.site)
-            for store in self.stores
-            if not demanded.isdisjoint(store.with_graph)
+            )
         }
 
     def _never_emptied(self, store: Store) -> bool:
-        """A container that is differentiated in a loop but never emptied: a second pass through what is left
+        """A container that is differentiated in a loop but never emptied there: a second pass through what is left
         would fail, so only a part of it is used and the rest stays."""
+        if store.how != "grow" and (store.how != "keyed" or store.key_kind not in (FRESH, IDENTITY)):
+            return False
+        if store.hook and self.lifetimes.stays_beyond_a_step(store):
+            return True
         return (
-            (store.how == "grow" or (store.how == "keyed" and store.key_kind in (FRESH, IDENTITY)))
-            and any(loop.backward and loop not in store.birth for loop in store.loops if loop.kind == "loop")
+            any(loop.backward and loop not in store.birth for loop in store.loops if loop.kind == "loop")
             and not self.lifetimes.is_released(store)
             and (holder_of(self.machine, store).kind != "local" or _differentiates_one(store))
         )

@@ -9,7 +9,7 @@ from ..facts import knowledge
 from ..facts import model as m
 from ..facts.model import CALLS_PER_STATEMENT, Expr, FunctionFacts
 from ..facts.program import Program
-from ..facts.releases import Releases
+from ..facts.releases import LETS_GO, Releases
 from ..facts.walk import blocks, calls, heads, last_name, nodes, statements
 from ..interpreter.events import NEVER, Loops, Reset, Store
 from ..interpreter.frames import Frame, Loop, birth_of, kept_since
@@ -39,6 +39,9 @@ class Lifetimes:
             table.setdefault((_identity(reset.owner), reset.key), []).append(reset)
         return table
 
+    def _of(self, owner: Obj | Frame, key: str) -> Sequence[Reset]:
+        return self._resets.get((_identity(owner), key), ())
+
     def _places(self, store: Store) -> Iterator[tuple[Obj | Frame, str]]:
         """The place of a store and the places that hold it: emptying one of them releases the value."""
         place: tuple[Obj | Frame, str] | None = (store.owner, store.key)
@@ -54,7 +57,7 @@ class Lifetimes:
     def covered(self, store: Store, loop: Loop, graph: bool) -> bool:
         """Whether each round of the loop empties the place."""
         for depth, (owner, key) in enumerate(self._places(store)):
-            for reset in self._resets.get((_identity(owner), key), ()):
+            for reset in self._of(owner, key):
                 if loop not in reset.loops or reset.site == store.site:
                     continue
                 if reset.how == "replace" and reset.site // CALLS_PER_STATEMENT in self._made_when_missing:
@@ -82,7 +85,7 @@ class Lifetimes:
         return any(
             loop in reset.loops and reset.site != store.site and not self._is_first_time(reset, store)
             for owner, key in self._places(store)
-            for reset in self._resets.get((_identity(owner), key), ())
+            for reset in self._of(owner, key)
         )
 
     def _is_first_time(self, reset: Reset, store: Store) -> bool:
@@ -131,7 +134,7 @@ class Lifetimes:
         return {
             reset.frame.name
             for owner, key in self._places(store)
-            for reset in self._resets.get((_identity(owner), key), ())
+            for reset in self._of(owner, key)
             if not self._is_first_time(reset, store)
         } - {"__init__"}
 
@@ -141,6 +144,21 @@ class Lifetimes:
     def letting_go(self, store: Store, holder: Holder) -> set[str]:
         """The functions that let the place go, in the run or by their text."""
         return (self.released_in(store) | self.releases.of(last_part(holder.text))) - {"__init__"}
+
+    def has_emptier(self, store: Store, holder: Holder) -> bool:
+        """Whether a function whose name says so is there to empty the place: `clear`, `reset_records`."""
+        return any(word in name for name in self.letting_go(store, holder) for word in LETS_GO)
+
+    def stays_beyond_a_step(self, store: Store) -> bool:
+        """Whether something that is there before some training loop is not emptied in its rounds."""
+        emptied = [loop for owner, key in self._places(store) for reset in self._of(owner, key) for loop in reset.loops]
+        return any(loop not in store.birth and loop not in emptied for loop in self._training)
+
+    @functools.cached_property
+    def _training(self) -> set[Loop]:
+        """The loops in whose rounds a module runs and is differentiated."""
+        runs = self.machine.module_calls
+        return {loop for call in runs for loop in call.loops if loop.kind == "loop" and loop.backward}
 
     def may_be_let_go(self, holder: Holder, storing: str, growing: list[Loop]) -> bool:
         """Whether another method lets the attribute go, perhaps of another instance, and something calls it, or those
@@ -152,7 +170,7 @@ class Lifetimes:
 
     def resets_of(self, store: Store) -> Sequence[Reset]:
         """What empties the very place of a store."""
-        return self._resets.get((_identity(store.owner), store.key), ())
+        return self._of(store.owner, store.key)
 
 
 def _identity(owner: Obj | Frame) -> int:

@@ -56,6 +56,7 @@ class Retention(NamedTuple):
     consumed: bool  # a function that empties it has read it
     summed_up: bool  # what a framework calls at the end of an epoch reads it
     released: bool  # something empties the place, though not in time
+    emptier: bool  # what does so is there for that, by its name
     late: bool  # it does so once for many of the rounds that fill it
     closed: bool  # the owner's close empties it
     wide: bool  # a scalar with an input-sized storage
@@ -183,6 +184,8 @@ class Retentions:
             return
         if not growing and any(lifetimes.covered(store, loop, graph) for loop in repeats):
             return
+        if store.hook:  # a loop that sets hooks up, and runs nothing, is over before they are called
+            growing = [loop for loop in growing if loop.kind == "call" or loop in self._loops_of_runs]
         site = self._led_each_round(store, growing) or anchor(self.machine, store, graph)
         led = None
         if site is None and growing and not listens(self.machine, store):
@@ -272,7 +275,9 @@ class Retentions:
             consumed=not lifetimes.readers(store).isdisjoint(lifetimes.released_in(store)),
             summed_up=any(name.endswith("epoch_end") for name in lifetimes.readers(store)),
             released=lifetimes.is_released(store) or lifetimes.may_be_let_go(holder, store.frame.name, growing),
-            late=is_let_go_late(store.frame, lambda: lifetimes.letting_go(store, holder)),
+            emptier=lifetimes.has_emptier(store, holder),
+            late=is_let_go_late(store.frame, lambda: lifetimes.letting_go(store, holder))
+            or (store.hook and lifetimes.stays_beyond_a_step(store)),
             closed=any(name in knowledge.CLOSERS for name in lifetimes.released_in(store)),
             wide=any(is_wide(self.machine, tensor) for tensor in kept),
             threaded=store.thread or any(label[2] in self._threaded for label in calls),
@@ -308,6 +313,10 @@ class Retentions:
         for call in self.machine.module_calls:
             found.setdefault(call.site, set()).update(call.loops)
         return found
+
+    @functools.cached_property
+    def _loops_of_runs(self) -> set[Loop]:
+        return set().union(*self._run_in.values())
 
     @functools.cached_property
     def _threaded(self) -> set[Site]:

@@ -28,7 +28,7 @@ HANDED_OVER = "__handed_over__"  # a method that empties a place, for others to 
 _POPPERS = ("heappop", "heappushpop", "heapreplace")
 _CONTAINERS = ("list", "dict", "set", "deque", "defaultdict", "OrderedDict")
 _FIRST = frozenset("__init__ __post_init__ __attrs_post_init__ __new__ __setstate__ <module>".split())
-_LETS_GO = ("clear", "reset", "flush", "release", "drain", "prune", "evict", "trim", "purge", "empty", "free")
+LETS_GO = ("clear", "reset", "flush", "release", "drain", "prune", "evict", "trim", "purge", "empty", "free")
 _SAYS = knowledge.REPORTERS | {"sleep"}
 _PICKS = frozenset("choice choices sample randint randrange randperm stack cat len list tuple".split())
 _UNSET = ((m.CONST, None), (m.CONST, 0), (m.CONST, -1))
@@ -187,6 +187,7 @@ class FileReleases:
         self._lengths: dict[str, set[str]] = {}  # the other places whose length a release hangs on
         self._at: dict[str, dict[str, set[Site]]] = {}  # place -> function -> the statements that release it
         self._site = -1  # of the current statement
+        self._entries: dict[Expr, Expr] = {}  # what loops of the current function call the entries of places
         for cls in facts.classes:
             if "__init__" in cls.methods:
                 self._defaults(cls.name, facts.functions[cls.methods["__init__"]])
@@ -196,6 +197,7 @@ class FileReleases:
                 if one[4] in _UNSET:
                     self.off_by_default[cls.name, one[2][1]] = (one[2][1], place)
         for function in facts.functions:
+            self._entries = {}
             for statement, self._tests in with_tests(function.body):
                 self._site = statement[1]
                 self._statement(function, statement, self._tests)
@@ -286,6 +288,8 @@ class FileReleases:
         elif op == m.DELETE:
             for target in statement[2]:
                 self._note(target, function)
+        elif op == m.FOR:
+            self._entries.update(_entries_of(statement[2], statement[3]))
         elif op == m.IF and any(inner[0] == m.RETURN for inner in statement[3]):
             self._there_already(function, statement[2])
         debugging = bool(tests) and any(map(_is_debugging, tests))
@@ -302,6 +306,8 @@ class FileReleases:
                     mention(node[2])
                     if node[2] in _RELEASERS:
                         self._note(node[1], function)
+                        if node[2] == "clear":  # a container in a container
+                            self._note(self._entries.get(node[1]), function)
                 elif kind == m.CALL and len(node) == 5:
                     self._call(function, node)
                     name = last_name(node[2])
@@ -345,7 +351,7 @@ class FileReleases:
             self._replaces(function, own=arguments[:1] == ((m.NAME, "self"),))
         elif (name == "__init__" and owner == (m.NAME, "self")) or (name == "update" and owner == _OWN_ATTRIBUTES):
             self._replaces(function)
-        elif any(word in name for word in _LETS_GO) or name in _POPPERS:
+        elif any(word in name for word in LETS_GO) or name in _POPPERS:
             for place in arguments:
                 self._note(place, function)
 
@@ -378,6 +384,15 @@ def _sized(comparison: Expr) -> Iterator[Expr]:
             yield side[3][0]
         elif side[0] == m.CALL and side[2][0] == m.ATTR and side[2][2] == "size":
             yield side[2][1]
+
+
+def _entries_of(target: Expr, iterated: Expr) -> Iterator[tuple[Expr, Expr]]:
+    """`for rows in self.tables`, `for rows in self.tables.values()`, `for name, rows in self.tables.items()`"""
+    table = iterated[2][1] if iterated[0] == m.CALL and iterated[2][0] == m.ATTR and not iterated[3] else iterated
+    if table is not iterated and iterated[2][2] == "items" and target[0] == m.NEW and len(target[3]) == 2:
+        yield target[3][1], table
+    elif target[0] == m.NAME and (table is iterated or iterated[2][2] == "values"):
+        yield target, table
 
 
 def is_idle(statement: Stmt) -> bool:

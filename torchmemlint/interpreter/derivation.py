@@ -21,6 +21,8 @@ class Derivation:
         self.parents: list[tuple[int, ...]] = [()]
         self.labels: dict[int, Any] = {}
         self.demanded: set[int] = set()
+        self.gone_through: set[int] = set()  # those of them that a backward pass comes to
+        self.cut: set[int] = set()  # what was computed without recording: no backward pass goes on from there
         self.spent: set[int] = set()
         self.escaped: set[int] = set()
         self.consumed: set[int] = set()

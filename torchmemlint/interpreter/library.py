@@ -254,7 +254,9 @@ def _differentiate(machine: Machine, frame: Frame, tail: str, args: list[Value],
         return LIGHT
     made = machine.allocate(frame, ("grad", site), "tuple")
     if constant(kwargs.get("create_graph", UNKNOWN)) is True and machine.grad != OFF:
-        node = machine.derivation.node(tuple(machine.nodes(outputs)), ("grad", site))
+        vectors = args[2] if len(args) > 2 else kwargs.get("grad_outputs", UNKNOWN)  # a gradient is linear in them
+        made_from = (*machine.nodes(outputs), *machine.nodes(vectors))
+        node = machine.derivation.node(made_from, ("grad", site))
         gradient: Value = (Tensor(ATTACHED, 3, node, "", False),)
     else:
         gradient = (Tensor(0, 3, machine.derivation.node(), "", False),)

@@ -97,6 +97,8 @@ def arithmetic(machine: Machine, values: Sequence[Value], label: Any = None, siz
         size = _size(sizes)
         size = FEW if size == SCALAR and label == ("cat",) else size
     node = machine.derivation.node(tuple(parents), label)
+    if machine.grad == OFF:
+        machine.derivation.cut.add(node)
     if graph != FREE:
         machine.derivation.live.add(node)
         machine.derivation.computed.add(node)
@@ -325,6 +327,7 @@ def backward(
     stop = frozenset(node for tensor in machine.reach(inputs) for node in derivation.names_of(tensor.node))
     for node in nodes if "inputs" not in kwargs else ():
         derivation.spread(derivation.demanded, node, stop)
+        derivation.spread(derivation.gone_through, node, stop | derivation.cut)
         if method:
             derivation.spread(derivation.spent, node)
     for loop in machine.loops:

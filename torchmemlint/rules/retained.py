@@ -184,7 +184,9 @@ def _weight(retention: Retention) -> int:
         return 1  # collected between two calls, and let go by its owner
     if retention.how == "fill" and local and not (retention.training and retention.spent):
         return 0  # filling a tensor that was made for it; with what was differentiated it is a record
-    let_go = not retention.late and (retention.consumed or (retention.released and not retention.hook))
+    let_go = not retention.late and (
+        retention.consumed or (retention.released and (retention.emptier or not retention.hook))
+    )
     if let_go and all(loop.kind == "call" for loop in retention.loops):
         weight = 1  # whoever calls it, and is not seen, can have it let go
     if assumed and not retention.training:

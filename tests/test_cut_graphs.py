@@ -1,0 +1,151 @@
+"""Where a backward pass does not come to, and what a gradient with a graph was made from."""
+
+from __future__ import annotations
+
+import pytest
+from snippets import check, check_innocent
+
+SEEN = {
+    "a sum that a penalty gets by way of no_grad": """
+        class PathIntegral:
+            def __init__(self, model):
+                self.total = {name: torch.zeros_like(p) for name, p in model.named_parameters()}
+                self.last = {name: p.detach().clone() for name, p in model.named_parameters()}
+                self.strength = {name: torch.zeros_like(p) for name, p in model.named_parameters()}
+
+            def step(self, model):
+                for name, p in model.named_parameters():
+                    self.total[name] = self.total[name] - p.grad * (p - self.last[name])  # TML205
+                    self.last[name] = p.detach().clone()
+
+            @torch.no_grad()
+            def close_task(self):
+                for name, total in self.total.items():
+                    self.strength[name] += total.clamp(min=0)
+
+            def penalty(self, model):
+                parts = [(self.strength[n] * (p - self.last[n]) ** 2).sum() for n, p in model.named_parameters()]
+                return sum(parts)
+
+        def train(loader, optimizer):
+            model = Net()
+            path = PathIntegral(model)
+            for task in range(3):
+                for x, y in loader:
+                    loss = F.cross_entropy(model(x), y) + path.penalty(model)
+                    loss.backward()
+                    optimizer.step()
+                    path.step(model)
+                path.close_task()
+        """,
+    "the vector of a power iteration": """
+        class Curvature:
+            def __init__(self):
+                self.vector = None
+
+            def measure(self, model, x, y):
+                params = list(model.parameters())
+                loss = F.cross_entropy(model(x), y)
+                grads = torch.autograd.grad(loss, params, create_graph=True)
+                vector = self.vector or [torch.randn_like(p) for p in params]
+                products = torch.autograd.grad(grads, params, vector, create_graph=True)
+                self.vector = [p / p.norm() for p in products]  # TML110
+
+        def train(loader, optimizer):
+            model, curvature = Net(), Curvature()
+            for x, y in loader:
+                F.cross_entropy(model(x), y).backward()
+                optimizer.step()
+                optimizer.zero_grad()
+                curvature.measure(model, x, y)
+        """,
+}
+
+QUIET = {
+    "a sum that a penalty gets itself": """
+        class Penalty:
+            def __init__(self):
+                self.total = torch.zeros(())
+
+            def add(self, value):
+                self.total = self.total + value
+
+            def take(self):
+                total, self.total = self.total, torch.zeros(())
+                return total
+
+        def train(loader, optimizer):
+            model, penalty = Net(), Penalty()
+            for x, y in loader:
+                out = model(x)
+                penalty.add(out.square().mean())
+                loss = F.cross_entropy(out, y) + penalty.take()
+                loss.backward()
+                optimizer.step()
+        """,
+    "what was rolled out without gradients and is learned from": """
+        class Rollout:
+            def __init__(self):
+                self.rows = []
+
+            def collect(self, model, loader):
+                with torch.no_grad():
+                    for x in loader:
+                        self.rows.append(model(x).softmax(-1))
+
+            def loss(self, model, x):
+                wanted = torch.stack(self.rows)
+                self.rows.clear()
+                return F.mse_loss(model(x), wanted.mean(0))
+
+        def train(loaders, optimizer):
+            model, rollout = Net(), Rollout()
+            for loader, x in loaders:
+                rollout.collect(model, loader)
+                loss = rollout.loss(model, x)
+                loss.backward()
+                optimizer.step()
+        """,
+    "the vector of a power iteration that keeps the graph for the next product alone": """
+        class Curvature:
+            def __init__(self):
+                self.vector = None
+
+            def measure(self, model, x, y):
+                params = list(model.parameters())
+                loss = F.cross_entropy(model(x), y)
+                grads = torch.autograd.grad(loss, params, create_graph=True)
+                vector = self.vector or [torch.randn_like(p) for p in params]
+                products = torch.autograd.grad(grads, params, vector)
+                self.vector = [p / p.norm() for p in products]
+
+        def train(loader, optimizer):
+            model, curvature = Net(), Curvature()
+            for x, y in loader:
+                F.cross_entropy(model(x), y).backward()
+                optimizer.step()
+                optimizer.zero_grad()
+                curvature.measure(model, x, y)
+        """,
+    "a vector that a double backward goes through": """
+        def train(model, loader, optimizer):
+            for x, y in loader:
+                x.requires_grad_(True)
+                out = model(x)
+                weights = out.softmax(-1)
+                given = torch.autograd.grad(out, x, grad_outputs=weights, create_graph=True)[0]
+                loss = F.cross_entropy(out, y) + given.square().mean()
+                loss.backward()
+                optimizer.step()
+        """,
+}
+
+
+@pytest.mark.parametrize("name", SEEN)
+def test_seen(name: str) -> None:
+    check(SEEN[name])
+
+
+@pytest.mark.parametrize("name", QUIET)
+def test_quiet(name: str) -> None:
+    check_innocent(QUIET[name])
