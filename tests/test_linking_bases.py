@@ -1,0 +1,119 @@
+"""Base classes, wrappers and helpers of another file, of which a class or a call of this one changes what they keep."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from projects import check_project
+
+_SERVER = """
+import torch
+
+class Server:
+    def __init__(self, model):
+        self.model = model
+        self.sessions = {}
+
+    def on_finish(self, request):
+        self.sessions.pop(request)
+
+    @torch.no_grad()
+    def submit(self, request, tokens):
+        self.sessions[request] = self.model(tokens)
+
+    def run(self, requests):
+        for request, tokens in requests:
+            self.submit(request, tokens)
+            self.on_finish(request)
+"""
+_USER = """
+import torch
+from torch import nn
+from server import Server
+
+class Quiet(Server):
+    pass
+
+class Metered(Server):
+    def __init__(self, model):
+        super().__init__(model)
+        self.answers = 0
+
+    def on_finish(self, request):
+        self.answers += 1
+
+def requests(steps):
+    for step in range(steps):
+        yield f"chat-{step}", torch.rand(16, 64)
+
+def main(steps):
+    Quiet(nn.Linear(64, 64)).run(requests(steps))
+    server = Metered(nn.Linear(64, 64))
+    server.run(requests(steps))  # TML311
+    print(server.answers)
+
+if __name__ == "__main__":
+    main(20)
+"""
+_ITEMS = """
+from torch.utils.data import Dataset
+
+class Remember(Dataset):
+    def __init__(self, inner, keep=None):
+        self.inner = inner
+        self.keep = keep
+        self.items = {}
+
+    def __len__(self):
+        return len(self.inner)
+
+    def __getitem__(self, index):
+        if index not in self.items:
+            self.items[index] = self.inner[index]
+        item = self.items[index]
+        if self.keep is not None and len(self.items) > self.keep:
+            self.items.pop(next(iter(self.items)))
+        return item
+"""
+_TRAIN = """
+import torch
+from torch.utils.data import DataLoader, Dataset
+from items import Remember
+
+class Volumes(Dataset):
+    def __len__(self):
+        return 64
+
+    def __getitem__(self, index):
+        return torch.rand(1, 32, 32, 32)
+
+def main():
+    loader = DataLoader(Remember(Volumes()), num_workers=2)  # TML404
+    for volume in loader:
+        print(volume.mean())
+"""
+
+PROJECTS = {
+    "a hook that no longer lets go": {"server.py": _SERVER, "user.py": _USER},
+    "a hook that goes on to its base's": {
+        "server.py": _SERVER,
+        "user.py": _USER.replace("  # TML311", "").replace(
+            "        self.answers += 1\n", "        super().on_finish(request)\n        self.answers += 1\n"
+        ),
+    },
+    "results of one call that no base lets go": {
+        "server.py": _SERVER.replace("self.sessions.pop(request)", "pass"),
+        "user.py": _USER.replace("  # TML311", ""),
+    },
+    "a limit that nobody sets": {"items.py": _ITEMS, "train.py": _TRAIN},
+    "a limit that is set": {
+        "items.py": _ITEMS,
+        "train.py": _TRAIN.replace("  # TML404", "").replace("Volumes())", "Volumes(), keep=8)"),
+    },
+}
+
+
+@pytest.mark.parametrize("name", PROJECTS)
+def test_projects(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_project(PROJECTS[name], tmp_path, monkeypatch)
