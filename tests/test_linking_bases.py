@@ -94,7 +94,81 @@ def main():
         print(volume.mean())
 """
 
+_TAPS = """
+class Tap:
+    def __init__(self, module):
+        self.value = None
+        self.handle = module.register_forward_hook(self.record)
+
+    def record(self, module, inputs, output):
+        self.value = output  # TML108
+
+    def close(self):
+        self.handle.remove()
+
+class Explainer:
+    def __init__(self, model):
+        self.model = model
+        self.taps = {name: Tap(module) for name, module in self.targets()}
+
+    def targets(self):
+        return []
+
+    def close(self):
+        for tap in self.taps.values():
+            tap.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.close()
+
+class Energy(Explainer):
+    def score(self, image):
+        return float(self.model(image).sum())
+
+class Cam(Explainer):
+    def targets(self):
+        return list(self.model.named_children())
+
+    def score(self, image):
+        self.model(image)
+        return sum(float(tap.value.mean()) for tap in self.taps.values())
+"""
+_EXPLAIN = """
+import torch
+from torch import nn
+from taps import Cam, Energy
+
+def explain(model, images):
+    energy = Energy(model)
+    for image in images:
+        cam = Cam(model)  # TML304
+        print(cam.score(image), energy.score(image))
+
+def main(steps):
+    model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 8))
+    explain(model, (torch.rand(1, 64) for _ in range(steps)))
+
+if __name__ == "__main__":
+    main(20)
+"""
+
 PROJECTS = {
+    "hooks of the parts of what each round makes": {"taps.py": _TAPS, "explain.py": _EXPLAIN},
+    "hooks that a with statement takes out": {
+        "taps.py": _TAPS,
+        "explain.py": _EXPLAIN.replace("cam = Cam(model)  # TML304", "with Cam(model) as cam:").replace(
+            "        print(", "            print("
+        ),
+    },
+    "hooks of one object for all rounds": {
+        "taps.py": _TAPS,
+        "explain.py": _EXPLAIN.replace("        cam = Cam(model)  # TML304\n", "").replace(
+            "    energy =", "    cam = Cam(model)\n    energy ="
+        ),
+    },
     "a hook that no longer lets go": {"server.py": _SERVER, "user.py": _USER},
     "a hook that goes on to its base's": {
         "server.py": _SERVER,
