@@ -154,8 +154,76 @@ def main(steps):
 if __name__ == "__main__":
     main(20)
 """
+_TAPE = """
+from contextlib import contextmanager
+
+class Tape:
+    def __init__(self):
+        self.rows = []
+
+    def note(self, module, inputs, output):
+        self.rows.append(output.flatten(1).mean(1))
+
+    def clear(self):
+        self.rows.clear()
+
+@contextmanager
+def record(layer, tape):
+    handle = layer.register_forward_hook(tape.note)
+    try:
+        yield tape
+    finally:
+        handle.remove()
+
+class Study:
+    def __init__(self, model, layer):
+        self.model, self.layer = model, layer
+        self.tape = Tape()
+
+    def probe(self, batch):
+        return self.model(batch)
+
+    def run(self, batches):
+        with record(self.layer, self.tape):
+            for batch in batches:
+                self.probe(batch)
+        return len(self.tape.rows)
+"""
+_PROBE = """
+import torch
+from torch import nn
+from tape import Study
+
+class Leaves(Study):
+    @torch.no_grad()
+    def probe(self, batch):
+        return super().probe(batch)
+
+def train(model, batches):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for batch in batches:
+        loss = model(batch).mean()
+        loss.backward()
+        optimizer.step()
+
+def main(batches):
+    model = nn.Sequential(nn.Linear(64, 64), nn.ReLU())
+    study = Leaves(model, model[0])
+    print(study.run(batches))
+    train(model, batches)
+
+if __name__ == "__main__":
+    main([torch.rand(4, 64), torch.rand(4, 64)])
+"""
 
 PROJECTS = {
+    "a hook in passes without gradients": {"tape.py": _TAPE, "probe.py": _PROBE},
+    "a hook in passes with gradients": {
+        "tape.py": _TAPE,
+        "probe.py": _PROBE.replace("    @torch.no_grad()\n", "").replace(
+            "run(batches))\n", "run(batches))  # TML108\n"
+        ),
+    },
     "hooks of the parts of what each round makes": {"taps.py": _TAPS, "explain.py": _EXPLAIN},
     "hooks that a with statement takes out": {
         "taps.py": _TAPS,
