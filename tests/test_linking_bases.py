@@ -215,8 +215,100 @@ def main(batches):
 if __name__ == "__main__":
     main([torch.rand(4, 64), torch.rand(4, 64)])
 """
+_WRITER = """
+import queue
+import threading
+from dataclasses import dataclass
+
+@dataclass
+class Config:
+    depth: int = 16
+
+class Writer:
+    def __init__(self, sink, config):
+        self.sink = sink
+        self.queue = queue.Queue(maxsize=config.depth)
+        threading.Thread(target=self.drain, daemon=True).start()
+
+    def drain(self):
+        while True:
+            name, frame = self.queue.get()
+            self.sink(name, frame)
+
+    def write(self, name, frame):
+        self.queue.put((name, frame))
+"""
+_FILM = """
+import torch
+from writer import Config, Writer
+
+@torch.no_grad()
+def upscale(model, frames, writer):
+    for name, frame in frames:
+        writer.write(name, model(frame))  # TML504
+
+def film(steps):
+    for step in range(steps):
+        yield f"frame-{step}", torch.rand(1, 3, 64, 64)
+
+def main(steps):
+    upscale(torch.nn.Conv2d(3, 3, 3), film(steps), Writer(print, Config(depth=0)))
+
+if __name__ == "__main__":
+    main(20)
+"""
+_CKPT = """
+import os
+import torch
+
+def load_checkpoint(path, strict=True):
+    if not os.path.exists(path):
+        if strict:
+            raise FileNotFoundError(path)
+        return None
+    state = torch.load(path, map_location="cpu")
+    return state
+"""
+_RESUME = """
+import torch
+from ckpt import load_checkpoint
+
+def train(path, batches):
+    model = torch.nn.Linear(64, 8)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    state = load_checkpoint(path, strict=False)  # TML313
+    if state is not None:
+        model.load_state_dict(state["model"])
+    for x in batches:
+        loss = model(x).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return model
+
+if __name__ == "__main__":
+    train("last.pt", torch.rand(64, 4, 64))
+"""
 
 PROJECTS = {
+    "a checkpoint that a helper gives back": {"ckpt.py": _CKPT, "resume.py": _RESUME},
+    "of which only the number of the epoch comes back": {
+        "ckpt.py": _CKPT.replace("return state", 'return state["epoch"]'),
+        "resume.py": _RESUME.replace("  # TML313", ""),
+    },
+    "that is dropped before training": {
+        "ckpt.py": _CKPT,
+        "resume.py": _RESUME.replace("  # TML313", "").replace("    for x in", "    del state\n    for x in"),
+    },
+    "a limit that the configuration turns off": {"writer.py": _WRITER, "film.py": _FILM},
+    "a limit that the configuration sets": {
+        "writer.py": _WRITER,
+        "film.py": _FILM.replace("  # TML504", "").replace("depth=0", "depth=4"),
+    },
+    "a limit that it has by default": {
+        "writer.py": _WRITER,
+        "film.py": _FILM.replace("  # TML504", "").replace("depth=0", ""),
+    },
     "a hook in passes without gradients": {"tape.py": _TAPE, "probe.py": _PROBE},
     "a hook in passes with gradients": {
         "tape.py": _TAPE,
