@@ -289,8 +289,147 @@ def train(path, batches):
 if __name__ == "__main__":
     train("last.pt", torch.rand(64, 4, 64))
 """
+_STRATEGY = """
+class Strategy:
+    def __init__(self, model, optimizer):
+        self.model, self.optimizer = model, optimizer
+
+    def backward(self, loss, **kwargs):
+        self.optimizer.zero_grad()
+        loss.backward(**kwargs)
+"""
+_FLAT = """
+import torch
+from torch import nn
+from strategy import Strategy
+
+def train(steps):
+    model = nn.Linear(64, 8)
+    strategy = Strategy(model, torch.optim.SGD(model.parameters(), lr=0.1))
+    for _ in range(steps):
+        loss = model(torch.rand(4, 64)).pow(2).mean()
+        strategy.backward(loss, create_graph=True)  # TML104
+        penalty = sum(p.grad.pow(2).sum() for p in model.parameters())
+        print(float(penalty))
+        strategy.optimizer.step()
+
+if __name__ == "__main__":
+    train(20)
+"""
+_HEARTBEAT = """
+import threading
+
+class Heartbeat(threading.Thread):
+    def __init__(self, pause=0.1):
+        super().__init__(daemon=True)
+        self.pause = pause
+        self.stopped = threading.Event()
+
+    def beat(self):
+        raise NotImplementedError
+
+    def run(self):
+        while not self.stopped.wait(self.pause):
+            self.beat()
+
+    def stop(self):
+        self.stopped.set()
+        self.join()
+"""
+_TRIALS = """
+import torch
+from torch import nn
+from heartbeat import Heartbeat
+
+class Probe(Heartbeat):
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+        self.largest = 0.0
+
+    def beat(self):
+        self.largest = max(float(p.abs().max()) for p in self.model.parameters())
+
+def trial(rate):
+    model = nn.Linear(64, 64)
+    probe = Probe(model)  # TML505
+    probe.start()
+    fit(model, rate)
+    return probe.largest
+
+def fit(model, rate):
+    optimizer = torch.optim.SGD(model.parameters(), lr=rate)
+    for _ in range(10):
+        loss = model(torch.rand(4, 64)).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+def search(rates):
+    return [trial(rate) for rate in rates]
+"""
+_TRACKED = """
+class Tracked:
+    def __init__(self, loader):
+        self.loader, self.handed = loader, []
+
+    def __iter__(self):
+        for batch in self.loader:
+            self.handed.append(batch)
+            yield batch
+
+    def reset(self):
+        self.handed = []
+"""
+_EPOCHS = """
+import torch
+from tracked import Tracked
+
+def source():
+    for _ in range(20):
+        yield torch.rand(4, 64)
+
+class Training:
+    def __init__(self, model, loader):
+        self.model, self.loader = model, loader
+        self.optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def epoch(self):
+        total = 0.0
+        for x in self.loader:  # TML303
+            loss = self.model(x).mean()
+            loss.backward()
+            self.optimizer.step()
+            total += loss.item()
+        return total
+
+def main(epochs):
+    training = Training(torch.nn.Linear(64, 8), Tracked(source()))
+    for _ in range(epochs):
+        print(training.epoch())
+
+if __name__ == "__main__":
+    main(20)
+"""
 
 PROJECTS = {
+    "a graph of gradients that another file is asked for": {"strategy.py": _STRATEGY, "flat.py": _FLAT},
+    "gradients without a graph": {
+        "strategy.py": _STRATEGY,
+        "flat.py": _FLAT.replace(", create_graph=True)  # TML104", ")"),
+    },
+    "a thread of another file that nobody stops": {"heartbeat.py": _HEARTBEAT, "trials.py": _TRIALS},
+    "a thread that is stopped": {
+        "heartbeat.py": _HEARTBEAT,
+        "trials.py": _TRIALS.replace("  # TML505", "").replace(
+            "    return probe", "    probe.stop()\n    return probe"
+        ),
+    },
+    "a generator that goes on in each round": {"tracked.py": _TRACKED, "epochs.py": _EPOCHS},
+    "a generator whose object is told to begin anew": {
+        "tracked.py": _TRACKED,
+        "epochs.py": _EPOCHS.replace("  # TML303", "").replace("        return total", "        self.loader.reset()"),
+    },
     "a checkpoint that a helper gives back": {"ckpt.py": _CKPT, "resume.py": _RESUME},
     "of which only the number of the epoch comes back": {
         "ckpt.py": _CKPT.replace("return state", 'return state["epoch"]'),
