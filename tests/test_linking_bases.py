@@ -411,8 +411,86 @@ def main(epochs):
 if __name__ == "__main__":
     main(20)
 """
+_REGISTRY = {
+    "models/registry.py": """
+MODELS = {}
+
+def register(name):
+    def add(cls):
+        MODELS[name] = cls
+        return cls
+    return add
+
+def build(cfg):
+    return MODELS[cfg["name"]](**cfg.get("args", {}))
+""",
+    "models/__init__.py": """
+from . import dense
+from .registry import build
+""",
+    "models/dense.py": """
+from torch import nn
+from .registry import register
+
+@register("dense")
+class Dense(nn.Module):
+    def __init__(self, code=16):
+        super().__init__()
+        self.first, self.second = nn.Linear(64, code), nn.Linear(code, 64)
+
+    def encode(self, x):
+        return self.first(x)
+
+    def forward(self, x):
+        return self.second(self.encode(x))
+""",
+}
+_FUNCTIONS = {
+    "models.py": """
+from torch import nn
+
+BUILDERS = {}
+
+def builder(fn):
+    BUILDERS[fn.__name__] = fn
+    return fn
+
+@builder
+def dense(code=16):
+    return nn.Sequential(nn.Linear(64, code), nn.Linear(code, 64))
+
+def build(cfg):
+    return BUILDERS[cfg["name"]](**cfg.get("args", {}))
+""",
+}
+_CODES = """
+import torch
+from models import build
+
+class Codes:
+    def __init__(self, model):
+        self.model, self.codes = model, []
+
+    def add(self, batches):
+        for x in batches:
+            self.codes.append(self.model(x))  # TML102
+
+    def centre(self):
+        return torch.cat(self.codes).mean(0).tolist()
+
+def main(name, steps):
+    codes = Codes(build({"name": name}))
+    codes.add(torch.rand(4, 64) for _ in range(steps))
+    print(codes.centre())
+"""
 
 PROJECTS = {
+    "a model by its name, from a third file": {**_REGISTRY, "codes.py": _CODES.replace("model(x)", "model.encode(x)")},
+    "a model by its name, from a function": {**_FUNCTIONS, "codes.py": _CODES},
+    "a model by its name, without gradients": {
+        **_REGISTRY,
+        "codes.py": _CODES.replace("  # TML102", "").replace("    def add", "    @torch.no_grad()\n    def add"),
+    },
     "a graph of gradients that another file is asked for": {"strategy.py": _STRATEGY, "flat.py": _FLAT},
     "gradients without a graph": {
         "strategy.py": _STRATEGY,
