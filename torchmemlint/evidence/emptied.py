@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ..facts import model as m
-from ..facts.knowledge import BUILTINS
 from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Block, Place, Program, targets, text
 from ..facts.walk import blocks, calls, calls_of, heads, in_loops, last_name, names_of, nodes, statements, with_tests
@@ -24,8 +23,8 @@ _LIGHT = frozenset(
     """print len range str int float list dict info debug warning error log append extend add pop get items keys values
     format join item tolist numpy cpu synchronize collect empty_cache free_all_blocks memory_allocated memory_reserved
     max_memory_allocated reset_peak_memory_stats mem_get_info used_bytes total_bytes time perf_counter sleep update
-    set_postfix set_description close write save dump mean std sum min max round isinstance is_available barrier eval
-    train zero_grad step exit mkdir exists ipc_collect malloc_trim CDLL result join start""".split()
+    set_postfix set_description close write save dump mean std sum min max round isinstance hasattr is_available barrier
+    eval train zero_grad step exit mkdir exists ipc_collect malloc_trim CDLL result join start""".split()
 )
 
 
@@ -326,7 +325,7 @@ def _works(program: Program, following: Sequence[Stmt], looped: bool) -> bool:
 
 def is_work(program: Program, call: Expr) -> bool:
     name = last_name(call[2])
-    if not name or name in _LIGHT or name in BUILTINS or name in program.emptying or name.startswith(_SAYS):
+    if not name or name in _LIGHT or name in program.emptying or name.startswith(_SAYS):
         return False
     if name in program.by_name or name in program.modules:
         return True

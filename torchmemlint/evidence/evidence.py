@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Protocol, TypeVar
 
 from ..facts import model as m
-from ..facts.model import Expr, FileFacts, FunctionFacts, Site
+from ..facts.model import ClassFacts, Expr, FileFacts, FunctionFacts, Site
 from ..facts.outline import Outline
 from ..facts.program import Program
 from ..facts.releases import Releases
@@ -121,11 +121,18 @@ class Evidence:
             said.add(found.site)
             yield found
         asked = self._leads_to(set(calls), levels) or (bool(self._others) and not self.program.called.isdisjoint(own))
+        asked = asked or self._has_heirs_of(calls)
         if not asked or self.whole is self.program:
             return
         for found in read(self.whole):
             if self.machine.is_home(found.site) and found.site not in said:
                 yield found
+
+    def _has_heirs_of(self, names: Collection[str]) -> bool:
+        """Whether the file makes, or inherits from, a class of another file that inherits from one of these."""
+        heirs = {cls.name for other in self._others for cls in other.whole.classes if _inherits(cls, names)}
+        made = not heirs.isdisjoint(self.program.called)
+        return made or (bool(heirs) and any(_inherits(cls, heirs) for cls in self.facts.classes))
 
     def _leads_to(self, names: set[str], levels: int) -> bool:
         """Whether the file calls what, by its name, calls one of these in another file, or calls what does."""
@@ -260,6 +267,10 @@ class Evidence:
         """Whether a loss that is handed out, for others to differentiate, is made of this run and of another
         module's."""
         return meets_others_in_loss(self.machine, recording)
+
+
+def _inherits(cls: ClassFacts, names: Collection[str]) -> bool:
+    return any(last_name(base) in names for base in cls.bases)
 
 
 class _InPlainWords(Evidence):

@@ -89,12 +89,11 @@ def _retention(machine: Machine, note: Plain, kept: Kept) -> WorkerRetention | N
         return None
     if isinstance(kept.owner, Obj) and kept.owner.kind == "tuple":
         return None
-    grows = (
-        _grows(kept)
-        and (holder.kind == "generator" or not emptied(machine, kept.owner, kept.key, note.site))
-        and not measured(note.frame, holder.text)
-        and not within_budget(note.frame.facts)
-    )
+    grows = _grows(kept) and not within_budget(note.frame.facts)
+    if grows:
+        off = _releases(machine).switched_off(last_part(holder.text), holder.owner)
+        grows = holder.kind == "generator" or not emptied(machine, kept.owner, kept.key, note.site, off)
+        grows = grows and (note.frame.name in off or not measured(note.frame, holder.text))
     if not grows and (kept.how != "set" or not isinstance(kept.owner, Frame) or holder.kind == "closure"):
         return None
     if grows and isinstance(kept.owner, Obj) and kept.owner.bounded:
@@ -306,10 +305,14 @@ def kept_in_containers(machine: Machine, program: Program) -> Iterator[KeptWorke
 
 def _passed(machine: Machine, container: Obj, program: Program, name: str) -> PassedBy | None:
     """The release that not all futures come to, where it is the only one."""
-    ways = Releases(unit.outline for unit in machine.units.values()).passing_by(name)
+    ways = _releases(machine).passing_by(name)
     if not ways or emptied(machine, container, "*", passing=ways) or drained(program, name, passing=ways, lasting=True):
         return None
     return next(iter(ways.values()))
+
+
+def _releases(machine: Machine) -> Releases:
+    return Releases(unit.outline for unit in machine.units.values())
 
 
 class ThreadRetention(NamedTuple):

@@ -35,6 +35,19 @@ def is_spent(machine: Machine, store: Store, kept: list[Tensor]) -> bool:
     return bool(made) and all(node in derivation.spent for node in made)
 
 
+def is_seen_without_graph(machine: Machine, store: Store) -> bool:
+    """Whether a hook that is there for a while puts something away, and the first pass that comes, which is in sight,
+    records no gradients: it may be in a method that the class of another file calls."""
+    derivation = machine.derivation
+    labels = derivation.labels
+    hooks = (node for node in derivation.ancestors(store.node) if labels.get(node, ("",))[0] == "hook")
+    registered = max(hooks, default=0)
+    if not registered or not labels[registered][2]:
+        return False
+    later = (labels.get(node, ("",))[0] for node in range(registered + 1, len(derivation.parents)))
+    return next((kind for kind in later if kind in ("ran", "module")), "") == "ran"
+
+
 def is_differentiated(machine: Machine, tensor: Tensor) -> bool:
     """Whether a backward pass goes through a tensor, or what it was computed from since a module ran. Of the parts
     of a module's output another one may be meant."""

@@ -22,7 +22,16 @@ from ..interpreter.machine import Machine
 from ..interpreter.values import ATTACHED, DEPENDS, FEW, FREE, LEAF, SCALAR, Obj, Tensor
 from .demand import Demand
 from .lifetimes import Lifetimes, older
-from .origins import anchor, is_differentiated, is_spent, is_wide, listens, origins, stays_inside
+from .origins import (
+    anchor,
+    is_differentiated,
+    is_seen_without_graph,
+    is_spent,
+    is_wide,
+    listens,
+    origins,
+    stays_inside,
+)
 from .places import Holder, holder_of, in_test, last_part
 from .rates import is_let_go_late
 from .recordings import evaluates_by_name
@@ -134,6 +143,8 @@ class Retentions:
             return
         attached = [t for t in store.tensors if t.graph == ATTACHED and t.node not in self.refuted]
         free = [tensor for tensor in store.tensors if tensor.graph != ATTACHED]
+        if attached and store.hook and is_seen_without_graph(self.machine, store):
+            attached = []
         if attached and not self._is_cut(store) and not self.demand.taken_without_gradients(store):
             yield from self._retention(store, attached, True)
         if (free or store.objects) and store.how in ("grow", "keyed"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..facts import model as m
@@ -107,6 +108,25 @@ def is_asked(machine: Machine, obj: Obj, methods: frozenset[str]) -> bool:
 
 def _mentioned(function: FunctionFacts) -> set[str]:
     return {expr[2] for expr in expressions(function.body) if expr[0] == m.ATTR}
+
+
+def in_charge(
+    obj: Obj, frame: Frame, site: Site, doing: frozenset[str], at_home: Callable[[Site], bool]
+) -> tuple[Obj, Site, frozenset[str]]:
+    """The object that the home file uses for what one of another file does: that one, or what has it as a part; with
+    the line that uses it, and its methods that call those of the part."""
+    current: Frame | None = frame
+    while current is not None:
+        whole = current.receiver
+        if whole is not obj and type(whole) is Obj and isinstance(whole.cls, Class) and not at_home(site):
+            if whole not in obj.holders:
+                break
+            cls, obj = whole.cls, whole
+            doing = frozenset(method for one in doing for method in methods_that(cls, one))
+        if current.receiver is not obj:
+            break
+        site, current = current.call_site, current.caller
+    return obj, site, doing
 
 
 def used_at(obj: Obj, frame: Frame, site: Site) -> Site:

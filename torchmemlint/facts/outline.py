@@ -97,6 +97,20 @@ class Outline:
     def _releases(self) -> FileReleases:
         return FileReleases(self.whole)
 
+    def imported(self) -> tuple[tuple[int, str, tuple[str, ...]], ...]:
+        """What the module's body imports: level, module, and names of it."""
+        return self._imported
+
+    @cached_property
+    def _imported(self) -> tuple[tuple[int, str, tuple[str, ...]], ...]:
+        found: list[tuple[int, str, tuple[str, ...]]] = []
+        for one in statements(self.whole.functions[0].body):
+            if one[0] == m.FROM:
+                found.append((one[2], one[3], tuple(name for name, _ in one[4] if name != "*")))
+            elif one[0] == m.IMPORT:
+                found += ((0, dotted, ()) for _, dotted in one[2])
+        return tuple(found)
+
     def unbound(self) -> dict[str, list[Stmt]]:
         """The statements that bind each name, for a run to take from."""
         return dict(self.bindings[0])

@@ -55,10 +55,21 @@ class Releases:
             for file in self._files
             for function, owners in file.released.get(name, {}).items()
             if any(
-                self._may_share(file, owner, cls, name) and not self._overrides(cls, owner, function)
+                self._may_share(file, owner, cls, name)
+                and not self._overrides(cls, owner, function)
+                and not self._is_replaced(function, owner, cls)
                 for owner in owners
             )
         }
+
+    def replaced(self, name: str, cls: str) -> bool:
+        """Whether a method of a base class lets go of an attribute, but is not the one that a class has."""
+        return any(
+            self._is_replaced(function, owner, cls)
+            for file in self._files
+            for function, owners in file.released.get(name, {}).items()
+            for owner in owners
+        )
 
     def measuring(self, name: str, cls: str = "") -> set[str]:
         """The functions that ask for the length of a place, or for a bound beside it, and do something about it;
@@ -77,6 +88,17 @@ class Releases:
         if not cls or not owner or (owner, name) not in file.made or (owner, name) in file.taken:
             return True
         return owner == cls or self._descends(cls, owner) or self._descends(owner, cls)
+
+    def _is_replaced(self, method: str, owner: str, cls: str) -> bool:
+        """Whether what a method of a base class does is not done for a class: it has another one of that name, itself
+        or from a class in between, which does not go on to the base's."""
+        if not cls or not owner or owner == cls or not self._descends(cls, owner):
+            return False
+        return any(
+            (own == cls or self._descends(cls, own)) and own != owner and self._descends(own, owner)
+            for file in self._files
+            for own in file.replacing.get(method, ())
+        )
 
     def misjudging(self, name: str, cls: str = "") -> set[str]:
         """The functions that empty a place only when another one, which does not change with it, has some length, or
@@ -176,6 +198,7 @@ class FileReleases:
             for name, one in cls.methods.items()
             if name not in facts.functions[one].calls
         }
+        self.replacing: dict[str, set[str]] = {}  # method -> the classes that have one that calls none of its name
         self._owners = {id(facts.functions[one]): cls.name for cls in facts.classes for one in cls.methods.values()}
         self.limited: dict[tuple[str, str], dict[str, str]] = {}  # class and place -> function -> what must be set
         self.off_by_default: dict[tuple[str, str], tuple[str, int]] = {}  # class and attribute -> parameter, its place
@@ -189,6 +212,9 @@ class FileReleases:
         self._site = -1  # of the current statement
         self._entries: dict[Expr, Expr] = {}  # what loops of the current function call the entries of places
         for cls in facts.classes:
+            for name, index in cls.methods.items():
+                if name not in facts.functions[index].calls:
+                    self.replacing.setdefault(name, set()).add(cls.name)
             if "__init__" in cls.methods:
                 self._defaults(cls.name, facts.functions[cls.methods["__init__"]])
                 continue

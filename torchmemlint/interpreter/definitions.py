@@ -69,6 +69,8 @@ def _decorate(machine: Machine, frame: Frame, function: Function, decorator: Exp
             mode = _mode_around(machine, atom)
             if mode is not None:
                 function.grad = mode
+            if _enters(atom.facts):
+                machine.call(frame, (atom,), [value], {}, function.facts.site + m.DECORATORS)
         elif type(atom) is External:
             name = atom.dotted
             tail = name.rsplit(".", 1)[-1]

@@ -137,9 +137,12 @@ def _belongs(part: Obj | None, owner: Obj) -> bool:
 
 
 def run_hook(machine: Machine, frame: Frame, name: str, callee: Value, module: Value, site: Site) -> None:
-    bare = machine.grad == OFF and _takes_off(frame)
+    if not callee or machine.in_hook:
+        return
+    for_a_while = _takes_off(frame)
+    bare = machine.grad == OFF and for_a_while
     graph = FREE if bare else ATTACHED
-    output = (Tensor(graph, 2, machine.derivation.node((), ("hook", site)), "", True),)
+    output = (Tensor(graph, 2, machine.derivation.node((), ("hook", site, for_a_while)), "", True),)
     maybe: Value = (Tensor(MAYBE, 2, machine.derivation.node(), "", True),)
     if "pre_hook" in name:
         given: list[Value] = [module, maybe]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from ..facts.model import FunctionFacts, Stmt
 from ..facts.outline import Outline, Stars
+from .registries import definitions, registering
 from .values import UNKNOWN, External, Imported, Module, Value
 
 if TYPE_CHECKING:
@@ -172,9 +173,20 @@ def _last_bound(machine: Machine, unit: Unit, name: str, seen: set[str]) -> Valu
             for statement in own:
                 machine.block(unit.frame, (statement,))
         value = unit.frame.vars.get(name)
+        if value is not None and unit is not machine.home:
+            _fill(machine, unit, name, value)
     if value is None:
         value = _from_stars(machine, unit, name, unit.stars[:after], seen)
     return value
+
+
+def _fill(machine: Machine, unit: Unit, name: str, value: Value) -> None:
+    """Enter into an empty table what decorators do, in files that were imported by now."""
+    decorators = registering(unit, name, value) if machine.import_depth < _DEEPEST_IMPORT else frozenset()
+    for path, entered in definitions(machine, unit, decorators) if decorators else ():
+        other = unit_at(machine, path)
+        if other is not None:
+            module_name(machine, other.frame, entered)
 
 
 def _from_stars(machine: Machine, unit: Unit, name: str, stars: Sequence[Stars], seen: set[str]) -> Value | None:

@@ -42,6 +42,7 @@ def _for(machine: Machine, frame: Frame, statement: Stmt) -> None:
     unrolled = _unroll(value, len(body))
 
     def once() -> None:
+        machine.site = site  # where a generator goes on, in each round
         assign(machine, frame, target, iterate(machine, frame, value), site)
         machine.block(frame, body)
         if machine.context is not None:

@@ -203,9 +203,25 @@ def renew(machine: Machine, obj: Obj) -> Obj:
 
 
 def _news(machine: Machine, value: Value) -> list[Tensor]:
-    """The tensors of a value, without those that only the objects made before by the same expression have."""
+    """The tensors of a value, without those that only the objects made before by the same expression have, or that a
+    hook is yet to put on an object: `[Tap(layer) for layer in layers]`."""
     earlier = {node for atom in value if type(atom) is Obj for node in atom.earlier}
-    return [tensor for tensor in machine.reach(value) if tensor.node not in earlier]
+    found = [tensor for tensor in machine.reach(value) if tensor.node not in earlier]
+    if found and any(type(atom) is Obj and atom.kind == "instance" for atom in value):
+        found = [tensor for tensor in found if tensor in value or not _is_yet_to_come(machine, tensor.node)]
+    return found
+
+
+def _is_yet_to_come(machine: Machine, node: int) -> bool:
+    """Whether a tensor is from a hook, and no module was run since that was registered."""
+    derivation = machine.derivation
+    last_pass = machine.module_calls[-1].node if machine.module_calls else -1
+    while node > last_pass:
+        label, parents = derivation.labels.get(node), derivation.parents[node]
+        if (label is not None and label[0] == "hook") or not parents:
+            return label is not None and label[0] == "hook"
+        node = parents[-1]
+    return False
 
 
 def _referred_to(machine: Machine, owner: Obj | Frame, key: str, value: Value) -> list[Tensor]:

@@ -62,7 +62,16 @@ def left_running(program: Program) -> Iterator[LeftRunning]:
 def left_threads(program: Program) -> Iterator[LeftRunning]:
     """Objects that own a thread which goes round until they tell it to stop, made again and again."""
     if "Thread" in program.called | _bases(program):
-        yield from dropped(program, with_parts(program, dict(_owners_of_threads(program))))
+        yield from dropped(program, with_parts(program, _with_heirs(program, dict(_owners_of_threads(program)))))
+
+
+def _with_heirs(program: Program, owners: dict[str, Owner]) -> dict[str, Owner]:
+    """With the classes that inherit from one of them, and from that the function which its thread runs."""
+    for cls in program.facts.classes if owners else ():
+        bases = {last_name(base) for base in cls.bases} & owners.keys()
+        if bases and cls.name not in owners and "run" not in cls.methods:
+            owners[cls.name] = owners[min(bases)]
+    return owners
 
 
 def dropped(program: Program, owners: dict[str, Owner]) -> Iterator[LeftRunning]:

@@ -43,6 +43,10 @@ class Watched(Outline):
         self.seen.add(_BODY)
         return Outline(self.whole)
 
+    def imported(self) -> tuple[tuple[int, str, tuple[str, ...]], ...]:
+        self.seen.add(_BODY)
+        return super().imported()
+
     def unbound(self) -> dict[str, list[Stmt]]:
         return _Names(self.bindings[0], self.seen)
 

@@ -114,7 +114,8 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
     method = entered(retention)
     outside = [loop for loop in retention.loops if loop in method.loops or loop.name in ("while", "loader")]
     if not any(loop.name != "loader" for loop in outside):
-        if retention.holder.kind in ("attribute", "closure"):
+        meant_to_go = evidence.releases.replaced(last_part(retention.holder.text), retention.holder.owner)
+        if retention.holder.kind in ("attribute", "closure") and not meant_to_go:
             return 0  # one call fills it: these are its results
         weight -= 1
     updated = isinstance(store.owner, Obj) and store.owner.kind == "dict" and retention.how == "grow"

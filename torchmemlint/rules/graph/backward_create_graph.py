@@ -41,13 +41,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ...facts import model as m
+from ...facts.walk import call_at
 from ...finding import Confidence, Remedy, Retains
 from ...interpreter.values import Tensor
 from .. import Report
 
 if TYPE_CHECKING:
     from ...evidence.evidence import Evidence
+    from ...facts.model import Site
     from ...interpreter.events import Backward, Plain
+    from ...interpreter.frames import Frame
 
 code = "TML104"
 name = "backward-create-graph"
@@ -58,12 +62,13 @@ def check(evidence: Evidence) -> Iterator[Report]:
     seen: set[int] = set()
     resets = [note for note in evidence.machine.plain if note.kind == "zero-grad"]  # each way to a statement
     for backward in evidence.backwards:
-        if backward.create and backward.method and backward.site not in seen:
+        site = backward.site if evidence.machine.is_home(backward.site) else _asked_for(evidence, backward)
+        if backward.create and backward.method and site not in seen:
             if any(_comes_after(note, backward) for note in resets):
                 continue  # the grads of the last step go too
-            seen.add(backward.site)
+            seen.add(site)
             yield Report(
-                site=backward.site,
+                site=site,
                 message=(
                     "`backward(create_graph=True)` ties every parameter to its own `.grad` in a cycle that the "
                     "collector cannot free; use `torch.autograd.grad(..., create_graph=True)`"
@@ -72,7 +77,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
                 value="parameters, gradients and their graph",
                 holder="parameter.grad",
                 release="use `torch.autograd.grad(..., create_graph=True)`, or set the grads to `None` afterwards",
-                remedy=Remedy("reset-gradients", sure=False),
+                remedy=Remedy("reset-gradients", sure=False) if site == backward.site else None,
             )
     for note in evidence.plain("grad-store"):
         yield Report(
@@ -87,6 +92,16 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release="write `gradient.detach()`",
             remedy=Remedy("detach", sure=all(type(atom) is Tensor for atom in note.detail)),
         )
+
+
+def _asked_for(evidence: Evidence, backward: Backward) -> Site:
+    """The call of the home file that asks another one for it: `strategy.backward(loss, create_graph=True)`."""
+    frame: Frame | None = backward.frame
+    while frame is not None and frame.caller is not None and not evidence.machine.is_home(frame.call_site):
+        frame = frame.caller
+    call = None if frame is None or frame.caller is None else call_at(frame.caller.facts.body, frame.call_site)
+    asks = call is not None and ("create_graph", (m.CONST, True)) in call[4]
+    return frame.call_site if frame is not None and asks else backward.site
 
 
 def _comes_after(reset: Plain, backward: Backward) -> bool:

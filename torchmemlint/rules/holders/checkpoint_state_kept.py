@@ -1,8 +1,9 @@
 """A loaded checkpoint stays bound after its states went into the model.
 
 ## What it does
-Reports `checkpoint = torch.load(path)` where the last use of the name is
-`load_state_dict(...)` and a training loop follows in the same function; and
+Reports `checkpoint = torch.load(path)`, or what a helper has loaded and gives
+back, where the last use of the name is `load_state_dict(...)` and a training
+loop follows in the same function; and
 `self.checkpoint = torch.load(path)` where the class uses it for
 `load_state_dict`, reads no more than small parts of it later, and nothing ever
 lets it go. And the private copy of a model or layer, `self._copy =
@@ -41,6 +42,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ...evidence.given_back import given_back
 from ...facts import model as m
 from ...finding import Confidence, Remedy, Retains
 from ...lexical.checkpoints import (
@@ -78,12 +80,9 @@ def _loaded(evidence: Evidence) -> Iterator[Report]:
     functions = evidence.facts.functions
     if not any("load_state_dict" in function.calls for function in functions):
         return
-    for function in functions:
-        if function.name.startswith("test_"):
-            continue
-        for load in loads(function):
-            if load.target is None:
-                continue
+    found = [(function, load) for function in functions for load in loads(function)]
+    for function, load in (*found, *given_back(evidence.machine)):
+        if load.target is not None and not function.name.startswith("test_"):
             if load.target[0] == m.NAME:
                 kept = _kept_while_training(evidence, function, load)
                 if kept:

@@ -54,7 +54,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...evidence.unreleased import is_asked, methods_that, used_at
+from ...evidence.unreleased import in_charge, is_asked, methods_that
 from ...finding import Confidence, Remedy, Retains
 from ...interpreter.values import Class, Obj
 from ...lexical.early_exit import early_exits
@@ -204,14 +204,17 @@ def _left_in(evidence: Evidence) -> Iterator[Report]:
         keeper = note.detail.keeper if note.kind == "hook" else None
         if keeper is None or not note.detail.repeated:
             continue
-        site = used_at(keeper, note.frame, note.site)
         methods = methods_that(keeper.cls, "remove")
-        if site in said or not machine.is_home(site) or not methods or is_asked(machine, keeper, methods):
+        user, site, methods = in_charge(keeper, note.frame, note.site, methods, machine.is_home)
+        assert isinstance(user.cls, Class)
+        if user is not keeper and not any(loop.kind == "loop" and loop in user.birth for loop in note.detail.made):
+            continue  # one of them has all its parts
+        if site in said or not machine.is_home(site) or not methods or is_asked(machine, user, methods):
             continue
         if not _records(evidence, keeper) and not _records(evidence, note.detail.owner):
             continue  # neither it, nor what it made to be called
         said.add(site)
-        name, method = keeper.cls.facts.name, min(methods, key=lambda one: (one.startswith("_"), one))
+        name, method = user.cls.facts.name, min(methods, key=lambda one: (one.startswith("_"), one))
         yield Report(
             site=site,
             message=(

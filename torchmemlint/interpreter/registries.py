@@ -1,0 +1,73 @@
+"""Tables of another file that decorators fill: `MODELS[cfg.name](...)`, with `@register("vae")` in a third file.
+
+Python fills such a table when the files are imported; a run executes only what is asked for. So when the table is, it
+asks for the definitions that enter themselves: in the file of the table, and in those that files of the run import.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..facts.model import ASSIGN, ATTR, CALL, ITEM, NAME, NAMESPACE, ClassFacts, Expr, FunctionFacts
+from ..facts.walk import last_name, statements
+from .values import Obj, Value
+
+if TYPE_CHECKING:
+    from .linking import Unit
+    from .machine import Machine
+
+_MOST = 12  # definitions
+
+
+def registering(unit: Unit, name: str, value: Value) -> frozenset[str]:
+    """The decorators of a file that enter what they are given into its table of a name, which is empty yet."""
+    if len(value) != 1 or type(value[0]) is not Obj or value[0].kind != "dict" or value[0].fields:
+        return frozenset()
+    functions = unit.facts.functions
+    found = {index for index, function in enumerate(functions) if _enters_into(function, name)}
+    outer = {index for index, function in enumerate(functions) if not found.isdisjoint(function.inner)}
+    return frozenset(functions[index].name for index in found | outer) - {"<module>"}
+
+
+def _enters_into(function: FunctionFacts, name: str) -> bool:
+    """`TABLE[key] = cls` of what a function is given, and gives back."""
+    given = {(NAME, param.name) for param in function.params}
+    return any(
+        one[0] == ASSIGN and one[3] in given and any(to[0] == ITEM and to[1] == (NAME, name) for to in one[2])
+        for one in statements(function.body)
+    )
+
+
+def definitions(machine: Machine, unit: Unit, decorators: frozenset[str]) -> Iterator[tuple[str, str]]:
+    """The files, and the names in them, of what such decorators enter."""
+    assert machine.project is not None
+    paths = dict.fromkeys((unit.path, *_imported(machine)))
+    left = _MOST
+    for path in paths:
+        if not any(machine.project.may_have(path, name) for name in decorators):
+            continue
+        outline = machine.project.outline(path)
+        facts = NAMESPACE if outline is None else outline.facts
+        entries: list[FunctionFacts | ClassFacts] = [one for one in facts.functions if one.owner < 0]
+        for one in (*entries, *facts.classes):
+            if left and any(_called(decorator) in decorators for decorator in one.decorators):
+                left -= 1
+                yield path, one.name
+
+
+def _called(decorator: Expr) -> str:
+    callee = decorator[2] if decorator[0] == CALL else decorator
+    return last_name(callee) if callee[0] in (NAME, ATTR) else ""
+
+
+def _imported(machine: Machine) -> Iterator[str]:
+    """The files of the project that files of the run import."""
+    project = machine.project
+    assert project is not None
+    for unit in list(machine.units.values()):
+        for level, module, names in unit.outline.imported():
+            path = project.resolve(unit.path, level, module)
+            if path is not None:
+                yield path
+                yield from (inner for name in names if (inner := project.submodule(path, name)) is not None)
