@@ -57,7 +57,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...facts import knowledge
-from ...facts.model import ASSIGN, ATTR, NAME, TRIES, FileFacts, Site
+from ...facts.model import ASSIGN, ATTR, NAME, TRIES, FileFacts, Site, file_of
 from ...facts.program import Program
 from ...finding import Confidence, Remedy, Retains
 from ...interpreter.values import Class
@@ -287,6 +287,8 @@ def _is_taken_out(facts: FileFacts, name: str) -> bool:
 
 def _is_bound_again(kept: handlers.Kept) -> bool:
     """Whether a local list is another one by the end, so that the frames in it do not know it: `found = [found]`."""
+    if file_of(kept.function.site) != file_of(kept.site):
+        return False
     later = (one for one in kept.function.body if one[0] == ASSIGN and one[1] > kept.site)
     return any((NAME, kept.holder) in one[2] for one in later)
 

@@ -6,9 +6,9 @@ queue was made with the object, the method is called again and again, and no
 method of the class, of its bases in the file or of the file's other code
 empties, trims or replaces it. Closures count as objects: a list of an outer
 function that an inner function keeps filling. So do models and optimizers that
-are made for each round and only collected. So is a list that a hook on a module or a
-parameter fills in every step of a training. So is a buffer of the object that a
-generator hands out, and empties only after the `yield`.
+are made for each round and only collected. So is a list that a hook on a module
+or a parameter fills in every step of a training. So is a buffer of the object
+that a generator hands out, and empties only after the `yield`.
 
 ## Why it retains
 The object owns the list and the list owns every tensor, until the object goes.

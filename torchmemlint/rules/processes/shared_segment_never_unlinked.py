@@ -5,8 +5,8 @@ Reports `SharedMemory(create=True, ...)` whose handle, wherever it goes in the
 file, is closed at most and never unlinked, by nobody who attaches to it either,
 or only in an `except` clause, or not where the function returns before that.
 So are those of an attribute that are closed, and not unlinked, where the next
-one is made. And objects with a segment and a method that unlinks it, which are made again
-and again and dropped without that.
+one is made. And objects with a segment and a method that unlinks it, which are
+made again and again and dropped without that.
 
 ## Why it retains
 `close()` unmaps the segment from this process; the segment itself, a file in
