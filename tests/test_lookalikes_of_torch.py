@@ -60,8 +60,6 @@ INNOCENT = {
             found = [found]
             return found.pop()
         """,
-}
-INNOCENT |= {
     "places along a dimension, which have no derivative": """
         def count(model: nn.Module, loader, optimizer):
             seen = 0

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
-from ..facts.knowledge import TO_DEVICE
+from ..facts.knowledge import DTYPES, TO_DEVICE
 from ..facts.model import Expr, Stmt
 from ..facts.program import expressions, targets
 from ..facts.walk import calls, is_count, last_name, nodes, statements
@@ -16,7 +16,6 @@ from ..interpreter.machine import Machine
 from ..interpreter.values import ANY, ATTACHED
 from .places import describe
 
-_DTYPES = frozenset("dtype float float16 float32 float64 half bfloat16 double int int32 int64 long bool uint8".split())
 _NEAR = 8  # nodes of the derivation between a place and what fills it
 
 
@@ -97,7 +96,7 @@ def _moves_items(store: Store, loop: Loop) -> bool:
 def _casts(call: Expr) -> bool:
     """`x.to(torch.float32)`, `x.to(dtype=y.dtype)`: to another type, where it is."""
     given = [*call[3], *(value for key, value in call[4] if key != "copy")]
-    return len(given) == 1 and (last_name(given[0]) in _DTYPES or call[4][:1] == (("dtype", given[0]),))
+    return len(given) == 1 and (last_name(given[0]) in DTYPES or call[4][:1] == (("dtype", given[0]),))
 
 
 def _made_of(expr: Expr, items: set[Expr]) -> bool:

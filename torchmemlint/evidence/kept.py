@@ -7,10 +7,11 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.emptying import BUILDERS, drained
+from ..facts.file_releases import is_idle
 from ..facts.model import CALLS_PER_STATEMENT, FunctionFacts, Site
 from ..facts.passed_by import PassedBy
 from ..facts.program import Program, targets, text
-from ..facts.releases import Releases, is_idle
+from ..facts.releases import Releases
 from ..facts.walk import calls, heads, last_name, loops, nodes, statements
 from ..interpreter.contexts import Context, Kept, is_module_level, root
 from ..interpreter.events import Plain

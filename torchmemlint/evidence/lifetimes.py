@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 
 from ..facts import knowledge
 from ..facts import model as m
+from ..facts.file_releases import LETS_GO
 from ..facts.model import CALLS_PER_STATEMENT, Expr, FunctionFacts
 from ..facts.program import Program
-from ..facts.releases import LETS_GO, Releases
+from ..facts.releases import Releases
 from ..facts.walk import blocks, calls, heads, last_name, nodes, statements
 from ..interpreter.events import NEVER, Loops, Reset, Store
 from ..interpreter.frames import Frame, Loop, birth_of, kept_since

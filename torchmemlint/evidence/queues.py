@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
+from ..facts.file_releases import is_idle
 from ..facts.model import CALLS_PER_STATEMENT, Expr, Site, Stmt
 from ..facts.program import targets
-from ..facts.releases import is_idle
 from ..facts.walk import blocks, calls, calls_of, last_name, loops, nodes, root_of, with_tests
 from ..interpreter.contexts import Kept
 from ..interpreter.events import Loops, Plain, Trail

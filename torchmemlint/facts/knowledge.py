@@ -189,6 +189,9 @@ EVALUATION_WORDS: Final = (
     "synthes",
     "diariz",
 )
+DTYPES: Final = frozenset(  # what `x.to(...)` may be given instead of a device
+    "dtype float float16 float32 float64 half bfloat16 double int int32 int64 long bool uint8".split()
+)
 TO_DEVICE: Final = frozenset("to cuda to_device send_to_device move_to_device move_data_to_device".split())
 CLOSERS: Final = frozenset(
     """release close remove remove_hooks remove_handles remove_handle __exit__ __del__ clear reset cleanup clean_up

@@ -7,9 +7,9 @@ from functools import cached_property
 
 from . import model as m
 from .exports import exported
+from .file_releases import FileReleases
 from .model import Expr, FileFacts, FunctionFacts, Stmt
 from .program import Program
-from .releases import FileReleases
 from .relevance import calls_for_effect, loud_constructors, releasing, worth_running
 from .walk import blocks, names_of, nodes, statements
 from .when_missing import made_when_missing

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..facts import model as m
+from ..facts.file_releases import JOINS, joins
 from ..facts.model import Expr, Site, Stmt
-from ..facts.releases import JOINS, joins
 from .attributes import note_dropped_part, set_attribute
 from .contexts import workers_in
 from .elements import bind_item, count_by_key, elements

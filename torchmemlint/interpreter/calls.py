@@ -15,7 +15,7 @@ from .followed import note_following, owners
 from .frames import Frame
 from .functions import call_function
 from .holders import kind_of_key
-from .hooks import run_gradient_hook
+from .hooks import OF_GRADIENTS, run_gradient_hook
 from .instances import bare_objects, call_instance, construct, fill_own_parts, is_module, ran
 from .library import call_external
 from .linking import module_member
@@ -220,7 +220,8 @@ def call_method(
     """Call a method of one atom."""
     kind = type(atom)
     if kind is Tensor:
-        run_gradient_hook(machine, frame, name, atom, args, site)
+        if name in OF_GRADIENTS:
+            run_gradient_hook(machine, frame, name, atom, args, site)
         return tensor_method(machine, frame, atom, name, args, kwargs, site)
     if kind is Obj:
         if name == "__class__" and isinstance(atom.cls, Class):

@@ -14,9 +14,8 @@ from .frames import Frame
 from .functions import call_function
 from .machine import Machine
 from .making import tell_metaclass
+from .registries import enters
 from .values import OFF, Class, External, Function, Mode, Obj, Value
-
-_ADDS = ("append", "add", "setdefault")
 
 
 def define_function(machine: Machine, frame: Frame, facts: FunctionFacts) -> Value:
@@ -69,7 +68,7 @@ def _decorate(machine: Machine, frame: Frame, function: Function, decorator: Exp
             mode = _mode_around(machine, atom)
             if mode is not None:
                 function.grad = mode
-            if _enters(atom.facts):
+            if enters(atom.facts):
                 machine.call(frame, (atom,), [value], {}, function.facts.site + m.DECORATORS)
         elif type(atom) is External:
             name = atom.dotted
@@ -163,7 +162,7 @@ def define_class(machine: Machine, frame: Frame, index: int, facts: ClassFacts) 
     entering: list[Function] = []
     for decorator in facts.decorators:
         for atom in machine.eval(frame, decorator):
-            if type(atom) is Function and _enters(atom.facts):
+            if type(atom) is Function and enters(atom.facts):
                 entering.append(atom)
             elif type(atom) is Mode:
                 grad = atom.grad
@@ -199,16 +198,5 @@ def _tell_base(machine: Machine, frame: Frame, klass: Class) -> None:
     """Runs the `__init_subclass__` of a base class that enters what is derived from it into a table."""
     told = next((base.find("__init_subclass__") for base in klass.bases if base.find("__init_subclass__")), None)
     for atom in told or ():
-        if type(atom) is Function and _enters(atom.facts):
+        if type(atom) is Function and enters(atom.facts):
             call_function(machine, frame, atom, klass, [], {}, klass.facts.site + m.DECORATORS)
-
-
-def _enters(facts: FunctionFacts) -> bool:
-    """Whether a function puts what it is given into a table or list: `TABLE[name] = cls`, `KINDS.append(cls)`."""
-    given = {(m.NAME, param.name) for param in facts.params}
-    for one in statements(facts.body):
-        if one[0] == m.ASSIGN and one[3] in given and any(target[0] == m.ITEM for target in one[2]):
-            return True
-        if one[0] == m.EXPR and one[2][0] == m.CALL and one[2][2][0] == m.ATTR and one[2][2][2] in _ADDS:
-            return not given.isdisjoint(one[2][3])
-    return False

@@ -16,7 +16,7 @@ from .tensors import free
 from .values import ASSUMED, ATTACHED, FREE, LEAF, MAYBE, OFF, Bound, Class, Function, Obj, Partial, Tensor, Value
 
 BACKWARD = "backward"  # names the calls of a hook that each backward pass makes
-_OF_GRADIENTS = ("register_hook", "register_post_accumulate_grad_hook")
+OF_GRADIENTS = ("register_hook", "register_post_accumulate_grad_hook")
 
 
 class Hooked(NamedTuple):
@@ -156,7 +156,7 @@ def run_hook(machine: Machine, frame: Frame, name: str, callee: Value, module: V
 
 def run_gradient_hook(machine: Machine, frame: Frame, name: str, tensor: Tensor, args: list[Value], site: Site) -> None:
     """A hook on a parameter runs in every later backward pass, without a graph."""
-    if tensor.graph == LEAF and args and name in _OF_GRADIENTS:
+    if tensor.graph == LEAF and args and args[0] and not machine.in_hook:
         given = free(machine) if name == "register_hook" else (tensor,)
         _run(machine, frame, args[0], [given], site, OFF, BACKWARD)
 
@@ -164,8 +164,6 @@ def run_gradient_hook(machine: Machine, frame: Frame, name: str, tensor: Tensor,
 def _run(
     machine: Machine, frame: Frame, callee: Value, given: list[Value], site: Site, grad: int, name: str = ""
 ) -> None:
-    if not callee or machine.in_hook:
-        return
     loop = loop_at(machine, frame, ("hook", site), "call")
     loop.name = name
     outer, machine.grad = machine.grad, grad

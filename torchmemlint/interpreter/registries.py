@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ..facts.model import ASSIGN, ATTR, CALL, ITEM, NAME, NAMESPACE, ClassFacts, Expr, FunctionFacts
+from ..facts.model import ASSIGN, ATTR, CALL, EXPR, ITEM, NAME, NAMESPACE, ClassFacts, Expr, FunctionFacts
 from ..facts.walk import last_name, statements
 from .values import Obj, Value
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .linking import Unit
     from .machine import Machine
 
+_ADDS = ("append", "add", "setdefault")
 _MOST = 12  # definitions
 
 
@@ -25,18 +26,24 @@ def registering(unit: Unit, name: str, value: Value) -> frozenset[str]:
     if len(value) != 1 or type(value[0]) is not Obj or value[0].kind != "dict" or value[0].fields:
         return frozenset()
     functions = unit.facts.functions
-    found = {index for index, function in enumerate(functions) if _enters_into(function, name)}
+    found = {index for index, function in enumerate(functions) if enters(function, name)}
     outer = {index for index, function in enumerate(functions) if not found.isdisjoint(function.inner)}
     return frozenset(functions[index].name for index in found | outer) - {"<module>"}
 
 
-def _enters_into(function: FunctionFacts, name: str) -> bool:
-    """`TABLE[key] = cls` of what a function is given, and gives back."""
+def enters(function: FunctionFacts, name: str = "") -> bool:
+    """Whether a function puts what it is given into a table or list, of this name if there is one: `TABLE[key] = cls`,
+    `KINDS.append(cls)`."""
     given = {(NAME, param.name) for param in function.params}
-    return any(
-        one[0] == ASSIGN and one[3] in given and any(to[0] == ITEM and to[1] == (NAME, name) for to in one[2])
-        for one in statements(function.body)
-    )
+    for one in statements(function.body):
+        places: list[Expr] = []
+        if one[0] == ASSIGN and one[3] in given:
+            places = [target[1] for target in one[2] if target[0] == ITEM]
+        elif one[0] == EXPR and one[2][0] == CALL and one[2][2][0] == ATTR and one[2][2][2] in _ADDS:
+            places = [] if given.isdisjoint(one[2][3]) else [one[2][2][1]]
+        if any(not name or place == (NAME, name) for place in places):
+            return True
+    return False
 
 
 def definitions(machine: Machine, unit: Unit, decorators: frozenset[str]) -> Iterator[tuple[str, str]]:

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.emptying import BOUND, emptyings
+from ..facts.file_releases import reaches_outside
 from ..facts.model import Expr, FunctionFacts, Site
 from ..facts.program import Program, targets
-from ..facts.releases import reaches_outside
 from ..facts.walk import statements
 
 _PARTS = ("named_modules", "named_parameters", "modules", "parameters", "named_children", "children")

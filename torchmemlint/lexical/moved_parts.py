@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
+from ..facts.knowledge import DTYPES
 from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Program, text
 from ..facts.walk import calls_of, heads, last_name, loops, nodes
@@ -14,7 +15,6 @@ from .cleanup import FREES, let_go
 
 _MOVES = ("to", "cuda", "xpu", "npu")
 _PARTS = ("layer", "block", "module", "stage", "expert", "decoder", "encoder")
-_TYPES = ("float16", "bfloat16", "float32", "float64", "half", "float", "dtype")
 _GETS = ("get_module", "get_submodule", "getattr", "fetch_module", "find_module")
 
 
@@ -76,7 +76,7 @@ def _is_move(callee: Expr, name: str) -> bool:
 def _is_host(call: Expr) -> bool:
     """Whether a call of `to` names the host, or a type of numbers."""
     named = [node for given in call[3] for node in nodes(given)]
-    return any(node == (m.CONST, "cpu") or last_name(node) in _TYPES for node in named)
+    return any(node == (m.CONST, "cpu") or last_name(node) in DTYPES for node in named)
 
 
 def _is_put_back(inside: list[Stmt], name: str) -> bool:

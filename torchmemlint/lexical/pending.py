@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.emptying import BOUND, emptyings
+from ..facts.file_releases import reaches_outside
 from ..facts.model import Expr, FileFacts, FunctionFacts, Site, Stmt
 from ..facts.program import targets
-from ..facts.releases import reaches_outside
 from ..facts.walk import calls_of, last_name, statements
 
 _TENSORS = frozenset(

@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, cast
 
+from ..facts.file_releases import FileReleases
 from ..facts.model import CALLS_PER_STATEMENT, STATEMENTS_PER_FILE, FileFacts, Stmt
 from ..facts.outline import Outline
-from ..facts.releases import FileReleases
 
 Part = int | str  # the index of a function, ~ that of a class, a name that the module's body binds
 

@@ -1,0 +1,390 @@
+"""What the text of one file says of releases: which functions empty, replace or measure which places."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from . import knowledge
+from . import model as m
+from .beside import bounded_beside
+from .filled_together import forgotten_beside
+from .model import Expr, FileFacts, FunctionFacts, Site, Stmt
+from .one_rank import emptied_by_one
+from .passed_by import PassedBy, passed_by
+from .walk import calls, calls_of, heads, last_name, nodes, statements, with_tests
+
+if TYPE_CHECKING:
+    pass
+
+_RELEASERS = knowledge.TAKES_OUT | {"get_nowait", "resize_", "truncate", "trim", "prune"}
+JOINS = frozenset("cat concat concatenate stack vstack hstack append".split())
+HANDED_OVER = "__handed_over__"  # a method that empties a place, for others to call
+_POPPERS = ("heappop", "heappushpop", "heapreplace")
+_CONTAINERS = ("list", "dict", "set", "deque", "defaultdict", "OrderedDict")
+_FIRST = frozenset("__init__ __post_init__ __attrs_post_init__ __new__ __setstate__ <module>".split())
+LETS_GO = ("clear", "reset", "flush", "release", "drain", "prune", "evict", "trim", "purge", "empty", "free")
+_SAYS = knowledge.REPORTERS | {"sleep"}
+_PICKS = frozenset("choice choices sample randint randrange randperm stack cat len list tuple".split())
+_UNSET = ((m.CONST, None), (m.CONST, 0), (m.CONST, -1))
+_IS_SET = ("IsNot", "NotEqual", "GreaterThan")
+_OWN_ATTRIBUTES = (m.ATTR, (m.NAME, "self"), "__dict__")
+
+
+class FileReleases:
+    """What one file lets go of."""
+
+    def __init__(self, facts: FileFacts) -> None:
+        self.released: dict[str, dict[str, set[str]]] = {}  # place -> function -> the classes whose own it is, or ""
+        self.made: set[tuple[str, str]] = set()  # attributes that a class makes itself,
+        self.taken: set[tuple[str, str]] = set()  # ... or is given
+        self.sound: dict[str, set[str]] = {}  # likewise, but for what hangs on the length of something else
+        self.measured: dict[str, dict[str, set[str]]] = {}  # likewise
+        self.mentioned: set[str] = set()
+        self.called: dict[str, bool] = {}  # whether all its calls are for debugging
+        self.wholesale: set[tuple[str, str]] = set()  # classes, "" for any, and functions
+        self.bases = {cls.name: {last_name(base) for base in cls.bases} for cls in facts.classes}
+        self.replacing: dict[str, set[str]] = {}  # method -> the classes that have one that calls none of its name
+        self._owners = {id(facts.functions[one]): cls.name for cls in facts.classes for one in cls.methods.values()}
+        self.limited: dict[tuple[str, str], dict[str, str]] = {}  # class and place -> function -> what must be set
+        self.off_by_default: dict[tuple[str, str], tuple[str, int]] = {}  # class and attribute -> parameter, its place
+        self.makings: dict[str, list[Expr]] = {}  # class -> the calls that make one
+        self.rebound: dict[str, set[str]] = {}  # attributes that are set later, or by others, and the functions
+        self._facts = facts
+        self._helpers: set[str] = set()  # the own methods that are called if the current test holds
+        self._tests: tuple[Expr, ...] = ()  # that the current statement stands under
+        self._lengths: dict[str, set[str]] = {}  # the other places whose length a release hangs on
+        self._at: dict[str, dict[str, set[Site]]] = {}  # place -> function -> the statements that release it
+        self._site = -1  # of the current statement
+        self._entries: dict[Expr, Expr] = {}  # what loops of the current function call the entries of places
+        for cls in facts.classes:
+            for name, index in cls.methods.items():
+                if name not in facts.functions[index].calls:
+                    self.replacing.setdefault(name, set()).add(cls.name)
+            if "__init__" in cls.methods:
+                self._defaults(cls.name, facts.functions[cls.methods["__init__"]])
+                continue
+            fields = [one for one in facts.functions[cls.body].body if one[0] == m.ANNOTATE and one[2][0] == m.NAME]
+            for place, one in enumerate(fields):  # of a data class
+                if one[4] in _UNSET:
+                    self.off_by_default[cls.name, one[2][1]] = (one[2][1], place)
+        for function in facts.functions:
+            self._entries = {}
+            for statement, self._tests in with_tests(function.body):
+                self._site = statement[1]
+                self._statement(function, statement, self._tests)
+
+    @functools.cached_property
+    def passed_by(self) -> dict[str, dict[str, PassedBy]]:
+        """Gone through when somebody asks, which is where the run says that a table is emptied."""
+        found = passed_by(self._facts)
+        for name, functions in emptied_by_one(self._facts, self._at):
+            found[name] = {**functions, **found.get(name, {})}
+        for name, way in forgotten_beside(self._facts):
+            found.setdefault(name, {}).setdefault(way.function, way)
+        return found
+
+    @functools.cached_property
+    def bounded(self) -> dict[str, dict[str, set[str]]]:
+        """The places that functions fill up to a bound that stands beside them; likewise."""
+        found: dict[str, dict[str, set[str]]] = {}
+        for function in self._facts.functions:
+            for place in bounded_beside(function, self.released, self.rebound):
+                found.setdefault(last_name(place), {}).setdefault(function.name, set()).add(
+                    self._owner(place, function)
+                )
+        return found
+
+    def passes(self, name: str, function: str) -> bool:
+        """Whether no function of this name lets go of a place in a way that all entries come to."""
+        if function not in self.released.get(name, {}):
+            return True
+        return function in self.passed_by.get(name, {})
+
+    def _defaults(self, cls: str, init: FunctionFacts) -> None:
+        """The parameters that are None or 0 by default and that become attributes."""
+        unset = {p.name: i for i, p in enumerate(init.params[1:]) if p.default in _UNSET}
+        for one in init.body if unset else ():
+            value = one[3] if one[0] == m.ASSIGN else one[4] if one[0] == m.ANNOTATE else None
+            if value is not None and value[0] == m.NAME and value[1] in unset:
+                for target in one[2] if one[0] == m.ASSIGN else (one[2],):
+                    if target[0] == m.ATTR and target[1] == (m.NAME, "self"):
+                        self.off_by_default[cls, target[2]] = (value[1], unset[value[1]])
+
+    def _note(self, place: Expr | None, function: FunctionFacts, by: str = "") -> None:
+        name = last_name(place)
+        if name:
+            by = by or function.name
+            functions = self.released.setdefault(name, {})
+            functions.setdefault(by, set()).add(self._owner(place, function))
+            self._at.setdefault(name, {}).setdefault(by, set()).add(self._site)
+            others = {other for test in self._tests for other in _other_lengths(test, name)}
+            self._note_limit(self._owner(place, function), name, by)
+            if others:
+                self._lengths.setdefault(name, set()).update(others)
+            else:
+                self.sound.setdefault(name, set()).add(by)
+
+    def _note_limit(self, cls: str, name: str, function: str) -> None:
+        """Of a release: the limit that must be set for it, "" if it needs none."""
+        if self.off_by_default:
+            limit = next(
+                (one for test in self._tests for one in _must_be_set(test) if (cls, one) in self.off_by_default), ""
+            )
+            functions = self.limited.setdefault((cls, name), {})
+            functions[function] = limit if functions.get(function, limit) == limit else ""
+
+    def _owner(self, place: Expr | None, function: FunctionFacts) -> str:
+        """The class whose `self.x`, or part of it, a place is; "" for all else."""
+        while place is not None and place[0] == m.ITEM:
+            place = place[1]
+        own = place is not None and place[0] == m.ATTR and place[1] == (m.NAME, "self")
+        return self._owners.get(id(function), "") if own else ""
+
+    def misjudges(self, name: str) -> bool:
+        """Whether a release hangs on the lengths of places that no function changes together with this one."""
+        others = self._lengths.get(name, set())
+        return bool(others) and not any(
+            name in _names(function) and not others.isdisjoint(_changed(function))
+            for function in self._facts.functions
+            if function.name not in _FIRST
+        )
+
+    def _statement(self, function: FunctionFacts, statement: Stmt, tests: tuple[Expr, ...]) -> None:
+        op = statement[0]
+        if op == m.ASSIGN:
+            for target in statement[2]:
+                self._assigned(function, target, statement[3], tests)
+        elif op == m.ANNOTATE and statement[4] is not None:
+            self._assigned(function, statement[2], statement[4], tests)
+        elif op == m.DELETE:
+            for target in statement[2]:
+                self._note(target, function)
+        elif op == m.FOR:
+            self._entries.update(_entries_of(statement[2], statement[3]))
+        elif op == m.IF and any(inner[0] == m.RETURN for inner in statement[3]):
+            self._there_already(function, statement[2])
+        debugging = bool(tests) and any(map(_is_debugging, tests))
+        body = statement[3] if op == m.IF else ()
+        self._helpers = {call[2][2] for call in calls(body) if call[2][0] == m.ATTR and call[2][1] == (m.NAME, "self")}
+        idle = is_idle(statement)
+        mention = self.mentioned.add
+        for head in heads(statement):
+            for node in nodes(head):
+                kind = node[0]
+                if kind == m.NAME:
+                    mention(node[1])
+                elif kind == m.ATTR:
+                    mention(node[2])
+                    if node[2] in _RELEASERS:
+                        self._note(node[1], function)
+                        if node[2] == "clear":  # a container in a container
+                            self._note(self._entries.get(node[1]), function)
+                elif kind == m.CALL and len(node) == 5:
+                    self._call(function, node)
+                    name = last_name(node[2])
+                    self.called[name] = debugging and self.called.get(name, True)
+                elif kind == m.COMPARE and not idle:
+                    self._compared(function, node)
+
+    def _assigned(self, function: FunctionFacts, target: Expr, value: Expr, tests: tuple[Expr, ...]) -> None:
+        if value == _OWN_ATTRIBUTES:  # a name for all of them
+            self._replaces(function)
+        if target[0] == m.ATTR and (target[1] != (m.NAME, "self") or function.name not in _FIRST):
+            self.rebound.setdefault(target[2], set()).add(function.name)
+        if target[0] == m.ATTR and target[1] == (m.NAME, "self"):
+            fresh = value[0] in (m.NEW, m.DICT, m.COMP) or (value[0] == m.CALL and last_name(value) in _CONTAINERS)
+            if fresh or (value[0] != m.CONST and target not in nodes(value)):
+                (self.made if fresh else self.taken).add((self._owners.get(id(function), ""), target[2]))
+        if target[0] == m.NEW:
+            paired = value[0] == m.NEW and len(value[3]) == len(target[3])
+            for item, part in zip(target[3], value[3] if paired else [(m.TEXT,)] * len(target[3]), strict=True):
+                self._assigned(function, item, part, tests)
+        elif target[0] == m.ITEM and target[2][0] == m.SLICE:
+            self._note(target[1], function)
+        elif target[0] in (m.ATTR, m.NAME) and function.name not in _FIRST:
+            if target[0] == m.NAME and not reaches_outside(function, target[1]):
+                return
+            if not adds_to(target, value, _joining(function)) and not any(_is_missing(target, test) for test in tests):
+                self._note(target, function)
+
+    def _call(self, function: FunctionFacts, call: Expr) -> None:
+        callee, arguments = call[2], call[3]
+        name = callee[-1] if callee[0] in (m.NAME, m.ATTR) else ""
+        owner = callee[1] if callee[0] == m.ATTR else ()
+        for given in (*arguments, *(value for _, value in call[4])):
+            if given[0] == m.ATTR and given[2] in _RELEASERS:  # `weakref.finalize(self, _entries.pop, key)`
+                self._note(given[1], function, HANDED_OVER)
+        if name == "iter" and len(arguments) == 2 and arguments[0][0] == m.ATTR:
+            self._note(arguments[0][1], function)  # `iter(queue.get, None)`
+        if name[:1].isupper():
+            self.makings.setdefault(name, []).append(call)
+        if name == "setattr":
+            self._replaces(function, own=arguments[:1] == ((m.NAME, "self"),))
+        elif (name == "__init__" and owner == (m.NAME, "self")) or (name == "update" and owner == _OWN_ATTRIBUTES):
+            self._replaces(function)
+        elif any(word in name for word in LETS_GO) or name in _POPPERS:
+            for place in arguments:
+                self._note(place, function)
+
+    def _replaces(self, function: FunctionFacts, *, own: bool = True) -> None:
+        if function.name not in _FIRST:
+            self.wholesale.add((self._owners.get(id(function), "") if own else "", function.name))
+
+    def _there_already(self, function: FunctionFacts, test: Expr) -> None:
+        """`if self.batches: return`, `if len(self.batches): return`: what follows fills the place once."""
+        if test[0] == m.CALL and test[2] == (m.NAME, "len") and test[3]:
+            test = test[3][0]
+        if test[0] in (m.NAME, m.ATTR):
+            self._note_measured(test, function)
+
+    def _compared(self, function: FunctionFacts, comparison: Expr) -> None:
+        for place in _sized(comparison):
+            self._note_measured(place, function)
+            for name in self._helpers:  # `if length > self.table.size(1): self.extend(length)`
+                self._note_measured(place, function, name)
+
+    def _note_measured(self, place: Expr, function: FunctionFacts, name: str = "") -> None:
+        owners = self.measured.setdefault(last_name(place), {})
+        owners.setdefault(name or function.name, set()).add(self._owner(place, function))
+
+
+def _sized(comparison: Expr) -> Iterator[Expr]:
+    """The places whose size is compared: `len(self.rows)`, `self.table.size(1)`."""
+    for side in (comparison[2], comparison[3]):
+        if side[0] == m.CALL and side[2] == (m.NAME, "len") and side[3]:
+            yield side[3][0]
+        elif side[0] == m.CALL and side[2][0] == m.ATTR and side[2][2] == "size":
+            yield side[2][1]
+
+
+def _entries_of(target: Expr, iterated: Expr) -> Iterator[tuple[Expr, Expr]]:
+    """`for rows in self.tables`, `for rows in self.tables.values()`, `for name, rows in self.tables.items()`"""
+    table = iterated[2][1] if iterated[0] == m.CALL and iterated[2][0] == m.ATTR and not iterated[3] else iterated
+    if table is not iterated and iterated[2][2] == "items" and target[0] == m.NEW and len(target[3]) == 2:
+        yield target[3][1], table
+    elif target[0] == m.NAME and (table is iterated or iterated[2][2] == "values"):
+        yield target, table
+
+
+def is_idle(statement: Stmt) -> bool:
+    """Whether an `if` changes nothing of what follows: it tells somebody, counts, pauses for once, or gives out what it
+    picks and does not take."""
+    return bool(statement[0] == m.IF and not statement[4] and all(_only_says(one) for one in statement[3]))
+
+
+def _only_says(statement: Stmt) -> bool:
+    """Whether a statement tells somebody, and changes nothing: `logger.warning("too many")`, `self.waits += 1`."""
+    if statement[0] == m.AUGMENT:
+        return bool(statement[4] == (m.CONST, 1))
+    if statement[0] == m.EXPR and statement[2][0] == m.YIELD:  # `yield random.choice(self.buffer)`
+        picked = [last_name(call) for call in calls_of(statement)]
+        return bool(picked) and _PICKS.issuperset(picked)
+    callee = statement[2][2] if statement[0] == m.EXPR and statement[2][0] == m.CALL else None
+    return callee is not None and last_name(callee) in _SAYS
+
+
+def _must_be_set(test: Expr) -> Iterator[str]:
+    """The attributes that are something for a test to hold: `self.limit and ...`, `self.limit is not None and ...`."""
+    if test[0] == m.BOOL and test[1] == "and":
+        for operand in test[2]:
+            yield from _must_be_set(operand)
+    elif test[0] == m.ATTR:
+        yield test[2]
+    elif test[0] == m.COMPARE and test[1] in _IS_SET and test[2][0] == m.ATTR and test[3] in _UNSET:
+        yield test[2][2]
+
+
+def _other_lengths(test: Expr, name: str) -> set[str]:
+    """`len(other) > limit`: the places whose length a test asks for, if it is not about the named one."""
+    if _asks_of(test, name):
+        return set()
+    lengths = (node for node in nodes(test) if node[0] == m.CALL and node[2] == (m.NAME, "len") and node[3])
+    return {last_name(length[3][0]) for length in lengths} - {""}
+
+
+def _asks_of(test: Expr, name: str) -> bool:
+    """Whether a test may be about the size of a place: more than whether there is anything, or a key, in it."""
+    if test[0] == m.BOOL:
+        return any(_asks_of(operand, name) for operand in test[2])
+    if test[0] == m.NOT:
+        return _asks_of(test[1], name)
+    if test[0] in (m.NAME, m.ATTR):
+        return False
+    parts = test[2:3] if test[0] == m.COMPARE and test[1] in ("In", "NotIn") else (test,)
+    return any(node[0] in (m.NAME, m.ATTR) and node[-1] == name for part in parts for node in nodes(part))
+
+
+def _names(function: FunctionFacts) -> set[str]:
+    every = (node for s in statements(function.body) for head in heads(s) for node in nodes(head))
+    return {node[-1] for node in every if node[0] in (m.NAME, m.ATTR)}
+
+
+def _changed(function: FunctionFacts) -> set[str]:
+    """The places that a function puts something into, takes something out of, or binds."""
+    found = set[str]()
+    for statement in statements(function.body):
+        if statement[0] in (m.ASSIGN, m.DELETE):
+            found |= {last_name(target) for target in statement[2]}
+        elif statement[0] in (m.AUGMENT, m.ANNOTATE):
+            found.add(last_name(statement[2]))
+        for call in (node for head in heads(statement) for node in nodes(head) if node[0] == m.CALL):
+            if call[2][0] == m.ATTR:
+                found.add(last_name(call[2][1]))
+    return found
+
+
+def _joining(function: FunctionFacts) -> tuple[Stmt, ...]:
+    """The body of a function that joins tensors: what a name is bound to there is of interest."""
+    return () if JOINS.isdisjoint(function.calls) else function.body
+
+
+def _is_debugging(test: Expr) -> bool:
+    return test[0] != m.NOT and any(node[0] in (m.NAME, m.ATTR) and "debug" in node[-1].lower() for node in nodes(test))
+
+
+def reaches_outside(function: FunctionFacts, name: str) -> bool:
+    return any(s[0] in (m.GLOBAL, m.NONLOCAL) and name in s[2] for s in function.body)
+
+
+def adds_to(target: Expr, value: Expr, body: tuple[Stmt, ...] = ()) -> bool:
+    """`x = x + [y]`, `x = [*x, y]`, `x = cat([x, y])`: it grows and lets go of nothing."""
+    if value[0] == m.ARITH:
+        return target in (value[2], value[3])
+    if value[0] == m.NEW:
+        return (m.STAR, target) in value[3]
+    return joins(target, value, body)
+
+
+def joins(target: Expr, value: Expr, body: tuple[Stmt, ...] = (), depth: int = 2) -> bool:
+    """`x = y if x is None else torch.cat([x, y])`. A name that `value` is is looked up in `body`."""
+    op = value[0]
+    if op == m.COND:
+        return any(node == target for node in nodes(value[1])) and (
+            joins(target, value[2], body, depth) or joins(target, value[3], body, depth)
+        )
+    if op == m.CALL and value[3] and last_name(value[2]) in JOINS:
+        parts = value[3][0][3] if value[3][0][0] == m.NEW else value[3]
+        return target in parts or any(
+            part[0] == m.NAME and target == bound for part in parts for bound in _bound_to(part, body)
+        )
+    if op == m.NAME and depth and body:
+        return any(joins(target, bound, body, depth - 1) for bound in _bound_to(value, body))
+    return False
+
+
+def _bound_to(name: Expr, body: tuple[Stmt, ...]) -> Iterator[Expr]:
+    return (s[3] for s in statements(body) if s[0] == m.ASSIGN and s[2] == (name,))
+
+
+def _is_missing(target: Expr, test: Expr) -> bool:
+    """A test for the place not being there yet: what follows makes it for the first time."""
+    if test[0] == m.COMPARE and test[1] == "Is":
+        return bool(test[2] == target)
+    if test[0] == m.NOT:
+        inner = test[1]
+        return bool(inner == target) or (inner[0] == m.CALL and inner[2] == (m.NAME, "hasattr"))
+    if test[0] == m.BOOL:
+        return any(_is_missing(target, operand) for operand in test[2])
+    return False
