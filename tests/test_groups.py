@@ -74,7 +74,21 @@ def program(maker: str, ranks: str = "[0, 1]", driver: str = DRIVER) -> str:
 def test_groups_of_the_same_ranks(case: str) -> None:
     check(program(MAKERS[case]))
     check(program(MAKERS[case], "RANKS"))
-    check(program(MAKERS[case], driver=SETUP).replace("  # TML408", ""))
+    for setup in (
+        "__init__(self, models):",
+        "__init__(self, models): self._init_all(models)\n\n    def _init_all(self, models):",
+    ):
+        driver = SETUP.replace("__init__(self, models):", setup)
+        check(program(MAKERS[case], driver=driver).replace("  # TML408", ""))
+
+
+def test_groups_that_are_not_asked_for() -> None:
+    told = program(PLAIN, "[0, 1], init_groups=False").replace("model, ranks)", "model, ranks, init_groups=True)")
+    check(
+        told.replace("make(ranks)\n        pass", "make(ranks) if init_groups else None\n        pass").replace(
+            "  # TML408", ""
+        )
+    )
 
 
 @pytest.mark.parametrize("case", KEEPERS)

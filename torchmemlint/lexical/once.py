@@ -30,15 +30,26 @@ def is_repeated(program: Program, place: Place, *, driven: bool = False, of_obje
             if names.isdisjoint(other.facts.calls):
                 continue
             for statement, looped in in_loops(other.facts.body):
-                if any(last_name(call[2]) in names for call in calls_of(statement)):
+                told = [call for call in calls_of(statement) if last_name(call[2]) in names]
+                if any(not (driven and _is_told_not_to(call)) for call in told):
                     again = looped or any(_goes_round(head, names) for head in heads(statement))
-                    if again and not (driven and other.facts.name in SETUPS):
+                    if again and not (driven and _sets_up(other.facts.name)):
                         return True
                     if of_object and other.cls == place.cls and other.facts.name == "__init__":
                         continue
                     more.add(called_as(other))
         names = more
     return False
+
+
+def _sets_up(name: str) -> bool:
+    """`__init__`, `_init_process_groups`, `setup`: what goes round in it is over when the object is there."""
+    return name in SETUPS or name.strip("_").partition("_")[0] in ("init", "initialize", "setup")
+
+
+def _is_told_not_to(call: Expr) -> bool:
+    """`Mesh(ranks, _init_backend=False)`"""
+    return any(value == (m.CONST, False) and _sets_up(key) for key, value in call[4] if key)
 
 
 def _goes_round(expr: Expr, names: set[str]) -> bool:
