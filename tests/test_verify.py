@@ -214,6 +214,7 @@ def main(steps):
         """\
 import queue
 import threading
+import time
 import torch
 
 def produce(steps, found):
@@ -224,6 +225,7 @@ def produce(steps, found):
     found.put(None)
 
 def step(value):
+    time.sleep(0.01)  # or the thread is done before anybody has looked
     return value.sum().item()
 
 def main(steps):
