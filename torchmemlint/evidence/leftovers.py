@@ -32,12 +32,15 @@ def left_by_hooks(machine: Machine, releases: Releases) -> Iterator[Leftover]:
     """Attributes that only hooks use, of modules that live on, in a file that takes its hooks out again."""
     facts = machine.facts
     called = {name for function in facts.functions for name in function.calls}
-    if not any("remove" in name for name in called) or not called.isdisjoint(_DELETES) or releases.wholesale(""):
+    if not any("remove" in name for name in called) or not called.isdisjoint(_DELETES):
+        return
+    stores = [store for store in machine.stores if machine.is_home(store.site) and _is_activation(store)]
+    if not stores or releases.wholesale(""):
         return
     hooks = _with_their_helpers(facts, _hooks(facts))
     said: set[Site] = set()
-    for store in machine.stores:
-        if not machine.is_home(store.site) or store.site in said or not _is_activation(store):
+    for store in stores:
+        if store.site in said:
             continue
         module = _given_module(store)
         if not module or releases.of(store.key) - hooks or _users(facts, store.key) - hooks:

@@ -65,7 +65,7 @@ class Retention(NamedTuple):
     consumed: bool  # a function that empties it has read it
     summed_up: bool  # what a framework calls at the end of an epoch reads it
     released: bool  # something empties the place, though not in time
-    emptier: bool  # what does so is there for that, by its name
+    emptier: bool  # what does so for a hook is there for that, by its name
     late: bool  # it does so once for many of the rounds that fill it
     closed: bool  # the owner's close empties it
     wide: bool  # a scalar with an input-sized storage
@@ -265,6 +265,7 @@ class Retentions:
             weight = 2  # whatever computed it, it has a graph
         if store.grad == DEPENDS:
             weight = min(weight, 2)
+        released = lifetimes.is_released(store) or lifetimes.may_be_let_go(holder, store.frame.name, growing)
         return Retention(
             site=site,
             store=store.site,
@@ -285,8 +286,8 @@ class Retentions:
             handed_on=lifetimes.handed_on(store),
             consumed=not lifetimes.readers(store).isdisjoint(lifetimes.released_in(store)),
             summed_up=any(name.endswith("epoch_end") for name in lifetimes.readers(store)),
-            released=lifetimes.is_released(store) or lifetimes.may_be_let_go(holder, store.frame.name, growing),
-            emptier=lifetimes.has_emptier(store, holder),
+            released=released,
+            emptier=released and store.hook and lifetimes.has_emptier(store, holder),
             late=is_let_go_late(store.frame, lambda: lifetimes.letting_go(store, holder))
             or (store.hook and lifetimes.stays_beyond_a_step(store)),
             closed=any(name in knowledge.CLOSERS for name in lifetimes.released_in(store)),

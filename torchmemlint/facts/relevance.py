@@ -42,10 +42,10 @@ def worth_running(facts: FileFacts) -> set[int]:
     worth |= _give_themselves(facts) | _fill_elsewhere(facts) | _of_scripts(facts) | _hand_on_errors(facts)
     driving = {i for i, function in enumerate(facts.functions) if function.flags & _DRIVES or _evaluation(function)}
     driving |= _of_evaluators(facts)
-    callers = _callers(facts)
-    driving = _with_callers(facts, driving, callers)
+    callers, makers = _callers(facts), _makers(facts)
+    driving = _with_callers(facts, driving, callers, makers)
     worth |= {i for i in driving if facts.functions[i].flags & m.LOCAL}
-    return _with_callers(facts, worth, callers)
+    return _with_callers(facts, worth, callers, makers)
 
 
 def _is_cached(function: FunctionFacts) -> bool:
@@ -367,9 +367,10 @@ def _adds_to_its_object(function: FunctionFacts) -> bool:
     return any(root_of(place) == _SELF and place != _SELF for place in (*augmented, *receivers))
 
 
-def _with_callers(facts: FileFacts, chosen: set[int], callers: dict[str, list[int]]) -> set[int]:
+def _with_callers(
+    facts: FileFacts, chosen: set[int], callers: dict[str, list[int]], makers: dict[int, list[int]]
+) -> set[int]:
     """With all functions that call a chosen one by its name, or that it is defined in."""
-    makers = _makers(facts)
     kinds = _made_through(facts)
     outer = {inner: index for index, function in enumerate(facts.functions) for inner in function.inner}
     found = set(chosen)
