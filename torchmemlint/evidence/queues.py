@@ -188,7 +188,7 @@ def _answered(frame: Frame, site: Site) -> bool:
     receiver = frame.receiver
     if not isinstance(receiver, Obj) or not isinstance(receiver.cls, Class):
         return False
-    functions = [member for value in receiver.cls.frame.vars.values() for member in value if type(member) is Function]
+    functions = [member for value in receiver.cls.members.values() for member in value if type(member) is Function]
     waiting = [call for one in functions for call in calls(one.facts.body) if _waits(call) and call[2][2] == "get"]
     return any(_is_own(call[2][1]) and call[2][1] not in queues for call in waiting)
 

@@ -81,7 +81,7 @@ def _added(statement: Stmt, place: Expr) -> Site | None:
 
 def _methods(cls: Class) -> Iterator[FunctionFacts]:
     for entry in cls.mro:
-        for value in entry.frame.vars.values():
+        for value in entry.members.values():
             for atom in value:
                 if type(atom) is Function and atom.facts.name not in ("__getitem__", "__iter__"):
                     yield atom.facts

@@ -306,7 +306,7 @@ def _own_device(expr: Expr) -> bool:
 def _gradients_off_beside(cls: Class) -> bool:
     return any(
         isinstance(member, Function) and member.grad == OFF and says_inference(name)
-        for name, value in cls.frame.vars.items()
+        for name, value in cls.members.items()
         for member in value
     )
 

@@ -75,7 +75,7 @@ def _kept_by(machine: Machine, program: Program, owner: Obj, reading: set[str]) 
 
 def _members(cls: Class) -> Iterator[tuple[str, Function]]:
     for entry in cls.mro:
-        for name, value in entry.frame.vars.items():
+        for name, value in entry.members.items():
             for atom in value:
                 if type(atom) is Function:
                     yield name, atom

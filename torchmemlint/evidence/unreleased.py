@@ -36,7 +36,7 @@ def methods_of(cls: Class) -> dict[str, FunctionFacts]:
     return {
         name: atom.facts
         for entry in reversed(cls.mro)
-        for name, value in entry.frame.vars.items()
+        for name, value in entry.members.items()
         for atom in value
         if type(atom) is Function
     }

@@ -8,6 +8,7 @@ from functools import cached_property
 from . import model as m
 from .exports import exported
 from .file_releases import FileReleases
+from .members import members
 from .model import Expr, FileFacts, FunctionFacts, Stmt
 from .program import Program
 from .relevance import calls_for_effect, loud_constructors, releasing, worth_running
@@ -24,6 +25,7 @@ class Outline:
         self.facts = facts  # as runs see them
         self.whole = facts
         self._named: dict[int, frozenset[str]] = {}
+        self._members: dict[int, dict[str, list[Stmt]]] = {}
 
     @cached_property
     def worth(self) -> set[int]:
@@ -70,6 +72,13 @@ class Outline:
             if any((m.NAME, name) in nodes(value) for value in given):
                 return True
         return False
+
+    def members(self, index: int) -> dict[str, list[Stmt]]:
+        """The statements of a class's body by what they bind, if they can wait; not to be changed."""
+        known = self._members.get(index)
+        if known is None:
+            known = self._members[index] = members(self.whole, index)
+        return known
 
     def callers(self, names: set[str]) -> set[str]:
         """What calls one of these names: functions and methods, and the classes of the latter."""

@@ -85,6 +85,7 @@ def get_attribute(machine: Machine, frame: Frame, atom: Any, name: str) -> Value
 
 
 def _object_attribute(machine: Machine, frame: Frame, obj: Obj, name: str) -> Value:
+    machine.read.add(name)
     known = obj.fields.get(name)
     unnamed = ANY_NAME in obj.fields and obj.kind != "module"  # whose layers are found under their own names
     if unnamed and not (known and is_light(known)) and not (isinstance(obj.cls, Class) and obj.cls.find(name)):
@@ -208,6 +209,8 @@ def set_attribute(machine: Machine, frame: Frame, owner: Any, name: str, value: 
         return
     if type(owner) in (Class, Module):
         owner_frame = owner.unit.frame if type(owner) is Module else owner.frame
+        if type(owner) is Class:
+            owner.own(name)  # what was there before, if it waits
         stored = store(machine, frame, owner_frame, name, value, how, site)
         for atom in stored:
             if type(atom) is Obj and atom.kind in (*CONTAINERS, "instance") and settles(frame, atom):

@@ -9,7 +9,8 @@ from .frames import JUMPED, NEVER_RUN, RETURNED, Frame, Loop
 from .machine import Journal, Machine
 from .values import UNKNOWN, Obj, Value, is_light, join, same_kind
 
-_OLD = (0, None)
+_OLD = (0, None, None)
+_DEEPEST = 4  # containers in one another
 _Written = dict[tuple[int, Any], tuple[dict[Any, Value], Any, "Value | None"]]  # place -> where, key, value
 
 
@@ -23,13 +24,15 @@ def branch(
     arms: Sequence[Callable[[], None]],
     conditional: bool = True,
     modes_hold: bool = False,
+    places: set[str] | None = None,
 ) -> bool:
     """Run each arm from the same state, then join their ends.
 
     Modes of modules are those at the end of the first arm if `modes_hold`: a loop over the parameters of a module
-    goes round. Returns whether anything that was there before has changed.
+    goes round. Returns whether anything that was there before has changed; `places` gets the attributes that this is
+    or is in, and "" for what is none of an object.
     """
-    outer, since = machine.journal, machine.serial
+    outer, since, made = machine.journal, machine.serial, machine.made
     ends: list[tuple[_Written, int]] = []
     before: _Written = {}
     machine.conditions += conditional
@@ -43,6 +46,8 @@ def branch(
         arm()
         written: _Written = {}
         for where, key, old in reversed(journal):  # the last write comes first, the state before comes last
+            if made.get(id(where), _OLD)[0] > since:
+                continue  # of what the arm itself has made no other arm knows
             place = (id(where), key)
             if place not in written:
                 written[place] = (where, key, where.get(key))
@@ -57,7 +62,7 @@ def branch(
     ends = [end for end in ends if end[1] != NEVER_RUN] or [(written, RETURNED) for written, _ in ends]
     alive = [end for end in ends if not end[1]]
     frame.dead = 0 if alive else min((end[1] for end in ends), default=0)
-    return _merge(machine, frame, before, ends, bool(alive), modes_hold, since) if before else False
+    return _merge(machine, frame, before, ends, bool(alive), modes_hold, since, places) if before else False
 
 
 def _merge(
@@ -68,6 +73,7 @@ def _merge(
     any_alive: bool,
     modes_hold: bool,
     since: int,
+    places: set[str] | None,
 ) -> bool:
     changed = False
     own, derivation = frame.vars, machine.derivation
@@ -90,11 +96,27 @@ def _merge(
         if merged is old:
             continue
         if old is not None:
-            changed = changed or not same_kind(old, merged)
-        elif not local and not is_light(merged) and machine.made.get(id(where), _OLD)[0] <= since:
-            changed = True  # something that was there before has a part that it had not
+            differs = (places is not None or not changed) and not same_kind(old, merged)
+        else:  # something that was there before may have a part that it had not
+            part = merged and not local and not is_light(merged)
+            differs = bool(part) and machine.made.get(id(where), _OLD)[0] <= since
+        changed = changed or differs
+        if differs and places is not None:
+            places.add(_attribute(machine, where, key))
         machine.put(where, key, merged)
     return changed
+
+
+def _attribute(machine: Machine, where: dict[Any, Value], key: Any) -> str:
+    """The attribute that a place is, or that holds what it is in."""
+    holder: Any = machine.made.get(id(where), _OLD)[2]
+    for _ in range(_DEEPEST):
+        if type(holder) is not Obj:
+            break
+        if key[:1] not in ("[", "*"):
+            return str(key)
+        holder, key = holder.home or (None, "")
+    return ""
 
 
 def loop_at(machine: Machine, frame: Frame, site: Any, kind: str = "loop") -> Loop:

@@ -295,6 +295,7 @@ def _own_method(
     machine: Machine, frame: Frame, atom: Obj, name: str, args: list[Value], kwargs: Kwargs, site: Site
 ) -> Value | None:
     """Call what an instance of a class of the file has under this name; None if it has nothing."""
+    machine.read.add(name)
     if name in atom.fields and name != "*" and atom.fields[name]:
         value = tuple(v for v in atom.fields[name] if not (type(v) is Method and v.receiver is atom and v.name == name))
         return call(machine, frame, value, args, kwargs, site) if value else None
@@ -405,9 +406,10 @@ def _super_method(
     mro = receiver.cls.mro if type(receiver) is Obj and isinstance(receiver.cls, Class) else atom.owner.mro
     after = mro[mro.index(atom.owner) + 1 :] if atom.owner in mro else atom.owner.mro[1:]
     for entry in after:
-        if name in entry.frame.vars:
+        found = entry.own(name)
+        if found is not None:
             result: Value = UNKNOWN
-            for member in entry.frame.vars[name]:
+            for member in found:
                 if type(member) is Function:
                     result = machine.join(result, _call_member(machine, frame, member, receiver, args, kwargs, site))
             return result

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Sequence
 from typing import Any
 
 from ..facts import model as m
 from ..facts.knowledge import CACHES, GRAD_OFF
-from ..facts.model import ClassFacts, Expr, FunctionFacts
+from ..facts.model import ClassFacts, Expr, FunctionFacts, Stmt
 from ..facts.relevance import says_no_grad
 from ..facts.walk import calls, last_name, statements
 from .descriptors import describes
@@ -14,7 +16,7 @@ from .frames import Frame
 from .functions import call_function
 from .machine import Machine
 from .making import tell_metaclass
-from .registries import enters
+from .registries import entering
 from .values import OFF, Class, External, Function, Mode, Obj, Value
 
 
@@ -68,8 +70,9 @@ def _decorate(machine: Machine, frame: Frame, function: Function, decorator: Exp
             mode = _mode_around(machine, atom)
             if mode is not None:
                 function.grad = mode
-            if enters(atom.facts):
-                machine.call(frame, (atom,), [value], {}, function.facts.site + m.DECORATORS)
+            enters = entering(machine, atom)
+            if enters is not None:
+                machine.call(frame, (enters,), [value], {}, function.facts.site + m.DECORATORS)
         elif type(atom) is External:
             name = atom.dotted
             tail = name.rsplit(".", 1)[-1]
@@ -159,11 +162,12 @@ def define_class(machine: Machine, frame: Frame, index: int, facts: ClassFacts) 
             elif type(atom) is External:
                 external.append(atom.dotted)
     grad = None
-    entering: list[Function] = []
+    entered_by: list[Function] = []
     for decorator in facts.decorators:
         for atom in machine.eval(frame, decorator):
-            if type(atom) is Function and enters(atom.facts):
-                entering.append(atom)
+            enters = entering(machine, atom) if type(atom) is Function else None
+            if enters is not None:
+                entered_by.append(enters)
             elif type(atom) is Mode:
                 grad = atom.grad
             elif type(atom) is External:
@@ -175,28 +179,51 @@ def define_class(machine: Machine, frame: Frame, index: int, facts: ClassFacts) 
     if facts.metaclass is not None:
         klass.meta = next((atom for atom in machine.eval(frame, facts.metaclass) if type(atom) is Class), klass.meta)
     frame.unit.classes[index] = klass
-    machine.stack.append(inner)
-    machine.block(inner, body.body)
-    machine.stack.pop()
-    machine.described.update(name for name, value in inner.vars.items() if describes(value))
-    for value in inner.vars.values():
-        setters = tuple(atom.setter for atom in value if type(atom) is Function and atom.setter is not None)
-        for atom in (*value, *setters):
-            atom = atom.innermost if type(atom) is Function else atom
-            if type(atom) is Function and atom.frame is inner:
-                atom.owner = klass
-                if grad is not None:
-                    atom.grad = grad
-    for function in reversed(entering):
+    away = frame.unit is not machine.home and frame is frame.unit.frame
+    waiting = frame.unit.outline.members(index) if away else {}
+    if waiting:
+        klass.pending, klass.bring = dict(waiting), functools.partial(_bring, machine, klass, grad)
+        machine.settable.update(name for name, binding in waiting.items() if len(binding) > 1)
+    else:
+        _run_body(machine, klass, grad, body.body)
+    for function in reversed(entered_by):
         machine.call(frame, (function,), [(klass,)], {}, facts.site + m.DECORATORS)
     _tell_base(machine, frame, klass)
     tell_metaclass(machine, frame, klass)
     return (klass,)
 
 
+def _run_body(machine: Machine, klass: Class, grad: int | None, body: Sequence[Stmt]) -> None:
+    inner = klass.frame
+    machine.stack.append(inner)
+    machine.block(inner, body)
+    machine.stack.pop()
+    machine.described.update(name for name, value in inner.vars.items() if describes(value))
+    for value in inner.vars.values():
+        setters = tuple(atom.setter for atom in value if type(atom) is Function and atom.setter is not None)
+        for atom in (*value, *setters):
+            atom = atom.innermost if type(atom) is Function else atom
+            if type(atom) is Function and atom.frame is inner and atom.owner is None:
+                atom.owner = klass
+                if grad is not None:
+                    atom.grad = grad
+
+
+def _bring(machine: Machine, klass: Class, grad: int | None, name: str) -> None:
+    frame = klass.frame.unit.frame
+    dead = frame.dead
+    with machine.apart(frame):
+        _run_body(machine, klass, grad, klass.pending.pop(name))
+    frame.dead = dead
+
+
 def _tell_base(machine: Machine, frame: Frame, klass: Class) -> None:
     """Runs the `__init_subclass__` of a base class that enters what is derived from it into a table."""
-    told = next((base.find("__init_subclass__") for base in klass.bases if base.find("__init_subclass__")), None)
+    name = "__init_subclass__"
+    told = next(
+        (base.find(name) for base in klass.bases if any(name in entry.facts.methods for entry in base.mro)), None
+    )
     for atom in told or ():
-        if type(atom) is Function and enters(atom.facts):
-            call_function(machine, frame, atom, klass, [], {}, klass.facts.site + m.DECORATORS)
+        enters = entering(machine, atom) if type(atom) is Function else None
+        if enters is not None:
+            call_function(machine, frame, enters, klass, [], {}, klass.facts.site + m.DECORATORS)

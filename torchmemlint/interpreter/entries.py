@@ -152,9 +152,9 @@ def _unreached(machine: Machine, functions: list[Function]) -> None:
             enter(machine, function, None)
 
 
-def enter(machine: Machine, function: Function, receiver: object) -> bool:
+def enter(machine: Machine, function: Function, receiver: object) -> set[str]:
     """Run a function as code that is not seen would: again and again, with grad mode as the framework has it. Returns
-    whether anything that was there before has changed."""
+    the attributes that have changed of what was there before, and "" if it was anything else."""
     name = function.facts.name
     loop = loop_at(machine, machine.module_frame, ("entry", id(function.facts), id(receiver)), "call")
     loop.name = name
@@ -175,7 +175,8 @@ def enter(machine: Machine, function: Function, receiver: object) -> bool:
             machine.escape(tuple(atom for atom in value if atom is not receiver))  # whoever called has that anyway
         machine.entered.update(atom.site for atom in value if type(atom) is Mode)
 
-    changed = branch(machine, machine.module_frame, [body, skip], conditional=False)
+    changed: set[str] = set()
+    branch(machine, machine.module_frame, [body, skip], conditional=False, places=changed)
     machine.loops, machine.grad = outer
     machine.context = machine.turned_on = None
     return changed
@@ -265,7 +266,7 @@ def _is_of_torchmetrics(cls: Class) -> bool:
 def _methods(machine: Machine, cls: Class, worth: set[int]) -> None:
     own = [
         atom.innermost
-        for value in cls.frame.vars.values()
+        for value in cls.members.values()
         for atom in value
         if type(atom) is Function and atom.innermost.frame is cls.frame and atom.kind != "setter"
     ]
@@ -294,16 +295,20 @@ def _methods(machine: Machine, cls: Class, worth: set[int]) -> None:
     called = {name for function in own for name in function.facts.calls}
     off = {f for f in wanted if _grad_of_entry(f, receiver) == OFF}  # first: what they call, nobody else may call
     wanted.sort(key=lambda f: (f.facts.name.startswith("_") and f not in off, f.facts.name in called))
-    entered: dict[Function, int] = {}  # with the number of changes when each began
-    changes = 0
+    asked: dict[Function, set[str]] = {}  # the attributes that each has asked for
+    changed: dict[Function, set[str]] = {}  # those that have changed since it began
     for _ in range(_ROUNDS):
         for function in wanted:
-            seen = entered.get(function, -1)
-            if seen == changes or (
-                seen < 0 and id(function.facts) in machine.reached and function.facts.name not in again
-            ):
+            name = function.facts.name
+            if function in asked:
+                if "" not in changed[function] and asked[function].isdisjoint(changed[function]):
+                    continue  # a second look would see what the first has seen
+            elif id(function.facts) in machine.reached and name not in again:
                 continue
-            entered[function] = changes
             given = None if function.kind == "static" else (cls if function.kind == "class" else receiver)
-            if function.facts.name != "__init__" and not machine.exhausted:
-                changes += enter(machine, function, given)
+            asked[function], changed[function] = set(), set()
+            if name != "__init__" and not machine.is_over(function.frame.unit):
+                machine.read = asked[function]
+                changes = enter(machine, function, given)
+                for since in changed.values():
+                    since |= changes

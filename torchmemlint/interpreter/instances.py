@@ -275,7 +275,7 @@ def _default_of_field(machine: Machine, cls: Class, name: str) -> Value:
                 continue
             default = statement[4]
             if default[0] != m.CALL:
-                return entry.frame.vars.get(name, UNKNOWN)
+                return entry.own(name) or UNKNOWN
             for keyword, factory in default[4]:
                 if keyword in ("default_factory", "factory"):
                     made = machine.eval(entry.frame, factory)
@@ -387,7 +387,8 @@ def instance_of(machine: Machine, frame: Frame, cls: Class, ident: Any) -> Value
         obj.serial = machine.serial
         obj.unknown = True
         machine.module_frame.allocs[key] = obj
-        if is_quiet(cls):
+        machine.made[id(obj.fields)] = (0, obj.fields, obj)
+        if is_quiet(cls) or cls.frame.unit is not machine.home:
             obj.put_off(lambda: _construct_unseen(machine, cls, obj))
         elif not machine.exhausted and not machine.too_deep and not is_dull(machine, cls):
             _construct_unseen(machine, cls, obj)
@@ -395,7 +396,9 @@ def instance_of(machine: Machine, frame: Frame, cls: Class, ident: Any) -> Value
 
 
 def _construct_unseen(machine: Machine, cls: Class, obj: Obj) -> None:
-    with machine.at({"loops": (), "grad": ASSUMED, "journal": None}):
+    if machine.is_over(cls.frame.unit):
+        return
+    with machine.at({"loops": (), "grad": ASSUMED, "journal": None, "made_by": 0}):
         for member in cls.find("__init__") or ():
             if type(member) is Function:
                 call_unseen(machine, member, obj)

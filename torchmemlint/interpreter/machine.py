@@ -40,7 +40,7 @@ from .values import (
 
 _DEEPEST_CALL = 12
 _STEPS_PER_STATEMENT = 12
-_STEPS_AWAY_PER_STATEMENT = 1.5  # of the home file
+_STEPS_AWAY_PER_STATEMENT = 1.2  # of the home file
 _SHORT = 8  # statements
 
 Journal = list[tuple[dict[Any, Value], Any, "Value | None"]]
@@ -49,7 +49,7 @@ _IMPORTED: dict[str, Any] = {  # a module body that is run begins with this
     "loops": (), "grad": ON, "journal": None, "conditions": 0, "module_depth": 0, "in_hook": 0, "threads": 0,
     "bare": -1, "context": None,
 }  # fmt: skip
-_MOMENT = (*_IMPORTED, "stack", "site", "statement")
+_MOMENT = (*_IMPORTED, "stack", "site", "statement", "made_by")
 
 
 class Machine:
@@ -70,7 +70,7 @@ class Machine:
         self.stack: list[Frame] = []
         self.steps = self.steps_away = 0  # in the home file, in others
         self.most_steps = facts.statements * _STEPS_PER_STATEMENT + 3000
-        self.most_steps_away = facts.statements * _STEPS_AWAY_PER_STATEMENT + 500
+        self.most_steps_away = facts.statements * _STEPS_AWAY_PER_STATEMENT + 120
         self.short_ones = facts.statements // 60 + 10
         self.module_depth = 0
         self.sequences: list[Obj] = []  # those that run: one may hold itself, where a helper calls itself
@@ -85,6 +85,7 @@ class Machine:
         self.recorded: set[int] = set()  # those of them that were entered while gradients may be recorded
         self.used_as_modules: set[str] = set()  # names that the file calls methods of modules on
         self.serial = 0
+        self.made_by: int | None = None  # the serial number of the moment that runs belatedly
         self.clock = 0  # counts writes and rounds of loops
         self.in_hook = 0
         self.again = 0  # how many of the loops around are in their second round
@@ -115,7 +116,9 @@ class Machine:
         self.trained: set[Obj] = set()  # modules whose optimizer takes steps
         self.placed: dict[int, tuple[Obj, str]] = {}  # nodes of tensors that were put into a place of an object
         self.under_weak_keys: dict[Obj, Value] = {}  # containers that are the values of weak keys
-        self.made: dict[int, tuple[int, Any]] = {}  # serial number and fields of each object, by these' identity
+        self.made: dict[int, tuple[int, Any, Obj]] = {}  # serial number and fields of each object, by these' identity
+        self.read: set[str] = set()  # the attributes that were asked for since a method was entered
+        self.entering: dict[int, tuple[m.FunctionFacts, bool]] = {}  # see registries.py, by the function's identity
         self.making: list[Class] = []  # classes whose metaclass is making an object
         self.unset: list[Obj] = []  # objects whose constructor has not run yet
         self.key_kind = ""  # of the element that is being bound
@@ -144,7 +147,8 @@ class Machine:
     def moment(self) -> dict[str, Any]:
         """What a statement that runs now finds, apart from the values of names."""
         state = self.__dict__
-        return {**{name: state[name] for name in _MOMENT}, "stack": [*self.stack], "journal": None}
+        made_by = self.serial if self.made_by is None else self.made_by
+        return {**{name: state[name] for name in _MOMENT}, "stack": [*self.stack], "journal": None, "made_by": made_by}
 
     @contextmanager
     def at(self, moment: dict[str, Any]) -> Iterator[None]:
@@ -190,6 +194,10 @@ class Machine:
     @property
     def exhausted(self) -> bool:
         return self.steps > self.most_steps
+
+    def is_over(self, unit: Unit) -> bool:
+        """Whether the time that there is for a file's functions is over."""
+        return self.exhausted if unit is self.home else self.steps_away > self.most_steps_away
 
     def may_enter(self, function: Function) -> bool:
         """Whether there is time left for a function of its file. When that of other files is over, a few short ones
@@ -254,7 +262,8 @@ class Machine:
             self.serial += 1
             obj.serial = self.serial
             # what an import makes is there before anything that uses it, however late that is looked up
-            self.made[id(obj.fields)] = (0 if self.import_depth else self.serial, obj.fields)
+            age = 0 if self.import_depth else self.serial if self.made_by is None else self.made_by
+            self.made[id(obj.fields)] = (age, obj.fields, obj)
             frame.allocs[ident] = obj
         return obj
 
@@ -276,6 +285,8 @@ class Machine:
     def reach(self, value: Value, depth: int = 3) -> list[Tensor]:
         """The tensors that a value keeps alive: itself, or inside containers and instances."""
         found: list[Tensor] = []
+        if len(value) == 1 and type(value[0]) is not Obj:  # as most are
+            return [value[0]] if type(value[0]) is Tensor else found
         self._reach(value, depth, found, set())
         return found
 
@@ -338,6 +349,8 @@ class Machine:
 
     def nodes(self, value: Value, depth: int = 3) -> list[int]:
         """The nodes of everything in a value that a backward pass could start from."""
+        if len(value) == 1 and type(value[0]) is not Obj:  # as most are
+            return [value[0].node] if type(value[0]) in (Tensor, Opaque) else []
         found = self.veiled(value, depth)
         found += [tensor.node for tensor in self.reach(value, depth)]
         for atom in value:

@@ -116,7 +116,7 @@ def _is_a_setting(machine: Machine, frame: Frame, place: Expr) -> bool:
     return not any(
         place in statement[2]
         for cls in receiver.cls.mro
-        for value in cls.frame.vars.values()
+        for value in cls.members.values()
         for atom in value
         if type(atom) is Function and atom.facts.name != "__init__"
         for statement in statements(atom.facts.body)

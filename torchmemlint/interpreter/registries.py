@@ -7,11 +7,12 @@ asks for the definitions that enter themselves: in the file of the table, and in
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING
 
-from ..facts.model import ASSIGN, ATTR, CALL, EXPR, ITEM, NAME, NAMESPACE, ClassFacts, Expr, FunctionFacts
+from ..facts.model import ASSIGN, ATTR, CALL, EXPR, ITEM, NAME, NAMESPACE, ClassFacts, Expr, FunctionFacts, Stmt
 from ..facts.walk import last_name, statements
-from .values import Obj, Value
+from .values import Function, Obj, Value
 
 if TYPE_CHECKING:
     from .linking import Unit
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 _ADDS = ("append", "add", "setdefault")
 _MOST = 12  # definitions
+_LONG = 12  # statements
 
 
 def registering(unit: Unit, name: str, value: Value) -> frozenset[str]:
@@ -34,6 +36,11 @@ def registering(unit: Unit, name: str, value: Value) -> frozenset[str]:
 def enters(function: FunctionFacts, name: str = "") -> bool:
     """Whether a function puts what it is given into a table or list, of this name if there is one: `TABLE[key] = cls`,
     `KINDS.append(cls)`."""
+    return any(not name or (NAME, name) in places for _, places in _entering(function))
+
+
+def _entering(function: FunctionFacts) -> Iterator[tuple[Stmt, list[Expr]]]:
+    """The statements that put what a function is given into something, with what that is."""
     given = {(NAME, param.name) for param in function.params}
     for one in statements(function.body):
         places: list[Expr] = []
@@ -41,9 +48,24 @@ def enters(function: FunctionFacts, name: str = "") -> bool:
             places = [target[1] for target in one[2] if target[0] == ITEM]
         elif one[0] == EXPR and one[2][0] == CALL and one[2][2][0] == ATTR and one[2][2][2] in _ADDS:
             places = [] if given.isdisjoint(one[2][3]) else [one[2][2][1]]
-        if any(not name or place == (NAME, name) for place in places):
-            return True
-    return False
+        if places:
+            yield one, places
+
+
+def entering(machine: Machine, function: Function) -> Function | None:
+    """A function that enters what it is given, as far as it does that: one that also writes a card of each of two
+    thousand models, with everything it asks for on the way, is run for the entry alone."""
+    known = machine.entering.get(id(function.facts))
+    if known is None:
+        facts = function.facts
+        body = tuple(one for one, _ in _entering(facts))
+        if len(list(islice(statements(facts.body), _LONG))) == _LONG:
+            facts = facts._replace(body=body)
+        known = machine.entering[id(function.facts)] = (facts, bool(body))
+    facts, enters_it = known
+    if not enters_it:
+        return None
+    return function if facts is function.facts else Function(facts, function.frame, function.owner)
 
 
 def definitions(machine: Machine, unit: Unit, decorators: frozenset[str]) -> Iterator[tuple[str, str]]:

@@ -104,6 +104,9 @@ def _if(machine: Machine, frame: Frame, statement: Stmt) -> None:
         machine.block(frame, orelse)
         return
 
+    if not orelse and len(body) == 1 and _only_leaves(machine, frame, body[0], positive, negative):
+        return
+
     def arm(outcome: bool, narrowing: dict[str, Value], statements: tuple[Stmt, ...]) -> None:
         narrow_attribute(machine, frame, test, outcome)
         for name, value in narrowing.items():
@@ -123,6 +126,26 @@ def _if(machine: Machine, frame: Frame, statement: Stmt) -> None:
         [functools.partial(arm, True, positive, body), otherwise],
         conditional=not holds,
     )
+
+
+def _only_leaves(
+    machine: Machine, frame: Frame, way_out: Stmt, positive: dict[str, Value], negative: dict[str, Value]
+) -> bool:
+    """An arm that does nothing but leave, `if x is None: return None`, has nothing to be joined with: what is known of
+    names after it is done here, if it is such an arm."""
+    op = way_out[0]
+    if not (all(positive.values()) and all(negative.values())):
+        return False  # one of the two is never run
+    if op == m.JUMP:
+        return True  # what comes after the loop is reached either way
+    if op == m.RETURN and (way_out[2] is None or way_out[2][0] == m.CONST):
+        _return(machine, frame, way_out)
+        frame.dead = 0
+    elif op != m.RAISE or machine.tried:  # an exception may have been made of another one
+        return False
+    for name, value in negative.items():
+        machine.put(frame.vars, name, value)
+    return True
 
 
 @executes(m.TRY)

@@ -22,7 +22,7 @@ def templates(machine: Machine, cls: Class) -> list[Function]:
                 continue
             if not unit.is_worth_running(function):
                 continue
-            for member in entry.frame.vars.get(name, ()):
+            for member in entry.own(name) or ():
                 if type(member) is Function and member.kind in ("", "class"):
                     found[name] = member
     return list(found.values())
@@ -45,7 +45,7 @@ def filled(machine: Machine, cls: Class, worth: Container[int]) -> list[Function
         name: member
         for entry in reversed(bases)
         for name in entry.facts.methods
-        for member in entry.frame.vars.get(name, ())
+        for member in entry.own(name) or ()
         if type(member) is Function and member.kind in ("", "class") and name not in own and name != "__init__"
     }
     leading, found = set(defined), set[str]()
@@ -54,9 +54,9 @@ def filled(machine: Machine, cls: Class, worth: Container[int]) -> list[Function
         leading |= more
     called = {name for n in found for name in methods[n].facts.calls if name != n}
     leads = [methods[name] for name in methods if name in found - called and id(methods[name].facts) in worth]
-    offered = [member for name in defined if name[:1] != "_" for member in cls.frame.vars[name]]
+    offered = [member for name in defined if name[:1] != "_" for member in cls.members[name]]
     return [f for f in offered if leads and type(f) is Function and f.kind == ""] + leads
 
 
 def _is_abstract(cls: Class, name: str) -> bool:
-    return any(type(member) is Function and member.kind == "abstract" for member in cls.frame.vars.get(name, ()))
+    return any(type(member) is Function and member.kind == "abstract" for member in cls.own(name) or ())

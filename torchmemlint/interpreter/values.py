@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from .derivation import Derivation
 
 if TYPE_CHECKING:
-    from ..facts.model import ClassFacts, FunctionFacts, Site
+    from ..facts.model import ClassFacts, FunctionFacts, Site, Stmt
     from .frames import Frame, Loop
     from .linking import Unit
 
@@ -145,11 +145,13 @@ class Method(NamedTuple):
 class Class:
     """A class of the project."""
 
-    __slots__ = ("bases", "dull", "external", "facts", "frame", "meta", "mro", "quiet")
+    __slots__ = ("bases", "bring", "dull", "external", "facts", "frame", "meta", "mro", "pending", "quiet")
 
     def __init__(self, facts: ClassFacts, frame: Frame, bases: list[Class], external: tuple[str, ...]) -> None:
         self.facts = facts
-        self.frame = frame  # of the class body: its variables are the class attributes
+        self.frame = frame  # of the class body: its variables are the class attributes, see `own` and `members`
+        self.pending: dict[str, list[Stmt]] = {}  # statements of the body that wait for somebody to ask for the name
+        self.bring: Callable[[str], None] = _nothing_waits
         self.bases = bases
         self.external = external  # dotted names of bases outside the project, also inherited ones
         self.dull: bool | None = None  # see instances.py; None: nobody has asked
@@ -170,9 +172,29 @@ class Class:
 
     def find(self, name: str) -> Value | None:
         for entry in self.mro:
-            if name in entry.frame.vars:
-                return entry.frame.vars[name]
+            if name in entry.pending:
+                entry.bring(name)
+            value = entry.frame.vars.get(name)
+            if value is not None:
+                return value
         return None
+
+    def own(self, name: str) -> Value | None:
+        """What its own body binds to a name."""
+        if name in self.pending:
+            self.bring(name)
+        return self.frame.vars.get(name)
+
+    @property
+    def members(self) -> dict[str, Value]:
+        """All that its own body binds."""
+        for name in list(self.pending):
+            self.bring(name)
+        return self.frame.vars
+
+
+def _nothing_waits(name: str) -> None:
+    """Of a class whose body has run as a whole."""
 
 
 class Super(NamedTuple):
@@ -337,18 +359,26 @@ def join(a: Value, b: Value, derivation: Derivation) -> Value:
 
 
 def same_kind(a: Value, b: Value) -> bool:
-    """Equal but for the nodes of the derivation: nothing that would make a second look at a loop worth while."""
-    if len(a) != len(b):
-        return False
-    return a is b or all(x is y or _sketch(x) == _sketch(y) for x, y in zip(a, b, strict=True))
+    """Equal but for the nodes of the derivation, and for numbers and text: nothing that would make a second look at a
+    loop worth while."""
+    return a is b or _sketch(a) == _sketch(b)
 
 
-def _sketch(atom: Any) -> Any:
-    if type(atom) is Tensor:
-        return (atom.graph, atom.weight, atom.bundle)
-    if type(atom) in (Opaque, Const, Light):
-        return type(atom)
-    return atom
+def _sketch(value: Value) -> tuple[list[Any], set[Any]]:
+    tensors: list[Any] = []
+    others: set[Any] = set()
+    for atom in value:
+        kind = type(atom)
+        if kind is Tensor:
+            tensors.append((atom.graph, atom.weight, atom.bundle))
+        elif kind is Opaque:
+            tensors.append(())
+        elif kind is Const and (atom.value is None or type(atom.value) is bool):
+            others.add(str(atom.value))  # what tests ask for, `first = True`, `best = None`: a change leads elsewhere
+        elif kind is not Const and kind is not Light:
+            others.add(atom)
+    tensors.sort()
+    return tensors, others
 
 
 def constant(value: Value) -> Any:
