@@ -232,3 +232,35 @@ def test_futures_that_a_method_takes_out(change: dict[str, str]) -> None:
     text = QUEUED.format(**{**LEFT_FULL, **change}).replace("  # TML503", "")
     check(text)
     check(QUEUED.format(**LEFT_FULL).replace("  # TML503", "").replace("main(torch.rand(99, 8))", ""))
+
+
+AHEAD = """
+from concurrent.futures import ThreadPoolExecutor
+
+class Ahead:
+    def __init__(self, depth):
+        self.depth, self.pool, self.futures, self.next = depth, ThreadPoolExecutor(2), {{}}, 0
+
+    def top_up(self, step, last):
+        while self.next < min(step + self.depth, last):
+            self.futures[self.next] = self.pool.submit(torch.rand, 64, 64){mark}
+            self.next += 1
+
+    def batches(self, count):
+        {before}
+        for step in range(count):
+            self.top_up(step, count)
+            yield {taken}
+
+def main(steps):
+    for image in Ahead(3).batches(steps):
+        print(image.mean().item())
+
+main(99)
+"""
+
+
+def test_futures_that_the_generator_on_the_way_takes_out() -> None:
+    check(AHEAD.format(before="pass", taken="self.futures.pop(step).result()", mark=""))
+    check(AHEAD.format(before="pass", taken="self.futures[step].result()", mark="  # TML503"))
+    check(AHEAD.format(before="self.futures.clear()", taken="self.futures[step].result()", mark="  # TML503"))
