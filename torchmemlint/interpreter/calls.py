@@ -330,8 +330,7 @@ def _own_method(
                 bound = call_function(machine, frame, getter, member, [(atom,), (atom.cls,)], {}, site)
             result = machine.join(result, call(machine, frame, bound, args, kwargs, site))
     machine.module_depth -= whole or passes
-    attached = any(tensor.graph == ATTACHED for tensor in machine.reach(result))
-    if (whole and attached) or passes:
+    if passes or (whole and any(tensor.graph == ATTACHED for tensor in machine.reach(result))):
         return ran(machine, frame, atom, result, args, kwargs, site, machine.derivation.node())
     return result
 
