@@ -231,8 +231,10 @@ def _assign_name(machine: Machine, frame: Frame, name: str, value: Value, site: 
     if value == NOTHING:
         _note_dropped(machine, frame, scope, name, site)
     if outlives and value:
+        held = scope.vars.get(name, UNKNOWN)
+        handed_on = _hands_on(machine, held, value)
         value = store(machine, frame, scope, name, value, how, site)
-        there = _is_there(machine, scope.vars.get(name, UNKNOWN), value)
+        there = _is_there(machine, held, value) or handed_on
         other = any(type(atom) is Obj for atom in value) and not there
         if is_light(value) or value == NOTHING or other:
             machine.reset(frame, scope, name, "replace")
@@ -254,6 +256,20 @@ def _note_dropped(machine: Machine, frame: Frame, scope: Frame, name: str, site:
 def _is_there(machine: Machine, held: Value, value: Value) -> bool:
     """Whether a variable gets the object that it has, `state = step(state)`, and not another of its kind."""
     return all(type(atom) is Obj and atom in held and machine.loops[-1:] != atom.birth[-1:] for atom in value)
+
+
+def _hands_on(machine: Machine, held: Value, value: Value) -> bool:
+    """Whether what replaces a value has a part of it in a place of its own: `(h.detach(), c)`."""
+    parts = [
+        part.node
+        for atom in value
+        if type(atom) is Obj and not atom.is_put_off and atom.kind in ("tuple", "dict")
+        for key, inner in atom.fields.items()
+        if key[:1] == "["
+        for part in inner
+        if type(part) is Tensor
+    ]
+    return bool(parts) and not {tensor.node for tensor in machine.reach(held)}.isdisjoint(parts)
 
 
 @executes(m.DELETE)
