@@ -257,6 +257,22 @@ def _collected(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs
     return (everything,)
 
 
+def _context_of(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    """`closing(writer)`, `nullcontext(writer)`: what is entered is what was given, see `statements._enter_context`."""
+    if not args:
+        return UNKNOWN
+    context = machine.allocate(frame, ("context", site), "context")
+    machine.put(context.fields, "$entered", args[0])
+    return (context,)
+
+
+def _closing(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    made = _context_of(machine, frame, args, kwargs, site)
+    for atom in made:
+        machine.put(atom.fields, "$closes", LIGHT)
+    return made
+
+
 def _exc_info(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
     """`sys.exc_info()`: the type, the exception and its traceback."""
     found = machine.allocate(frame, ("exc_info", site), "tuple")
@@ -288,6 +304,9 @@ SPECIAL: dict[str, Callable[[Machine, Frame, list[Value], Kwargs, Site], Value]]
     "torch.utils.weak.WeakIdKeyDictionary": _weak_keys,
     "islice": _first,
     "itertools.count": _count,
+    "closing": _closing,
+    "aclosing": _closing,
+    "nullcontext": _context_of,
     "gc.get_objects": _collected,
     "sys.exc_info": _exc_info,
     "heapq.heappush": _heap_push,
