@@ -265,6 +265,7 @@ class KeptWorker(NamedTuple):
     repeated: bool  # in a loop that is seen, not just in a method that may be called again
     program: Program  # the file of the container
     added: Site
+    stepping: bool  # a loop that trains adds them
     method: str = ""  # of the object, that would empty it, and is not called
     passed: PassedBy | None = None  # the release that some never come to
 
@@ -301,7 +302,8 @@ def kept_in_containers(machine: Machine, program: Program) -> Iterator[KeptWorke
         if not repeated and constant(item.fields.get("$persistent", (Const(True),))) is not True:
             continue  # workers that may end with each pass
         seen.add(anchor)
-        yield KeptWorker(anchor, holder, item, repeated, keeping, note.site, method, passed)
+        stepping = any(loop.backward and loop.kind == "loop" for loop in loops)
+        yield KeptWorker(anchor, holder, item, repeated, keeping, note.site, stepping, method, passed)
 
 
 def _passed(machine: Machine, container: Obj, program: Program, name: str) -> PassedBy | None:
