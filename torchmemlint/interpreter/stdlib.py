@@ -8,6 +8,7 @@ from typing import Any
 from ..facts.model import Site
 from .builtins import copy_container, is_loader
 from .cycles import note_callbacks
+from .folds import fold
 from .frames import Frame
 from .machine import Machine
 from .stores import renew
@@ -291,6 +292,7 @@ SPECIAL: dict[str, Callable[[Machine, Frame, list[Value], Kwargs, Site], Value]]
     "OrderedDict": _mapping,
     "Counter": _mapping,
     "partial": _partial,
+    "functools.reduce": fold,
     "deepcopy": _deepcopy,
     "copy.copy": _first,
     "cast": _first,
