@@ -12,6 +12,7 @@ from .frames import Frame, settles
 from .hints import value_of_hint
 from .holders import FRESH, IDENTITY
 from .machine import EVALUATE, Machine, executes
+from .own_operators import by_own_operator
 from .stores import store, write_through
 from .tensors import arithmetic, note_terms
 from .unpacking import unpack
@@ -158,7 +159,11 @@ def _augment(machine: Machine, frame: Frame, statement: Stmt) -> None:
             for atom in own:
                 assign(machine, frame, target, machine.call_method(frame, atom, "__iadd__", [value], {}, site), site)
             return
+    made = by_own_operator(machine, frame, operator, old, value)
     machine.site = machine.statement = site
+    if made:
+        assign(machine, frame, target, made, site)
+        return
     merged = arithmetic(machine, (old, value))
     note_terms(machine, operator, old, value, merged)
     if is_light(value) and not old:

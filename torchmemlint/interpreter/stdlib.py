@@ -33,6 +33,7 @@ from .values import (
 )
 
 _ROOMY = 1000  # entries, as replay memories have them
+_MOST = 6  # names that a value may be
 
 
 def _deque(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
@@ -251,6 +252,18 @@ def replaced(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, 
     return (made,)
 
 
+def _fields(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    """`dataclasses.fields(metrics)`: of which each has the name of an attribute."""
+    names = [
+        key for atom in (args[0] if args else ()) if type(atom) is Obj for key in atom.fields if key.isidentifier()
+    ]
+    field = machine.allocate(frame, ("field", site), "instance")
+    machine.put(field.fields, "name", tuple(map(Const, names[:_MOST])))
+    found = machine.allocate(frame, ("fields", site), "list")
+    machine.put(found.fields, "*", (field,) if names else UNKNOWN)
+    return (found,)
+
+
 def _collected(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
     """`gc.get_objects()`: all there is, tensors among it."""
     everything = machine.allocate(frame, ("collected", site), "list")
@@ -324,6 +337,7 @@ SPECIAL: dict[str, Callable[[Machine, Frame, list[Value], Kwargs, Site], Value]]
     "heapq.nlargest": _heap_best,
     "heapq.nsmallest": _heap_best,
     "threading.local": _thread_local,
+    "dataclasses.fields": _fields,
     "dataclasses.replace": replaced,
     "copy.replace": replaced,
     "attr.evolve": replaced,
