@@ -54,7 +54,6 @@ from .written_parts import written_part
 
 _WEIGHTS = ("weight", "bias")
 _OF_NUMBERS = ("tensor", "as_tensor", "array", "asarray")
-_OF_NUMBERS = ("tensor", "as_tensor", "array", "asarray")
 _NEAR = 30  # steps of a derivation that are gone back
 _WITH_FRAMES = ("__traceback__", "__cause__", "__context__")  # of an exception
 _NO_LAYERS = knowledge.MODULE_CONTAINERS | {"Module"}
@@ -124,7 +123,7 @@ def _object_attribute(machine: Machine, frame: Frame, obj: Obj, name: str) -> Va
             return (part_of(machine, obj, name),)
         if name[:1].islower():
             return (Method(obj, name),) if name in knowledge.MODULE_METHODS or name == "forward" else UNKNOWN
-    if obj.kind in CONTAINERS or obj.kind == "optimizer":
+    if obj.kind in CONTAINERS or obj.kind in ("optimizer", "queue"):
         return (Method(obj, name),)
     if obj.kind == "mp-context":  # the base of a class: `get_context("spawn").Process`
         return (External(f"multiprocessing.{name}"),)

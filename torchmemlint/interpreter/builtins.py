@@ -80,6 +80,10 @@ def call_builtin(machine: Machine, frame: Frame, name: str, args: list[Value], k
     if name in ("next", "iter"):
         if name == "next" and COUNT in first:
             return (COUNT,)
+        if name == "iter" and len(args) == 2:  # `iter(queue.get, None)`: what each call gives
+            given = machine.allocate(frame, ("given", site), "generator")
+            machine.put(given.fields, "*", machine.call(frame, first, [], {}, site))
+            return (given,)
         return machine.iterate(frame, first) if name == "next" else first
     if name in ("map", "filter"):
         over = [machine.iterate(frame, value) for value in args[1:]]

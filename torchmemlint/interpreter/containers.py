@@ -8,6 +8,7 @@ from .frames import Frame
 from .holders import UNSURE
 from .machine import Machine
 from .stores import store
+from .threads import is_given, waits_for
 from .unknown import unknown_call
 from .values import LIGHT, NAMED, UNKNOWN, Class, Kwargs, Light, Mode, Obj, Value, constant, is_light
 from .weak_keys import note_first, note_inside
@@ -35,7 +36,10 @@ def container_method(
     if "$stack" in obj.fields:
         return _stack_method(machine, frame, obj, name, args, kwargs, site)
     if name in _GROW:
-        return _grow(machine, frame, obj, name, args, kwargs, site)
+        made = _grow(machine, frame, obj, name, args, kwargs, site)
+        if obj.kind == "queue":
+            is_given(machine, obj)
+        return made
     if name == "setdefault":
         value = args[1] if len(args) > 1 else UNKNOWN
         key = constant(args[0]) if args else ...
@@ -53,6 +57,7 @@ def container_method(
         _empty(machine, obj)
         return LIGHT
     if obj.kind == "queue" and name == "get":
+        waits_for(machine, obj)
         machine.note("queue-received" if machine.context is None else "queue-get", site, frame, obj)
     if name in _POP or (name == "get" and obj.kind == "queue"):
         field = f"[{constant(args[0])}]" if name == "pop" and obj.kind == "dict" and args else ""
