@@ -87,10 +87,12 @@ _CONTAINERS = {
 
 
 def _kind_of(cls: Class) -> str:
-    """What sort of object an instance is. A list with some methods is a list, if it has no attributes of its own."""
+    """What sort of object an instance is. A list with some methods is a list, and its attributes are beside its
+    elements; but of a `UserList`, one of them has these."""
     if is_module(cls):
         return "module"
-    if cls.external and cls.find("__init__") is None:
+    user = any(base.startswith("collections.User") for base in cls.external)
+    if cls.external and not (user and cls.find("__init__")):
         return next((_CONTAINERS[base] for base in cls.external if base in _CONTAINERS), "instance")
     return "instance"
 
