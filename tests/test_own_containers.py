@@ -55,3 +55,40 @@ def test_losses_in_a_container_of_its_own_kind(base: str, method: str, added: st
 def test_numbers_beside_the_elements() -> None:
     check(HISTORY.format(base="list", method=BEST, added="history.see(loss)"))
     check(HISTORY.format(base="list", method=ADD, added="history.append(loss); history.clear()"))
+
+
+WINDOW = """
+from collections import deque, OrderedDict
+
+class Window({base}):
+    {method}
+
+def main(batches):
+    model = Net()
+    window = Window({given})
+    for x in batches:
+        with torch.no_grad():
+            out = model(x)
+        {added}
+
+main(torch.rand(9, 4, 8))
+"""
+LIMITED = "def __init__(self, size, name=''):\n        super().__init__({})\n        self.name = name"
+EVICTS = (
+    "def __init__(self, limit):\n        super().__init__()\n        self.limit = limit\n\n"
+    "    def __setitem__(self, key, value):\n        super().__setitem__(key, value)\n"
+    "        while len(self) > self.limit:\n            self.popitem(last=False)"
+)
+
+
+@pytest.mark.parametrize(
+    ("base", "method", "given", "added"),
+    [
+        ("deque", LIMITED.format("maxlen=size"), "9", "window.append(out)"),
+        ("deque", LIMITED.format("[], size"), "9", "window.append(out)"),
+        ("deque", "pass", "maxlen=9", "window.append(out)"),
+        ("OrderedDict", EVICTS, "9", "window[x] = out"),
+    ],
+)
+def test_containers_with_a_limit(base: str, method: str, given: str, added: str) -> None:
+    check(WINDOW.format(base=base, method=method, given=given, added=added))

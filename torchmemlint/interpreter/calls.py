@@ -411,7 +411,7 @@ def _super_method(
                     result = machine.join(result, _call_member(machine, frame, member, receiver, args, kwargs, site))
             return result
     if name == "__init__" and type(receiver) is Obj:
-        fill_own_parts(machine, frame, receiver, args)
+        fill_own_parts(machine, frame, receiver, args, kwargs)
     if name == "__setattr__":
         return call_external(machine, frame, "builtins.setattr", [(receiver,), *args], kwargs, site)
     if type(receiver) is Obj and name not in ("__init__", "__getattr__"):

@@ -14,6 +14,7 @@ from .values import LIGHT, NAMED, UNKNOWN, Class, Kwargs, Light, Mode, Obj, Valu
 from .weak_keys import note_first, note_inside
 
 _GROW = ("append", "appendleft", "add", "insert", "put", "put_nowait", "extend", "extendleft", "update", "push")
+_ROOMY = 1000  # entries, as replay memories have them
 _POP = ("pop", "popleft", "popitem", "remove", "discard", "get_nowait")
 
 
@@ -92,6 +93,14 @@ def container_method(
     if obj.unknown:
         machine.escape(tuple(atom for value in args for atom in value))
     return LIGHT
+
+
+def set_limit(obj: Obj, args: list[Value], kwargs: Kwargs) -> None:
+    """What a `deque` is made with says whether it lets go by itself [docs: collections.deque]."""
+    given = len(args) > 1 or "maxlen" in kwargs
+    most = constant(args[1] if len(args) > 1 else kwargs.get("maxlen", UNKNOWN))
+    obj.bounded = given and most is not None
+    obj.roomy = isinstance(most, int) and most >= _ROOMY
 
 
 def _stack_method(

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..facts.model import Site
 from .builtins import copy_container, is_loader
+from .containers import set_limit
 from .cycles import note_callbacks
 from .folds import fold
 from .frames import Frame
@@ -32,17 +33,12 @@ from .values import (
     is_light,
 )
 
-_ROOMY = 1000  # entries, as replay memories have them
 _MOST = 6  # names that a value may be
 
 
 def _deque(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
     obj = renew(machine, machine.allocate(frame, ("deque", site), "deque"))
-    limit = args[1] if len(args) > 1 else kwargs.get("maxlen", UNKNOWN)
-    given = len(args) > 1 or "maxlen" in kwargs
-    obj.bounded = given and constant(limit) is not None
-    most = constant(limit)
-    obj.roomy = isinstance(most, int) and most >= _ROOMY
+    set_limit(obj, args, kwargs)
     return (obj,)
 
 
