@@ -62,17 +62,21 @@ def _joins_itself(machine: Machine, frame: Frame, target: Expr, expr: Expr, valu
 
 
 def _extends_itself(machine: Machine, frame: Frame, targets: tuple[Expr, ...], expr: Expr, site: Site) -> bool:
-    """`kept = kept + [x]`, `kept = [*kept, x]`: the list grows as by `extend`; `kept = {**kept, key: x}`."""
+    """`kept = kept + [x]`, `kept = [*kept, x]`: the list grows as by `extend`; `kept = {**kept, key: x}`. A tuple does
+    so as by `+=`."""
     if len(targets) != 1 or expr[0] not in (m.ARITH, m.NEW, m.DICT):
         return False
     if expr[0] == m.DICT:
         return _extends_table(machine, frame, targets[0], expr, site)
     target, others = targets[0], _added(targets[0], expr)
-    lists = (
-        [atom for atom in machine.eval(frame, target) if type(atom) is Obj and atom.kind == "list"] if others else []
-    )
+    held = [atom for atom in machine.eval(frame, target) if type(atom) is Obj] if others else []
+    lists = [atom for atom in held if atom.kind == "list"]
     if not lists:
-        return False
+        if not any(atom.kind == "tuple" for atom in held):
+            return False
+        other = others[0] if expr[0] == m.ARITH else (m.NEW, expr[1], "tuple", tuple(others))
+        _augment(machine, frame, (m.AUGMENT, site, target, "Add", other))
+        return True
     added: Value = UNKNOWN
     for other in others:
         value = machine.eval(frame, other)
@@ -99,7 +103,7 @@ def _added(target: Expr, expr: Expr) -> list[Expr]:
     """What an expression adds to the list that it is assigned to."""
     if expr[0] == m.ARITH and expr[1] == "Add" and target in (expr[2], expr[3]):
         return [expr[3] if target == expr[2] else expr[2]]
-    if expr[0] == m.NEW and expr[2] == "list" and (m.STAR, target) in expr[3]:
+    if expr[0] == m.NEW and expr[2] in ("list", "tuple") and (m.STAR, target) in expr[3]:
         return [item for item in expr[3] if item != (m.STAR, target)]
     return []
 

@@ -8,6 +8,7 @@ from .frames import Frame
 from .holders import UNSURE
 from .machine import Machine
 from .stores import store
+from .tensors import arithmetic
 from .threads import is_given, waits_for
 from .unknown import unknown_call
 from .values import LIGHT, NAMED, UNKNOWN, Class, Kwargs, Light, Mode, Obj, Value, constant, is_light
@@ -158,15 +159,20 @@ def _grow(machine: Machine, frame: Frame, obj: Obj, name: str, args: list[Value]
                         if field == "*":
                             machine.grow(frame, obj, part, site, field)
                         elif field[:1] == "[":
-                            _replace(machine, frame, obj, field, part, site)
+                            _replace(machine, frame, obj, field, _with(machine, obj, field, part), site)
         for key, value in kwargs.items():
-            _replace(machine, frame, obj, f"[{key}]", value, site)
+            _replace(machine, frame, obj, f"[{key}]", _with(machine, obj, f"[{key}]", value), site)
     else:
         value = args[-1] if name == "insert" and args else (args[0] if args else UNKNOWN)
         note_inside(machine, frame, obj, value, site)
         note_own_entry(machine, frame, obj, value, site)
         machine.grow(frame, obj, value, site)
     return LIGHT
+
+
+def _with(machine: Machine, obj: Obj, field: str, value: Value) -> Value:
+    """What the update of an entry leaves there: of a `Counter` the sum."""
+    return arithmetic(machine, (obj.fields.get(field, LIGHT), value)) if "$adds" in obj.fields else value
 
 
 def _replace(machine: Machine, frame: Frame, obj: Obj, field: str, value: Value, site: Site) -> None:

@@ -12,7 +12,9 @@ from .cycles import note_callbacks
 from .folds import fold
 from .frames import Frame
 from .machine import Machine
+from .own_operators import by_own_operator
 from .stores import renew
+from .tensors import arithmetic, note_terms
 from .threads import THREADS
 from .values import (
     ATTACHED,
@@ -57,6 +59,23 @@ def _defaultdict(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwar
 
 def _mapping(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
     return copy_container(machine, frame, "dict", args, kwargs, site)
+
+
+def _counter(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    """A dictionary whose `update` adds [docs: collections.Counter]."""
+    made = _mapping(machine, frame, args, kwargs, site)
+    for atom in made:
+        machine.put(atom.fields, "$adds", LIGHT)
+    return made
+
+
+def _added(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    """`operator.add(a, b)`"""
+    if len(args) < 2:
+        return UNKNOWN
+    result = by_own_operator(machine, frame, "Add", args[0], args[1]) or arithmetic(machine, args[:2])
+    note_terms(machine, "Add", args[0], args[1], result)
+    return result
 
 
 def _partial(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
@@ -299,7 +318,8 @@ SPECIAL: dict[str, Callable[[Machine, Frame, list[Value], Kwargs, Site], Value]]
     "namedtuple": _named_tuple,
     "collections.record": _record,
     "OrderedDict": _mapping,
-    "Counter": _mapping,
+    "Counter": _counter,
+    "operator.add": _added,
     "partial": _partial,
     "functools.reduce": fold,
     "deepcopy": _deepcopy,
