@@ -104,6 +104,7 @@ def run_in_thread(
         future = machine.allocate(frame, ("future", site), "future")
         machine.note("submitted", site, frame, made)
         machine.put(future.fields, "*", made)
+        machine.put(future.fields, "$executed", LIGHT)
         return (future,)
     if name == "__enter__":
         return (obj,)
