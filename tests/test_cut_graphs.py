@@ -149,3 +149,32 @@ def test_seen(name: str) -> None:
 @pytest.mark.parametrize("name", QUIET)
 def test_quiet(name: str) -> None:
     check_innocent(QUIET[name])
+
+
+ADAPTED = """
+from torch.func import functional_call
+
+class Learner:
+    def __init__(self, net: nn.Module):
+        self.net = net
+
+    def adapt(self, x, y):
+        weights = dict(self.net.named_parameters())
+        for _ in range(3):
+            loss = F.mse_loss(functional_call(self.net, weights, (x,)), y)
+            grads = torch.autograd.grad(loss, tuple(weights.values()))
+            weights = {k: w - 0.1 * g for (k, w), g in zip(weights.items(), grads)}
+        return weights
+"""
+MEASURED = """
+def main(batches):
+    learner = Learner(nn.Linear(8, 2))
+    for x, y in batches:
+        print(F.mse_loss(functional_call(learner.net, learner.adapt(x, y), (x,)), y).item())
+"""
+
+
+def test_weights_adapted_for_whoever_calls() -> None:
+    check(ADAPTED)  # a first-order meta-learner may differentiate through them
+    check(ADAPTED.replace("grads)}", "grads)}  # TML205") + MEASURED)
+    check(ADAPTED + MEASURED.replace(".item()", ".backward()").replace("print(", "("))

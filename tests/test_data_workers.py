@@ -85,6 +85,37 @@ def test_records_that_workers_copy(name: str) -> None:
     check(DATA + textwrap.dedent(RECORDS[name].format("")) + LOADER.format(0))
 
 
+PARSED = """
+import json
+
+class Rows(Dataset):
+    def __init__(self, path):
+        self.path = path
+        with open(path) as file:
+            self.meta = json.load(file){1}
+
+    def __getitem__(self, index):
+        {0}
+
+def main(path):
+    return DataLoader(Rows(path), num_workers=2)
+"""
+
+
+@pytest.mark.parametrize(
+    ("read", "mark"),
+    [
+        ("return (torch.rand(8) - self.meta['mean']) / self.meta['std']", ""),
+        ("return torch.full((8,), self.meta['mean'])", ""),
+        ("return self.meta['rows'][index]", "  # TML405"),
+        ("return torch.rand(8) - self.meta[str(index)]", "  # TML405"),
+        ("return torch.rand(len(self.meta['rows'])) - self.meta['mean']", "  # TML405"),
+    ],
+)
+def test_settings_and_tables_of_a_parsed_file(read: str, mark: str) -> None:
+    check(DATA + PARSED.format(read, mark))
+
+
 CACHES = """
 class Files(Dataset):
     def __init__(self, paths):

@@ -232,3 +232,64 @@ def test_futures_that_a_method_takes_out(change: dict[str, str]) -> None:
     text = QUEUED.format(**{**LEFT_FULL, **change}).replace("  # TML503", "")
     check(text)
     check(QUEUED.format(**LEFT_FULL).replace("  # TML503", "").replace("main(torch.rand(99, 8))", ""))
+
+
+AHEAD = """
+from concurrent.futures import ThreadPoolExecutor
+
+class Ahead:
+    def __init__(self, depth):
+        self.depth, self.pool, self.futures, self.next = depth, ThreadPoolExecutor(2), {{}}, 0
+
+    def top_up(self, step, last):
+        while self.next < min(step + self.depth, last):
+            self.futures[self.next] = self.pool.submit(torch.rand, 64, 64){mark}
+            self.next += 1
+
+    def batches(self, count):
+        {before}
+        for step in range(count):
+            self.top_up(step, count)
+            yield {taken}
+
+def main(steps):
+    for image in Ahead(3).batches(steps):
+        print(image.mean().item())
+
+main(99)
+"""
+
+
+def test_futures_that_the_generator_on_the_way_takes_out() -> None:
+    check(AHEAD.format(before="pass", taken="self.futures.pop(step).result()", mark=""))
+    check(AHEAD.format(before="pass", taken="self.futures[step].result()", mark="  # TML503"))
+    check(AHEAD.format(before="self.futures.clear()", taken="self.futures[step].result()", mark="  # TML503"))
+
+
+CALLED_BACK = """
+from concurrent.futures import ThreadPoolExecutor
+
+class Farm:
+    def __init__(self):
+        self.pool, self.done, self.means = ThreadPoolExecutor(2), [], []
+
+    def on_done(self, future):
+        {kept}
+
+    def submit(self, size):
+        self.pool.submit(torch.rand, size, size).add_done_callback({callback})
+
+def main(sizes):
+    farm = Farm()
+    for size in sizes:
+        farm.submit(size)
+    print(farm.means)
+
+main([64] * 99)
+"""
+
+
+def test_what_callbacks_of_futures_keep() -> None:
+    check(CALLED_BACK.format(kept="self.done.append(future.result())  # TML303", callback="self.on_done"))
+    check(CALLED_BACK.format(kept="pass", callback="self.done.append").replace("append)", "append)  # TML503"))
+    check(CALLED_BACK.format(kept="self.means.append(future.result().mean().item())", callback="self.on_done"))

@@ -62,6 +62,25 @@ GUILTY = {
                 fit(batches)
             check_plain(batches)
     """,
+    "generator that a method under no_grad begins, and others ask": """
+        class Sampler:
+            def __init__(self):
+                self.net = Net().eval()
+
+            @torch.no_grad()
+            def previews(self, x):
+                return self._rounds(x)
+
+            def _rounds(self, x):
+                for _ in range(50):
+                    x = x + self.net(x)  # TML101
+                    yield x.detach()
+
+        def main():
+            sampler = Sampler()
+            for image in sampler.previews(torch.zeros(4, 8)):
+                print(image.mean().item())
+    """,
     "generator that goes on from what it drew, with gradients on": """
         class Chain(nn.Module):
             def __init__(self):

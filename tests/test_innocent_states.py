@@ -49,6 +49,27 @@ INNOCENT = {
                 out = torch.func.functional_call(weights.model, weights.table, (torch.rand(4, 8),))
                 weights.step(F.cross_entropy(out, torch.zeros(4).long()))
     """,
+    "generator that a method under no_grad begins, and that is asked under no_grad": """
+        class Sampler:
+            def __init__(self):
+                self.net = Net().eval()
+
+            @torch.no_grad()
+            def previews(self, x):
+                return self._rounds(x)
+
+            def _rounds(self, x):
+                for _ in range(50):
+                    x = x + self.net(x)
+                    yield x.detach()
+
+        def main():
+            sampler = Sampler()
+            previews = sampler.previews(torch.zeros(4, 8))
+            with torch.no_grad():
+                for image in previews:
+                    print(image.mean().item())
+    """,
     "generator that goes on from what it drew, detached or without gradients": """
         class Chain(nn.Module):
             def __init__(self):

@@ -22,6 +22,7 @@ from ..interpreter.values import Bound, Class, Const, Function, Obj, constant, f
 from ..lexical.endless import leaves
 from ..lexical.loaded_tables import holds_loaded
 from .budgets import unasked_limit, within_budget
+from .handed_singly import keeps_what_it_hands_out
 from .items import are_few_numbers, is_item, stored_at
 from .memo import made_once
 from .places import Holder, describe, last_part
@@ -84,7 +85,8 @@ def _retention(machine: Machine, note: Plain, kept: Kept) -> WorkerRetention | N
     wide = is_module_level(top)
     if holder.kind == "local" and isinstance(top, Frame) and not _in_task(top, note.frame, kept.context.site):
         holder = holder._replace(kind="closure")  # of what the worker was given: it has a copy for as long as it lives
-    if holder.kind == "local" and _during_the_pass(note, kept):
+    singly = holder.kind == "local" and keeps_what_it_hands_out(note.frame.facts, note.site, last_part(holder.text))
+    if singly or (holder.kind == "local" and _during_the_pass(note, kept)):
         holder = holder._replace(kind="generator")
     if holder.kind not in ("attribute", "global", "class", "closure", "generator"):
         return None
@@ -94,7 +96,7 @@ def _retention(machine: Machine, note: Plain, kept: Kept) -> WorkerRetention | N
     if grows:
         off = _releases(machine).switched_off(last_part(holder.text), holder.owner)
         grows = holder.kind == "generator" or not emptied(machine, kept.owner, kept.key, note.site, off)
-        grows = grows and (note.frame.name in off or not measured(note.frame, holder.text))
+        grows = grows and (singly or note.frame.name in off or not measured(note.frame, holder.text))
     if not grows and (kept.how != "set" or not isinstance(kept.owner, Frame) or holder.kind == "closure"):
         return None
     if grows and isinstance(kept.owner, Obj) and kept.owner.bounded:
@@ -265,6 +267,7 @@ class KeptWorker(NamedTuple):
     repeated: bool  # in a loop that is seen, not just in a method that may be called again
     program: Program  # the file of the container
     added: Site
+    stepping: bool  # a loop that trains adds them
     method: str = ""  # of the object, that would empty it, and is not called
     passed: PassedBy | None = None  # the release that some never come to
 
@@ -301,7 +304,8 @@ def kept_in_containers(machine: Machine, program: Program) -> Iterator[KeptWorke
         if not repeated and constant(item.fields.get("$persistent", (Const(True),))) is not True:
             continue  # workers that may end with each pass
         seen.add(anchor)
-        yield KeptWorker(anchor, holder, item, repeated, keeping, note.site, method, passed)
+        stepping = any(loop.backward and loop.kind == "loop" for loop in loops)
+        yield KeptWorker(anchor, holder, item, repeated, keeping, note.site, stepping, method, passed)
 
 
 def _passed(machine: Machine, container: Obj, program: Program, name: str) -> PassedBy | None:

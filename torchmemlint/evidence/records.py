@@ -15,6 +15,7 @@ from ..interpreter.values import Class, Function, Module, Obj, Value
 from .record_values import of_records
 
 _PARSERS = ("json.load", "json.loads", "orjson.loads", "ujson.loads", "yaml.safe_load", "ast.literal_eval")
+_GOES_THROUGH = ("len", "list", "iter", "enumerate", "zip", "sorted", "range", "tuple")
 _LIGHT = ("Path", "Image", "Tensor", "Array")
 _ARRAYS = ("tensor", "array", "imread", "load_image", "from_numpy", "numpy")
 
@@ -159,7 +160,7 @@ def _filled(machine: Machine, program: Program, cls: Class) -> Iterator[Records]
                     made = _rich(value[3] if value[4] is None else value[4], function.facts.body)
                     if made is not None:
                         yield Records(statement[1], target[2], cls.facts.name, made, -1, 3)
-                elif _parses(program, value) or any(
+                elif (_parses(program, value) and not _are_settings(cls, target)) or any(
                     _lists_objects(called, _position(statement, target)) or _gives_parsed(program, called)
                     for called in _called(machine, cls, function, value)
                 ):
@@ -268,6 +269,22 @@ def makes_array(expr: Expr) -> bool:
         part[0] == m.CALL and (text(part[2]).split(".")[0] in ("torch", "np", "numpy") or last_name(part[2]) in _ARRAYS)
         for part in nodes(expr)
     )
+
+
+def _are_settings(cls: Class, place: Expr) -> bool:
+    """Whether all that methods do with a parsed file is to compute with what it says by name, as in
+    `x - self.stats["mean"]`: a handful of numbers and words, and no table of items."""
+    reads = fixed = 0
+    for _, function in _members(cls):
+        for statement in statements(function.facts.body):
+            reads -= place in targets(statement)
+            for part in _all(statement):
+                reads += part == place
+                operands: tuple[Expr, ...] = part[2:] if part[0] in (m.ARITH, m.COMPARE) else ()
+                if part[0] == m.CALL and last_name(part[2]) not in _GOES_THROUGH:
+                    operands = (*part[3], *(given for _, given in part[4]))
+                fixed += sum(one[:2] == (m.ITEM, place) and _is_fixed(one[2]) for one in operands)
+    return 0 < fixed == reads
 
 
 def _parses(program: Program, value: Expr) -> bool:

@@ -34,7 +34,7 @@ def method_not_called(machine: Machine, program: Program, note: Plain, container
         emptying |= more
     if not _BY_ITSELF.isdisjoint(emptying) or any(_hands_on(facts.functions, emptying) for facts in units.values()):
         return ""
-    return first if _never_calls(machine, note, emptying) else ""
+    return first if _never_calls(machine, note, emptying, name) else ""
 
 
 def _hands_on(functions: tuple[FunctionFacts, ...], methods: set[str]) -> bool:
@@ -48,20 +48,26 @@ def _hands_on(functions: tuple[FunctionFacts, ...], methods: set[str]) -> bool:
     return False
 
 
-def _takes_out(function: FunctionFacts, name: str) -> bool:
-    """Whether a function takes something out of what goes by this name, or binds it anew."""
+def _takes_out(function: FunctionFacts, name: str, start: Site = 0) -> bool:
+    """Whether a function takes something out of what goes by this name, or binds it anew; from a site on."""
     every = emptyings(function, name) if function.name not in BUILDERS else ()
-    return any(one.how not in (BOUND, DELETED) or one.place[0] == m.ATTR for one in every)
+    return any(
+        (one.how not in (BOUND, DELETED) or one.place[0] == m.ATTR) and one.statement[1] >= start for one in every
+    )
 
 
-def _never_calls(machine: Machine, note: Plain, names: set[str]) -> bool:
-    """Whether no function on the way, from the program's start to the loop, calls one of these from there on."""
+def _never_calls(machine: Machine, note: Plain, names: set[str], emptied: str) -> bool:
+    """Whether no function on the way, from the program's start to the loop, calls one of these from there on. A method
+    on the way may do itself what it is called for: a generator that fills a table ahead and takes each entry out."""
     programs = [unit.outline.program for unit in machine.units.values()]
     frame: Frame | None = note.frame
     site: Site = note.site
     entered = ""
     while frame is not None:
-        if _calls_later(programs, frame.facts, site, names, entered):
+        start, around = _goes_on(frame.facts, site)
+        if _takes_out(frame.facts, emptied, start):
+            return False
+        if _calls_later(programs, frame.facts, start, names, "" if around else entered):
             return False
         if frame.caller is None:
             return frame.name == "<module>"
@@ -69,13 +75,16 @@ def _never_calls(machine: Machine, note: Plain, names: set[str]) -> bool:
     return False
 
 
-def _calls_later(programs: list[Program], function: FunctionFacts, site: Site, names: set[str], entered: str) -> bool:
-    """Whether a function calls one of the names from a site on, or from the start of the loop that it is in. What is
-    `entered` at the site has been looked at, from where it leads on."""
+def _goes_on(function: FunctionFacts, site: Site) -> tuple[Site, bool]:
+    """Where what runs after a site begins: there, or at the start of the loop that it is in, if it is in one."""
     start = site - site % m.CALLS_PER_STATEMENT
-    for loop, inside in loops(function.body):
-        if any(one[1] == start for one in inside):
-            start, entered = min(start, loop[1]), ""
+    around = [loop[1] for loop, inside in loops(function.body) if any(one[1] == start for one in inside)]
+    return min(around, default=start), bool(around)
+
+
+def _calls_later(programs: list[Program], function: FunctionFacts, start: Site, names: set[str], entered: str) -> bool:
+    """Whether a function calls one of the names from a site on. What is `entered` there has been looked at, from where
+    it leads on."""
     called = {last_name(call[2]) for one in statements(function.body) if one[1] >= start for call in calls_of(one)}
     called.discard(entered)
     for _ in range(4):

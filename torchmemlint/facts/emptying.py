@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from . import model as m
 from .knowledge import TAKES_OUT
 from .model import Expr, FunctionFacts, Stmt
-from .program import Program, keyword, targets
+from .program import Place, Program, keyword, targets
 from .walk import calls, heads, last_name, nodes, statements
 
 BUILDERS: Final = ("__init__", "__post_init__", "setup", "__setstate__", "<module>")
@@ -82,12 +82,11 @@ def bounded(program: Program, name: str) -> bool:
     )
 
 
-def ended(program: Program, name: str) -> bool:
-    """Whether something closes the elements of the container of this name."""
+def ending(program: Program, name: str) -> Iterator[Place]:
+    """The functions that close the elements of the container of this name."""
     for place in program.places:
         for statement in statements(place.facts.body):
             if statement[0] != m.FOR or not any(part[-1] == name for part in nodes(statement[3])):
                 continue
             if any(call[2][0] == m.ATTR and call[2][2] in _ENDS for call in calls(statement[4])):
-                return True
-    return False
+                yield place

@@ -39,6 +39,7 @@ def worth_running(facts: FileFacts) -> set[int]:
     worth |= {i for i, function in enumerate(facts.functions) if _syncs(function) or _is_cached(function)}
     worth |= _passes_of_copies(facts) | _makers_of_cycles(facts) | _losses_of_references(facts)
     worth |= {i for i, function in enumerate(facts.functions) if _moves_to_host(function)}
+    worth |= _loads_kept_parts(facts)
     worth |= _give_themselves(facts) | _fill_elsewhere(facts) | _of_scripts(facts) | _hand_on_errors(facts)
     driving = {i for i, function in enumerate(facts.functions) if function.flags & _DRIVES or _evaluation(function)}
     driving |= _of_evaluators(facts)
@@ -51,6 +52,18 @@ def worth_running(facts: FileFacts) -> set[int]:
 def _is_cached(function: FunctionFacts) -> bool:
     """Whether a decorator keeps what a function is called with."""
     return any(last_name(decorator) in _CACHES for decorator in function.decorators)
+
+
+def _loads_kept_parts(facts: FileFacts) -> set[int]:
+    """What loads an item of a data set and reads a property for it that keeps its value: `self.records[i].pixels`."""
+    kept = {one.name for one in facts.functions if any(last_name(by) == "cached_property" for by in one.decorators)}
+    return {
+        klass.methods["__getitem__"]
+        for klass in facts.classes
+        if kept and "__getitem__" in klass.methods
+        for statement in statements(facts.functions[klass.methods["__getitem__"]].body)
+        if any(part[0] == m.ATTR and part[2] in kept for head in heads(statement) for part in nodes(head))
+    }
 
 
 def _syncs(function: FunctionFacts) -> bool:

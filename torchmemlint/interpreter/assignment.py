@@ -12,6 +12,7 @@ from .frames import Frame, settles
 from .hints import value_of_hint
 from .holders import FRESH, IDENTITY
 from .machine import EVALUATE, Machine, executes
+from .own_operators import by_own_operator
 from .stores import store, write_through
 from .tensors import arithmetic, note_terms
 from .unpacking import unpack
@@ -61,17 +62,21 @@ def _joins_itself(machine: Machine, frame: Frame, target: Expr, expr: Expr, valu
 
 
 def _extends_itself(machine: Machine, frame: Frame, targets: tuple[Expr, ...], expr: Expr, site: Site) -> bool:
-    """`kept = kept + [x]`, `kept = [*kept, x]`: the list grows as by `extend`; `kept = {**kept, key: x}`."""
+    """`kept = kept + [x]`, `kept = [*kept, x]`: the list grows as by `extend`; `kept = {**kept, key: x}`. A tuple does
+    so as by `+=`."""
     if len(targets) != 1 or expr[0] not in (m.ARITH, m.NEW, m.DICT):
         return False
     if expr[0] == m.DICT:
         return _extends_table(machine, frame, targets[0], expr, site)
     target, others = targets[0], _added(targets[0], expr)
-    lists = (
-        [atom for atom in machine.eval(frame, target) if type(atom) is Obj and atom.kind == "list"] if others else []
-    )
+    held = [atom for atom in machine.eval(frame, target) if type(atom) is Obj] if others else []
+    lists = [atom for atom in held if atom.kind == "list"]
     if not lists:
-        return False
+        if not any(atom.kind == "tuple" for atom in held):
+            return False
+        other = others[0] if expr[0] == m.ARITH else (m.NEW, expr[1], "tuple", tuple(others))
+        _augment(machine, frame, (m.AUGMENT, site, target, "Add", other))
+        return True
     added: Value = UNKNOWN
     for other in others:
         value = machine.eval(frame, other)
@@ -98,7 +103,7 @@ def _added(target: Expr, expr: Expr) -> list[Expr]:
     """What an expression adds to the list that it is assigned to."""
     if expr[0] == m.ARITH and expr[1] == "Add" and target in (expr[2], expr[3]):
         return [expr[3] if target == expr[2] else expr[2]]
-    if expr[0] == m.NEW and expr[2] == "list" and (m.STAR, target) in expr[3]:
+    if expr[0] == m.NEW and expr[2] in ("list", "tuple") and (m.STAR, target) in expr[3]:
         return [item for item in expr[3] if item != (m.STAR, target)]
     return []
 
@@ -158,7 +163,11 @@ def _augment(machine: Machine, frame: Frame, statement: Stmt) -> None:
             for atom in own:
                 assign(machine, frame, target, machine.call_method(frame, atom, "__iadd__", [value], {}, site), site)
             return
+    made = by_own_operator(machine, frame, operator, old, value)
     machine.site = machine.statement = site
+    if made:
+        assign(machine, frame, target, made, site)
+        return
     merged = arithmetic(machine, (old, value))
     note_terms(machine, operator, old, value, merged)
     if is_light(value) and not old:
@@ -231,8 +240,10 @@ def _assign_name(machine: Machine, frame: Frame, name: str, value: Value, site: 
     if value == NOTHING:
         _note_dropped(machine, frame, scope, name, site)
     if outlives and value:
+        held = scope.vars.get(name, UNKNOWN)
+        handed_on = _hands_on(machine, held, value)
         value = store(machine, frame, scope, name, value, how, site)
-        there = _is_there(machine, scope.vars.get(name, UNKNOWN), value)
+        there = _is_there(machine, held, value) or handed_on
         other = any(type(atom) is Obj for atom in value) and not there
         if is_light(value) or value == NOTHING or other:
             machine.reset(frame, scope, name, "replace")
@@ -254,6 +265,20 @@ def _note_dropped(machine: Machine, frame: Frame, scope: Frame, name: str, site:
 def _is_there(machine: Machine, held: Value, value: Value) -> bool:
     """Whether a variable gets the object that it has, `state = step(state)`, and not another of its kind."""
     return all(type(atom) is Obj and atom in held and machine.loops[-1:] != atom.birth[-1:] for atom in value)
+
+
+def _hands_on(machine: Machine, held: Value, value: Value) -> bool:
+    """Whether what replaces a value has a part of it in a place of its own: `(h.detach(), c)`."""
+    parts = [
+        part.node
+        for atom in value
+        if type(atom) is Obj and not atom.is_put_off and atom.kind in ("tuple", "dict")
+        for key, inner in atom.fields.items()
+        if key[:1] == "["
+        for part in inner
+        if type(part) is Tensor
+    ]
+    return bool(parts) and not {tensor.node for tensor in machine.reach(held)}.isdisjoint(parts)
 
 
 @executes(m.DELETE)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..facts import knowledge
+from ..facts import model as m
 from ..facts.model import Site
+from ..facts.walk import last_name, statements
 from . import descriptors
 from .contexts import keep, keep_in_element
 from .cycles import note_cycle, note_own_entry
@@ -22,11 +24,13 @@ from .values import (
     ATTACHED,
     CONTAINERS,
     COUNT,
+    FEW,
     FREE,
     LEAF,
     LIGHT,
     MAYBE,
     NOTHING,
+    SCALAR,
     UNKNOWN,
     Bound,
     Caught,
@@ -49,6 +53,7 @@ from .values import (
 from .written_parts import written_part
 
 _WEIGHTS = ("weight", "bias")
+_OF_NUMBERS = ("tensor", "as_tensor", "array", "asarray")
 _NEAR = 30  # steps of a derivation that are gone back
 _WITH_FRAMES = ("__traceback__", "__cause__", "__context__")  # of an exception
 _NO_LAYERS = knowledge.MODULE_CONTAINERS | {"Module"}
@@ -119,7 +124,7 @@ def _object_attribute(machine: Machine, frame: Frame, obj: Obj, name: str) -> Va
             return (part_of(machine, obj, name),)
         if name[:1].islower():
             return (Method(obj, name),) if name in knowledge.MODULE_METHODS or name == "forward" else UNKNOWN
-    if obj.kind in CONTAINERS or obj.kind == "optimizer":
+    if obj.kind in CONTAINERS or obj.kind in ("optimizer", "queue"):
         return (Method(obj, name),)
     if obj.kind == "mp-context":  # the base of a class: `get_context("spawn").Process`
         return (External(f"multiprocessing.{name}"),)
@@ -181,12 +186,25 @@ def _inside(machine: Machine, obj: Obj, kind: str, name: str) -> Obj:
     return table
 
 
+def _is_kept(machine: Machine, property_: Function, value: Value) -> bool:
+    """Whether what a property gives stays on its object [docs: functools.cached_property], and is no number or two."""
+    if not any(last_name(one) == "cached_property" for one in property_.facts.decorators):
+        return False
+    returned = [one[2] for one in statements(property_.facts.body) if one[0] == m.RETURN and one[2] is not None]
+    if all(one[0] == m.CALL and last_name(one) in _OF_NUMBERS and one[3] and one[3][0][0] == m.NEW for one in returned):
+        return False  # `np.array([self.left, self.top])`
+    sizes = [tensor.size for tensor in machine.reach(value)]
+    return not sizes or any(size not in (SCALAR, FEW) for size in sizes)
+
+
 def _member(machine: Machine, frame: Frame, obj: Obj, found: Value) -> Value:
     result: Value = UNKNOWN
     for member in found:
         if type(member) is Function:
             if member.kind == "property":
                 part = machine.call_function(frame, member, obj, [], {}, machine.site)
+                if machine.context is not None and _is_kept(machine, member, part):
+                    keep_in_element(machine, frame, obj, part, member.facts.site)
             elif member.kind == "static":
                 part = (member,)
             else:

@@ -11,7 +11,22 @@ from .frames import Frame
 from .machine import Machine
 from .stores import renew
 from .tensors import arithmetic, note_terms
-from .values import COUNT, IDENT, LEAF, LIGHT, UNKNOWN, Class, Kwargs, Light, Obj, Tensor, Value, constant, is_light
+from .values import (
+    COUNT,
+    IDENT,
+    LEAF,
+    LIGHT,
+    UNKNOWN,
+    Class,
+    Const,
+    Kwargs,
+    Light,
+    Obj,
+    Tensor,
+    Value,
+    constant,
+    is_light,
+)
 
 
 def call_builtin(machine: Machine, frame: Frame, name: str, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
@@ -65,6 +80,10 @@ def call_builtin(machine: Machine, frame: Frame, name: str, args: list[Value], k
     if name in ("next", "iter"):
         if name == "next" and COUNT in first:
             return (COUNT,)
+        if name == "iter" and len(args) == 2:  # `iter(queue.get, None)`: what each call gives
+            given = machine.allocate(frame, ("given", site), "generator")
+            machine.put(given.fields, "*", machine.call(frame, first, [], {}, site))
+            return (given,)
         return machine.iterate(frame, first) if name == "next" else first
     if name in ("map", "filter"):
         over = [machine.iterate(frame, value) for value in args[1:]]
@@ -148,6 +167,10 @@ def _dynamic_attribute(machine: Machine, frame: Frame, name: str, args: list[Val
     if not isinstance(key, str):
         if name == "setattr" and len(args) > 2:
             set_by_name(machine, frame, args[0], args[2], site)
+        names = [atom.value for atom in args[1] if type(atom) is Const and isinstance(atom.value, str)]
+        if name == "getattr" and names and len(names) == len(args[1]):  # one of these
+            each = (get_attribute(machine, frame, atom, one) for atom in args[0] for one in names)
+            return functools.reduce(machine.join, each, UNKNOWN)
         return get_by_name(machine, frame, args[0]) if name == "getattr" else UNKNOWN
     if name == "setattr" and len(args) > 2:
         for atom in args[0]:

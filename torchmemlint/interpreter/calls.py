@@ -331,8 +331,7 @@ def _own_method(
                 bound = call_function(machine, frame, getter, member, [(atom,), (atom.cls,)], {}, site)
             result = machine.join(result, call(machine, frame, bound, args, kwargs, site))
     machine.module_depth -= whole or passes
-    attached = any(tensor.graph == ATTACHED for tensor in machine.reach(result))
-    if (whole and attached) or passes:
+    if passes or (whole and any(tensor.graph == ATTACHED for tensor in machine.reach(result))):
         return ran(machine, frame, atom, result, args, kwargs, site, machine.derivation.node())
     return result
 
@@ -414,7 +413,7 @@ def _super_method(
                     result = machine.join(result, _call_member(machine, frame, member, receiver, args, kwargs, site))
             return result
     if name == "__init__" and type(receiver) is Obj:
-        fill_own_parts(machine, frame, receiver, args)
+        fill_own_parts(machine, frame, receiver, args, kwargs)
     if name == "__setattr__":
         return call_external(machine, frame, "builtins.setattr", [(receiver,), *args], kwargs, site)
     if type(receiver) is Obj and name not in ("__init__", "__getattr__"):

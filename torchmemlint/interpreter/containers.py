@@ -8,11 +8,14 @@ from .frames import Frame
 from .holders import UNSURE
 from .machine import Machine
 from .stores import store
+from .tensors import arithmetic
+from .threads import is_given, waits_for
 from .unknown import unknown_call
 from .values import LIGHT, NAMED, UNKNOWN, Class, Kwargs, Light, Mode, Obj, Value, constant, is_light
 from .weak_keys import note_first, note_inside
 
 _GROW = ("append", "appendleft", "add", "insert", "put", "put_nowait", "extend", "extendleft", "update", "push")
+_ROOMY = 1000  # entries, as replay memories have them
 _POP = ("pop", "popleft", "popitem", "remove", "discard", "get_nowait")
 
 
@@ -35,7 +38,10 @@ def container_method(
     if "$stack" in obj.fields:
         return _stack_method(machine, frame, obj, name, args, kwargs, site)
     if name in _GROW:
-        return _grow(machine, frame, obj, name, args, kwargs, site)
+        made = _grow(machine, frame, obj, name, args, kwargs, site)
+        if obj.kind == "queue":
+            is_given(machine, obj)
+        return made
     if name == "setdefault":
         value = args[1] if len(args) > 1 else UNKNOWN
         key = constant(args[0]) if args else ...
@@ -53,6 +59,7 @@ def container_method(
         _empty(machine, obj)
         return LIGHT
     if obj.kind == "queue" and name == "get":
+        waits_for(machine, obj)
         machine.note("queue-received" if machine.context is None else "queue-get", site, frame, obj)
     if name in _POP or (name == "get" and obj.kind == "queue"):
         field = f"[{constant(args[0])}]" if name == "pop" and obj.kind == "dict" and args else ""
@@ -87,6 +94,14 @@ def container_method(
     if obj.unknown:
         machine.escape(tuple(atom for value in args for atom in value))
     return LIGHT
+
+
+def set_limit(obj: Obj, args: list[Value], kwargs: Kwargs) -> None:
+    """What a `deque` is made with says whether it lets go by itself [docs: collections.deque]."""
+    given = len(args) > 1 or "maxlen" in kwargs
+    most = constant(args[1] if len(args) > 1 else kwargs.get("maxlen", UNKNOWN))
+    obj.bounded = given and most is not None
+    obj.roomy = isinstance(most, int) and most >= _ROOMY
 
 
 def _stack_method(
@@ -144,15 +159,20 @@ def _grow(machine: Machine, frame: Frame, obj: Obj, name: str, args: list[Value]
                         if field == "*":
                             machine.grow(frame, obj, part, site, field)
                         elif field[:1] == "[":
-                            _replace(machine, frame, obj, field, part, site)
+                            _replace(machine, frame, obj, field, _with(machine, obj, field, part), site)
         for key, value in kwargs.items():
-            _replace(machine, frame, obj, f"[{key}]", value, site)
+            _replace(machine, frame, obj, f"[{key}]", _with(machine, obj, f"[{key}]", value), site)
     else:
         value = args[-1] if name == "insert" and args else (args[0] if args else UNKNOWN)
         note_inside(machine, frame, obj, value, site)
         note_own_entry(machine, frame, obj, value, site)
         machine.grow(frame, obj, value, site)
     return LIGHT
+
+
+def _with(machine: Machine, obj: Obj, field: str, value: Value) -> Value:
+    """What the update of an entry leaves there: of a `Counter` the sum."""
+    return arithmetic(machine, (obj.fields.get(field, LIGHT), value)) if "$adds" in obj.fields else value
 
 
 def _replace(machine: Machine, frame: Frame, obj: Obj, field: str, value: Value, site: Site) -> None:

@@ -85,7 +85,6 @@ def _comp_of_entries(machine: Machine, frame: Frame, expr: Expr, entries: list[d
     """A dictionary made of another one, entry by entry: `{k: v if k == "n" else v.detach() for k, v in it.items()}`,
     `{k: torch.stack([item[k] for item in items]) for k in items[0]}`."""
     _, ident, kind, element, value_expr, ((_, _, tests),) = expr
-    obj = renew(machine, machine.allocate(frame, ident, kind))
     saved = dict(frame.vars)
     journal, since = machine.journal, len(machine.journal or ())
     made: dict[str, Value] = {}
@@ -100,6 +99,7 @@ def _comp_of_entries(machine: Machine, frame: Frame, expr: Expr, entries: list[d
     machine.forget_locals(frame, journal, since)  # its variables are its own
     frame.vars.clear()
     frame.vars.update(saved)
+    obj = renew(machine, machine.allocate(frame, ident, kind))  # not before: it may be what is added to
     for field, value in made.items():
         _settle(obj, field, value)
         machine.put(obj.fields, field, value)

@@ -10,6 +10,7 @@ from .frames import Frame
 from .library import get_builtin
 from .machine import EVALUATE, Machine, evaluates
 from .narrowing import perhaps, truth
+from .own_operators import by_own_operator
 from .tensors import arithmetic, comparison, note_terms
 from .unknown import imagine_name
 from .values import (
@@ -86,6 +87,9 @@ def _arith(machine: Machine, frame: Frame, expr: Expr) -> Value:
         for side in (left, right):
             if any(type(atom) is Obj and atom.kind == "list" for atom in side):
                 return side
+    own = by_own_operator(machine, frame, expr[1], left, right)
+    if own:
+        return own
     result = arithmetic(machine, (left, right))
     note_terms(machine, expr[1], left, right, result)
     return result

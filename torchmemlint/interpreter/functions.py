@@ -236,8 +236,11 @@ def _takes_out(function: FunctionFacts) -> bool:
 
 
 def _note_mode(machine: Machine, inner: Frame, function: Function) -> None:
-    """A function under `no_grad` from which no tensor comes out could run in inference mode."""
-    if function.mode == "no_grad" and inner.returns and not machine.reach(inner.returns):
+    """A function under `no_grad` from which no tensor comes out could run in inference mode. What a generator gives
+    that it hands out is not known before somebody asks for it."""
+    if function.mode != "no_grad" or any(type(atom) is Obj and atom.is_put_off for atom in inner.returns):
+        return
+    if inner.returns and not machine.reach(inner.returns):
         machine.note("no-grad-region", function.facts.site, inner)
 
 

@@ -11,6 +11,7 @@ from ..facts.model import Expr, Site, Stmt
 from ..facts.program import expressions
 from ..facts.walk import last_name, once, statements
 from .branching import branch, skip
+from .containers import set_limit
 from .frames import Frame
 from .functions import call_function, call_unseen
 from .hints import value_of_hint
@@ -87,10 +88,12 @@ _CONTAINERS = {
 
 
 def _kind_of(cls: Class) -> str:
-    """What sort of object an instance is. A list with some methods is a list, if it has no attributes of its own."""
+    """What sort of object an instance is. A list with some methods is a list, and its attributes are beside its
+    elements; but of a `UserList`, one of them has these."""
     if is_module(cls):
         return "module"
-    if cls.external and cls.find("__init__") is None:
+    user = any(base.startswith("collections.User") for base in cls.external)
+    if cls.external and not (user and cls.find("__init__")):
         return next((_CONTAINERS[base] for base in cls.external if base in _CONTAINERS), "instance")
     return "instance"
 
@@ -227,7 +230,7 @@ def _initialise(
     machine: Machine, frame: Frame, cls: Class, obj: Obj, args: list[Value], kwargs: Kwargs, site: Site
 ) -> None:
     init = cls.find("__init__")
-    if init is None and not fill_own_parts(machine, frame, obj, args):
+    if init is None and not fill_own_parts(machine, frame, obj, args, kwargs):
         _fill_fields(machine, frame, cls, obj, args, kwargs)
         init, args, kwargs = cls.find("__post_init__"), [], {}
     for member in init or ():
@@ -235,8 +238,11 @@ def _initialise(
             call_function(machine, frame, member, obj, args, kwargs, site)
 
 
-def fill_own_parts(machine: Machine, frame: Frame, obj: Obj, args: list[Value]) -> bool:
-    """What a class that inherits from a container of modules is made with is what it goes through."""
+def fill_own_parts(machine: Machine, frame: Frame, obj: Obj, args: list[Value], kwargs: Kwargs) -> bool:
+    """What a class that inherits from a container of modules is made with is what it goes through; what one is that
+    inherits from a `deque` is its limit."""
+    if obj.kind == "deque":
+        set_limit(obj, args, kwargs)
     external = obj.cls.external if isinstance(obj.cls, Class) else ()
     tails = {base.rsplit(".", 1)[-1] for base in external if base.startswith("torch.nn.")} & knowledge.MODULE_CONTAINERS
     for tail in tails:

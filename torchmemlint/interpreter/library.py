@@ -175,6 +175,11 @@ def _call_torch(machine: Machine, frame: Frame, dotted: str, args: list[Value], 
         values += [value for key, value in kwargs.items() if key not in ("index", "indices")]
     if dotted.startswith("torch.distributed.") and tail in _GATHERS:
         _gather(machine, values)
+    if dotted.startswith("torch.distributed.") and _is_left_to_it(tail, kwargs) and args:
+        unknown_call(machine, frame, (1, tail), args, kwargs, site)
+        work = machine.allocate(frame, ("work", site), "work")
+        machine.put(work.fields, "tensor", args[0])  # which it keeps, also when it is done [measured: gloo]
+        return (work,)
     if tail in ("load", "compile", "clip_grad_norm_", "clip_grad_value_") or dotted.startswith(
         ("torch.distributed", "torch.jit", "torch.multiprocessing", "torch.onnx", "torch.profiler", "torch.hub")
     ):
@@ -193,6 +198,11 @@ def _call_torch(machine: Machine, frame: Frame, dotted: str, args: list[Value], 
 
 # The place of the indices among the arguments of what takes some.
 _INDEX_AT = {"sparse_coo_tensor": 0, "gather": 2, "index_select": 2, "take": 1, "take_along_dim": 1, "scatter_add": 2}
+
+
+def _is_left_to_it(name: str, kwargs: Kwargs) -> bool:
+    """Whether a collective gives a work to wait for."""
+    return name in ("isend", "irecv") or constant(kwargs.get("async_op", UNKNOWN)) is True
 
 
 _GATHERS = frozenset("all_gather all_gather_object gather gather_object broadcast_object_list".split())

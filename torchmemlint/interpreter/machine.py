@@ -93,6 +93,8 @@ class Machine:
         self.generating = -1  # how many loops run around the generator that runs, if one does
         self.shown: dict[Site, Value] = {}  # what expressions that stand alone in the module's body give
         self.context: Any = None  # contexts.Context: in which worker or thread this runs
+        self.going_on: Callable[[], None] | None = None  # runs the work of the current thread once more
+        self.waiting: dict[int, Callable[[], None]] = {}  # such threads, by the queue that they take from
         self.stores: list[Store] = []
         self.veiled_stores: list[tuple[Store, tuple[int, ...]]] = []  # of what unknown code made: its nodes
         self.later: list[Store] = []  # of objects that may come to hold something heavy

@@ -42,6 +42,12 @@ def call_object(
         return LIGHT
     if obj.kind in ("pool", "mp-context", "delayed", "mp-manager"):
         return processes.call_object(machine, frame, obj, name, args, kwargs, site)
+    if obj.kind == "future" and "$executed" in obj.fields:
+        if name == "result":
+            return machine.elements(frame, (obj,))
+        if name == "add_done_callback" and args:  # which is given the future [docs: concurrent.futures]
+            machine.call(frame, args[0], [(obj,)], {}, site)
+            return LIGHT
     if name == "start":
         start(machine, frame, obj, site)
     if obj.kind in ("thread", "executor"):

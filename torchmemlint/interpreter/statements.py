@@ -238,13 +238,14 @@ def _enter_context(machine: Machine, frame: Frame, value: Value, inside: Callabl
             outer = machine.grad
             entered = call_method(machine, frame, atom, "__enter__", [], {}, site)
             inside(entered)
-            if not frame.dead:
-                call_method(machine, frame, atom, "__exit__", [LIGHT, LIGHT, LIGHT], {}, site)
-            else:
-                dead, frame.dead = frame.dead, 0
-                call_method(machine, frame, atom, "__exit__", [LIGHT, LIGHT, LIGHT], {}, site)
-                frame.dead = dead
+            _leave(machine, frame, atom, "__exit__", [LIGHT, LIGHT, LIGHT], site)
             machine.grad = outer
+            return
+        if type(atom) is Obj and atom.kind == "context":
+            inside(atom.fields["$entered"])
+            for held in atom.fields["$entered"] if "$closes" in atom.fields else ():
+                if type(held) is Obj and isinstance(held.cls, Class):
+                    _leave(machine, frame, held, "close", [], site)
             return
     outer = machine.grad
     inside(value if value and type(value[0]) is Obj else UNKNOWN)
@@ -252,6 +253,13 @@ def _enter_context(machine: Machine, frame: Frame, value: Value, inside: Callabl
         if type(atom) is Obj and "$stack" in atom.fields:
             machine.grad = outer
             call_method(machine, frame, atom, "close", [], {}, site)
+
+
+def _leave(machine: Machine, frame: Frame, atom: Obj, method: str, args: list[Value], site: Site) -> None:
+    """What a context does at its end, also where nothing goes on after it."""
+    dead, frame.dead = frame.dead, 0
+    call_method(machine, frame, atom, method, args, {}, site)
+    frame.dead = dead
 
 
 # -- definitions ----------------------------------------------------------------------------------

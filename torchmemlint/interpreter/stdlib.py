@@ -7,10 +7,14 @@ from typing import Any
 
 from ..facts.model import Site
 from .builtins import copy_container, is_loader
+from .containers import set_limit
 from .cycles import note_callbacks
+from .folds import fold
 from .frames import Frame
 from .machine import Machine
+from .own_operators import by_own_operator
 from .stores import renew
+from .tensors import arithmetic, note_terms
 from .threads import THREADS
 from .values import (
     ATTACHED,
@@ -31,16 +35,12 @@ from .values import (
     is_light,
 )
 
-_ROOMY = 1000  # entries, as replay memories have them
+_MOST = 6  # names that a value may be
 
 
 def _deque(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
     obj = renew(machine, machine.allocate(frame, ("deque", site), "deque"))
-    limit = args[1] if len(args) > 1 else kwargs.get("maxlen", UNKNOWN)
-    given = len(args) > 1 or "maxlen" in kwargs
-    obj.bounded = given and constant(limit) is not None
-    most = constant(limit)
-    obj.roomy = isinstance(most, int) and most >= _ROOMY
+    set_limit(obj, args, kwargs)
     return (obj,)
 
 
@@ -59,6 +59,23 @@ def _defaultdict(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwar
 
 def _mapping(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
     return copy_container(machine, frame, "dict", args, kwargs, site)
+
+
+def _counter(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    """A dictionary whose `update` adds [docs: collections.Counter]."""
+    made = _mapping(machine, frame, args, kwargs, site)
+    for atom in made:
+        machine.put(atom.fields, "$adds", LIGHT)
+    return made
+
+
+def _added(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    """`operator.add(a, b)`"""
+    if len(args) < 2:
+        return UNKNOWN
+    result = by_own_operator(machine, frame, "Add", args[0], args[1]) or arithmetic(machine, args[:2])
+    note_terms(machine, "Add", args[0], args[1], result)
+    return result
 
 
 def _partial(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
@@ -250,11 +267,39 @@ def replaced(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, 
     return (made,)
 
 
+def _fields(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    """`dataclasses.fields(metrics)`: of which each has the name of an attribute."""
+    names = [
+        key for atom in (args[0] if args else ()) if type(atom) is Obj for key in atom.fields if key.isidentifier()
+    ]
+    field = machine.allocate(frame, ("field", site), "instance")
+    machine.put(field.fields, "name", tuple(map(Const, names[:_MOST])))
+    found = machine.allocate(frame, ("fields", site), "list")
+    machine.put(found.fields, "*", (field,) if names else UNKNOWN)
+    return (found,)
+
+
 def _collected(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
     """`gc.get_objects()`: all there is, tensors among it."""
     everything = machine.allocate(frame, ("collected", site), "list")
     machine.put(everything.fields, "*", (Tensor(MAYBE, 2, machine.derivation.node(), "", True),))
     return (everything,)
+
+
+def _context_of(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    """`closing(writer)`, `nullcontext(writer)`: what is entered is what was given, see `statements._enter_context`."""
+    if not args:
+        return UNKNOWN
+    context = machine.allocate(frame, ("context", site), "context")
+    machine.put(context.fields, "$entered", args[0])
+    return (context,)
+
+
+def _closing(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    made = _context_of(machine, frame, args, kwargs, site)
+    for atom in made:
+        machine.put(atom.fields, "$closes", LIGHT)
+    return made
 
 
 def _exc_info(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
@@ -273,8 +318,10 @@ SPECIAL: dict[str, Callable[[Machine, Frame, list[Value], Kwargs, Site], Value]]
     "namedtuple": _named_tuple,
     "collections.record": _record,
     "OrderedDict": _mapping,
-    "Counter": _mapping,
+    "Counter": _counter,
+    "operator.add": _added,
     "partial": _partial,
+    "functools.reduce": fold,
     "deepcopy": _deepcopy,
     "copy.copy": _first,
     "cast": _first,
@@ -288,6 +335,9 @@ SPECIAL: dict[str, Callable[[Machine, Frame, list[Value], Kwargs, Site], Value]]
     "torch.utils.weak.WeakIdKeyDictionary": _weak_keys,
     "islice": _first,
     "itertools.count": _count,
+    "closing": _closing,
+    "aclosing": _closing,
+    "nullcontext": _context_of,
     "gc.get_objects": _collected,
     "sys.exc_info": _exc_info,
     "heapq.heappush": _heap_push,
@@ -303,6 +353,7 @@ SPECIAL: dict[str, Callable[[Machine, Frame, list[Value], Kwargs, Site], Value]]
     "heapq.nlargest": _heap_best,
     "heapq.nsmallest": _heap_best,
     "threading.local": _thread_local,
+    "dataclasses.fields": _fields,
     "dataclasses.replace": replaced,
     "copy.replace": replaced,
     "attr.evolve": replaced,

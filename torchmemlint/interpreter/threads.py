@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
+from typing import Any
 
 from ..facts.model import Site
 from .contexts import Context, in_worker, items_of, kind_of_worker, receiver_of
 from .frames import Frame
 from .machine import Machine
 from .processes import pool_method
-from .values import LIGHT, OFF, ON, UNKNOWN, Bound, Class, Function, Kwargs, Method, Obj, Partial, Value
+from .values import ATTACHED, LIGHT, OFF, ON, UNKNOWN, Bound, Class, Function, Kwargs, Method, Obj, Partial, Value
 
 
 def _thread(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
@@ -52,7 +54,10 @@ def in_thread(machine: Machine, frame: Frame, target: Value, args: list[Value], 
         machine.context,
         Context("thread", site, receiver=receiver_of(target), creator=frame.facts),
     )
+    around = machine.going_on
+    machine.going_on = functools.partial(_go_on, machine, frame, target, args, site, machine.moment())
     made = machine.call(frame, target, args, {}, site)
+    machine.going_on = around
     machine.threads -= outer == OFF
     machine.context = context
     machine.module_depth = depth
@@ -60,6 +65,27 @@ def in_thread(machine: Machine, frame: Frame, target: Value, args: list[Value], 
     machine.note("thread", site, frame, (outer, before, len(machine.module_calls)))
     machine.note("thread-start", site, frame, (target, machine.conditions))
     return made
+
+
+def _go_on(
+    machine: Machine, frame: Frame, target: Value, args: list[Value], site: Site, moment: dict[str, Any]
+) -> None:
+    with machine.at(moment):
+        machine.call(frame, target, args, {}, site)
+
+
+def waits_for(machine: Machine, queue: Obj) -> None:
+    """A thread takes from a queue into which nobody has put anything yet: most are started before they are given
+    something to do."""
+    if machine.going_on is not None and "*" not in queue.fields:
+        machine.waiting.setdefault(queue.serial, machine.going_on)
+
+
+def is_given(machine: Machine, queue: Obj) -> None:
+    """The thread that waits for it goes on, once, with what has a graph: of other things it is known without that what
+    it keeps of them."""
+    if queue.serial in machine.waiting and any(tensor.graph == ATTACHED for tensor in machine.reach((queue,))):
+        machine.waiting.pop(queue.serial)()
 
 
 _RUN_IN_THREAD = ("submit", "map", "imap", "imap_unordered", "map_async", "apply", "apply_async")
@@ -78,6 +104,7 @@ def run_in_thread(
         future = machine.allocate(frame, ("future", site), "future")
         machine.note("submitted", site, frame, made)
         machine.put(future.fields, "*", made)
+        machine.put(future.fields, "$executed", LIGHT)
         return (future,)
     if name == "__enter__":
         return (obj,)

@@ -151,8 +151,11 @@ def _weight(retention: Retention) -> int:
             weight = 1 if not (retention.named or _generates(retention)) else weight  # a window of known length
     if local and not holder.owner:
         return 0  # a container without a name: it goes where the expression goes
-    if local and _code(retention) == "TML205" and not (retention.training or retention.evaluating):
-        return 0  # a sum that a function computes and gives, such as a polynomial: no state that is updated
+    if local and _code(retention) == "TML205":
+        if not (retention.training or retention.evaluating):
+            return 0  # a sum that a function computes and gives, such as a polynomial: no state that is updated
+        if retention.escaped and _is_returned(retention):
+            return 0  # adapted weights, through which whoever calls may differentiate, if not all of them are seen
     assumed = retention.store_event.grad == ASSUMED  # whoever calls may have turned gradients off
     if retention.escaped and (
         retention.growing

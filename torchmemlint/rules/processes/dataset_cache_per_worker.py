@@ -5,6 +5,8 @@ Reports a `Dataset` whose `__getitem__`, `__iter__` or a helper of theirs puts
 what it loads into a container of the data set or into a global, without a
 limit: `self.cache[index] = image`. Of a value that is not known, only if the
 same value is handed out as well: sizes, offsets and vocabularies are kept, too.
+And a buffer of `__iter__` that gets every item, and from which items are handed
+out one by one without being taken out: a shuffle buffer without its `pop`.
 
 ## Why it retains
 A worker of a `DataLoader` works on its own copy of the data set. What it caches
@@ -58,6 +60,9 @@ def check(evidence: Evidence) -> Iterator[Report]:
         if kept.limit:
             yield _past_its_limit(kept)
             continue
+        if kept.holder.kind == "generator":
+            yield _handed_singly(kept)
+            continue
         seen = any(note.site == kept.context.site for note in evidence.plain("loader-workers"))
         yield Report(
             site=kept.site,
@@ -84,5 +89,20 @@ def _past_its_limit(kept: WorkerRetention) -> Report:
         value="the items loaded so far",
         holder=kept.holder.text,
         release="compare what is kept with the limit before an item is added",
+        related=kept.related[:4],
+    )
+
+
+def _handed_singly(kept: WorkerRetention) -> Report:
+    return Report(
+        site=kept.site,
+        message=(
+            f"`{kept.holder.text}` keeps every item of the pass: what is handed out of it stays in it, and each worker "
+            "of a loader has one; take out what you hand out, `pop(index)`"
+        ),
+        confidence=Confidence(min(kept.weight, 2)),
+        value="the items loaded so far",
+        holder=kept.holder.text,
+        release="take each item out when it is handed out, or replace it by the next one",
         related=kept.related[:4],
     )

@@ -7,9 +7,10 @@ or epoch after epoch, where nothing takes them out or closes them. And an object
 that starts processes, itself or in its parts, which serve a queue until they
 are told to stop, made again and again and dropped without its `close()`. And a
 `subprocess.Popen(...)` for each rank or device, in a loop, whose handle is
-dropped. And a process group of the same ranks, `dist.new_group(...)`, that is
-made again and again and never destroyed, or whose name is merely set to None,
-or whose table is emptied.
+dropped. And processes that a training loop starts, one after the other, in a
+list that only the end goes through to `join()` them. And a process group of the
+same ranks, `dist.new_group(...)`, that is made again and again and never
+destroyed, or whose name is merely set to None, or whose table is emptied.
 
 ## Why it retains
 Each of them keeps its worker processes alive, and each worker keeps its copy of
@@ -45,12 +46,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...evidence.kept import kept_in_containers
-from ...facts.emptying import ended
+from ...evidence.kept import KeptWorker, kept_in_containers
+from ...facts.emptying import ending
 from ...finding import Confidence, Retains
 from ...lexical.groups import groups_each_time, groups_let_go
 from ...lexical.launched import launched_and_dropped
 from ...lexical.left_running import left_running
+from ...lexical.once import is_repeated
 from .. import Report
 
 if TYPE_CHECKING:
@@ -68,7 +70,16 @@ WHAT = {
 
 def check(evidence: Evidence) -> Iterator[Report]:
     for kept in kept_in_containers(evidence.machine, evidence.program):
-        if kept.item.kind not in WHAT or ended(kept.program, kept.holder.text.rsplit(".", 1)[-1]):
+        if kept.item.kind not in WHAT:
+            continue
+        ending_them = list(ending(kept.program, kept.holder.text.rsplit(".", 1)[-1]))
+        if ending_them:
+            if (
+                kept.item.kind == "process"
+                and kept.stepping
+                and not any(is_repeated(kept.program, place) for place in ending_them)
+            ):
+                yield _ended_late(kept)
             continue
         what = WHAT[kept.item.kind]
         yield Report(
@@ -139,3 +150,19 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release="`destroy_process_group(group)` for each group, before its name goes",
             related=((gone.made, "made here"),),
         )
+
+
+def _ended_late(kept: KeptWorker) -> Report:
+    """Of processes that come to their end one by one, and are waited for together after the last step."""
+    return Report(
+        site=kept.site,
+        message=(
+            f"`{kept.holder.text}` keeps every process until all steps are done, also those that have ended: each has "
+            "a descriptor open until its object goes; `join()` and `close()` those that have ended, and take them out"
+        ),
+        confidence=Confidence.MEDIUM,
+        value="processes that have ended, with a descriptor each",
+        holder=kept.holder.text,
+        release="when the next one starts, `join()` those that are no longer alive, and take them out",
+        related=((kept.added, "added here"),) if kept.added != kept.site else (),
+    )

@@ -1,0 +1,32 @@
+"""`functools.reduce`: a loop without the statement, over a variable without a name."""
+
+from __future__ import annotations
+
+from ..facts import model as m
+from ..facts.model import Site
+from .branching import go_round, loop_at
+from .frames import Frame
+from .loops import loop_kind, take_steps
+from .machine import Machine
+from .values import UNKNOWN, Kwargs, Value
+
+_SO_FAR = "reduce(...)"  # what messages call the variable
+_NO_NAME = (m.CONST, None)
+
+
+def fold(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    """`reduce(function, iterable, initial)`: what it has so far is there for the whole of it."""
+    if len(args) < 2:
+        return UNKNOWN
+    function, over = args[:2]
+    frame.births.pop(_SO_FAR, None)
+    machine.assign(frame, (m.NAME, _SO_FAR), args[2] if len(args) > 2 else machine.iterate(frame, over), site)
+    loop = loop_at(machine, frame, ("fold", site), loop_kind(machine, frame, _NO_NAME, over))
+
+    def once() -> None:
+        made = machine.call(frame, function, [frame.vars[_SO_FAR], machine.iterate(frame, over)], {}, site)
+        machine.assign(frame, (m.NAME, _SO_FAR), made, site)
+
+    go_round(machine, frame, loop, once)
+    take_steps(machine, loop, over)
+    return frame.vars.pop(_SO_FAR, UNKNOWN)
