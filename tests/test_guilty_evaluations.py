@@ -443,6 +443,25 @@ GUILTY = {
                 model.train()
             return torch.stack(found).mean()
         """,
+    "a context manager as a decorator, which has nothing to do with gradients while it is open": """
+        import contextlib
+        import time
+
+        @contextlib.contextmanager
+        def timed():
+            begun = time.time()
+            yield
+            with torch.no_grad():
+                print(torch.tensor(time.time() - begun))
+
+        @timed()
+        def validate(loader, net: nn.Module):
+            net.eval()
+            total = 0.0
+            for x, y in loader:
+                total += F.cross_entropy(net(x), y).item()  # TML201
+            return total
+        """,
 }
 
 

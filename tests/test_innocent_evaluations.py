@@ -219,6 +219,21 @@ INNOCENT = {
             x = x.clone().requires_grad_(True)
             return net(x).sum()
         """,
+    "a context manager of the project that turns gradients off, as a decorator": """
+        import contextlib
+
+        @contextlib.contextmanager
+        def frozen(announce=False):
+            if announce:
+                print("gradients are off")
+            with torch.no_grad():
+                yield
+
+        @frozen()
+        def validate(loader, net: nn.Module):
+            net.eval()
+            return sum(F.cross_entropy(net(x), y).item() for x, y in loader)
+        """,
 }
 
 
