@@ -178,6 +178,25 @@ UNSEEN = {
                 torch.save(self.rows, "rows.pt")
                 self.rows.clear()
         """,
+    "what a callback computes anew for each weight": """
+        import copy
+
+        def between(start, end, step):
+            return start + (end - start) * step
+
+        class Smoothed(lightning.Callback):
+            def __init__(self):
+                self.states = None
+
+            def on_validation_start(self, trainer: "lightning.Trainer", pl_module: "lightning.LightningModule"):
+                if self.states is None:
+                    self.states = copy.deepcopy(pl_module.model.state_dict())
+
+            @torch.no_grad()
+            def on_train_batch_end(self, trainer: "lightning.Trainer", pl_module: "lightning.LightningModule", *rest):
+                for key, value in pl_module.model.state_dict().items():
+                    self.states[key] = between(value.detach(), self.states[key], 0.99)
+        """,
     "a metric that cuts in the class that it comes from": """
         from ignite.metrics import EpochMetric, Metric
 

@@ -132,10 +132,22 @@ def is_conversion(store: Store) -> bool:
     return False
 
 
+def replaces(store: Store) -> bool:
+    """`states[key] = step(x, states[key])`: the entry is there already."""
+    if store.how != "keyed" or (isinstance(store.owner, Obj) and "$default" in store.owner.fields):
+        return False
+    for statement in statements(store.frame.facts.body):
+        if statement[0] == m.ASSIGN and statement[1] == store.site:
+            return any(target[0] == m.ITEM and target in nodes(statement[3]) for target in statement[2])
+    return False
+
+
 def _weight(retention: Retention) -> int:
     weight = retention.weight
     holder = retention.holder
     if not retention.graph:
+        if replaces(retention.store_event):
+            return 0
         texts = weight < 3 and last_part(holder.text).rsplit("_", 1)[-1] in _TEXTS
         return 1 if retention.wide or texts else min(weight, 2)
     if retention.chain and is_conversion(retention.store_event):
