@@ -197,6 +197,18 @@ UNSEEN = {
                 for key, value in pl_module.model.state_dict().items():
                     self.states[key] = between(value.detach(), self.states[key], 0.99)
         """,
+    "a model in eval mode that is called for the steps of one input": """
+        class Spikes:
+            def __init__(self, net: nn.Module):
+                self.net = net
+                self.net.eval()
+
+            def __call__(self, data):
+                spikes = []
+                for step in range(data.shape[1]):
+                    spikes.append(self.net(data[:, step]))
+                return torch.stack(spikes)
+        """,
     "a metric that cuts in the class that it comes from": """
         from ignite.metrics import EpochMetric, Metric
 

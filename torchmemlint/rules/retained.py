@@ -157,6 +157,8 @@ def _weight(retention: Retention) -> int:
     if local and inside and not (retention.training or _samples(retention)):
         return 0  # it goes when `forward` returns; parts in eval mode, as batch norms of one image, say nothing of it
     if local and _is_counted(retention):
+        if retention.function == "__call__" and retention.escaped and not retention.training:
+            return 0  # the steps of one result, as of a module's `forward`: whoever calls chooses the mode
         if _code(retention) == "TML110" and retention.escaped and _is_returned(retention):
             return 0  # a few rows, summed up for whoever calls, if not all of them are seen
         if retention.chain == "carry" and not (retention.training or retention.evaluating or retention.spent):
