@@ -462,6 +462,30 @@ GUILTY = {
                 total += F.cross_entropy(net(x), y).item()  # TML201
             return total
         """,
+    "a metric that is the default for what is measured": """
+        class Accuracy(nn.Module):
+            def forward(self, output, target):
+                return (output.topk(1).indices == target.unsqueeze(1)).sum()
+
+        def validate(net: nn.Module, loader, measure: nn.Module = Accuracy()):
+            total = torch.tensor(0.0)
+            net.eval()
+            for x, y in loader:
+                total += measure(net(x), y)  # TML201
+            return total
+        """,
+    "a loss that is the default for what is measured": """
+        class Distance(nn.Module):
+            def forward(self, output, target):
+                return (output - target).pow(2).sum()
+
+        def validate(net: nn.Module, loader, measure: nn.Module = Distance()):
+            total = torch.tensor(0.0)
+            net.eval()
+            for x, y in loader:
+                total += measure(net(x), y)  # TML101
+            return total
+        """,
 }
 
 

@@ -360,7 +360,9 @@ def _bind_unseen(machine: Machine, inner: Frame, function: Function, receiver: A
         if index == 1 and passes and type(receiver) is Obj and receiver.kind == "module":
             value = _input_of(machine, receiver, value)
         if param.default is not None and param.default[0] != m.CONST:
-            value = machine.join(value, default_of(machine, function, param))
+            default = default_of(machine, function, param)
+            shown = any(type(atom) is Obj and atom.kind == "module" for atom in default)
+            value = default if shown else machine.join(value, default)  # `metric: nn.Module = Accuracy()`
         inner.vars[param.name] = value
 
 
