@@ -462,6 +462,31 @@ GUILTY = {
                 total += F.cross_entropy(net(x), y).item()  # TML201
             return total
         """,
+    "a public way to the model beside one that has gradients off": """
+        class Translator:
+            def __init__(self, model: nn.Module):
+                self.model = model
+                self.model.eval()
+
+            def translate(self, batches):
+                with torch.no_grad():
+                    return [self._search(batch) for batch in batches]
+
+            def _search(self, batch):
+                return self._decode(batch).argmax(-1).tolist()
+
+            def _search_old(self, batch):
+                found = []
+                for row in batch:
+                    found.append(self._decode(row).argmax(-1).item())
+                return found
+
+            def score(self, batches):
+                return sum(self._decode(batch).sum().item() for batch in batches)
+
+            def _decode(self, batch):
+                return self.model(batch)  # TML201
+        """,
     "a metric that is the default for what is measured": """
         class Accuracy(nn.Module):
             def forward(self, output, target):

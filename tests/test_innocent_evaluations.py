@@ -234,6 +234,28 @@ INNOCENT = {
             net.eval()
             return sum(F.cross_entropy(net(x), y).item() for x, y in loader)
         """,
+    "a private way to the model that nobody goes any more, beside one that has gradients off": """
+        class Translator:
+            def __init__(self, model: nn.Module):
+                self.model = model
+                self.model.eval()
+
+            def translate(self, batches):
+                with torch.no_grad():
+                    return [self._search(batch) for batch in batches]
+
+            def _search(self, batch):
+                return self._decode(batch).argmax(-1).tolist()
+
+            def _search_old(self, batch):
+                found = []
+                for row in batch:
+                    found.append(self._decode(row).argmax(-1).item())
+                return found
+
+            def _decode(self, batch):
+                return self.model(batch)
+        """,
 }
 
 

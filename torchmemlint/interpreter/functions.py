@@ -70,6 +70,8 @@ def call_function(
     machine.reached.add(id(facts))
     if machine.grad != OFF:
         machine.recorded.add(id(facts))
+    else:
+        machine.unrecorded.add(id(facts))
     if function.cached:
         note_cached_call(machine, frame, function, receiver, args, kwargs, site)
     if function.kind == "manager" and on_yield is None:
