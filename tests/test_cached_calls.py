@@ -38,6 +38,27 @@ def test_light_keys(given: str) -> None:
     check(CALLED.format(cache="cache", given=given, mark=""))
 
 
+CODER = """
+class Coder:
+    def __init__(self, path, given):
+        self.{name} = {value}
+
+    @functools.lru_cache
+    def byte_table(self):
+        return [chr(number) for number in range(256)]
+"""
+
+
+@pytest.mark.parametrize("value", ["dict(enumerate('abc'))", "{'a': 0, 'b': 1}", "len(path)"])
+def test_an_encoder_that_is_a_table(value: str) -> None:
+    check(CODER.format(name="encoder", value=value))
+
+
+@pytest.mark.parametrize(("name", "value"), [("encoder", "given"), ("encoders", "{}")])
+def test_an_encoder_that_may_be_a_model(name: str, value: str) -> None:
+    check(CODER.replace("@functools.lru_cache", "@functools.lru_cache  # TML305").format(name=name, value=value))
+
+
 TUNER = """
 from functools import lru_cache
 

@@ -443,6 +443,74 @@ GUILTY = {
                 model.train()
             return torch.stack(found).mean()
         """,
+    "a context manager as a decorator, which has nothing to do with gradients while it is open": """
+        import contextlib
+        import time
+
+        @contextlib.contextmanager
+        def timed():
+            begun = time.time()
+            yield
+            with torch.no_grad():
+                print(torch.tensor(time.time() - begun))
+
+        @timed()
+        def validate(loader, net: nn.Module):
+            net.eval()
+            total = 0.0
+            for x, y in loader:
+                total += F.cross_entropy(net(x), y).item()  # TML201
+            return total
+        """,
+    "a public way to the model beside one that has gradients off": """
+        class Translator:
+            def __init__(self, model: nn.Module):
+                self.model = model
+                self.model.eval()
+
+            def translate(self, batches):
+                with torch.no_grad():
+                    return [self._search(batch) for batch in batches]
+
+            def _search(self, batch):
+                return self._decode(batch).argmax(-1).tolist()
+
+            def _search_old(self, batch):
+                found = []
+                for row in batch:
+                    found.append(self._decode(row).argmax(-1).item())
+                return found
+
+            def score(self, batches):
+                return sum(self._decode(batch).sum().item() for batch in batches)
+
+            def _decode(self, batch):
+                return self.model(batch)  # TML201
+        """,
+    "a metric that is the default for what is measured": """
+        class Accuracy(nn.Module):
+            def forward(self, output, target):
+                return (output.topk(1).indices == target.unsqueeze(1)).sum()
+
+        def validate(net: nn.Module, loader, measure: nn.Module = Accuracy()):
+            total = torch.tensor(0.0)
+            net.eval()
+            for x, y in loader:
+                total += measure(net(x), y)  # TML201
+            return total
+        """,
+    "a loss that is the default for what is measured": """
+        class Distance(nn.Module):
+            def forward(self, output, target):
+                return (output - target).pow(2).sum()
+
+        def validate(net: nn.Module, loader, measure: nn.Module = Distance()):
+            total = torch.tensor(0.0)
+            net.eval()
+            for x, y in loader:
+                total += measure(net(x), y)  # TML101
+            return total
+        """,
 }
 
 

@@ -219,6 +219,43 @@ INNOCENT = {
             x = x.clone().requires_grad_(True)
             return net(x).sum()
         """,
+    "a context manager of the project that turns gradients off, as a decorator": """
+        import contextlib
+
+        @contextlib.contextmanager
+        def frozen(announce=False):
+            if announce:
+                print("gradients are off")
+            with torch.no_grad():
+                yield
+
+        @frozen()
+        def validate(loader, net: nn.Module):
+            net.eval()
+            return sum(F.cross_entropy(net(x), y).item() for x, y in loader)
+        """,
+    "a private way to the model that nobody goes any more, beside one that has gradients off": """
+        class Translator:
+            def __init__(self, model: nn.Module):
+                self.model = model
+                self.model.eval()
+
+            def translate(self, batches):
+                with torch.no_grad():
+                    return [self._search(batch) for batch in batches]
+
+            def _search(self, batch):
+                return self._decode(batch).argmax(-1).tolist()
+
+            def _search_old(self, batch):
+                found = []
+                for row in batch:
+                    found.append(self._decode(row).argmax(-1).item())
+                return found
+
+            def _decode(self, batch):
+                return self.model(batch)
+        """,
 }
 
 

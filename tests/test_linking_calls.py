@@ -123,6 +123,68 @@ def adapt_each(chunks):
         optimizer.step()
 """,
     },
+    "models of another file that give no graph, and one that only is given none": {
+        "vocoders.py": """
+import torch
+from torch import nn
+
+class Vocoder(nn.Module):
+    def __init__(self, bins):
+        super().__init__()
+        self.net = nn.Sequential(nn.Linear(bins, 8), nn.ReLU(), nn.Linear(8, 1))
+
+    def forward(self, x):
+        return self.net(x).detach().squeeze()
+
+class Detector(nn.Module):
+    def __init__(self, bins):
+        super().__init__()
+        self.net = nn.Linear(bins, 9)
+
+    def forward(self, x):
+        if self.training:
+            raise NotImplementedError("for inference only")
+        return self.infer(x)
+
+    @torch.no_grad()
+    def infer(self, x):
+        return self.net(x)
+
+class Tuned(nn.Module):
+    def __init__(self, bins):
+        super().__init__()
+        self.net = nn.Linear(bins, 1)
+
+    def forward(self, x):
+        x = x.detach()
+        return self.net(x)
+""",
+        "speak.py": """
+import torch
+from vocoders import Detector, Tuned, Vocoder
+
+def speak(spectra):
+    vocoder = Vocoder(80).eval()
+    waves = []
+    for spectrum in spectra:
+        waves.append(vocoder(spectrum))
+    print(torch.stack(waves).mean().item())
+
+def find(spectra):
+    detector = Detector(80).eval()
+    found = []
+    for spectrum in spectra:
+        found.append(detector(spectrum))
+    print(torch.stack(found).mean().item())
+
+def speak_tuned(spectra):
+    vocoder = Tuned(80).eval()
+    waves = []
+    for spectrum in spectra:
+        waves.append(vocoder(spectrum))  # TML102
+    print(torch.stack(waves).mean().item())
+""",
+    },
 }
 
 

@@ -178,6 +178,37 @@ UNSEEN = {
                 torch.save(self.rows, "rows.pt")
                 self.rows.clear()
         """,
+    "what a callback computes anew for each weight": """
+        import copy
+
+        def between(start, end, step):
+            return start + (end - start) * step
+
+        class Smoothed(lightning.Callback):
+            def __init__(self):
+                self.states = None
+
+            def on_validation_start(self, trainer: "lightning.Trainer", pl_module: "lightning.LightningModule"):
+                if self.states is None:
+                    self.states = copy.deepcopy(pl_module.model.state_dict())
+
+            @torch.no_grad()
+            def on_train_batch_end(self, trainer: "lightning.Trainer", pl_module: "lightning.LightningModule", *rest):
+                for key, value in pl_module.model.state_dict().items():
+                    self.states[key] = between(value.detach(), self.states[key], 0.99)
+        """,
+    "a model in eval mode that is called for the steps of one input": """
+        class Spikes:
+            def __init__(self, net: nn.Module):
+                self.net = net
+                self.net.eval()
+
+            def __call__(self, data):
+                spikes = []
+                for step in range(data.shape[1]):
+                    spikes.append(self.net(data[:, step]))
+                return torch.stack(spikes)
+        """,
     "a metric that cuts in the class that it comes from": """
         from ignite.metrics import EpochMetric, Metric
 

@@ -198,6 +198,34 @@ def test_a_class_that_answers_by_name(mark: str, value: str, made: str, table: s
     check(BAG % (mark, made, table, value))
 
 
+ASKED = """
+ASKED = []
+
+class Record(%s):
+    def __getattr__(self, name):
+        ASKED.append(torch.zeros(64, 64))%s
+        return ASKED[-1]
+
+def run(batches):
+    record = Record()
+    for batch in batches:
+        %s
+"""
+
+
+@pytest.mark.parametrize(
+    ("base", "mark", "use"),
+    [
+        ("dict", "", "print(record.keys(), record.get('x'))"),
+        ("list", "", "record.extend(batch)"),
+        ("dict", "  # TML301", "print(record.mean)"),
+        ("object", "  # TML301", "print(record.keys)"),
+    ],
+)
+def test_a_class_that_answers_by_name_what_its_base_does_not(base: str, mark: str, use: str) -> None:
+    check(ASKED % (base, mark, use))
+
+
 WRAPPED = """
 class Wrapped(nn.Module):
     def __init__(self, module):

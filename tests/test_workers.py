@@ -238,6 +238,42 @@ def test_parts_of_batches_that_helpers_hand_on() -> None:
     check(text.replace(batches, f"batches = iter(loader)\n    while True:\n        {batches[4:-11]} = next(batches)"))
 
 
+STATES = """
+from torch.utils.data import DataLoader
+
+class Key:
+    def __init__(self, name):
+        self.name = name
+
+class Keys:
+    now = Key("now")
+
+HERE = Key("here")
+
+def load(data, net):
+    state = {{}}
+    for batch in DataLoader(data, num_workers=2):
+        {}
+        print(net(batch[0]).mean().item())
+    return state
+"""
+
+
+@pytest.mark.parametrize(
+    "line", ["state[Keys.now] = batch[0]", "state[HERE] = batch[1]", "state[Keys.now], state[HERE] = batch"]
+)
+def test_entries_of_batches_that_go_with_the_next(line: str) -> None:
+    check(STATES.format(line))
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["state[Key('now')] = batch[0]", "key = Key(len(state)); state[key] = batch[0]", "state[data.key(batch)] = batch"],
+)
+def test_entries_of_batches_that_stay(line: str) -> None:
+    check(STATES.format(line + "  # TML409"))
+
+
 @pytest.mark.parametrize("line", KEPT_COPIES)
 def test_copies_of_batches_that_are_kept(line: str) -> None:
     check(LOADED.format(2, False, line))

@@ -16,7 +16,7 @@ from ..interpreter.hints import value_of_hint
 from ..interpreter.holders import FRESH, heavy_objects, kind_of_key
 from ..interpreter.machine import Machine
 from ..interpreter.unknown import is_module_by_use
-from ..interpreter.values import Class, External, Function, Obj, Tensor, Value
+from ..interpreter.values import Class, External, Function, Obj, Tensor, Value, is_light
 from ..interpreter.weights import heavy
 from .item_keys import asked_for_items
 
@@ -363,10 +363,17 @@ def _named_part(machine: Machine, cls: Class) -> str:
     for atom in machine.instance_of(machine.module_frame, cls, "cached"):
         if type(atom) is Obj and "possible_agents" in atom.fields:
             continue  # its agents are names [docs of PettingZoo: AECEnv]
-        for name in atom.fields if type(atom) is Obj else ():
-            if name.strip("_").removesuffix("s") in _OWNERS:
+        for name, value in atom.fields.items() if type(atom) is Obj else ():
+            if name.strip("_").removesuffix("s") in _OWNERS and not _is_plain(name, value):
                 return str(name)
     return ""
+
+
+def _is_plain(name: str, value: Value) -> bool:
+    """Whether it is seen to be plain values, as the `encoder` of a tokenizer: a dictionary, unless it may hold several
+    of what its name says, `self.models = {}`."""
+    single = name[-1:] != "s" and any(type(atom) is Obj and atom.kind == "dict" for atom in value)
+    return bool(value) and (single or is_light(value))
 
 
 def _in_words(machine: Machine, value: Value) -> str:

@@ -12,6 +12,7 @@ from ..facts.program import names_in
 from ..facts.walk import loops
 from ..interpreter.events import Loops, Store
 from ..interpreter.frames import Frame, Loop
+from ..interpreter.holders import KNOWN
 from ..interpreter.machine import Machine
 from ..interpreter.values import UNKNOWN, Obj, Value
 from ..interpreter.weights import heavy
@@ -46,6 +47,8 @@ def handed_over(machine: Machine, lifetimes: Lifetimes, *, by_name: bool) -> Ite
             continue
         if _is_of_workers(store.frame, loop) or lifetimes.emptied_in(store, loop):
             continue
+        if store.how == "keyed" and store.key_kind == KNOWN:
+            continue  # the entry goes with the next round
         holder = describe(store.owner, store.key, machine).text
         nodes = {node for tensor in store.tensors for node in derivation.names_of(tensor.node)}
         loaded = next((derivation.loaded[node] for node in nodes if node in derivation.loaded), None)

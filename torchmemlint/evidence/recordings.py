@@ -65,6 +65,8 @@ def recordings(machine: Machine, refuted: set[int]) -> list[Recording]:
     for call in machine.module_calls:
         if call.grad in (OFF, DEPENDS, WANTED) or _is_mostly_guarded(machine, call):
             continue
+        if id(call.frame.facts) in machine.unrecorded and _is_left_over(call):
+            continue
         loop = _collecting_loop(machine, detached_in, call)
         if call.through and loop is None:
             continue
@@ -123,6 +125,13 @@ def _is_mostly_guarded(machine: Machine, call: ModuleCall) -> bool:
         return False
     inherited = frame.caller.receiver is frame.receiver
     return inherited and grad_of_callers(frame.receiver.cls, frame.name) in (OFF, DEPENDS)
+
+
+def _is_left_over(call: ModuleCall) -> bool:
+    """Whether a private function that nobody calls leads here: the others, which do so with gradients off, are what it
+    was written for."""
+    outermost = next((frame.name for frame in call.frames if frame.function is not None), "")
+    return call.grad == ASSUMED and outermost[:1] == "_" and outermost[:2] != "__"
 
 
 def in_evaluation(machine: Machine, every: list[Recording], recording: Recording) -> Recording:

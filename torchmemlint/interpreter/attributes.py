@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict, UserDict
 from typing import Any
 
 from ..facts import knowledge
@@ -56,6 +57,7 @@ _WEIGHTS = ("weight", "bias")
 _OF_NUMBERS = ("tensor", "as_tensor", "array", "asarray")
 _NEAR = 30  # steps of a derivation that are gone back
 _WITH_FRAMES = ("__traceback__", "__cause__", "__context__")  # of an exception
+_METHODS = {f"{one.__module__}.{one.__name__}": frozenset(dir(one)) for one in (dict, OrderedDict, UserDict, list)}
 _NO_LAYERS = knowledge.MODULE_CONTAINERS | {"Module"}
 
 
@@ -134,9 +136,10 @@ def _object_attribute(machine: Machine, frame: Frame, obj: Obj, name: str) -> Va
 def answer_by_name(machine: Machine, frame: Frame, obj: Obj, name: str) -> Value:
     """What a class's own `__getattr__` gives for a name that its object has not got: a part of what it wraps, or an
     entry of a table."""
-    getter = obj.cls.find("__getattr__") if isinstance(obj.cls, Class) and name[:2] != "__" else None
-    if getter is None:
+    if not isinstance(obj.cls, Class) or name[:2] == "__" or obj.cls.find("__getattr__") is None:
         return UNKNOWN
+    if any(name in _METHODS.get(base, ()) for base in obj.cls.external):
+        return UNKNOWN  # `keys` of a dictionary's class is found before
     return machine.call_method(frame, obj, "__getattr__", [(Const(name),)], {}, machine.site)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..facts import model as m
 from ..facts.knowledge import CACHES, GRAD_OFF
-from ..facts.model import ClassFacts, Expr, FunctionFacts, Stmt
+from ..facts.model import ClassFacts, Expr, FunctionFacts, Site, Stmt
 from ..facts.relevance import says_no_grad
 from ..facts.walk import calls, last_name, statements
 from .descriptors import describes
@@ -66,6 +66,8 @@ def _decorate(machine: Machine, frame: Frame, function: Function, decorator: Exp
         elif type(atom) is Mode:
             function.grad = atom.grad
             function.mode = atom.name
+        elif type(atom) is Obj and atom.kind == "manager":
+            function.grad = _mode_within(machine, frame, atom, function.facts.site + m.DECORATORS)
         elif type(atom) is Function:
             mode = _mode_around(machine, atom)
             if mode is not None:
@@ -145,6 +147,17 @@ def _mode_around(machine: Machine, decorator: Function) -> int | None:
                         machine.entered.add(atom.site)
                         return atom.grad
     return None
+
+
+def _mode_within(machine: Machine, frame: Frame, manager: Obj, site: Site) -> int | None:
+    """The grad mode of what a context manager of the project stands around as a decorator, if it sets one:
+    `@contextmanager def without_grad(): with torch.no_grad(): yield`."""
+    outer, within = machine.grad, list[int]()
+    function, receiver, args, kwargs = manager.fields["$call"][0]
+    call_function(
+        machine, frame, function, receiver, args, kwargs, site, on_yield=lambda _: within.append(machine.grad)
+    )
+    return within[0] if within and within[0] != outer else None
 
 
 def define_class(machine: Machine, frame: Frame, index: int, facts: ClassFacts) -> Value:

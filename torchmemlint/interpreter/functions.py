@@ -70,6 +70,8 @@ def call_function(
     machine.reached.add(id(facts))
     if machine.grad != OFF:
         machine.recorded.add(id(facts))
+    else:
+        machine.unrecorded.add(id(facts))
     if function.cached:
         note_cached_call(machine, frame, function, receiver, args, kwargs, site)
     if function.kind == "manager" and on_yield is None:
@@ -363,7 +365,9 @@ def _bind_unseen(machine: Machine, inner: Frame, function: Function, receiver: A
         if index == 1 and passes and type(receiver) is Obj and receiver.kind == "module":
             value = _input_of(machine, receiver, value)
         if param.default is not None and param.default[0] != m.CONST:
-            value = machine.join(value, default_of(machine, function, param))
+            default = default_of(machine, function, param)
+            shown = any(type(atom) is Obj and atom.kind == "module" for atom in default)
+            value = default if shown else machine.join(value, default)  # `metric: nn.Module = Accuracy()`
         inner.vars[param.name] = value
 
 

@@ -380,14 +380,19 @@ def _kind_of_text(value: Value, expr: Expr, frame: Frame | None) -> str:
 
 def _kind_of_value(value: Value, depth: int = 4) -> str:
     """What a key's value says of it: "" if nothing."""
+    made_once = False  # `KEYS.loss`, an object that is there before any loop begins
     for atom in value:
-        if type(atom) is Tensor or (type(atom) is Obj and atom.kind in ("module", "instance")):
+        if type(atom) is Obj and atom.kind in ("module", "instance"):
+            if atom.unknown or atom.birth:
+                return IDENTITY
+            made_once = True
+        if type(atom) is Tensor:
             return IDENTITY
         if type(atom) is Obj and atom.kind == "tuple" and depth:  # one that is built from itself has no end
             parts = {_kind_of_value(part, depth - 1) for key, part in atom.fields.items() if key[0] != "$"}
             if parts & {IDENTITY, FRESH}:
                 return IDENTITY if IDENTITY in parts else FRESH
-    if NAMED in value and all(atom == NAMED or type(atom) is Const for atom in value):
+    if made_once or (NAMED in value and all(atom == NAMED or type(atom) is Const for atom in value)):
         return KNOWN
     return FRESH if COUNT in value or IDENT in value else ""
 

@@ -9,7 +9,7 @@ from ..facts import knowledge
 from ..facts import model as m
 from ..facts.model import Expr, Site, Stmt
 from ..facts.program import expressions
-from ..facts.walk import last_name, once, statements
+from ..facts.walk import last_name, nodes, once, statements
 from .branching import branch, skip
 from .containers import set_limit
 from .frames import Frame
@@ -105,11 +105,28 @@ def is_dull(machine: Machine, cls: Class) -> bool:
     if known is None:
         known = cls.frame.unit is not machine.home and is_module(cls)
         known = known and all(name.startswith(_PREPARING) for _, name, _ in _worth(cls))
-        known = known and not any(type(f) is Function and f.grad is not None for f in cls.find("forward") or ())
+        passes = [one for one in cls.find("forward") or () if type(one) is Function] if known else []
+        known = known and not any(one.grad is not None or _lets_go(cls, one) for one in passes)
         known = known and not _freezes_itself(cls)
         known = known and not _keeps_elsewhere(machine, cls)
         cls.dull = known
     return known
+
+
+def _lets_go(cls: Class, function: Function) -> bool:
+    """`return self.net(x).detach()`, or `return self.infer(x)` of a method that sees to the gradients itself."""
+    for one in statements(function.facts.body):
+        if one[0] != m.RETURN or not one[2]:
+            continue
+        if "detach" in function.facts.calls and any(
+            part[:1] + part[2:] == (m.ATTR, "detach") for part in nodes(one[2])
+        ):
+            return True
+        given = one[2][2] if one[2][0] == m.CALL else one[2]
+        own = cls.find(given[2]) if given[:2] == (m.ATTR, (m.NAME, "self")) else None
+        if any(type(member) is Function and member.grad is not None for member in own or ()):
+            return True
+    return False
 
 
 def _keeps_elsewhere(machine: Machine, cls: Class) -> bool:

@@ -26,7 +26,7 @@ from ..evidence.unreleased import is_asked, may_be_asked, may_be_asked_from_afar
 from ..facts import model as m
 from ..facts.filled_together import goes_from_another
 from ..facts.model import CALLS_PER_STATEMENT
-from ..facts.walk import calls_of, last_name, nodes, statements
+from ..facts.walk import calls_of, last_name, statements
 from ..finding import Confidence, Remedy, Retains
 from ..interpreter.frames import Frame
 from ..interpreter.holders import FIXED, FRESH, IDENTITY, KNOWN, THREAD, UNSURE
@@ -108,7 +108,7 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
         return 0  # who made them keeps them anyway
     if retention.holder.kind == "attribute" and retention.remade:
         return 0  # its object is made anew in each round, and goes with the round
-    if _replaces(store) or _is_of_attention(store.frame):
+    if retained.replaces(store) or _is_of_attention(store.frame):
         return 0
     weight = min(retention.weight, 1) if _is_passing(retention) else retention.weight
     method = entered(retention)
@@ -180,16 +180,6 @@ def _is_of_attention(frame: Frame) -> bool:
     transformers: Cache]."""
     params = {param.name for param in frame.facts.params}
     return frame.facts.name == "update" and ("layer_idx" in params or {"key_states", "value_states"} <= params)
-
-
-def _replaces(store: Store) -> bool:
-    """`states[key] = step(x, states[key])`: the entry is there already."""
-    if store.how != "keyed" or (isinstance(store.owner, Obj) and "$default" in store.owner.fields):
-        return False
-    for statement in statements(store.frame.facts.body):
-        if statement[0] == m.ASSIGN and statement[1] == store.site:
-            return any(target[0] == m.ITEM and target in nodes(statement[3]) for target in statement[2])
-    return False
 
 
 def _by_place(store: Store, table: str) -> bool:

@@ -132,10 +132,22 @@ def is_conversion(store: Store) -> bool:
     return False
 
 
+def replaces(store: Store) -> bool:
+    """`states[key] = step(x, states[key])`: the entry is there already."""
+    if store.how != "keyed" or (isinstance(store.owner, Obj) and "$default" in store.owner.fields):
+        return False
+    for statement in statements(store.frame.facts.body):
+        if statement[0] == m.ASSIGN and statement[1] == store.site:
+            return any(target[0] == m.ITEM and target in nodes(statement[3]) for target in statement[2])
+    return False
+
+
 def _weight(retention: Retention) -> int:
     weight = retention.weight
     holder = retention.holder
     if not retention.graph:
+        if replaces(retention.store_event):
+            return 0
         texts = weight < 3 and last_part(holder.text).rsplit("_", 1)[-1] in _TEXTS
         return 1 if retention.wide or texts else min(weight, 2)
     if retention.chain and is_conversion(retention.store_event):
@@ -145,6 +157,8 @@ def _weight(retention: Retention) -> int:
     if local and inside and not (retention.training or _samples(retention)):
         return 0  # it goes when `forward` returns; parts in eval mode, as batch norms of one image, say nothing of it
     if local and _is_counted(retention):
+        if retention.function == "__call__" and retention.escaped and not retention.training:
+            return 0  # the steps of one result, as of a module's `forward`: whoever calls chooses the mode
         if _code(retention) == "TML110" and retention.escaped and _is_returned(retention):
             return 0  # a few rows, summed up for whoever calls, if not all of them are seen
         if retention.chain == "carry" and not (retention.training or retention.evaluating or retention.spent):

@@ -43,7 +43,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...evidence.caches import cached_by_calls, cached_functions
-from ...facts.model import Site
+from ...facts.model import Site, file_of
 from ...finding import Confidence, Retains
 from .. import Report
 
@@ -96,4 +96,5 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release="cache on the object (`functools.cached_property`), or take a number or string as the key",
             retains=Retains.HELD if cached.bound == 1 else None,
             related=((place, "cached here"),) if place != cached.site else (),
+            said_by=place if file_of(place) != file_of(cached.site) else None,
         )

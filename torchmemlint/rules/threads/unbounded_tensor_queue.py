@@ -38,6 +38,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...evidence.queues import Put, unbounded_puts
+from ...facts.model import file_of
 from ...finding import Confidence, Remedy, Retains
 from .. import Report
 
@@ -69,6 +70,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
             ),
             remedy=Remedy("add-argument", "maxsize=8", sure=False) if put.put == put.site else None,
             remedy_site=put.made,
+            said_by=put.put if file_of(put.put) != file_of(put.site) else None,
         )
 
 
