@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.walk import asks_whether_it_trains
+from ..interpreter import context_variables
 from ..interpreter.events import Store
 from ..interpreter.frames import Frame
 from ..interpreter.linking import Unit
@@ -55,7 +56,7 @@ def describe(owner: Obj | Frame, key: str, machine: Machine, depth: int = 0) -> 
     if owner.kind == "attributes" and owner.home is not None:  # of a function
         outer = describe(*owner.home, machine, depth + 1)
         return outer._replace(text=f"{outer.text}.{key}")
-    container = owner.kind in (*CONTAINERS, "queue", "generator")
+    container = owner.kind in (*CONTAINERS, "queue", "generator", context_variables.KIND)
     if owner.kind == "defaults":
         return Holder("default", key, str(owner.cls), False)
     if not container:

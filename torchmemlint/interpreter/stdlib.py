@@ -7,6 +7,7 @@ from typing import Any
 
 from ..facts.model import Site
 from .builtins import copy_container, is_loader
+from .context_variables import context_variable
 from .cycles import note_callbacks
 from .frames import Frame
 from .machine import Machine
@@ -280,6 +281,7 @@ SPECIAL: dict[str, Callable[[Machine, Frame, list[Value], Kwargs, Site], Value]]
     "cast": _first,
     "wraps": _first,
     "cycle": _cycle,
+    "contextvars.ContextVar": context_variable,
     "atexit.register": _registered,
     "signal.signal": _registered,
     "weakref.finalize": _finalize,
