@@ -122,17 +122,20 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
     if updated:
         weight = min(weight, 1)  # `d.update(...)`: mostly the same keys again
     if retention.how == "keyed":
+        parted_beside = store.key_kind in (FIXED, KNOWN, UNSURE) and goes_from_another(
+            store.frame.unit.facts, store.frame.facts, store.site
+        )
         few = (
             store.key_kind in (FIXED, KNOWN)
             and not retention.left
             and not evidence.releases.misjudging(last_part(retention.holder.text))
-            and not goes_from_another(store.frame.unit.facts, store.frame.facts, store.site)
+            and not parted_beside
         )
         if few or (isinstance(store.owner, Obj) and store.owner.kind != "dict"):
             return 0  # few keys, or the places of a list, which are there already
         if store.key_kind == THREAD and not one_for_each(evidence.program):
             return 0  # a pool has few
-        comes_and_goes = retention.left is not None or retention.passed is not None or parted
+        comes_and_goes = retention.left is not None or retention.passed is not None or parted or parted_beside
         kinds = (FRESH, FIXED, KNOWN, THREAD, *((UNSURE,) if comes_and_goes else ()))
         weight = min(weight, 3 if store.key_kind == IDENTITY else 2 if store.key_kind in kinds else 1)
         if _by_place(store, last_part(retention.holder.text)):
