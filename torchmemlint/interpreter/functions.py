@@ -11,6 +11,7 @@ from ..facts.knowledge import TAKES_OUT
 from ..facts.model import FunctionFacts, Site
 from ..facts.program import targets
 from ..facts.walk import asks_whether_it_trains, calls_of, nodes, statements
+from .coroutines import keep_locals
 from .cycles import note_recursion
 from .defaults import default_of
 from .frames import Frame
@@ -138,6 +139,7 @@ def call_function(
     if facts.generator and on_yield is None:
         made = machine.allocate(inner, "generator", "generator")
         machine.put(made.fields, "*", inner.yields)
+        keep_locals(machine, made, inner)
         if len(machine.backwards) > passes:
             made.fields["$backward"] = LIGHT  # each item comes after a backward pass
         return (made,)
