@@ -21,6 +21,7 @@ from ..evidence.occasions import (
     while_made,
 )
 from ..evidence.places import last_part
+from ..evidence.results import is_handed_back
 from ..evidence.thread_locals import is_thread_local, one_for_each
 from ..evidence.unreleased import is_asked, may_be_asked, may_be_asked_from_afar, methods_of
 from ..facts import model as m
@@ -91,7 +92,7 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
         return 0
     if retained.speaks_of(retention) or _emptied(evidence, retention) or while_made(retention):
         return 0
-    if in_first_phase(store):
+    if in_first_phase(store) or is_handed_back(retention):
         return 0
     if is_thread_local(store.owner) and any(note.site == store.site for note in evidence.plain("thread-store")):
         return 0  # TML502 speaks of what a thread has for itself
