@@ -256,6 +256,7 @@ def _emptied(evidence: Evidence, retention: Retention) -> bool:
     if retention.holder.kind == "attribute":
         letting_go |= releases.wholesale(owner) - ONCE
     letting_go = {one for one in letting_go if not releases.is_debugging(one)} - releases.misjudging(name, owner)
+    letting_go -= evidence.takes_others(store)
     if retention.passed is not None:
         letting_go -= releases.passing_by(name).keys()
     if store.hook or any(loop.kind == "loop" for loop in retention.loops):  # who could let go in time is in sight
