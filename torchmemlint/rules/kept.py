@@ -355,6 +355,8 @@ _PASSES_BY = {
     "skipped": "takes out only where it does not leave early, with its key gone from the queue",
     "answered": "takes out only on its last way, and gives the same answer before",
     "elsewhere": "takes out on one rank only, while every rank puts it there",
+    "unasked": "takes out only if its key is asked for again",
+    "unclaimed": "takes out only if it has not given up waiting for it",
     "apart": "alone takes out, while it goes from the table beside this one elsewhere as well",
 }
 _RELEASES = {
@@ -362,6 +364,8 @@ _RELEASES = {
     "skipped": "take it out as soon as its key is taken from the queue",
     "answered": "take it out before the first answer that is the last one",
     "elsewhere": "take it out on every rank",
+    "unasked": "go through all that has expired as well, where one is added",
+    "unclaimed": "note that nobody waits for it any more, and do not put it there",
     "apart": "take it out wherever its entry in the other table goes",
 }
 
