@@ -20,7 +20,7 @@ from ..evidence.occasions import (
     periodic,
     while_made,
 )
-from ..evidence.places import last_part
+from ..evidence.places import is_mapping, last_part
 from ..evidence.results import is_handed_back
 from ..evidence.thread_locals import is_thread_local, one_for_each
 from ..evidence.unreleased import is_asked, may_be_asked, may_be_asked_from_afar, methods_of
@@ -132,7 +132,7 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
             and not evidence.releases.misjudging(last_part(retention.holder.text))
             and not parted_beside
         )
-        if few or (isinstance(store.owner, Obj) and store.owner.kind != "dict"):
+        if few or not is_mapping(store.owner):
             return 0  # few keys, or the places of a list, which are there already
         if store.key_kind == THREAD and not one_for_each(evidence.program):
             return 0  # a pool has few
