@@ -6,6 +6,7 @@ from typing import Any
 
 from ..facts import knowledge
 from ..facts.model import Site
+from ..facts.walk import last_name
 from . import descriptors
 from .contexts import keep, keep_in_element
 from .cycles import note_cycle, note_own_entry
@@ -186,6 +187,8 @@ def _member(machine: Machine, frame: Frame, obj: Obj, found: Value) -> Value:
         if type(member) is Function:
             if member.kind == "property":
                 part = machine.call_function(frame, member, obj, [], {}, machine.site)
+                if machine.context is not None and _is_kept(member):
+                    keep_in_element(machine, frame, obj, part, member.facts.site)
             elif member.kind == "static":
                 part = (member,)
             else:
@@ -199,6 +202,11 @@ def _member(machine: Machine, frame: Frame, obj: Obj, found: Value) -> Value:
                 part = machine.call_function(frame, getter, member, [(obj,), (obj.cls,)], {}, machine.site)
         result = machine.join(result, part)
     return result
+
+
+def _is_kept(member: Function) -> bool:
+    """Whether the object keeps what a property has given once [docs: functools.cached_property]."""
+    return any(last_name(decorator) == "cached_property" for decorator in member.facts.decorators)
 
 
 def set_attribute(machine: Machine, frame: Frame, owner: Any, name: str, value: Value, site: Site, how: str) -> None:
