@@ -25,7 +25,7 @@ _POPPERS = ("heappop", "heappushpop", "heapreplace")
 _CONTAINERS = ("list", "dict", "set", "deque", "defaultdict", "OrderedDict")
 _FIRST = frozenset("__init__ __post_init__ __attrs_post_init__ __new__ __setstate__ <module>".split())
 LETS_GO = ("clear", "reset", "flush", "release", "drain", "prune", "evict", "trim", "purge", "empty", "free")
-_SAYS = knowledge.REPORTERS | {"sleep"}
+_SAYS = knowledge.REPORTERS | {"sleep", "move_to_end"}
 _PICKS = frozenset("choice choices sample randint randrange randperm stack cat len list tuple".split())
 _UNSET = ((m.CONST, None), (m.CONST, 0), (m.CONST, -1))
 _IS_SET = ("IsNot", "NotEqual", "GreaterThan")
@@ -280,7 +280,7 @@ def is_idle(statement: Stmt) -> bool:
 
 
 def _only_says(statement: Stmt) -> bool:
-    """Whether a statement tells somebody, and changes nothing: `logger.warning("too many")`, `self.waits += 1`."""
+    """Whether a statement tells somebody, and lets go of nothing: `logger.warning("too many")`, `self.waits += 1`."""
     if statement[0] == m.AUGMENT:
         return bool(statement[4] == (m.CONST, 1))
     if statement[0] == m.EXPR and statement[2][0] == m.YIELD:  # `yield random.choice(self.buffer)`
