@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from snippets import check_innocent, codes
+from snippets import check, check_innocent, codes
 
 PROGRAM = """
     class Samples:
@@ -139,3 +139,35 @@ def test_filled_by_a_comprehension() -> None:
     loop = "for batch in loader:\n                self.put(model(batch))"
     check_innocent(plain.replace(loop, "[self.put(model(batch)) for batch in loader]"))
     assert codes(plain.replace(loop, "[self.add(model(batch)) for batch in loader]")) == {"TML102"}
+
+
+LRU = """
+from collections import OrderedDict
+
+class Recent:
+    def __init__(self, maxsize=8):
+        self.entries, self.maxsize = OrderedDict(), maxsize
+
+    def put(self, prompt, value):
+        self.entries[prompt] = value{told}
+        if len(self.entries) > self.maxsize:
+            {full}
+
+@torch.inference_mode()
+def main():
+    net, recent = Net().eval(), Recent()
+    for number in range(1000):
+        recent.put(f"prompt {{number}}", net(torch.rand(64, 8)))
+"""
+
+
+@pytest.mark.parametrize(
+    ("full", "told"),
+    [
+        ("self.entries.move_to_end(prompt)", "  # TML311"),
+        ("self.entries.popitem(last=False)", ""),
+        ("self.entries.move_to_end(prompt); self.entries.popitem(last=False)", ""),
+    ],
+)
+def test_an_entry_that_is_moved_is_not_taken_out(full: str, told: str) -> None:
+    check(LRU.format(full=full, told=told))

@@ -200,3 +200,44 @@ GIVEN_OUT = [
 @pytest.mark.parametrize(("given", "mark"), GIVEN_OUT)
 def test_buffers_that_only_show_what_they_have(given: str, mark: str) -> None:
     _check(SHUFFLED % (mark, given))
+
+
+OF_ITEMS = """
+import functools
+import numpy as np
+import torch
+
+class Volume:
+    def __init__(self, path):
+        self.path = path
+
+    {kept}
+    def voxels(self):{told}
+        return torch.from_numpy(np.load(self.path))
+
+    @functools.cached_property
+    def stem(self):
+        return self.path.rsplit("/", 1)[-1]
+
+class Scans(torch.utils.data.Dataset):
+    def __init__(self, paths):
+        self.volumes = [Volume(path) for path in paths]  # TML405
+
+    def __len__(self):
+        return len(self.volumes)
+
+    def __getitem__(self, index):
+        volume = self.volumes[index]
+        return volume.voxels[..., :8].clone(), volume.stem
+
+def main(paths):
+    for x, name in torch.utils.data.DataLoader(Scans(paths), num_workers=2):
+        print(name, x.mean())
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept", "told"), [("@functools.cached_property", "  # TML404"), ("@property", "")], ids=["kept", "loaded anew"]
+)
+def test_what_each_item_keeps_of_itself(kept: str, told: str) -> None:
+    check(OF_ITEMS.format(kept=kept, told=told), "")

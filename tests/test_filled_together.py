@@ -1,5 +1,6 @@
 """Tables that are filled together, of which one way out empties only some."""
 
+import pytest
 from snippets import check
 
 SCHEDULER = """
@@ -74,3 +75,29 @@ def test_names_of_what_is_unloaded_again() -> None:
     check(MODELS.format(unload="del LOADED[name]", mark="  # TML301"))
     check(MODELS.format(unload="LOADED.pop(name); del SAMPLERS[name, 'euler']", mark=""))
     check(MODELS.format(unload="LOADED[name].cpu()", mark=""))  # one entry for each name, and the names stay few
+
+
+BESIDE = """
+class Streams:
+    def __init__(self):
+        self.states, self.rates = {{}}, {{}}
+
+    def begin(self, stream, rate):
+        self.rates[stream] = rate
+        self.states[stream] = torch.zeros(64, rate){told}
+
+    def end(self, stream):
+        del self.rates[{ended}]
+
+def main():
+    streams = Streams()
+    for stream in range(1000):
+        streams.begin(stream, 16)
+        streams.end(stream)
+"""
+
+
+@pytest.mark.parametrize(("key", "told"), [("stream", "  # TML311"), ("self", "")])
+def test_keys_that_go_from_the_table_beside(key: str, told: str) -> None:
+    text = BESIDE if key == "stream" else BESIDE.replace("del self.rates[{ended}]", "print(self.rates)")
+    check(text.format(told=told, ended=key))

@@ -282,3 +282,69 @@ def test_a_ticket_that_goes_through_a_queue() -> None:
                 ticket.fail(error)
     """
     check(text)
+
+
+FIRST_THAT_FITS = """
+def first_that_fits(run, plans):
+    last = None
+    for plan in plans:
+        try:
+            return run(plan)
+        except RuntimeError as error:
+            last = error{told}
+    raise RuntimeError("nothing fits") from last
+
+def attempt(model, x, rows):
+    return model(x[:rows]).sum()
+
+def parse(text):
+    return int(text)
+
+def main(model, x, plans):
+    return first_that_fits(lambda plan: {given}, plans)
+"""
+
+
+@pytest.mark.parametrize(("given", "told"), [("attempt(model, x, plan)", "  # TML307"), ("parse(plan)", "")])
+def test_the_last_error_of_a_function_that_is_handed_in(given: str, told: str) -> None:
+    check(FIRST_THAT_FITS.format(given=given, told=told))
+
+
+ON_THE_WRAPPER = """
+import sys
+
+def noting(fn):
+    @functools.wraps(fn)
+    def wrapper(*args):
+        try:
+            return fn(*args)
+        except OSError as error:
+            wrapper.failures.append({kept}){told}
+            return None
+
+    wrapper.failures = []
+    return wrapper
+
+@noting
+def embed(model, path):
+    return model(torch.load(path)).mean().item()
+
+def forget():
+    {forgotten}
+
+def main(model, paths):
+    return [embed(model, path) for path in paths]
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept", "forgotten", "told"),
+    [
+        ("sys.exc_info()", "pass", "  # TML307"),
+        ("error", "pass", "  # TML307"),
+        ("str(error)", "pass", ""),
+        ("error", "embed.failures = []", ""),
+    ],
+)
+def test_errors_on_what_a_decorator_makes(kept: str, forgotten: str, told: str) -> None:
+    check(ON_THE_WRAPPER.format(kept=kept, forgotten=forgotten, told=told))

@@ -167,3 +167,27 @@ def test_a_key_that_never_comes_again(text: str) -> None:
 )
 def test_keys_of_which_there_are_few(text: str) -> None:
     check(textwrap.dedent(text), IMPORTS)
+
+
+UNPACKED = """
+def shift(frame, where, _seen={{}}):
+    {parts} = where
+    before = _seen.get(({first}, 0))
+    _seen[where] = frame.mean(0){told}
+    return frame if before is None else frame - before
+
+def main(places):
+    for _ in range(100):
+        shift(torch.rand(8, 8), next(places))
+"""
+
+
+@pytest.mark.parametrize("parts", ["clip, number", "(kind, request)"])
+def test_what_a_key_is_unpacked_to_says_more_of_it(parts: str) -> None:
+    first = parts.strip("(").partition(",")[0]
+    check(UNPACKED.format(parts=parts, first=first, told="  # TML306"), IMPORTS)
+
+
+@pytest.mark.parametrize("parts", ["height, width", "layer, dtype"])
+def test_a_key_of_sizes_or_layers_has_few_values(parts: str) -> None:
+    check(UNPACKED.format(parts=parts, first=parts.partition(",")[0], told=""), IMPORTS)

@@ -1,5 +1,6 @@
 """Keys whose name says less than what the callers give for them."""
 
+import pytest
 from snippets import check
 
 SESSIONS = """
@@ -71,3 +72,50 @@ def test_a_number_that_is_drawn_far_away() -> None:
     check(NOISE.format(draw="level = now", mark=""))
     check(NOISE.format(draw=jitter.format("round(random.random(), 1)"), mark=""))
     check(NOISE.format(draw="size = torch.rand(8)\n        level = size.shape[0] * now", mark=""))
+
+
+MISSING = """
+import random
+
+class Kernels(dict):
+    def __init__(self, radius):
+        super().__init__()
+        self.radius = radius
+
+    def __missing__(self, sigma):
+        steps = torch.arange(-self.radius, self.radius + 1) / sigma
+        self[sigma] = torch.exp(-steps.square()){told}
+        return self[sigma]
+
+KERNELS = Kernels(512)
+
+class Blur:
+    def __init__(self, rng):
+        self.rng = rng
+
+    def __call__(self, image):
+        drawn = {drawn}
+        kernel = KERNELS[drawn]
+        return F.conv1d(image, kernel[None, None])
+
+def main():
+    blur = Blur(random.Random(0))
+    for _ in range(100):
+        print(blur(torch.rand(1, 1, 4096)).mean().item())
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("drawn", "told"),
+    [
+        ("self.rng.uniform(0.5, 8.0)", "  # TML301"),
+        ("2.0 ** self.rng.uniform(-1, 3)", "  # TML301"),
+        ("self.rng.choice((1.0, 2.0, 4.0))", ""),
+        ("round(self.rng.uniform(0.5, 8.0))", ""),
+    ],
+)
+def test_what_a_dictionary_makes_for_keys_that_it_lacks(drawn: str, told: str) -> None:
+    check(MISSING.format(drawn=drawn, told=told))

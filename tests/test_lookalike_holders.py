@@ -322,3 +322,41 @@ class Reader:
     for defined in ("from torch import Tensor", "import torch\nclass Tensor:\n    graph: int"):
         found.append([one.code for one in engine.lint_source(decode("own.py", (defined + program).encode()), plan)])
     assert found == [["TML311"], []]
+
+
+BOARD = """
+class Board:
+    def __init__(self):
+        self.hits = []
+
+    def add(self, hit):
+        self.hits.append(hit){told}
+
+@torch.no_grad()
+def search(net, steps):
+    board = Board()
+    for _ in range(steps):
+        board.add(net(torch.rand(64, 8)))
+    {ends}
+
+def main():
+    {rounds}
+        board = search(Net().eval(), 100)
+"""
+BOARDS = [
+    ("return board", "for _ in range(9):", ""),
+    ("return board, len(board.hits)", "if True:", ""),
+    ("print(len(board.hits))", "if True:", "  # TML303"),
+]
+
+
+@pytest.mark.parametrize(("ends", "rounds", "told"), BOARDS)
+def test_an_object_that_one_call_makes_fills_and_hands_back(ends: str, rounds: str, told: str) -> None:
+    check(BOARD.format(ends=ends, rounds=rounds, told=told))
+
+
+def test_a_board_that_was_handed_in_or_goes_on_is_no_result() -> None:
+    text = BOARD.format(ends="return board", rounds="if True:", told="  # TML303")
+    check(text.replace("(net, steps)", "(net, steps, board)").replace("    board = Board()\n", "").replace(
+        "search(Net().eval(), 100)", "Board(); search(Net().eval(), 100, board)"))  # fmt: skip
+    check(text.replace("for _ in range(steps):", "while not net.training:"))

@@ -112,3 +112,49 @@ def generate(x):
 @pytest.mark.parametrize("gone", ["del pipe  # TML604", "del pipe, parts", "parts.clear(); del pipe"])
 def test_parts_of_an_object_that_goes(gone: str) -> None:
     check(PARTS % gone)
+
+
+BUS = """
+class Bus:
+    def __init__(self):
+        self.listeners = []
+
+    def on(self, listener):
+        self.listeners.append(listener){told}
+
+    def off(self, listener):
+        self.listeners.remove(listener)
+
+    def emit(self, value):
+        for listener in list(self.listeners):
+            listener(value)
+
+bus = Bus()
+
+def fold(x):
+    model = nn.Sequential(nn.Linear(64, 64), nn.ReLU())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def slow_down(value):
+        optimizer.param_groups[0]["lr"] *= 0.5
+
+    def tell(value):
+        print(value)
+
+    bus.on(slow_down)
+    bus.on(tell)
+    loss = model(x).square().mean()
+    loss.backward()
+    optimizer.step()
+    bus.emit(loss.item())
+    bus.off({off})
+
+def main():
+    for _ in range(5):
+        fold(torch.rand(8, 64))
+"""
+
+
+@pytest.mark.parametrize(("off", "told"), [("tell", "  # TML303"), ("slow_down", "")])
+def test_a_listener_that_is_not_the_one_taken_out(off: str, told: str) -> None:
+    check(BUS.format(off=off, told=told))

@@ -95,3 +95,47 @@ def test_guilty(name: str) -> None:
 @pytest.mark.parametrize("name", INNOCENT)
 def test_innocent(name: str) -> None:
     check_innocent(INNOCENT[name])
+
+
+# -- what an annotation says there may not be -----------------------------------------------------
+
+TILES = """
+        from typing import Optional, Union
+
+        class Tiles:
+            def __init__(self):
+                self.entries = {{}}
+
+            def get(self, key) -> {hint}:
+                return self.entries.get(key)
+
+            def put(self, key, tile):
+                self.entries[key] = tile{told}
+                return tile
+
+        TILES = Tiles()
+
+        def crop(slide, size):
+            tile = TILES.get(id(slide))
+            if tile is None:
+                tile = TILES.put(id(slide), slide[:size])
+            return tile
+
+        def main():
+            for _ in range(9):
+                print(crop(torch.rand(8, 8), 4).mean().item())
+
+        if __name__ == "__main__":
+            main()
+        """
+MAY_BE_NONE = ("torch.Tensor | None", "Optional[torch.Tensor]", "Union[None, torch.Tensor]", '"torch.Tensor | None"')
+
+
+@pytest.mark.parametrize("hint", MAY_BE_NONE)
+def test_what_may_be_none_is_worked_out(hint: str) -> None:
+    check(TILES.format(hint=hint, told="  # TML311"))
+
+
+def test_what_is_always_there_is_not_worked_out() -> None:
+    """`tile is None` does not hold: nobody puts one."""
+    check_innocent(TILES.format(hint="torch.Tensor", told=""))

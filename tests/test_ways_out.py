@@ -187,3 +187,33 @@ def test_the_caller_goes_on_after_a_failure() -> None:
             except RuntimeError as error:
                 print(error)
     """)
+
+
+ROOM_FOR_SOME = """
+class Jobs:
+    def __init__(self, room=64):
+        self.model = Net().eval()
+        self.inputs, self.room = {{}}, room
+
+    @torch.no_grad()
+    def run(self, job_id, x):
+        if len(self.inputs) >= self.room:
+            return None
+        self.inputs[job_id] = torch.cat([x, x]){told}
+        try:
+            result = self.model(self.inputs[job_id]).sum().item()
+        except RuntimeError:
+            {early}
+        self.inputs.pop(job_id, None)
+        return result
+
+def main(batches):
+    jobs = Jobs()
+    for number, batch in enumerate(batches):
+        jobs.run(number, torch.randn(4, 8))
+"""
+
+
+@pytest.mark.parametrize(("early", "told"), [("return None", "  # TML311"), ("result = None", "")])
+def test_what_is_left_behind_uses_up_the_room(early: str, told: str) -> None:
+    check(ROOM_FOR_SOME.format(early=early, told=told))

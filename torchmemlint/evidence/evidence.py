@@ -197,6 +197,10 @@ class Evidence:
         """The functions that empty the place."""
         return self._lifetimes.released_in(store)
 
+    def takes_others(self, store: Store) -> set[str]:
+        """The functions that take out of the place only what others have put there."""
+        return self._lifetimes.takes_others(store)
+
     # -- retentions -------------------------------------------------------------------------------
 
     @functools.cached_property

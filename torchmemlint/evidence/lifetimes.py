@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from ..facts import knowledge
 from ..facts import model as m
 from ..facts.file_releases import LETS_GO
-from ..facts.model import CALLS_PER_STATEMENT, Expr, FunctionFacts
+from ..facts.model import CALLS_PER_STATEMENT, Expr, FunctionFacts, Site
 from ..facts.program import Program
 from ..facts.releases import Releases
 from ..facts.walk import blocks, calls, heads, last_name, nodes, statements
-from ..interpreter.events import NEVER, Loops, Reset, Store
+from ..interpreter.events import NEVER, Loops, Reset, Store, Trail
 from ..interpreter.frames import Frame, Loop, birth_of, kept_since
 from ..interpreter.machine import Machine
-from ..interpreter.values import Class, Obj
+from ..interpreter.values import Bound, Class, Function, Obj
 from .first_times import is_first_time
 from .places import Holder, holder_of, last_part
 from .unreleased import methods_of
@@ -65,6 +66,8 @@ class Lifetimes:
                     continue  # there was nothing
                 if reset.how == "pop" and self.releases.is_debugging(reset.frame.name):
                     continue
+                if self._is_of_another(reset, store):
+                    continue
                 holder = holder_of(self.machine, store)
                 cls = holder.owner if holder.kind == "attribute" else ""
                 if reset.frame.name in self.releases.misjudging(last_part(holder.text), cls):
@@ -80,6 +83,30 @@ class Lifetimes:
                 if not graph or _is_at_an_optimizer_step(reset):
                     return True
         return False
+
+    def takes_others(self, store: Store) -> set[str]:
+        """The functions that take out of the place, as far as the run shows, only what others have put there."""
+        resets = [reset for owner, key in self._places(store) for reset in self._of(owner, key)]
+        others = {reset.frame.name for reset in resets if self._is_of_another(reset, store)}
+        # which list of several it is under the same keys the run cannot always tell
+        every = (reset for reset in self.machine.resets if reset.frame.name in others)
+        return others - {reset.frame.name for reset in every if not self._is_of_another(reset, store)}
+
+    def _is_of_another(self, reset: Reset, store: Store) -> bool:
+        """`self.handlers.remove(handler)` of another handler than the store puts there."""
+        if not reset.item or not all(type(atom) in (Function, Bound) for atom in reset.item):
+            return False
+        put = self._listeners.get((store.site, store.trail), set())
+        return bool(put) and put.isdisjoint(map(_function_of, reset.item))
+
+    @functools.cached_property
+    def _listeners(self) -> dict[tuple[Site, Trail], set[object]]:
+        """The functions that a statement puts away, by the calls that lead to it."""
+        found: dict[tuple[Site, Trail], set[object]] = {}
+        for note in self.machine.plain:
+            if note.kind == "listener":
+                found.setdefault((note.site, note.trail), set()).update(map(_function_of, note.detail[2]))
+        return found
 
     def emptied_in(self, store: Store, loop: Loop) -> bool:
         """Whether anything takes out of the place in rounds of the loop, if only in some."""
@@ -172,6 +199,11 @@ class Lifetimes:
     def resets_of(self, store: Store) -> Sequence[Reset]:
         """What empties the very place of a store."""
         return self._of(store.owner, store.key)
+
+
+def _function_of(atom: Any) -> object:
+    """What tells a function from others: its text, or the object that it is a method of."""
+    return atom.facts.place if type(atom) is Function else id(atom.receiver) if type(atom) is Bound else None
 
 
 def _identity(owner: Obj | Frame) -> int:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.walk import asks_whether_it_trains
+from ..interpreter import context_variables
 from ..interpreter.events import Store
 from ..interpreter.frames import Frame
 from ..interpreter.linking import Unit
@@ -24,6 +25,7 @@ class Holder(NamedTuple):
 
 UNNAMED = "the module"  # one that nothing is known of, and that no name or attribute was seen to get
 _TEST_LIBRARIES = ("pytest", "unittest")
+_MAPPINGS = ("dict", "OrderedDict", "defaultdict", "UserDict", "MutableMapping")
 _DEEPEST = 20  # an object may be put into what it holds
 
 
@@ -55,9 +57,11 @@ def describe(owner: Obj | Frame, key: str, machine: Machine, depth: int = 0) -> 
     if owner.kind == "attributes" and owner.home is not None:  # of a function
         outer = describe(*owner.home, machine, depth + 1)
         return outer._replace(text=f"{outer.text}.{key}")
-    container = owner.kind in (*CONTAINERS, "queue", "generator")
+    container = owner.kind in (*CONTAINERS, "queue", "generator", context_variables.KIND)
     if owner.kind == "defaults":
         return Holder("default", key, str(owner.cls), False)
+    if not container and key == "*" and owner.kind == "instance" and owner.home is not None and depth < _DEEPEST:
+        return describe(*owner.home, machine, depth + 1)._replace(container=True)  # of a class of its own
     if not container:
         cls = owner.cls.facts.name if isinstance(owner.cls, Class) else ""
         named = key if key[:1].isalpha() or key[:1] in "_<" else describe_object(owner)
@@ -126,6 +130,14 @@ def is_pass(frame: Frame) -> bool:
             return True
         current = current.caller
     return False
+
+
+def is_mapping(place: Obj | Frame) -> bool:
+    """Whether a place with keys is a dictionary, or of a class of such; a list has its places already."""
+    if not isinstance(place, Obj) or place.kind == "dict":
+        return True
+    bases = place.cls.external if isinstance(place.cls, Class) else ()
+    return any(base.rpartition(".")[2] in _MAPPINGS for base in bases)
 
 
 def last_part(holder: str) -> str:

@@ -177,7 +177,8 @@ class Retentions:
         left = left_behind(self.machine, lifetimes.releases, store, resets) if resets and growing else None
         uncovered = [loop for loop in growing if left or not lifetimes.covered(store, loop, graph)]
         place = last_part(holder.text)
-        beyond = beyond_bounds(store, place, uncovered) if uncovered else []
+        # what is left behind counts against the limit, and once that is reached nothing is let in any more
+        beyond = uncovered if left or not uncovered else beyond_bounds(store, place, uncovered)
         if beyond != uncovered and store.frame.name not in lifetimes.releases.switched_off(place, holder.owner):
             uncovered = beyond
             if not uncovered:

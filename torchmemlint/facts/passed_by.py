@@ -14,6 +14,7 @@ from .cancelled import cancelled_functions
 from .model import Expr, FileFacts, FunctionFacts, Site, Stmt
 from .one_way import after_answers, after_asking, after_failures
 from .program import targets
+from .unclaimed import when_asked_again, when_waited_for
 from .walk import blocks, calls_of, heads, last_name, nodes, root_of, statements
 from .ways import TAKES, lets_go, puts, taken
 
@@ -25,6 +26,7 @@ _ENDS = frozenset("close aclose terminate cancel stop abort shutdown kill finish
 _BY_ITSELF = ("done", "cancelled")  # methods of tasks and futures
 _SAME = (("Is", False), ("Equal", False), ("IsNot", True), ("NotEqual", True))
 _ON_SOME_WAYS = (("failed", after_failures), ("skipped", after_asking), ("answered", after_answers))
+_BY_WHO_COMES = (("unasked", when_asked_again), ("unclaimed", when_waited_for))
 
 Literal = tuple[Expr, bool]  # a condition, and whether it holds
 
@@ -34,7 +36,7 @@ class PassedBy(NamedTuple):
 
     site: Site
     function: str
-    why: str  # which ones: "ended", "cancelled", "failed", "skipped", "answered", "elsewhere" or "apart"
+    why: str  # which ones: "ended", "cancelled", "failed", "skipped", "answered", "elsewhere", "apart" ...
 
 
 def passed_by(facts: FileFacts) -> dict[str, dict[str, PassedBy]]:
@@ -63,6 +65,10 @@ def _way(facts: FileFacts, function: FunctionFacts, table: Expr, cancelled: froz
         return way
     for why, find in _ON_SOME_WAYS:
         site = find(function, table)
+        if site is not None:
+            return PassedBy(site, function.name, why)
+    for why, search in _BY_WHO_COMES:
+        site = search(facts, function, table)
         if site is not None:
             return PassedBy(site, function.name, why)
     return None

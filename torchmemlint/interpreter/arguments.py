@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..facts import model as m
+from ..facts.model import CALLS_PER_STATEMENT
 from ..facts.program import keyword
-from ..facts.walk import call_at
+from ..facts.walk import call_at, heads, last_name, nodes, statements
 
 if TYPE_CHECKING:
-    from ..facts.model import Expr
+    from ..facts.model import Expr, Site
     from .frames import Frame
+
+_SUBSCRIPTED = ("__missing__", "__getitem__")  # what an index enters
 
 
 def call_of(frame: Frame) -> Expr | None:
@@ -22,6 +26,20 @@ def call_of(frame: Frame) -> Expr | None:
 def argument(frame: Frame, name: str) -> Expr | None:
     """What the call that entered a function gives for one of its parameters, as the caller has it."""
     params = [param.name for param in frame.facts.params]
-    call = call_of(frame) if name in params else None
+    if name not in params:
+        return None
+    call = call_of(frame)
     bound = params[:1] == ["self"]
+    if frame.name in _SUBSCRIPTED and frame.caller is not None and (call is None or last_name(call[2]) != frame.name):
+        return _index(frame.caller, frame.call_site) if params.index(name) == 1 else None
     return None if call is None else keyword(call, name, params.index(name) - bound)
+
+
+def _index(caller: Frame, site: Site) -> Expr | None:
+    """`sigma` of a statement with `kernels[sigma]`, if that is the only index in it."""
+    number = site // CALLS_PER_STATEMENT
+    for statement in statements(caller.facts.body):
+        if statement[1] // CALLS_PER_STATEMENT == number:
+            items = {node[2] for head in heads(statement) for node in nodes(head) if node[0] == m.ITEM}
+            return items.pop() if len(items) == 1 else None
+    return None

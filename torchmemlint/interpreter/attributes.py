@@ -274,6 +274,8 @@ def set_attribute(machine: Machine, frame: Frame, owner: Any, name: str, value: 
             keep(machine, frame, owner, name, value, how, site)
     stored = store(machine, frame, owner, name, value, how, site) if value else value
     for atom in stored:
+        if type(atom) is Function and atom.frame.function is not None and how == "set":
+            machine.note("wrapped", site, frame, (owner, name, atom))
         called = type(atom) is Obj and not atom.is_put_off and "$callbacks" in atom.fields
         if called and isinstance(owner.cls, Class):
             note_cycle(machine, frame, owner, name, atom.fields["$callbacks"], site)

@@ -81,7 +81,8 @@ def is_restored(facts: FileFacts, note: Plain) -> bool:
 
 def _puts_back(call: Expr, registration: Expr, own: set[str]) -> bool:
     number, handler = call[3]
-    same = number == registration[3][0] or (number[0] == m.NAME and not number[1].isupper())  # goes through them all
+    same = number == registration[3][0] or last_name(number) == last_name(registration[3][0]) != ""  # `self.signum`
+    same = same or (number[0] == m.NAME and not number[1].isupper())  # goes through them all
     known = handler[0] in (m.NAME, m.ATTR, m.ITEM, m.BOOL, m.COND) and last_name(handler) not in own
     return call[1] != registration[1] and same and known
 

@@ -20,6 +20,7 @@ from .instances import bare_objects, call_instance, construct, fill_own_parts, i
 from .library import call_external
 from .linking import module_member
 from .loaders import note_call
+from .logs import LOGS, add_handlers, hand_to_handlers
 from .machine import EVALUATE, Machine, evaluates
 from .making import attribute_of_metaclass
 from .objects import call_object
@@ -60,7 +61,7 @@ from .values import (
 )
 from .written_parts import written_part
 
-_NOTED = frozenset(("zero_grad", "setdefault", "addHandler", "addFilter"))
+_NOTED = LOGS | {"zero_grad", "setdefault", "addHandler", "addFilter"}
 
 
 @evaluates(m.CALL)
@@ -85,8 +86,11 @@ def _call(machine: Machine, frame: Frame, expr: Expr) -> Value:
                 machine.note("zero-grad", site, frame)
             elif name == "setdefault":
                 machine.key_kind = kind_of_key(args[0], positional[0], frame) if args and positional else ""
-            else:
+            elif name not in LOGS:
                 machine.note("handler-added", site, frame, [*args, *kwargs.values()])
+                add_handlers(machine, args[0] if args else UNKNOWN)
+            elif machine.log_handlers:
+                hand_to_handlers(machine, frame, args, site)
         if name == "exception" and not positional and not keywords:  # of a future or task that has failed
             return (*NOTHING, machine.caught(frame, site))
         if name[-1] == "_" and name[-2:] != "__":

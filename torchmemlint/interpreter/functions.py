@@ -11,10 +11,11 @@ from ..facts.knowledge import TAKES_OUT
 from ..facts.model import FunctionFacts, Site
 from ..facts.program import targets
 from ..facts.walk import asks_whether_it_trains, calls_of, nodes, statements
+from .coroutines import keep_locals
 from .cycles import note_recursion
 from .defaults import default_of
 from .frames import Frame
-from .hints import is_plain_hint, value_of_hint
+from .hints import is_plain_hint, may_be_none, value_of_hint
 from .linking import Unit
 from .machine import Machine
 from .stores import note_cached_call
@@ -23,6 +24,7 @@ from .unknown import parameter, unknown_call
 from .values import (
     LIGHT,
     MAYBE,
+    NOTHING,
     OFF,
     ON,
     UNKNOWN,
@@ -139,11 +141,13 @@ def call_function(
     if facts.generator and on_yield is None:
         made = machine.allocate(inner, "generator", "generator")
         machine.put(made.fields, "*", inner.yields)
+        keep_locals(machine, made, inner)
         if len(machine.backwards) > passes:
             made.fields["$backward"] = LIGHT  # each item comes after a backward pass
         return (made,)
     if not inner.returns and facts.returns is not None:
-        return value_of_hint(machine, inner, facts.returns, 2, "returns")
+        hinted = value_of_hint(machine, inner, facts.returns, 2, "returns")
+        return machine.join(hinted, NOTHING) if hinted and may_be_none(facts.returns) else hinted
     if frame.unit is not machine.home and inner.unit is machine.home:
         return _handed_over(machine, inner.returns, inner.returned_at)
     if question is not None and all(type(atom) in _PLAIN for atom in inner.returns):

@@ -28,6 +28,18 @@ def is_plain_hint(hint: Expr) -> bool:
     return hint[0] in (m.NAME, m.ATTR) and hint[-1] in _PLAIN
 
 
+def may_be_none(hint: Expr) -> bool:
+    """Whether an annotation says that there may be nothing: `Optional[Tensor]`, `Tensor | None`."""
+    op = hint[0]
+    if op == m.CONST:
+        return hint[1] is None or (isinstance(hint[1], str) and ("None" in hint[1] or "Optional" in hint[1]))
+    if op == m.ARITH:
+        return may_be_none(hint[2]) or may_be_none(hint[3])
+    if op == m.ITEM and hint[1][-1] == "Union":
+        return any(map(may_be_none, hint[2][3] if hint[2][0] == m.NEW else ()))
+    return bool(op == m.ITEM and hint[1][-1] == "Optional")
+
+
 def value_of_hint(machine: Machine, frame: Frame, hint: Expr | None, depth: int = 2, ident: object = "") -> Value:
     """The value that an annotation promises; nothing if it is not understood."""
     if hint is None or not depth:

@@ -249,7 +249,15 @@ def kind_of_key(value: Value, expr: Expr, frame: Frame | None = None) -> str:
         return FRESH
     if value and all(type(atom) is Const for atom in value):
         return FIXED
-    return FRESH if expr[0] == m.NAME and (_is_of_a_batch(expr, body) or is_drawn(expr, frame)) else UNSURE
+    if expr[0] != m.NAME:
+        return UNSURE
+    return FRESH if _is_of_a_batch(expr, body) or is_drawn(expr, frame) else _kind_of_unpacked(expr, body)
+
+
+def _kind_of_unpacked(name: Expr, body: tuple[Stmt, ...]) -> str:
+    """A name may say less than those of its parts: `clip, number = stamp`."""
+    parts = (s[2][0][3] for s in statements(body) if s[0] == m.ASSIGN and s[3] == name and s[2][0][0] == m.NEW)
+    return _freshest({kind_of_key((), part) for unpacked in parts for part in unpacked})
 
 
 def _is_given_fresh(expr: Expr, frame: Frame) -> bool:

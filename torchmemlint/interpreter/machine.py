@@ -106,6 +106,7 @@ class Machine:
         self.plain: list[Plain] = []
         self.tried: dict[Site, Stmt] = {}  # each `try` of which a clause has named what it caught
         self.errors: list[tuple[Store, Caught]] = []  # where such an exception was put
+        self.log_handlers: dict[Obj, None] = {}  # those of the project that a logger was given
         self.innocent: set[Site] = set()
         self.turned_on: tuple[Site, Frame] | None = None  # where a callee ended the `no_grad` around what runs
         self.entered: set[Site] = set()  # grad modes that were entered, or handed to somebody who may

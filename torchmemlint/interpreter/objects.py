@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..facts.model import Site
 from . import processes
 from .containers import container_method
+from .context_variables import KIND, variable_method
 from .frames import Frame
 from .machine import Machine
 from .modules import module_method, state_of
@@ -40,6 +41,8 @@ def call_object(
         return LIGHT
     if obj.kind == "scheduler":
         return LIGHT
+    if obj.kind == KIND:
+        return variable_method(machine, obj, name, args)
     if obj.kind in ("pool", "mp-context", "delayed", "mp-manager"):
         return processes.call_object(machine, frame, obj, name, args, kwargs, site)
     if obj.kind == "future" and "$executed" in obj.fields:

@@ -143,8 +143,13 @@ def _number(machine: Machine, frame: Frame, expr: Expr) -> int | None:
 
 
 def _is_number(frame: Frame, index: Expr) -> bool:
-    """Whether a name is bound to one number after the other: by `range`, by `enumerate`."""
+    """Whether a name is bound to one number after the other: by `range`, by `enumerate`; or to one that was looked
+    for, `best = int(scores.argmax())`."""
     for statement in statements(frame.facts.body):
+        if statement[0] == m.ASSIGN and statement[2] == (index,) and statement[3][0] == m.CALL:
+            called = statement[3][2]
+            if called == (m.NAME, "int") or (called[0] == m.ATTR and called[2] == "item"):
+                return True
         if statement[0] == m.FOR and statement[3][0] == m.CALL:
             counts = last_name(statement[3])
             if (counts == "range" and statement[2] == index) or (

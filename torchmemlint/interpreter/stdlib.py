@@ -8,6 +8,7 @@ from typing import Any
 from ..facts.model import Site
 from .builtins import copy_container, is_loader
 from .containers import set_limit
+from .context_variables import context_variable
 from .cycles import note_callbacks
 from .folds import fold
 from .frames import Frame
@@ -327,6 +328,7 @@ SPECIAL: dict[str, Callable[[Machine, Frame, list[Value], Kwargs, Site], Value]]
     "cast": _first,
     "wraps": _first,
     "cycle": _cycle,
+    "contextvars.ContextVar": context_variable,
     "atexit.register": _registered,
     "signal.signal": _registered,
     "weakref.finalize": _finalize,

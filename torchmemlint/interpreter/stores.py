@@ -7,6 +7,7 @@ from typing import Any
 
 from ..facts.model import Site
 from .contexts import keep
+from .coroutines import held_while_waiting
 from .events import NEVER, Loops, Store
 from .frames import Frame, birth_of, kept_since
 from .holders import IDENTITY, heavy_objects, held_by_key, kept_by_callable, made_in, made_since
@@ -58,6 +59,8 @@ def store(machine: Machine, frame: Frame, owner: Obj | Frame, key: str, value: V
     if how != "set" and any(type(atom) in _CALLABLE for atom in new):
         as_key = how == "keyed" and machine.key_kind == IDENTITY
         reached += _referred_to(machine, owner, key, new if as_key else _of_others(frame, new))
+    if how != "set" and not reached:
+        reached = _of_this_round(machine, held_while_waiting(new), kept_since(owner, birth_of(owner, key)))
     objects = heavy_objects(value) if how != "set" and not reached else ()  # what replaces another does not pile up
     instances = _new_instances(machine, new, how) if not reached and not objects else ()
     attached = [tensor.node for tensor in reached if tensor.graph == ATTACHED]

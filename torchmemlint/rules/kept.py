@@ -20,7 +20,8 @@ from ..evidence.occasions import (
     periodic,
     while_made,
 )
-from ..evidence.places import last_part
+from ..evidence.places import is_mapping, last_part
+from ..evidence.results import is_handed_back
 from ..evidence.thread_locals import is_thread_local, one_for_each
 from ..evidence.unreleased import is_asked, may_be_asked, may_be_asked_from_afar, methods_of
 from ..facts import model as m
@@ -91,7 +92,7 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
         return 0
     if retained.speaks_of(retention) or _emptied(evidence, retention) or while_made(retention):
         return 0
-    if in_first_phase(store):
+    if in_first_phase(store) or is_handed_back(retention):
         return 0
     if is_thread_local(store.owner) and any(note.site == store.site for note in evidence.plain("thread-store")):
         return 0  # TML502 speaks of what a thread has for itself
@@ -122,17 +123,20 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
     if updated:
         weight = min(weight, 1)  # `d.update(...)`: mostly the same keys again
     if retention.how == "keyed":
+        parted_beside = store.key_kind in (FIXED, KNOWN, UNSURE) and goes_from_another(
+            store.frame.unit.facts, store.frame.facts, store.site
+        )
         few = (
             store.key_kind in (FIXED, KNOWN)
             and not retention.left
             and not evidence.releases.misjudging(last_part(retention.holder.text))
-            and not goes_from_another(store.frame.unit.facts, store.frame.facts, store.site)
+            and not parted_beside
         )
-        if few or (isinstance(store.owner, Obj) and store.owner.kind != "dict"):
+        if few or not is_mapping(store.owner):
             return 0  # few keys, or the places of a list, which are there already
         if store.key_kind == THREAD and not one_for_each(evidence.program):
             return 0  # a pool has few
-        comes_and_goes = retention.left is not None or retention.passed is not None or parted
+        comes_and_goes = retention.left is not None or retention.passed is not None or parted or parted_beside
         kinds = (FRESH, FIXED, KNOWN, THREAD, *((UNSURE,) if comes_and_goes else ()))
         weight = min(weight, 3 if store.key_kind == IDENTITY else 2 if store.key_kind in kinds else 1)
         if _by_place(store, last_part(retention.holder.text)):
@@ -242,6 +246,7 @@ def _emptied(evidence: Evidence, retention: Retention) -> bool:
     if retention.holder.kind == "attribute":
         letting_go |= releases.wholesale(owner) - ONCE
     letting_go = {one for one in letting_go if not releases.is_debugging(one)} - releases.misjudging(name, owner)
+    letting_go -= evidence.takes_others(store)
     if retention.passed is not None:
         letting_go -= releases.passing_by(name).keys()
     if store.hook or any(loop.kind == "loop" for loop in retention.loops):  # who could let go in time is in sight
@@ -340,6 +345,8 @@ _PASSES_BY = {
     "skipped": "takes out only where it does not leave early, with its key gone from the queue",
     "answered": "takes out only on its last way, and gives the same answer before",
     "elsewhere": "takes out on one rank only, while every rank puts it there",
+    "unasked": "takes out only if its key is asked for again",
+    "unclaimed": "takes out only if it has not given up waiting for it",
     "apart": "alone takes out, while it goes from the table beside this one elsewhere as well",
 }
 _RELEASES = {
@@ -347,6 +354,8 @@ _RELEASES = {
     "skipped": "take it out as soon as its key is taken from the queue",
     "answered": "take it out before the first answer that is the last one",
     "elsewhere": "take it out on every rank",
+    "unasked": "go through all that has expired as well, where one is added",
+    "unclaimed": "note that nobody waits for it any more, and do not put it there",
     "apart": "take it out wherever its entry in the other table goes",
 }
 

@@ -108,7 +108,9 @@ def check(evidence: Evidence) -> Iterator[Report]:
         if tries:
             stored += handlers.kept(evidence.reaching, function, tries, keeping)
             for kept in handlers.lingering(function, keeping):
-                if reaches_work(evidence.program, set(kept.names) | decorated(facts, function)):
+                tried_again = set(kept.names) | decorated(facts, function)
+                tried_again |= handed_in(evidence.program, function, kept.names)
+                if reaches_work(evidence.program, tried_again):
                     yield _while_tried_again(kept)
     for cls in facts.classes:
         stored += handlers.kept_on_exit(facts, cls, keeping)

@@ -18,7 +18,9 @@ manager whose `yield` stands in no `try`, also where its hooks only use what it
 was given, and one whose `__exit__` returns before it removes them, say when the
 block has raised.
 And hooks for all modules of the process, `register_module_forward_hook(...)`,
-whose handles code that runs again and again drops.
+whose handles code that runs again and again drops. Without a hook table, a
+function that is put around a method, `layer.forward = recording`, in each
+round, where nothing puts the former one back.
 
 ## Why it retains
 The module's hook table refers to the bound method, which refers to the object
@@ -55,6 +57,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...evidence.unreleased import in_charge, is_asked, methods_that
+from ...evidence.wrappers import put_around_again
 from ...finding import Confidence, Remedy, Retains
 from ...interpreter.values import Class, Obj
 from ...lexical.early_exit import early_exits
@@ -137,6 +140,19 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release="keep the handle, and call `handle.remove()` when the work is done",
         )
     yield from _left_at_exit(evidence)
+    for wrapped in put_around_again(evidence.machine):
+        yield Report(
+            site=wrapped.site,
+            message=(
+                f"`{wrapped.function}` is put around what `{wrapped.place}` was before, in each iteration, and nothing "
+                "puts that back: the object keeps every one of them with what it refers to, and runs them all; put the "
+                "former back in a `finally`"
+            ),
+            confidence=Confidence.MEDIUM,
+            value=f"each `{wrapped.function}` and what it refers to",
+            holder=f"the attribute `{wrapped.place}`",
+            release="put what was there before back in a `finally`",
+        )
     for left in unguarded_hooks(evidence.facts):
         yield Report(
             site=left.site,

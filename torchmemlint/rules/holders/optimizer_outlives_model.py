@@ -6,7 +6,9 @@ the same object is an optimizer that was made from that model's parameters, and
 the function that lets the model go leaves the optimizer where it is.
 So are parameters that an optimizer's groups are given in the place of others,
 `group["params"] = [new]`, where the state goes to the new one,
-`optimizer.state[new] = moved`, and nothing takes the old one's out.
+`optimizer.state[new] = moved`, and nothing takes the old one's out. And so is
+`add_param_group` with the parameters of a module that has just taken the place
+of another one, time after time, in an optimizer that goes on.
 
 ## Why it retains
 An optimizer's `param_groups` refer to the parameters themselves, and its state
@@ -24,6 +26,7 @@ or growing.
 - The old key goes: `del optimizer.state[old]`, or `pop`, where the new one is
   written or in a function that is called there.
 - The parameters that take turns are always the same few.
+- The module that was there before is kept as well, in a list of stages.
 
 ## How to release it
 Let go of both, `trainer.model = trainer.optimizer = None`, and of the
@@ -45,6 +48,7 @@ from ...facts import model as m
 from ...facts.program import text
 from ...facts.walk import calls_of, last_name, nodes, statements
 from ...finding import Confidence, Remedy, Retains
+from ...lexical.added_groups import added_groups
 from ...lexical.replaced_params import replaced_parameters
 from .. import Report
 
@@ -61,6 +65,7 @@ _FREES = frozenset(("empty_cache", "collect", "ipc_collect"))
 
 def check(evidence: Evidence) -> Iterator[Report]:
     yield from _replaced(evidence)
+    yield from _added(evidence)
     functions = evidence.facts.functions
     if not any({"parameters", "named_parameters"}.intersection(function.calls) for function in functions):
         return
@@ -105,6 +110,24 @@ def _replaced(evidence: Evidence) -> Iterator[Report]:
             holder=f"{old.optimizer}.state",
             release=f"take the old key out where the new one is written: `{old.optimizer}.state.pop(old)`",
             related=((old.moved, "the new parameter gets its state"),) if old.moved != old.site else (),
+        )
+
+
+def _added(evidence: Evidence) -> Iterator[Report]:
+    for added in added_groups(evidence.program):
+        yield Report(
+            site=added.site,
+            message=(
+                f"`{added.optimizer}` gets the parameters of each new `{added.module}` beside those of the one before, "
+                "which stay in its groups with their gradients and moments; make a new optimizer, or take the old "
+                "group out"
+            ),
+            retains=Retains.GROWING,
+            confidence=Confidence.MEDIUM,
+            value=f"the parameters of each former `{added.module}`, their gradients and moments",
+            holder=f"{added.optimizer}.param_groups",
+            release="make a new optimizer where the module is replaced, or take the old group and its state out",
+            related=((added.replaced, "replaced here"),),
         )
 
 

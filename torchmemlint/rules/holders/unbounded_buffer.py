@@ -8,7 +8,9 @@ in the file deletes, pops, trims or replaces it. So is a table of what is under
 way, whose entry is popped in a `try` after the wait for it, and by no `except`
 clause; one whose only release waits first, `await done.wait()`, and is never
 come to when that wait is cancelled; one that takes out only what has not ended,
-`if not session.closed: del self.sessions[key]`.
+`if not session.closed: del self.sessions[key]`; one that drops what has expired
+only when its key is asked for again; and one of answers, which whoever gave up
+waiting never fetches.
 
 ## Why it retains
 Each key keeps its value. With keys that come back, the dictionary is as large

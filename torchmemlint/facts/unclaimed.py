@@ -1,0 +1,104 @@
+"""Releases that hang on somebody coming for the entry: whoever does not leaves it there.
+
+`get(key)` drops an entry that has expired when its key is asked for again, and a visitor that does not return never
+asks. `wait(key)` takes out the answer that it was waiting for, unless it gives up before that: the answer comes all the
+same, and nobody fetches it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from . import model as m
+from .model import Expr, FileFacts, FunctionFacts, Site, Stmt
+from .program import Block
+from .walk import blocks, calls, last_name, names_of, nodes, statements, with_tests
+from .ways import lets_go, puts, taken
+
+_OF_AGE = frozenset(
+    "ttl age expire expires expired expiry expiration stale lifetime timeout deadline outdated fresh until".split()
+)
+_WAITS = ("wait", "acquire", "wait_for")
+_LEAVES = (m.RETURN, m.RAISE)
+_ASKS = ("In", "NotIn")
+
+
+def when_asked_again(facts: FileFacts, function: FunctionFacts, table: Expr) -> Site | None:
+    """Where a function takes the entry that it is asked for out of a table if that has expired, and gives it out if it
+    has not."""
+    takes = [one for one in statements(function.body) if lets_go(one, table)]
+    given = {param.name for param in function.params} - {"self", "cls"}
+    keys = {key for one in takes for place, key in taken(one) if place == table}
+    if len(keys) != 1 or len(takes) != 1 or any(puts(one, table) for one in statements(function.body)):
+        return None
+    key = keys.pop()
+    if key[0] != m.NAME or key[1] not in given or not _is_dropped_for_age(takes[0], function.body):
+        return None
+    found = {
+        target
+        for one in statements(function.body)
+        if one[0] == m.ASSIGN and table in nodes(one[3])
+        for target in one[2]
+    }
+    given_out = (one[2] for one in statements(function.body) if one[0] == m.RETURN and one[2] is not None)
+    hit = any(part in found or part == (m.ITEM, table, key) for value in given_out for part in nodes(value))
+    site: Site = takes[0][1]
+    return site if hit else None
+
+
+def when_waited_for(facts: FileFacts, function: FunctionFacts, table: Expr) -> Site | None:
+    """Where a function takes out of a table what another one puts there while it waits, if it may give up before."""
+    takes = [(one, key) for one in statements(function.body) for place, key in taken(one) if place == table]
+    if len(takes) != 1 or any(puts(one, table) for one in statements(function.body)):
+        return None
+    if not any(_puts_anyway(other, table) for other in facts.functions):
+        return None
+    take, key = takes[0]
+    if any(one[0] == m.TRY and key[-1] in names_of(one[5]) for one in statements(function.body)):
+        return None  # it sees to it in the end, whatever happens
+    site: Site = take[1]
+    for suite in _given_up(function.body, table, key):
+        if suite[0][1] < site and not any(lets_go(one, table) for one in suite) and not _tells_of(suite, key):
+            return site
+    return None
+
+
+def _is_dropped_for_age(wanted: Stmt, block: Block) -> bool:
+    """Whether a statement stands in an `if` that asks for the age of something."""
+    for one in block:
+        for suite in blocks(one):
+            if any(inner is wanted for inner in statements(suite)):
+                return (one[0] == m.IF and _says_old(one[2])) or _is_dropped_for_age(wanted, suite)
+    return False
+
+
+def _says_old(test: Expr) -> bool:
+    words = (node[-1].lower().split("_") for node in nodes(test) if node[0] in (m.NAME, m.ATTR))
+    return any(not _OF_AGE.isdisjoint(found) for found in words)
+
+
+def _puts_anyway(function: FunctionFacts, table: Expr) -> bool:
+    """Whether a function puts something into a table without asking whether there is who waits for it."""
+    return any(
+        puts(one, table)
+        and not any(node[0] == m.COMPARE and node[1] in _ASKS for test in tests for node in nodes(test))
+        for one, tests in with_tests(function.body)
+    )
+
+
+def _given_up(body: Block, table: Expr, key: Expr) -> Iterator[Block]:
+    """What is done where the waiting ends without an answer: `if left <= 0: raise` in `while key not in table`, or
+    `if not event.wait(timeout): return None`."""
+    for one in statements(body):
+        if one[0] == m.WHILE and one[2][:4] == (m.COMPARE, "NotIn", key, table):
+            yield from (inner[3] for inner in statements(one[3]) if inner[0] == m.IF and inner[3][-1][0] in _LEAVES)
+        elif one[0] == m.IF and one[3] and one[3][-1][0] in _LEAVES and one[2][0] == m.NOT:
+            waited = one[2][1]
+            if waited[0] == m.CALL and last_name(waited[2]) in _WAITS and (waited[3] or waited[4]):
+                yield one[3]
+
+
+def _tells_of(suite: Block, key: Expr) -> bool:
+    """Whether the key is noted somewhere, for who would put the answer there; an error only names it."""
+    told = tuple(one for one in suite if one[0] != m.RAISE)
+    return key[0] == m.NAME and key[1] in names_of(told) and any(calls(told))
