@@ -23,7 +23,7 @@ _MOST = 12  # definitions
 
 def registering(unit: Unit, name: str, value: Value) -> frozenset[str]:
     """The decorators of a file that enter what they are given into its table of a name, which is empty yet."""
-    if len(value) != 1 or type(value[0]) is not Obj or value[0].kind != "dict" or value[0].fields:
+    if len(value) != 1 or not _is_empty(value[0], nested=True):
         return frozenset()
     functions = unit.facts.functions
     found = {index for index, function in enumerate(functions) if enters(function, name)}
@@ -31,9 +31,16 @@ def registering(unit: Unit, name: str, value: Value) -> frozenset[str]:
     return frozenset(functions[index].name for index in found | outer) - {"<module>"}
 
 
+def _is_empty(atom: object, nested: bool = False) -> bool:
+    """`{}` and `[]`, and a table whose lists are empty: `defaultdict(list)`, `{"start": [], "end": []}`."""
+    if type(atom) is not Obj or atom.kind not in ("dict", "list"):
+        return False
+    return all(nested and len(inner) == 1 and _is_empty(inner[0]) for inner in atom.fields.values())
+
+
 def enters(function: FunctionFacts, name: str = "") -> bool:
     """Whether a function puts what it is given into a table or list, of this name if there is one: `TABLE[key] = cls`,
-    `KINDS.append(cls)`."""
+    `KINDS.append(cls)`, `HANDLERS[event].append(fn)`."""
     given = {(NAME, param.name) for param in function.params}
     for one in statements(function.body):
         places: list[Expr] = []
@@ -41,9 +48,19 @@ def enters(function: FunctionFacts, name: str = "") -> bool:
             places = [target[1] for target in one[2] if target[0] == ITEM]
         elif one[0] == EXPR and one[2][0] == CALL and one[2][2][0] == ATTR and one[2][2][2] in _ADDS:
             places = [] if given.isdisjoint(one[2][3]) else [one[2][2][1]]
-        if any(not name or place == (NAME, name) for place in places):
+        if any(not name or _table_of(place) == (NAME, name) for place in places):
             return True
     return False
+
+
+def _table_of(place: Expr) -> Expr:
+    """The table that a list for one key is in: of `HANDLERS[event]`, of `HANDLERS.setdefault(event, [])`."""
+    table: Expr = place
+    if place[0] == CALL and place[2][0] == ATTR and place[2][2] == "setdefault":
+        table = place[2][1]
+    elif place[0] == ITEM:
+        table = place[1]
+    return table
 
 
 def definitions(machine: Machine, unit: Unit, decorators: frozenset[str]) -> Iterator[tuple[str, str]]:
