@@ -228,8 +228,10 @@ def _run(
     loop.name = name
     outer, machine.grad = machine.grad, grad
     machine.in_hook += 1
+    before = len(machine.stores)
     go_round(machine, frame, loop, lambda: machine.call(frame, callee, given, {}, site))
     machine.in_hook -= 1
+    machine.filled_by_hooks += [one.owner for one in machine.stores[before:] if type(one.owner) is Obj]
     machine.grad = outer
 
 

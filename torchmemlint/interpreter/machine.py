@@ -94,6 +94,7 @@ class Machine:
         self.context: Any = None  # contexts.Context: in which worker or thread this runs
         self.stores: list[Store] = []
         self.veiled_stores: list[tuple[Store, tuple[int, ...]]] = []  # of what unknown code made: its nodes
+        self.filled_by_hooks: list[Obj] = []
         self.later: list[Store] = []  # of objects that may come to hold something heavy
         self.resets: list[Reset] = []
         self.backwards: list[Backward] = []
