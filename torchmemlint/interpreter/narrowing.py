@@ -8,7 +8,7 @@ from ..facts import model as m
 from ..facts.model import Expr, Stmt
 from ..facts.program import targets
 from ..facts.type_tests import as_isinstance, gone_through
-from ..facts.walk import calls_of, once, statements
+from ..facts.walk import calls, calls_of, last_name, once, statements
 from .arguments import argument, call_of
 from .frames import Frame
 from .machine import Machine
@@ -97,12 +97,21 @@ _bound_to = once(_values_of_names)
 
 def _is_written(frame: Frame, name: str) -> bool:
     """Whether a parameter has its default, or what the call says is a constant."""
-    call, given = call_of(frame), argument(frame, name)
+    call, given = call_of(frame), _of_a_partial(frame, name) or argument(frame, name)
     if call is None or frame.caller is None or (given is not None and given[0] == m.CONST):
         return True
     if given is None:  # it has its default, unless it is among those that are handed on together
         return not any(one[0] == m.STAR for one in call[3]) and all(key for key, _ in call[4])
     return given[0] == m.NAME and _is_certain(frame.caller, given[1])
+
+
+def _of_a_partial(frame: Frame, name: str) -> Expr | None:
+    """What the caller has made a partial with that it hands to a pool: `pool.map(partial(work, mode=mode), items)`."""
+    caller = frame.caller
+    for call in calls(caller.facts.body) if caller is not None and "partial" in caller.facts.calls else ():
+        if last_name(call[2]) == "partial" and call[3] and last_name(call[3][0]) == frame.name:
+            return next((value for key, value in call[4] if key == name), None)
+    return None
 
 
 def _is_a_setting(machine: Machine, frame: Frame, place: Expr) -> bool:
