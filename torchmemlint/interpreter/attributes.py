@@ -65,7 +65,9 @@ def get_attribute(machine: Machine, frame: Frame, atom: Any, name: str) -> Value
         return _object_attribute(machine, frame, atom, name)
     if kind is Class:
         found = atom.find(name)
-        return attribute_of_metaclass(atom, name) if found is None else found
+        if found is None:
+            return attribute_of_metaclass(atom, name)
+        return tuple(Bound(one, atom) if type(one) is Function and one.kind == "class" else one for one in found)
     if kind is Module:
         return module_member(machine, atom.unit, name) or UNKNOWN
     if kind is Opaque:
