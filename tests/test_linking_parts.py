@@ -51,8 +51,60 @@ def main(steps, batches, optimizer):
         optimizer.step()
         metrics.update(logits=logits, labels=labels, embedding=hidden)  # TML102
 """
+_WEIGHTING = {
+    "weighting/base.py": """
+class Weighting:
+    kinds = {}
+
+    def __init_subclass__(cls, kind=None, **options):
+        super().__init_subclass__(**options)
+        if kind is not None:
+            Weighting.kinds[kind] = cls
+
+    @classmethod
+    def make(cls, kind):
+        return cls.kinds[kind]()
+
+    def observe(self, loss):
+        raise NotImplementedError
+""",
+    "weighting/running.py": """
+from .base import Weighting
+
+class Running(Weighting, kind="running"):
+    def __init__(self):
+        self.average = 1.0
+
+    def observe(self, loss):
+        self.average = 0.9 * self.average + 0.1 * loss
+""",
+    "weighting/__init__.py": """
+from . import running
+from .base import Weighting
+
+make = Weighting.make
+""",
+    "fit.py": """
+import weighting
+from torch import nn
+
+def main(steps, batches, optimizer):
+    model, weights = nn.Linear(8, 1), weighting.make("running")
+    for x in batches:
+        loss = model(x).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        weights.observe(loss)  # TML101
+""",
+}
 
 PROJECTS = {
+    "subclasses that a base of another file enters": _WEIGHTING,
+    "which are told a number": {
+        **_WEIGHTING,
+        "fit.py": _WEIGHTING["fit.py"].replace("loss)  # TML101", "loss.item())"),
+    },
     "metrics that name what they want": {"metrics.py": _METRICS, "fit.py": _FIT},
     "of which the one that keeps it gets it without a graph": {
         "metrics.py": _METRICS,

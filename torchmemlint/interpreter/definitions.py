@@ -15,7 +15,7 @@ from .functions import call_function
 from .machine import Machine
 from .making import tell_metaclass
 from .registries import enters
-from .values import OFF, Class, External, Function, Mode, Obj, Value
+from .values import OFF, UNKNOWN, Class, External, Function, Mode, Obj, Value
 
 
 def define_function(machine: Machine, frame: Frame, facts: FunctionFacts) -> Value:
@@ -199,4 +199,7 @@ def _tell_base(machine: Machine, frame: Frame, klass: Class) -> None:
     told = next((base.find("__init_subclass__") for base in klass.bases if base.find("__init_subclass__")), None)
     for atom in told or ():
         if type(atom) is Function and enters(atom.facts):
-            call_function(machine, frame, atom, klass, [], {}, klass.facts.site + m.DECORATORS)
+            said = {
+                param.name: UNKNOWN for param in atom.facts.params[1:] if not param.kind
+            }  # `class Net(Base, kind="n")`
+            call_function(machine, frame, atom, klass, [], said, klass.facts.site + m.DECORATORS)

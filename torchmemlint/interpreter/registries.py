@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..facts.model import ASSIGN, ATTR, CALL, EXPR, ITEM, NAME, NAMESPACE, ClassFacts, Expr, FunctionFacts
 from ..facts.walk import last_name, statements
-from .values import Obj, Value
+from .values import Class, Obj, Value
 
 if TYPE_CHECKING:
     from .linking import Unit
@@ -22,7 +22,11 @@ _MOST = 12  # definitions
 
 
 def registering(unit: Unit, name: str, value: Value) -> frozenset[str]:
-    """The decorators of a file that enter what they are given into its table of a name, which is empty yet."""
+    """The decorators of a file that enter what they are given into its table of a name, which is empty yet; or the
+    class of this name, if it enters all that is derived from it."""
+    if len(value) == 1 and type(value[0]) is Class:
+        told = value[0].facts.methods.get("__init_subclass__", -1)
+        return frozenset({name}) if told >= 0 and enters(unit.facts.functions[told]) else frozenset()
     if len(value) != 1 or not _is_empty(value[0], nested=True):
         return frozenset()
     functions = unit.facts.functions
@@ -75,7 +79,8 @@ def definitions(machine: Machine, unit: Unit, decorators: frozenset[str]) -> Ite
         facts = NAMESPACE if outline is None else outline.facts
         entries: list[FunctionFacts | ClassFacts] = [one for one in facts.functions if one.owner < 0]
         for one in (*entries, *facts.classes):
-            if left and any(_called(decorator) in decorators for decorator in one.decorators):
+            asked = [*map(_called, one.decorators), *map(last_name, one.bases if type(one) is ClassFacts else ())]
+            if left and not decorators.isdisjoint(asked):
                 left -= 1
                 yield path, one.name
 
