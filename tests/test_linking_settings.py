@@ -8,6 +8,8 @@ import pytest
 from projects import check_project
 
 RECORDERS = """
+from dataclasses import dataclass, field
+
 class Recorder:
     def __init__(self, name, keep=False):
         self.name = name
@@ -59,6 +61,16 @@ class Switched:
         if self.on:
             self.rows.append(value)
 
+@dataclass
+class Fields:
+    name: str
+    keep: bool = False
+    rows: list = field(default_factory=list)
+
+    def add(self, value):
+        if self.keep:
+            self.rows.append(value)
+
 class Open:
     def __init__(self):
         self.on = False
@@ -71,7 +83,7 @@ class Open:
 FIT = """
 import sys
 import torch
-from recorders import Mode, Open, Piped, Recorder, Series, Switched
+from recorders import Fields, Mode, Open, Piped, Recorder, Series, Switched
 from torch import nn
 
 def main(steps):
@@ -96,10 +108,22 @@ KEEP = [
     "Series(*sys.argv)",
     'Mode("none")',
     "Mode(sys.argv[1])",
+    "Fields('loss', keep=True)",
+    "Fields(**dict(zip(sys.argv, sys.argv)))",
+    "Fields('loss', keep=getattr(sys, 'keep', False))",
     "Piped()",
     "Piped(convert=None)",
 ]
-DROP = ['Recorder("loss")', 'Recorder("loss", keep=False)', "Series()", "Mode()", 'Mode(reduce="mean")', "Piped(float)"]
+DROP = [
+    "Fields('loss')",
+    "Fields('loss', keep=False)",
+    'Recorder("loss")',
+    'Recorder("loss", keep=False)',
+    "Series()",
+    "Mode()",
+    'Mode(reduce="mean")',
+    "Piped(float)",
+]
 
 
 def _check(made: str, then: str, mark: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

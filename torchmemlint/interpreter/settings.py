@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..facts import model as m
 from ..facts.model import Expr, FileFacts, Stmt
 from ..facts.program import targets
-from ..facts.walk import calls, last_name, once, statements
+from ..facts.walk import call_at, calls, last_name, once, statements
 from .arguments import argument, call_of
 from .frames import Frame
 from .machine import Machine
@@ -86,7 +86,12 @@ def _is_given(machine: Machine, obj: Obj, place: Expr) -> bool:
     maker = machine.makers.get(obj)
     if maker is None or obj.kind != "instance":
         return False
-    for member in obj.cls.find("__init__") or () if isinstance(obj.cls, Class) else ():
+    made = obj.cls.find("__init__") if isinstance(obj.cls, Class) else ()
+    if made is None:  # of a data class
+        call = call_at(maker[0].facts.body, maker[1])
+        parts = [] if call is None else [*call[3], *(value for key, value in call[4] if key in (place[2], None, ""))]
+        return all(part[0] in (m.CONST, m.TEXT) for part in parts)
+    for member in made:
         inner = maker[0].children.get((maker[1], id(member.facts), id(obj))) if type(member) is Function else None
         if inner is None or any(place[2] in _set_from_outside(unit.facts) for unit in (machine.home, inner.unit)):
             return False
