@@ -157,12 +157,20 @@ def test_results_that_no_list_keeps(case: str) -> None:
     check(POOLED.format(textwrap.indent(textwrap.dedent(NOT_KEPT[case]), "        ")))
 
 
-@pytest.mark.parametrize("made", ["Future()", "asyncio.Future()", "asyncio.get_running_loop().create_future()"])
+FUTURES = ["Future()", "asyncio.Future()", "asyncio.get_running_loop().create_future()"]
+STARTED = ["asyncio.get_running_loop().create_task(render(number))", "self.loop.create_task(render(number))"]
+
+
+@pytest.mark.parametrize("made", [*FUTURES, *STARTED])
 def test_tables_of_futures(made: str) -> None:
     put = f"future = {made}; self.tasks[number] = future"
     check(TABLES.format(put + "  # TML503", "self.tasks[number].set_result(result)"))
     check(TABLES.format(put, "self.tasks.pop(number).set_result(result)"))
     check(TABLES.format(put, "self.tasks[number].set_result(result); del self.tasks[number]"))
+
+
+def test_tasks_of_somebody_else() -> None:
+    check(TABLES.format("self.tasks[number] = self.client.create_task(number)", "self.tasks[number].run()"))
 
 
 QUEUED = """

@@ -1,5 +1,6 @@
 """Lists that hooks fill while a model is trained."""
 
+import pytest
 from snippets import check
 
 TRAINED = """
@@ -61,3 +62,65 @@ def test_a_list_that_is_emptied_or_goes() -> None:
 def test_a_list_of_who_only_looks() -> None:
     look = "watch = Watch(model)\n    for x in loader: model(x)\n    print(torch.cat(watch.seen).mean())"
     _case(FORWARD, before="pass", after="pass", end=look)
+
+
+WATCHED = """
+def watch(model, seen):
+    def hook(name):
+        def keep(module, args, output):
+            seen.setdefault(name, []).append(output{cut}){kept}
+        return keep
+    for name, layer in model.named_children():
+        layer.register_forward_hook(hook(name))
+    return seen
+"""
+VARIABLE = """
+def main(steps, optimizer):
+    model = Net()
+    seen = watch(model, {{}})
+    for _ in range(steps):
+        loss = model(torch.randn(4, 8)).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        {after}
+"""
+ATTRIBUTE = """
+class Study:
+    def __init__(self, model):
+        self.model = model
+        self.seen, self.names = taps(model)
+
+    def fit(self, loader, optimizer):
+        for x in loader:
+            loss = self.model(x).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            {after}
+
+def taps(model):
+    seen = {{}}
+    return watch(model, seen), list(seen)
+
+def main(loader, optimizer):
+    study = Study(Net())
+    study.fit(loader, optimizer)
+    print(study.names)
+"""
+
+
+@pytest.mark.parametrize(("user", "code"), [(VARIABLE, "TML102"), (ATTRIBUTE, "TML108")])
+@pytest.mark.parametrize(
+    ("cut", "after"),
+    [
+        ("", "pass"),
+        (".detach().norm().item()", "pass"),
+        ("", "{}.clear()"),
+        ("", "for rows in {}.values(): rows.clear()"),
+    ],
+)
+def test_what_a_helper_has_filled(user: str, code: str, cut: str, after: str) -> None:
+    after = after.format("seen" if user is VARIABLE else "self.seen")
+    kept = f"  # {code}" if not cut and after == "pass" else ""
+    check(WATCHED.format(cut=cut, kept=kept) + user.format(after=after))

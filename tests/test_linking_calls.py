@@ -21,7 +21,44 @@ def serve(encoder, prompt):
         remember(prompt, encoder(torch.randn(32, 16)))
     return float(LATENTS[prompt].mean())
 """
+JOBS = """
+import torch
+
+FRAMES = []
+SUMS = set()
+
+def process(index, mode):
+    frame = torch.rand(3, 64, 64)
+    if mode == "frames":
+        FRAMES.append(frame)  # TML301
+    else:
+        SUMS.add(int(frame.sum()))
+    return index
+"""
+SCAN = """
+import multiprocessing
+from functools import partial
+import jobs
+
+def scan(pool, count, mode):
+    work = partial(jobs.process, mode=mode)
+    for row in pool.imap_unordered(work, range(count)):{mark}
+        print(row)
+
+def main(steps):
+    with multiprocessing.Pool(2) as pool:
+        scan(pool, steps, {mode})
+"""
 PROJECTS = {
+    "a mode that a partial is made with": {
+        "jobs.py": JOBS,
+        "scan.py": SCAN.format(mark="  # TML401", mode='"frames"'),
+    },
+    "another mode": {"jobs.py": JOBS, "scan.py": SCAN.format(mark="", mode='"sums"')},
+    "a mode that is read": {
+        "jobs.py": JOBS,
+        "scan.py": "import sys\n" + SCAN.format(mark="  # TML401", mode="sys.argv[1]"),
+    },
     "a key that is new in each round of the caller's loop": {
         "cache.py": CACHE,
         "main.py": """

@@ -182,3 +182,58 @@ def test_errors_that_a_method_of_another_file_hands_out(
 ) -> None:
     """The function that caught them belongs to a class of the other file, and this one has none."""
     check_project({"suite.py": SUITE % (work, mark), "main.py": CHECKS % mark}, tmp_path, monkeypatch)
+
+
+GUARDS = """
+class Guard:
+    def __init__(self, *kinds):
+        self.kinds = kinds or (ValueError,)
+        self.errors = []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, traceback):
+        if kind is None or not issubclass(kind, self.kinds):
+            return False
+        self.errors.append({})
+        return True
+"""
+FIT = """
+import torch
+from guards import Guard
+from torch import nn
+
+def fit(model, optimizer, data):
+    guard = Guard(ValueError)
+    for x in data:
+        {before}
+        with guard:{mark}
+            {work}
+    return guard
+
+def main(steps):
+    model = nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    print(fit(model, optimizer, (torch.randn(4, 8) for _ in range(steps))).errors)
+"""
+STEP = "loss = model(x).pow(2).mean(); optimizer.zero_grad(); loss.backward(); optimizer.step()"
+
+
+@pytest.mark.parametrize(
+    ("kept", "mark", "before", "work"),
+    [
+        ("error", "  # TML307", "pass", STEP),
+        ("(kind.__name__, error)", "  # TML307", "pass", STEP),
+        ("str(error)", "", "pass", STEP),
+        ("error.with_traceback(None)", "", "pass", STEP),
+        ("error", "", "guard = Guard()", STEP),
+        ("error", "", "guard.errors.clear()", STEP),
+        ("error", "", "pass", "print('nothing to do')"),
+    ],
+)
+def test_errors_of_a_block(
+    kept: str, mark: str, before: str, work: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fit = FIT.format(before=before, mark=mark, work=work)
+    check_project({"guards.py": GUARDS.replace("{}", kept), "fit.py": fit}, tmp_path, monkeypatch)

@@ -242,8 +242,92 @@ def main(name, steps):
     codes.add(torch.rand(4, 64) for _ in range(steps))
     print(codes.centre())
 """
+_EVENTS = {
+    "events/bus.py": """
+from collections import defaultdict
+
+HANDLERS = defaultdict(list)
+
+def on(event):
+    def register(fn):
+        HANDLERS[event].append(fn)
+        return fn
+    return register
+
+def emit(event, **payload):
+    for handler in HANDLERS[event]:
+        handler(payload)
+""",
+    "events/handlers.py": """
+from .bus import on
+
+HISTORY = []
+
+@on("step")
+def remember(payload):
+    HISTORY.append(payload["loss"])
+""",
+    "events/__init__.py": """
+from . import handlers
+from .bus import emit
+""",
+    "fit.py": """
+from events import emit
+from torch import nn
+
+def main(steps, batches, optimizer):
+    model = nn.Linear(8, 1)
+    for x in batches:
+        loss = model(x).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        emit("step", loss=loss)  # TML102
+""",
+}
+_OBSERVED = {
+    **_EVENTS,
+    "events/bus.py": """
+HANDLERS = []
+
+def on(event):
+    return lambda fn: fn
+
+def observer(fn):
+    HANDLERS.append(fn)
+    return fn
+
+def emit(event, **payload):
+    for handler in HANDLERS:
+        handler(payload)
+""",
+}
+
+
+def _with(files: dict[str, str], name: str, old: str, new: str) -> dict[str, str]:
+    assert old in files[name]
+    return {**files, name: files[name].replace(old, new)}
+
 
 PROJECTS = {
+    "handlers of an event, in a table of lists": _EVENTS,
+    "handlers in lists that are there from the start": _with(
+        _EVENTS, "events/bus.py", "defaultdict(list)", '{"step": [], "epoch": []}'
+    ),
+    "handlers in lists that are made when asked for": _with(
+        _with(_EVENTS, "events/bus.py", "defaultdict(list)", "{}"),
+        "events/bus.py",
+        "HANDLERS[event].append",
+        "HANDLERS.setdefault(event, []).append",
+    ),
+    "handlers in a list": _with(
+        _with(_OBSERVED, "events/handlers.py", "import on", "import observer"),
+        "events/handlers.py",
+        '@on("step")',
+        "@observer",
+    ),
+    "a decorator that enters nothing": _with(_OBSERVED, "fit.py", "  # TML102", ""),
+    "handlers that are told a number": _with(_EVENTS, "fit.py", "loss=loss)  # TML102", "loss=loss.item())"),
     "a model by its name, from a third file": {**_REGISTRY, "codes.py": _CODES.replace("model(x)", "model.encode(x)")},
     "a model by its name, from a function": {**_FUNCTIONS, "codes.py": _CODES},
     "a model by its name, without gradients": {

@@ -162,6 +162,18 @@ class Kinds:
         super().__init_subclass__(**options)
         Kinds.KNOWN[cls.__name__] = cls
 
+class Named:
+    KNOWN = dict()
+
+    def __init_subclass__(cls, kind=None, **options):
+        super().__init_subclass__(**options)
+        if kind is not None:
+            Named.KNOWN[kind] = cls
+
+    @classmethod
+    def make(cls, kind):
+        return cls.KNOWN[kind]()
+
 @tracker("series")
 class Series:
     def __init__(self):
@@ -177,13 +189,22 @@ class Last(Kinds):
     def update(self, value):
         self.values.append(value){of_base}
 
+class Both(Named, kind="both"):
+    def __init__(self):
+        self.values = []
+
+    def update(self, value):
+        self.values.append(value){of_base}
+
+make = Named.make
+
 def build(name):
     return TRACKERS[name]()
 
 def main(steps):
     model = nn.Linear(8, 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    series, last = build("series"), Kinds.KNOWN["Last"]()
+    series, last, both = build("series"), Kinds.KNOWN["Last"](), make("both")
     for _ in range(steps):
         loss = model(torch.rand(4, 8)).mean()
         optimizer.zero_grad()
@@ -191,6 +212,7 @@ def main(steps):
         optimizer.step()
         series.update({given})
         last.update({given})
+        both.update({given})
 
 if __name__ == "__main__":
     main(10)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ..facts import model as m
 from ..facts.model import CALLS_PER_STATEMENT, Expr, Stmt
 from ..facts.walk import blocks, calls, heads, last_name, nodes, statements
-from ..interpreter.frames import Frame
+from ..interpreter.frames import Frame, Loop
 from ..interpreter.hooks import BACKWARD
 from ..interpreter.values import Class, Obj
 from .unreleased import methods_of
@@ -77,8 +77,32 @@ def hooked_in_training(machine: Machine, store: Store) -> bool:
         return True
     owners = store.owner.holders if isinstance(store.owner, Obj) else ()
     owner = next((one for one in owners if isinstance(one, Obj) and one.kind in ("instance", "module")), None)
-    later = (one for one in machine.backwards if max(one.nodes, default=-1) > store.node)
-    return owner is not None and not owner.unknown and any(loop.kind == "loop" for one in later for loop in one.loops)
+    return owner is not None and not owner.unknown and any(_trained_in(machine, store))
+
+
+def filled_in_training(machine: Machine, store: Store) -> bool:
+    """Whether a hook adds to a container of a variable, and a loop of the same function trains, where nothing empties
+    it."""
+    owner = store.owner
+    if store.how != "grow" or not isinstance(owner, Obj):
+        return False
+    parts = [one for one in owner.holders if isinstance(one, Obj)]
+    variable = parts[-1].home
+    if variable is None or not isinstance(variable[0], Frame):
+        return False
+    loops = {loop for loop in _trained_in(machine, store, variable[0]) if loop not in store.birth}
+    resets = (one for one in machine.resets if one.owner in parts or (one.owner, one.key) == variable)
+    return bool(loops) and not any(loop in loops for one in resets for loop in one.loops)
+
+
+def _trained_in(machine: Machine, store: Store, within: Frame | None = None) -> Iterator[Loop]:
+    """The loops that train after a hook was registered which stores something."""
+    for one in machine.backwards:
+        frame: Frame | None = one.frame
+        while frame is not None and frame is not within:
+            frame = frame.caller
+        if frame is within and max(one.nodes, default=-1) > store.node:
+            yield from (loop for loop in one.loops if loop.kind == "loop")
 
 
 def _demanded_for(row: int, block: tuple[Stmt, ...]) -> set[str] | None:

@@ -22,6 +22,7 @@ from ..interpreter.machine import Machine
 from ..interpreter.values import ATTACHED, DEPENDS, FEW, FREE, LEAF, SCALAR, Obj, Tensor
 from .demand import Demand
 from .lifetimes import Lifetimes, older
+from .occasions import filled_in_training
 from .origins import (
     anchor,
     is_differentiated,
@@ -279,7 +280,8 @@ class Retentions:
             function=store.frame.name,
             hook=store.hook,
             spent=is_spent(self.machine, store, kept),
-            training=any(loop.backward for loop in growing or repeats),
+            training=any(loop.backward for loop in growing or repeats)
+            or (store.hook and holder.kind == "local" and filled_in_training(self.machine, store)),
             evaluating=self._in_eval_mode(calls),
             named=self._says_evaluation(store),
             inward=bool(chain) and holder.kind == "local" and stays_inside(self.machine, store),

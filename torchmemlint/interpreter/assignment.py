@@ -13,7 +13,7 @@ from .hints import value_of_hint
 from .holders import FRESH, IDENTITY
 from .machine import EVALUATE, Machine, executes
 from .own_operators import by_own_operator
-from .stores import store, write_through
+from .stores import outlives_its_maker, store, write_through
 from .tensors import arithmetic, note_terms
 from .unpacking import unpack
 from .values import (
@@ -248,7 +248,7 @@ def _assign_name(machine: Machine, frame: Frame, name: str, value: Value, site: 
         if is_light(value) or value == NOTHING or other:
             machine.reset(frame, scope, name, "replace")
     for atom in value:
-        if type(atom) is Obj and not atom.settled:
+        if type(atom) is Obj and (not atom.settled or outlives_its_maker(machine, atom)):
             atom.home = (scope, name)
         elif type(atom) is Mode and len(value) == 1 and scope is not frame.unit.frame:
             machine.note("mode-assigned", site, frame, atom.site)

@@ -17,7 +17,7 @@ from .frames import Frame, settles
 from .linking import module_member
 from .machine import Machine
 from .making import attribute_of_metaclass
-from .stores import store
+from .stores import outlives_its_maker, store
 from .tensors import freeze_owner, tensor_attribute
 from .unknown import imagine_attribute, is_module_by_use
 from .values import (
@@ -72,7 +72,9 @@ def get_attribute(machine: Machine, frame: Frame, atom: Any, name: str) -> Value
         return _object_attribute(machine, frame, atom, name)
     if kind is Class:
         found = atom.find(name)
-        return attribute_of_metaclass(atom, name) if found is None else found
+        if found is None:
+            return attribute_of_metaclass(atom, name)
+        return tuple(Bound(one, atom) if type(one) is Function and one.kind == "class" else one for one in found)
     if kind is Module:
         return module_member(machine, atom.unit, name) or UNKNOWN
     if kind is Opaque:
@@ -279,7 +281,7 @@ def set_attribute(machine: Machine, frame: Frame, owner: Any, name: str, value: 
         called = type(atom) is Obj and not atom.is_put_off and "$callbacks" in atom.fields
         if called and isinstance(owner.cls, Class):
             note_cycle(machine, frame, owner, name, atom.fields["$callbacks"], site)
-        if type(atom) is Obj and (not atom.settled or settles(frame, atom)):
+        if type(atom) is Obj and (not atom.settled or settles(frame, atom) or outlives_its_maker(machine, atom)):
             atom.home = (owner, name)
             for part in atom.fields.values() if atom.kind in CONTAINERS else ():
                 note_own_entry(machine, frame, atom, part, site)

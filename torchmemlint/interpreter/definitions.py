@@ -17,7 +17,7 @@ from .functions import call_function
 from .machine import Machine
 from .making import tell_metaclass
 from .registries import entering
-from .values import OFF, Class, External, Function, Mode, Obj, Value
+from .values import OFF, UNKNOWN, Class, External, Function, Mode, Obj, Value
 
 
 def define_function(machine: Machine, frame: Frame, facts: FunctionFacts) -> Value:
@@ -239,4 +239,7 @@ def _tell_base(machine: Machine, frame: Frame, klass: Class) -> None:
     for atom in told or ():
         enters = entering(machine, atom) if type(atom) is Function else None
         if enters is not None:
-            call_function(machine, frame, enters, klass, [], {}, klass.facts.site + m.DECORATORS)
+            said = {
+                param.name: UNKNOWN for param in enters.facts.params[1:] if not param.kind
+            }  # `class Net(Base, kind="n")`
+            call_function(machine, frame, enters, klass, [], said, klass.facts.site + m.DECORATORS)

@@ -61,13 +61,17 @@ def _dict(machine: Machine, frame: Frame, expr: Expr) -> Value:
 
 def _entries(machine: Machine, frame: Frame, expr: Expr) -> list[dict[str, Value]] | None:
     """What each round binds, where a dictionary is made by going through the keys, or `items()`, of one whose keys are
-    all known."""
+    all known, or through names that are spelled out."""
     _, _, kind, _, value, clauses = expr
     target, iterable, _ = clauses[0]
     if kind != "dict" or value is None or len(clauses) > 1:
         return None
     method = iterable[2][2] if iterable[0] == m.CALL and iterable[2][0] == m.ATTR and not iterable[3] else ""
     over = machine.eval(frame, iterable[2][1] if method in ("items", "keys") else iterable)
+    if target[0] == m.NAME and not method:
+        names = _spelled_out(over)
+        if names:
+            return [{target[1]: (Const(name),)} for name in names]
     if len(over) != 1 or type(over[0]) is not Obj or over[0].kind != "dict" or "*" in over[0].fields:
         return None
     entries = {key[1:-1]: part for key, part in over[0].fields.items() if key[:1] == "["}
@@ -79,6 +83,19 @@ def _entries(machine: Machine, frame: Frame, expr: Expr) -> list[dict[str, Value
     if target[0] != m.NAME or over[0].unknown:
         return None
     return [{target[1]: (Const(key),)} for key in entries] or None
+
+
+def _spelled_out(over: Value) -> list[str]:
+    """The names in tuples, also of one class or another, `for key in metric.wants`: as many as there may be."""
+    found: dict[str, None] = {}
+    for atom in over:
+        parts = atom.fields if type(atom) is Obj and atom.kind in ("tuple", "list") else {"*": UNKNOWN}
+        for key, part in parts.items():
+            name = constant(part)
+            if key == "*" or type(name) is not str:
+                return []
+            found[name] = None
+    return list(found)
 
 
 def _comp_of_entries(machine: Machine, frame: Frame, expr: Expr, entries: list[dict[str, Value]]) -> Value:

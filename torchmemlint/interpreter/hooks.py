@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from ..facts import model as m
 from ..facts.knowledge import MODEL_NAMES
-from ..facts.model import Site
-from ..facts.walk import calls, last_name, statements
+from ..facts.model import Expr, Site, Stmt
+from ..facts.walk import calls, heads, last_name, nodes, statements
 from .branching import go_round, loop_at
 from .frames import Frame, Loop
 from .holders import captured
@@ -38,13 +38,15 @@ class Hooked(NamedTuple):
 
 def note_hook(machine: Machine, frame: Frame, callee: Value, target: Obj | None, site: Site) -> None:
     """Note a hook that belongs to an object that is not the module's owner, or to a call."""
-    dropped = machine.statement_call(site)
+    dropped, by, at = machine.statement_call(site), frame, site
+    if not dropped and frame.caller is not None and _falls(frame, _given_back(frame.facts.body, site)):
+        dropped, by, at = True, frame.caller, frame.call_site
     keeper = None if dropped else _keeper(frame, target)
     for atom in callee:
         if dropped and _of_a_call(machine, frame, atom, target):
             name = atom.facts.name if type(atom) is Function else "hook"
             repeated = _keeps_again(machine, frame, atom, target)
-            machine.note("hook", site, frame, Hooked(name, repeated, frame, dropped))
+            machine.note("hook", at, by, Hooked(name, repeated, frame, dropped))
         for owner in _owners_of(atom):
             if owner.kind == "module" or not isinstance(owner.cls, Class) or _belongs(target, owner):
                 continue
@@ -53,7 +55,65 @@ def note_hook(machine: Machine, frame: Frame, callee: Value, target: Obj | None,
                 made = [loop for loop in made if loop in frame.loops]
             if made or owner.unknown:
                 name = owner.cls.facts.name
-                machine.note("hook", site, frame, Hooked(name, False, owner, dropped, keeper, tuple(made)))
+                machine.note("hook", at, by, Hooked(name, False, owner, dropped, keeper, tuple(made)))
+
+
+def _given_back(body: tuple[Stmt, ...], site: Site) -> int | None:
+    """Where in what a function returns the handle of a hook is, `return layer.register_forward_hook(hook), record`,
+    also by a name that nothing else is done with: -1 is all of it, None nowhere."""
+    names: set[Expr] = set()
+    returned: list[Expr] = []
+    for one in statements(body):
+        if one[0] == m.RETURN:
+            returned += [one[2]] if one[2] is not None else []
+            continue
+        bound = _bound_by(one)
+        if any(node[:2] == (m.CALL, site) for head in heads(one) for node in nodes(head)):
+            names |= {bound} - {()}
+        elif bound not in names and any(node in names for head in heads(one) for node in nodes(head)):
+            return None  # somebody else has it
+    for value in returned:
+        parts = value[3] if value[0] == m.NEW and value[2] == "tuple" else ()
+        for index, part in ((-1, value), *enumerate(parts)):
+            if part in names or part[:2] == (m.CALL, site):
+                return index
+    return None
+
+
+def _bound_by(statement: Stmt) -> Expr:
+    """`handle` of `handle = ...` and of `handle.append(...)`."""
+    place: Expr = ()
+    if statement[0] == m.ASSIGN and len(statement[2]) == 1:
+        place = statement[2][0]
+    elif statement[0] == m.EXPR and statement[2][0] == m.CALL and last_name(statement[2]) == "append":
+        place = statement[2][2][1]
+    return place if place[:1] == (m.NAME,) else ()
+
+
+def _falls(frame: Frame, index: int | None) -> bool:
+    """Whether the caller of a function lets this part of what it returns fall: `_, record = capture(layer)`."""
+    caller = frame.caller
+    if index is None or caller is None:
+        return False
+    body = caller.facts.body
+    for one in statements(body):
+        if one[0] == m.EXPR and one[2][:2] == (m.CALL, frame.call_site):
+            return index < 0
+        if one[0] == m.ASSIGN and one[3][:2] == (m.CALL, frame.call_site) and len(one[2]) == 1:
+            target = one[2][0]
+            if index >= 0 and target[0] == m.NEW:
+                target = target[3][index] if index < len(target[3]) else target
+            elif index >= 0:
+                return False
+            return target == (m.NAME, "_") or (target[0] == m.NAME and _is_unread(caller, target))
+    return False
+
+
+def _is_unread(frame: Frame, name: Expr) -> bool:
+    if frame.function is None or frame.facts.inner:
+        return False
+    read = (node for one in statements(frame.facts.body) for head in heads(one) for node in nodes(head))
+    return sum(node == name for node in read) == 1
 
 
 def _keeper(frame: Frame, target: Obj | None) -> Obj | None:
@@ -168,8 +228,10 @@ def _run(
     loop.name = name
     outer, machine.grad = machine.grad, grad
     machine.in_hook += 1
+    before = len(machine.stores)
     go_round(machine, frame, loop, lambda: machine.call(frame, callee, given, {}, site))
     machine.in_hook -= 1
+    machine.filled_by_hooks += [one.owner for one in machine.stores[before:] if type(one.owner) is Obj]
     machine.grad = outer
 
 

@@ -247,6 +247,8 @@ def _initialise(
     machine: Machine, frame: Frame, cls: Class, obj: Obj, args: list[Value], kwargs: Kwargs, site: Site
 ) -> None:
     init = cls.find("__init__")
+    if cls.frame.unit is not machine.home:
+        machine.makers[obj] = frame, site
     if init is None and not fill_own_parts(machine, frame, obj, args, kwargs):
         _fill_fields(machine, frame, cls, obj, args, kwargs)
         init, args, kwargs = cls.find("__post_init__"), [], {}

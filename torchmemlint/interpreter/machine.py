@@ -98,6 +98,7 @@ class Machine:
         self.waiting: dict[int, Callable[[], None]] = {}  # such threads, by the queue that they take from
         self.stores: list[Store] = []
         self.veiled_stores: list[tuple[Store, tuple[int, ...]]] = []  # of what unknown code made: its nodes
+        self.filled_by_hooks: list[Obj] = []
         self.later: list[Store] = []  # of objects that may come to hold something heavy
         self.resets: list[Reset] = []
         self.backwards: list[Backward] = []
@@ -113,6 +114,7 @@ class Machine:
         self.moves: list[tuple[int, tuple[Loop, ...]]] = []  # nodes that went to the host, and when
         self.asked: dict[Obj, set[str]] = {}  # the methods that others call, or hand on, of an instance
         self.given_away: set[Obj] = set()  # instances that code which is not seen was given
+        self.makers: dict[Obj, tuple[Frame, Site]] = {}  # where an object was made whose class is of another file
         self.settable: set[str] = set()  # names of properties that have a setter
         self.described: set[str] = set()  # names that classes bind to descriptors
         self.asked_unseen: set[str] = set()  # those that are called, for their effect, of something that is not seen

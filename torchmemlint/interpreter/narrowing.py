@@ -8,11 +8,11 @@ from ..facts import model as m
 from ..facts.model import Expr, Stmt
 from ..facts.program import targets
 from ..facts.type_tests import as_isinstance, gone_through
-from ..facts.walk import calls_of, once, statements
-from .arguments import argument, call_of
+from ..facts.walk import calls_of
 from .frames import Frame
 from .machine import Machine
 from .passes import put_in_mode
+from .settings import is_a_setting, is_certain
 from .values import (
     ATTACHED,
     MAYBE,
@@ -60,68 +60,13 @@ def truth(machine: Machine, frame: Frame, test: Expr) -> tuple[bool | None, Narr
     value = machine.eval(frame, test)
     if op in (m.CONST, m.NAME):
         known = constant(value)
-        if (known is None or isinstance(known, bool)) and (op == m.CONST or _is_certain(frame, test[1])):
+        if (known is None or isinstance(known, bool)) and (op == m.CONST or is_certain(frame, test[1])):
             return bool(known), {}, {}
         if op == m.NAME and test[1] == "TYPE_CHECKING":
             return False, {}, {}
-    if op == m.ATTR and constant(value) in (True, False) and _is_a_setting(machine, frame, test):
+    if op == m.ATTR and constant(value) in (True, False) and is_a_setting(machine, frame, test):
         return bool(constant(value)), {}, {}
     return None, {}, {}
-
-
-def _is_certain(frame: Frame, name: str) -> bool:
-    """Whether the constant that a name has is one that is written for it, and not all that is left of a value of which
-    nothing else is known: a name that a loop looks for, `getattr(model, "mesh", None)`, what a call gives."""
-    bound: Frame | None = frame
-    while bound is not None and name not in bound.vars:
-        bound = bound.parent
-    if bound is None:
-        return True
-    values = _bound_to(bound.facts.body).get(name, [])
-    if any(param.name == name for param in bound.facts.params):
-        return not values and _is_written(bound, name)
-    return all(value[:1] == (m.CONST,) for value in values)
-
-
-def _values_of_names(block: tuple[Stmt, ...]) -> dict[str, list[Expr]]:
-    """What each name of a block is assigned, statement by statement; () where it is bound in another way."""
-    found: dict[str, list[Expr]] = {}
-    for statement in statements(block):
-        for name in {target[1] for target in targets(statement) if target[0] == m.NAME}:
-            found.setdefault(name, []).append(statement[3] if statement[0] == m.ASSIGN else ())
-    return found
-
-
-_bound_to = once(_values_of_names)
-
-
-def _is_written(frame: Frame, name: str) -> bool:
-    """Whether a parameter has its default, or what the call says is a constant."""
-    call, given = call_of(frame), argument(frame, name)
-    if call is None or frame.caller is None or (given is not None and given[0] == m.CONST):
-        return True
-    if given is None:  # it has its default, unless it is among those that are handed on together
-        return not any(one[0] == m.STAR for one in call[3]) and all(key for key, _ in call[4])
-    return given[0] == m.NAME and _is_certain(frame.caller, given[1])
-
-
-def _is_a_setting(machine: Machine, frame: Frame, place: Expr) -> bool:
-    """Whether a data set that a loader in sight got was made with this flag, and no method sets it later:
-    `DataLoader(Rows(root, cache=False))`."""
-    receiver = frame.receiver
-    if machine.context is None or machine.context.kind != "loader" or place[1] != (m.NAME, "self"):
-        return False
-    if not isinstance(receiver, Obj) or receiver.unknown or not isinstance(receiver.cls, Class):
-        return False
-    return not any(
-        place in statement[2]
-        for cls in receiver.cls.mro
-        for value in cls.members.values()
-        for atom in value
-        if type(atom) is Function and atom.facts.name != "__init__"
-        for statement in statements(atom.facts.body)
-        if statement[0] == m.ASSIGN
-    )
 
 
 def holds_as_long_as_it_lives(machine: Machine, frame: Frame, test: Expr) -> bool:
@@ -353,13 +298,15 @@ def _truth_of_comparison(machine: Machine, frame: Frame, test: Expr) -> tuple[bo
     if operator in ("Is", "IsNot") and right == (m.CONST, None):
         value = machine.eval(frame, left)
         nothing = tuple(atom for atom in value if type(atom) is Const and atom.value is None)
+        if left[0] == m.ATTR and value and nothing in ((), value) and is_a_setting(machine, frame, left):
+            return bool(nothing) is (operator == "Is"), {}, {}
         rest = tuple(atom for atom in value if atom not in nothing)
         if left[0] != m.NAME or not value:
             return None, {}, {}
         positive: Narrowing = {left[1]: nothing}
         negative: Narrowing = {left[1]: rest}
         if nothing and not rest:
-            return operator == "Is" if _is_certain(frame, left[1]) else None, {}, {}
+            return operator == "Is" if is_certain(frame, left[1]) else None, {}, {}
         if rest and not nothing and all(type(atom) in (Obj, Tensor, Function) for atom in rest):
             known = operator == "IsNot"
             return (known if not any(type(a) is Obj and a.unknown for a in rest) else None), {}, {}
@@ -373,8 +320,11 @@ def _truth_of_comparison(machine: Machine, frame: Frame, test: Expr) -> tuple[bo
         operator in ("Equal", "NotEqual")
         and isinstance(known_left, str)
         and isinstance(known_right, str)
-        and left[0] == m.NAME
-        and _is_certain(frame, left[1])
+        and (
+            is_a_setting(machine, frame, left)
+            if left[0] == m.ATTR
+            else left[0] == m.NAME and is_certain(frame, left[1])
+        )
     ):
         return (known_left == known_right) is (operator == "Equal"), {}, {}
     return None, {}, {}

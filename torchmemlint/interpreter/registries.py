@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..facts.model import ASSIGN, ATTR, CALL, EXPR, ITEM, NAME, NAMESPACE, ClassFacts, Expr, FunctionFacts, Stmt
 from ..facts.walk import last_name, statements
-from .values import Function, Obj, Value
+from .values import Class, Function, Obj, Value
 
 if TYPE_CHECKING:
     from .linking import Unit
@@ -24,8 +24,12 @@ _LONG = 12  # statements
 
 
 def registering(unit: Unit, name: str, value: Value) -> frozenset[str]:
-    """The decorators of a file that enter what they are given into its table of a name, which is empty yet."""
-    if len(value) != 1 or type(value[0]) is not Obj or value[0].kind != "dict" or value[0].fields:
+    """The decorators of a file that enter what they are given into its table of a name, which is empty yet; or the
+    class of this name, if it enters all that is derived from it."""
+    if len(value) == 1 and type(value[0]) is Class:
+        told = value[0].facts.methods.get("__init_subclass__", -1)
+        return frozenset({name}) if told >= 0 and enters(unit.facts.functions[told]) else frozenset()
+    if len(value) != 1 or not _is_empty(value[0], nested=True):
         return frozenset()
     functions = unit.facts.functions
     found = {index for index, function in enumerate(functions) if enters(function, name)}
@@ -33,10 +37,17 @@ def registering(unit: Unit, name: str, value: Value) -> frozenset[str]:
     return frozenset(functions[index].name for index in found | outer) - {"<module>"}
 
 
+def _is_empty(atom: object, nested: bool = False) -> bool:
+    """`{}` and `[]`, and a table whose lists are empty: `defaultdict(list)`, `{"start": [], "end": []}`."""
+    if type(atom) is not Obj or atom.kind not in ("dict", "list"):
+        return False
+    return all(nested and len(inner) == 1 and _is_empty(inner[0]) for inner in atom.fields.values())
+
+
 def enters(function: FunctionFacts, name: str = "") -> bool:
     """Whether a function puts what it is given into a table or list, of this name if there is one: `TABLE[key] = cls`,
-    `KINDS.append(cls)`."""
-    return any(not name or (NAME, name) in places for _, places in _entering(function))
+    `KINDS.append(cls)`, `HANDLERS[event].append(fn)`."""
+    return any(not name or (NAME, name) in map(_table_of, places) for _, places in _entering(function))
 
 
 def _entering(function: FunctionFacts) -> Iterator[tuple[Stmt, list[Expr]]]:
@@ -68,6 +79,16 @@ def entering(machine: Machine, function: Function) -> Function | None:
     return function if facts is function.facts else Function(facts, function.frame, function.owner)
 
 
+def _table_of(place: Expr) -> Expr:
+    """The table that a list for one key is in: of `HANDLERS[event]`, of `HANDLERS.setdefault(event, [])`."""
+    table: Expr = place
+    if place[0] == CALL and place[2][0] == ATTR and place[2][2] == "setdefault":
+        table = place[2][1]
+    elif place[0] == ITEM:
+        table = place[1]
+    return table
+
+
 def definitions(machine: Machine, unit: Unit, decorators: frozenset[str]) -> Iterator[tuple[str, str]]:
     """The files, and the names in them, of what such decorators enter."""
     assert machine.project is not None
@@ -80,7 +101,8 @@ def definitions(machine: Machine, unit: Unit, decorators: frozenset[str]) -> Ite
         facts = NAMESPACE if outline is None else outline.facts
         entries: list[FunctionFacts | ClassFacts] = [one for one in facts.functions if one.owner < 0]
         for one in (*entries, *facts.classes):
-            if left and any(_called(decorator) in decorators for decorator in one.decorators):
+            asked = [*map(_called, one.decorators), *map(last_name, one.bases if type(one) is ClassFacts else ())]
+            if left and not decorators.isdisjoint(asked):
                 left -= 1
                 yield path, one.name
 

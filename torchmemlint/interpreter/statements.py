@@ -28,7 +28,22 @@ from .narrowing import (
     truth,
     without_method,
 )
-from .values import LIGHT, NOTHING, OFF, UNKNOWN, Caught, Class, External, Mode, Obj, Opaque, Tensor, Value, is_light
+from .values import (
+    LIGHT,
+    NOTHING,
+    OFF,
+    UNKNOWN,
+    Caught,
+    Class,
+    External,
+    Function,
+    Mode,
+    Obj,
+    Opaque,
+    Tensor,
+    Value,
+    is_light,
+)
 
 _COPIES = ("detach", "cpu", "cuda", "to", "float", "half", "double", "numpy", "clone", "contiguous")
 
@@ -211,7 +226,7 @@ def _enter(machine: Machine, frame: Frame, items: list[Any], body: tuple[Stmt, .
             assign(machine, frame, target, entered, site)
         _enter(machine, frame, items[1:], body, site)
 
-    _enter_context(machine, frame, value, inside, site)
+    _enter_context(machine, frame, value, inside, site, body)
 
 
 def _mode_by_name(context: Expr, site: Site) -> Value:
@@ -221,7 +236,14 @@ def _mode_by_name(context: Expr, site: Site) -> Value:
     return (Mode(OFF, site, name),) if says_no_grad(name) else UNKNOWN
 
 
-def _enter_context(machine: Machine, frame: Frame, value: Value, inside: Callable[[Value], None], site: Site) -> None:
+def _enter_context(
+    machine: Machine,
+    frame: Frame,
+    value: Value,
+    inside: Callable[[Value], None],
+    site: Site,
+    body: tuple[Stmt, ...],
+) -> None:
     """Run what stands in a `with` between the enter and the exit of its context."""
     for atom in value:
         if type(atom) is Mode:
@@ -238,7 +260,8 @@ def _enter_context(machine: Machine, frame: Frame, value: Value, inside: Callabl
             outer = machine.grad
             entered = call_method(machine, frame, atom, "__enter__", [], {}, site)
             inside(entered)
-            _leave(machine, frame, atom, "__exit__", [LIGHT, LIGHT, LIGHT], site)
+            given = [LIGHT, _raised_inside(machine, frame, atom.cls, site, body), LIGHT]
+            _leave(machine, frame, atom, "__exit__", given, site)
             machine.grad = outer
             return
         if type(atom) is Obj and atom.kind == "context":
@@ -260,6 +283,18 @@ def _leave(machine: Machine, frame: Frame, atom: Obj, method: str, args: list[Va
     dead, frame.dead = frame.dead, 0
     call_method(machine, frame, atom, method, args, {}, site)
     frame.dead = dead
+
+
+def _raised_inside(machine: Machine, frame: Frame, cls: Class, site: Site, body: tuple[Stmt, ...]) -> Value:
+    """What a block of this file may have raised, where the context's class is of another file and may keep it: of one
+    of this file the text shows that."""
+    leaves = next((one for one in cls.find("__exit__") or () if type(one) is Function), None)
+    if leaves is None or leaves.frame.unit is machine.home or frame.unit is not machine.home:
+        return LIGHT
+    if len(leaves.facts.params) < 3 or not leaves.facts.flags & (m.GROWS | m.KEEPS):
+        return LIGHT
+    machine.tried.setdefault(site, (m.TRY, site, body, (), (), ()))
+    return (*NOTHING, machine.caught(frame, site))
 
 
 # -- definitions ----------------------------------------------------------------------------------

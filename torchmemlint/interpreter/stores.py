@@ -382,3 +382,14 @@ def _is_made_for(machine: Machine, obj: Obj, place: tuple[Obj | Frame, str]) -> 
 def _is_tuple(obj: Obj) -> bool:
     """Whether an object is a tuple, or of a class that is one with names."""
     return obj.kind == "tuple" or (obj.kind == "instance" and isinstance(obj.cls, Class) and obj.cls.is_named_tuple)
+
+
+def outlives_its_maker(machine: Machine, obj: Obj) -> bool:
+    """Whether hooks fill a container on and on of which the function that made it has returned: it lives where it was
+    given to, `self.seen, self.handles = watch(model)`."""
+    if not machine.filled_by_hooks or obj.home is None or obj.kind not in CONTAINERS:
+        return False
+    home = obj.home[0]
+    if not isinstance(home, Frame) or home.function is None or home in machine.stack:
+        return False
+    return any(obj in filled.holders for filled in machine.filled_by_hooks)

@@ -367,7 +367,7 @@ def unknown_method(
         return processes.pool_method(machine, frame, None, name, args, kwargs, site)
     if name in ("submit", "start_new_thread", "run_in_executor", "apply_async"):
         return submit(machine, frame, name, args, kwargs, site)
-    if name == "create_future":  # of an event loop
+    if name == "create_future" or (name == "create_task" and "loop" in last_name(callee[1])):  # of an event loop
         return (machine.allocate(frame, ("future", site), "future"),)
     if name == "remote" and _gives_reference(callee[1]):
         return processes.reference(machine, frame, site)

@@ -237,12 +237,18 @@ def _weight(retention: Retention) -> int:
 
 
 def _goes_with_the_call(store: Store) -> bool:
-    """`seen = Capture()`, `def hook(...): seen.output = output`, in a function that takes its hooks out again."""
+    """`seen = Capture()`, `def hook(...): seen.output = output`, in a function that takes its hooks out again, or gives
+    the handle to one that does."""
     function = store.frame.function
-    outer = function.frame.facts if function is not None and function.frame.function is not None else None
-    if outer is None or "remove" not in outer.calls:
+    outer = function.frame if function is not None and function.frame.function is not None else None
+    if outer is None or not any("remove" in one.facts.calls for one in (outer, outer.caller) if one is not None):
         return False
-    made = {target for one in statements(outer.body) if one[0] == m.ASSIGN and one[3][0] == m.CALL for target in one[2]}
+    made = {
+        target
+        for one in statements(outer.facts.body)
+        if one[0] == m.ASSIGN and one[3][0] == m.CALL
+        for target in one[2]
+    }
     return any(
         target[0] == m.ATTR and target[1] in made
         for one in statements(store.frame.facts.body)

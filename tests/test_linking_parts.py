@@ -1,0 +1,122 @@
+"""What each of several parts from another file picks of what it is given."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from projects import check_project
+
+_METRICS = """
+class Accuracy:
+    wants = ("logits", "labels")
+
+    def __init__(self):
+        self.right = 0
+
+    def update(self, logits, labels):
+        self.right += logits.argmax(-1).eq(labels).sum().item()
+
+class Spread:
+    wants = ("embedding",)
+
+    def __init__(self):
+        self.rows = []
+
+    def update(self, embedding):
+        self.rows.append(embedding)
+
+class Collection:
+    def __init__(self, **metrics):
+        self.metrics = metrics
+
+    def update(self, **values):
+        for metric in self.metrics.values():
+            metric.update(**{key: values[key] for key in metric.wants})
+"""
+_FIT = """
+import torch.nn.functional as F
+from metrics import Accuracy, Collection, Spread
+from torch import nn
+
+def main(steps, batches, optimizer):
+    trunk, head = nn.Linear(64, 32), nn.Linear(32, 4)
+    metrics = Collection(acc=Accuracy(), spread=Spread())
+    for x, labels in batches:
+        hidden = trunk(x)
+        logits = head(hidden)
+        loss = F.cross_entropy(logits, labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        metrics.update(logits=logits, labels=labels, embedding=hidden)  # TML102
+"""
+_WEIGHTING = {
+    "weighting/base.py": """
+class Weighting:
+    kinds = {}
+
+    def __init_subclass__(cls, kind=None, **options):
+        super().__init_subclass__(**options)
+        if kind is not None:
+            Weighting.kinds[kind] = cls
+
+    @classmethod
+    def make(cls, kind):
+        return cls.kinds[kind]()
+
+    def observe(self, loss):
+        raise NotImplementedError
+""",
+    "weighting/running.py": """
+from .base import Weighting
+
+class Running(Weighting, kind="running"):
+    def __init__(self):
+        self.average = 1.0
+
+    def observe(self, loss):
+        self.average = 0.9 * self.average + 0.1 * loss
+""",
+    "weighting/__init__.py": """
+from . import running
+from .base import Weighting
+
+make = Weighting.make
+""",
+    "fit.py": """
+import weighting
+from torch import nn
+
+def main(steps, batches, optimizer):
+    model, weights = nn.Linear(8, 1), weighting.make("running")
+    for x in batches:
+        loss = model(x).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        weights.observe(loss)  # TML101
+""",
+}
+
+PROJECTS = {
+    "subclasses that a base of another file enters": _WEIGHTING,
+    "which are told a number": {
+        **_WEIGHTING,
+        "fit.py": _WEIGHTING["fit.py"].replace("loss)  # TML101", "loss.item())"),
+    },
+    "metrics that name what they want": {"metrics.py": _METRICS, "fit.py": _FIT},
+    "of which the one that keeps it gets it without a graph": {
+        "metrics.py": _METRICS,
+        "fit.py": _FIT.replace("embedding=hidden)  # TML102", "embedding=hidden.mean().detach())"),
+    },
+    "of which only those that keep nothing are asked for": {
+        "metrics.py": _METRICS,
+        "fit.py": _FIT.replace(", spread=Spread()", "").replace("  # TML102", ""),
+    },
+}
+
+
+@pytest.mark.parametrize("name", PROJECTS)
+def test_projects(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_project(PROJECTS[name], tmp_path, monkeypatch)

@@ -1,0 +1,116 @@
+"""Constants that are written for a name or an attribute: by them a test is decided."""
+
+from __future__ import annotations
+
+from ..facts import model as m
+from ..facts.model import Expr, FileFacts, Stmt
+from ..facts.program import targets
+from ..facts.walk import call_at, calls, last_name, once, statements
+from .arguments import argument, call_of
+from .frames import Frame
+from .machine import Machine
+from .values import Class, Function, Obj
+
+_SELF = (m.NAME, "self")
+
+
+def is_certain(frame: Frame, name: str) -> bool:
+    """Whether the constant that a name has is one that is written for it, and not all that is left of a value of which
+    nothing else is known: a name that a loop looks for, `getattr(model, "mesh", None)`, what a call gives."""
+    bound: Frame | None = frame
+    while bound is not None and name not in bound.vars:
+        bound = bound.parent
+    if bound is None:
+        return True
+    values = _bound_to(bound.facts.body).get(name, [])
+    if any(param.name == name for param in bound.facts.params):
+        return not values and _is_written(bound, name)
+    return all(value[:1] == (m.CONST,) for value in values)
+
+
+def _values_of_names(block: tuple[Stmt, ...]) -> dict[str, list[Expr]]:
+    """What each name of a block is assigned, statement by statement; () where it is bound in another way."""
+    found: dict[str, list[Expr]] = {}
+    for statement in statements(block):
+        for name in {target[1] for target in targets(statement) if target[0] == m.NAME}:
+            found.setdefault(name, []).append(statement[3] if statement[0] == m.ASSIGN else ())
+    return found
+
+
+_bound_to = once(_values_of_names)
+
+
+def _is_written(frame: Frame, name: str) -> bool:
+    """Whether a parameter has its default, or what the call says is a constant."""
+    call, given = call_of(frame), _of_a_partial(frame, name) or argument(frame, name)
+    if call is None or frame.caller is None or (given is not None and given[0] == m.CONST):
+        return True
+    if given is None:  # it has its default, unless it is among those that are handed on together
+        return not any(one[0] == m.STAR for one in call[3]) and all(key for key, _ in call[4])
+    return given[0] == m.NAME and is_certain(frame.caller, given[1])
+
+
+def _of_a_partial(frame: Frame, name: str) -> Expr | None:
+    """What the caller has made a partial with that it hands to a pool: `pool.map(partial(work, mode=mode), items)`."""
+    caller = frame.caller
+    for call in calls(caller.facts.body) if caller is not None and "partial" in caller.facts.calls else ():
+        if last_name(call[2]) == "partial" and call[3] and last_name(call[3][0]) == frame.name:
+            return next((value for key, value in call[4] if key == name), None)
+    return None
+
+
+def is_a_setting(machine: Machine, frame: Frame, place: Expr) -> bool:
+    """Whether a flag of the object is what it was made with, and nothing sets it later: of a data set that a loader in
+    sight got, `DataLoader(Rows(root, cache=False))`, and of an object whose class is of another file,
+    `Recorder(keep=False)`."""
+    receiver = frame.receiver
+    if place[1] != _SELF or not isinstance(receiver, Obj) or receiver.unknown or not isinstance(receiver.cls, Class):
+        return False
+    loads = machine.context is not None and machine.context.kind == "loader"
+    if not loads and (receiver.cls.frame.unit is machine.home or not _is_given(machine, receiver, place)):
+        return False
+    return not any(
+        place in statement[2]
+        for cls in receiver.cls.mro
+        for value in cls.members.values()
+        for atom in value
+        if type(atom) is Function and atom.facts.name != "__init__"
+        for statement in statements(atom.facts.body)
+        if statement[0] == m.ASSIGN
+    )
+
+
+def _is_given(machine: Machine, obj: Obj, place: Expr) -> bool:
+    """Whether the constructor sets a flag once, to a constant or to a parameter that has a written one, and none of
+    the files at hand sets such a flag of something else."""
+    maker = machine.makers.get(obj)
+    if maker is None or obj.kind != "instance":
+        return False
+    made = obj.cls.find("__init__") if isinstance(obj.cls, Class) else ()
+    if made is None:  # of a data class
+        call = call_at(maker[0].facts.body, maker[1])
+        parts = [] if call is None else [*call[3], *(value for key, value in call[4] if key in (place[2], None, ""))]
+        return all(part[0] in (m.CONST, m.TEXT) for part in parts)
+    for member in made:
+        inner = maker[0].children.get((maker[1], id(member.facts), id(obj))) if type(member) is Function else None
+        if inner is None or any(place[2] in _set_from_outside(unit.facts) for unit in (machine.home, inner.unit)):
+            return False
+        values = [one[3] for one in statements(inner.facts.body) if one[0] == m.ASSIGN and place in one[2]]
+        if len(values) != 1 or values[0][0] not in (m.CONST, m.TEXT, m.NAME):
+            return False
+        if values[0][0] == m.NAME and not is_certain(inner, values[0][1]):
+            return False
+    return True
+
+
+def _set_from_outside(facts: FileFacts) -> frozenset[str]:
+    return frozenset().union(*(_set_on_others(function.body) for function in facts.functions))
+
+
+def _attributes_of_others(block: tuple[Stmt, ...]) -> frozenset[str]:
+    return frozenset(
+        target[2] for one in statements(block) for target in targets(one) if target[0] == m.ATTR and target[1] != _SELF
+    )
+
+
+_set_on_others = once(_attributes_of_others)
