@@ -12,6 +12,26 @@ from torchmemlint.linter.engine import lint_source
 from torchmemlint.source import decode
 
 LOOKALIKES = {
+    "a distribution for each part of one result": """
+        class Mixed:
+            def __init__(self, sizes):
+                self.sizes = sizes
+
+            def over(self, logits):
+                parts = torch.split(logits, list(self.sizes), dim=1)
+                self.parts = [torch.distributions.Categorical(logits=part) for part in parts]
+                self.others = [F.softmax(part, 1) for part in torch.split(logits, list(self.sizes), dim=1)]
+                return self
+
+        class Policy(nn.Module):
+            def __init__(self, sizes):
+                super().__init__()
+                self.net = nn.Linear(4, sum(sizes))
+                self.mixed = Mixed(sizes)
+
+            def forward(self, observation):
+                return self.mixed.over(self.net(observation)).parts
+        """,
     "a pipeline that its framework runs without gradients": """
         from transformers import Pipeline
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..facts import model as m
 from ..facts.model import Expr, Site, Stmt
+from ..facts.walk import last_name
 from .assignment import assign
 from .branching import branch, go_round, loop_at
 from .elements import iterate
@@ -22,6 +23,7 @@ from .waiting import end_of_round
 _MOST_ITEMS, _MOST_NAMES = 3, 8  # that are gone through one by one
 _LITTLE = 2  # statements
 _HELD_OUT = re.compile(r"(?:\w*_)?(?:val|valid|validation|test|eval|dev|holdout)_?(?:data_?)?loader$")
+_PARTS = ("chunk", "split", "unbind", "tensor_split")
 _LAYERS = re.compile("layer|block|head|level|stage|module|param|resnet", re.I)
 
 
@@ -110,9 +112,14 @@ def loop_kind(machine: Machine, frame: Frame, iterable: Expr, value: Value) -> s
                 return "items"
         elif type(atom) is Tensor and atom.graph == LEAF:
             return "layers"
-        elif type(atom) is Tensor and atom.graph == ATTACHED and atom.bundle:
+        elif type(atom) is Tensor and atom.graph == ATTACHED and (atom.bundle or _takes_apart(iterable)):
             return "items"  # what one pass of a module has given
     return "layers" if _names_layers(iterable) else "loop"
+
+
+def _takes_apart(expr: Expr) -> bool:
+    """`logits.split(sizes)`, `torch.unbind(scores)`"""
+    return expr[0] == m.CALL and last_name(expr[2]) in _PARTS
 
 
 def take_steps(machine: Machine, loop: Loop, value: Value) -> None:
