@@ -26,6 +26,7 @@ _JOINS = frozenset(("cat", "concat", "stack", "vstack"))
 
 _TELLS = knowledge.REPORTERS | knowledge.BUILTINS | {"format", "format_exception", "print_exception", "from_exception"}
 _CACHES = frozenset(dotted.rpartition(".")[2] for dotted in knowledge.CACHES)
+_PREPARING = ("init_", "_init_", "reset", "set_", "fuse", "reparam", "switch_", "prune_")
 _SELF = (m.NAME, "self")
 _OWN = (m.ATTR, _SELF)
 
@@ -41,12 +42,25 @@ def worth_running(facts: FileFacts) -> set[int]:
     worth |= {i for i, function in enumerate(facts.functions) if _moves_to_host(function)}
     worth |= _loads_kept_parts(facts)
     worth |= _give_themselves(facts) | _fill_elsewhere(facts) | _of_scripts(facts) | _hand_on_errors(facts)
+    worth -= _preparations(facts, worth)
     driving = {i for i, function in enumerate(facts.functions) if function.flags & _DRIVES or _evaluation(function)}
     driving |= _of_evaluators(facts)
     callers, makers = _callers(facts), _makers(facts)
     driving = _with_callers(facts, driving, callers, makers)
     worth |= {i for i in driving if facts.functions[i].flags & m.LOCAL}
     return _with_callers(facts, worth, callers, makers)
+
+
+def _preparations(facts: FileFacts, worth: set[int]) -> set[int]:
+    """What sets up the parts of a module, `reset_classifier`, `set_input_size`, where no other method of it is worth
+    running: it replaces what nobody has kept."""
+    found: set[int] = set()
+    for klass in facts.classes:
+        own = worth.intersection(klass.methods.values()) if "forward" in klass.methods else set()
+        plain = (facts.functions[i].flags & _SINKS == m.KEEPS for i in own)
+        if all(facts.functions[i].name.startswith(_PREPARING) for i in own) and all(plain):
+            found |= own
+    return found
 
 
 def _is_cached(function: FunctionFacts) -> bool:
