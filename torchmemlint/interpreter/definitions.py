@@ -161,7 +161,7 @@ def _mode_within(machine: Machine, frame: Frame, manager: Obj, site: Site) -> in
 
 
 def define_class(machine: Machine, frame: Frame, index: int, facts: ClassFacts) -> Value:
-    """The class that a `class` statement makes; its body runs now."""
+    """The class that a `class` statement makes; its body runs now, that of another file's class name by name."""
     known = frame.unit.classes.get(index)
     if isinstance(known, Class) and known.frame.parent is frame:
         return (known,)
@@ -223,6 +223,7 @@ def _run_body(machine: Machine, klass: Class, grad: int | None, body: Sequence[S
 
 
 def _bring(machine: Machine, klass: Class, grad: int | None, name: str) -> None:
+    """Run what binds a name in a class body that waits, as it would have run when its file was imported."""
     frame = klass.frame.unit.frame
     dead = frame.dead
     with machine.apart(frame):
@@ -239,7 +240,6 @@ def _tell_base(machine: Machine, frame: Frame, klass: Class) -> None:
     for atom in told or ():
         enters = entering(machine, atom) if type(atom) is Function else None
         if enters is not None:
-            said = {
-                param.name: UNKNOWN for param in enters.facts.params[1:] if not param.kind
-            }  # `class Net(Base, kind="n")`
+            params = enters.facts.params[1:]  # `class Net(Base, kind="n")`
+            said = {param.name: UNKNOWN for param in params if not param.kind}
             call_function(machine, frame, enters, klass, [], said, klass.facts.site + m.DECORATORS)
