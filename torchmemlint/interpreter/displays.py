@@ -68,7 +68,8 @@ def _entries(machine: Machine, frame: Frame, expr: Expr) -> list[dict[str, Value
         return None
     method = iterable[2][2] if iterable[0] == m.CALL and iterable[2][0] == m.ATTR and not iterable[3] else ""
     over = machine.eval(frame, iterable[2][1] if method in ("items", "keys") else iterable)
-    if target[0] == m.NAME and not method:
+    made = value[0] in (m.NEW, m.DICT, m.COMP)  # an object for each, which is told apart by the key
+    if target[0] == m.NAME and not (method or made):
         names = _spelled_out(over)
         if names:
             return [{target[1]: (Const(name),)} for name in names]
