@@ -12,7 +12,7 @@ from ..facts.model import CALLS_PER_STATEMENT, FunctionFacts, Site
 from ..facts.passed_by import PassedBy
 from ..facts.program import Program, targets, text
 from ..facts.releases import Releases
-from ..facts.walk import calls, heads, last_name, loops, nodes, statements
+from ..facts.walk import ALWAYS, calls, heads, last_name, loops, nodes, statements
 from ..interpreter.contexts import Context, Kept, is_module_level, root
 from ..interpreter.events import Plain
 from ..interpreter.frames import Frame
@@ -422,6 +422,6 @@ def _bounded_range(frame: Frame) -> bool:
 
 def _never_returns(facts: FunctionFacts) -> bool:
     return any(
-        statement[0] == m.WHILE and statement[2] in ((m.CONST, True), (m.CONST, 1)) and not leaves(statement[3])
+        statement[0] == m.WHILE and statement[2] in ALWAYS and not leaves(statement[3])
         for statement in statements(facts.body)
     )

@@ -56,6 +56,12 @@ MAY_COPY: Final = frozenset(
     """reshape flatten contiguous to cpu cuda float double half bfloat16 type_as pin_memory coalesce to_dense""".split()
 )
 
+# Those of them that give several parts of one tensor [docs: torch.split].
+TAKES_APART: Final = ("chunk", "split", "unbind", "tensor_split")
+
+# Methods of modules that set up their parts, or take them down and up again.
+PREPARES: Final = ("init_", "_init_", "reset", "set_", "fuse", "reparam", "switch_", "prune_")
+
 # Results that are tuples of (values, indices): only the first carries the graph [measured].
 VALUES_AND_INDICES: Final = frozenset("topk sort kthvalue mode cummax cummin".split())
 

@@ -26,7 +26,6 @@ _JOINS = frozenset(("cat", "concat", "stack", "vstack"))
 
 _TELLS = knowledge.REPORTERS | knowledge.BUILTINS | {"format", "format_exception", "print_exception", "from_exception"}
 _CACHES = frozenset(dotted.rpartition(".")[2] for dotted in knowledge.CACHES)
-_PREPARING = ("init_", "_init_", "reset", "set_", "fuse", "reparam", "switch_", "prune_")
 _SELF = (m.NAME, "self")
 _OWN = (m.ATTR, _SELF)
 
@@ -58,7 +57,7 @@ def _preparations(facts: FileFacts, worth: set[int]) -> set[int]:
     for klass in facts.classes:
         own = worth.intersection(klass.methods.values()) if "forward" in klass.methods else set()
         plain = (facts.functions[i].flags & _SINKS == m.KEEPS for i in own)
-        if all(facts.functions[i].name.startswith(_PREPARING) for i in own) and all(plain):
+        if all(facts.functions[i].name.startswith(knowledge.PREPARES) for i in own) and all(plain):
             found |= own
     return found
 

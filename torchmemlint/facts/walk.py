@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 from collections.abc import Callable, Iterator
 from operator import itemgetter
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from . import model as m
 from .model import Expr, Site, Stmt
@@ -32,6 +32,9 @@ def once(work: Callable[[tuple[Stmt, ...]], T]) -> Callable[[tuple[Stmt, ...]], 
         return found[1]
 
     return look_up
+
+
+ALWAYS: Final = ((m.CONST, True), (m.CONST, 1))  # tests of loops that go on until something leaves them
 
 
 def blocks(statement: Stmt) -> Iterator[tuple[Stmt, ...]]:

@@ -94,7 +94,7 @@ def get_attribute(machine: Machine, frame: Frame, atom: Any, name: str) -> Value
 
 
 def _object_attribute(machine: Machine, frame: Frame, obj: Obj, name: str) -> Value:
-    machine.read.add(name)
+    machine.looked_at.add(name)
     known = obj.fields.get(name)
     unnamed = ANY_NAME in obj.fields and obj.kind != "module"  # whose layers are found under their own names
     if unnamed and not (known and is_light(known)) and not (isinstance(obj.cls, Class) and obj.cls.find(name)):

@@ -299,7 +299,7 @@ def _own_method(
     machine: Machine, frame: Frame, atom: Obj, name: str, args: list[Value], kwargs: Kwargs, site: Site
 ) -> Value | None:
     """Call what an instance of a class of the file has under this name; None if it has nothing."""
-    machine.read.add(name)
+    machine.looked_at.add(name)
     if name in atom.fields and name != "*" and atom.fields[name]:
         value = tuple(v for v in atom.fields[name] if not (type(v) is Method and v.receiver is atom and v.name == name))
         return call(machine, frame, value, args, kwargs, site) if value else None

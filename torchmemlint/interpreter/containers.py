@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..facts import model as m
 from ..facts.model import Site
 from .cycles import note_own_entry
 from .frames import Frame
@@ -122,7 +123,7 @@ def _stack_method(
     if name in ("enter_context", "enter_async_context") and args and all(is_light(value) and value for value in args):
         machine.grow(frame, obj, args[0], site)
         return args[0]
-    return unknown_call(machine, frame, (2, (1, "self"), name), args, kwargs, site, receiver=(obj,))
+    return unknown_call(machine, frame, (m.ATTR, (m.NAME, "self"), name), args, kwargs, site, receiver=(obj,))
 
 
 def a_key_of(obj: Obj) -> Light:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from ..facts import model as m
-from ..facts.walk import statements
+from ..facts.walk import ALWAYS, statements
 from .frames import Frame
 from .machine import Machine
 from .values import Obj, Tensor, Value
 
-_ALWAYS = ((m.CONST, True), (m.CONST, 1))
 _LOCALS = "$locals"
 
 
@@ -27,6 +26,6 @@ def held_while_waiting(value: Value) -> list[Tensor]:
 
 def _never_ends(frame: Frame) -> bool:
     last = frame.facts.body[-1]
-    if last[0] != m.WHILE or last[2] not in _ALWAYS:
+    if last[0] != m.WHILE or last[2] not in ALWAYS:
         return False
     return not any(one[0] in (m.RETURN, m.RAISE) or (one[0] == m.JUMP and one[2]) for one in statements(last[3]))

@@ -308,7 +308,7 @@ def _methods(machine: Machine, cls: Class, worth: set[int]) -> None:
             given = None if function.kind == "static" else (cls if function.kind == "class" else receiver)
             asked[function], changed[function] = set(), set()
             if name != "__init__" and not machine.is_over(function.frame.unit):
-                machine.read = asked[function]
+                machine.looked_at = asked[function]
                 changes = enter(machine, function, given)
                 for since in changed.values():
                     since |= changes

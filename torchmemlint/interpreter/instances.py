@@ -45,10 +45,9 @@ from .values import (
 )
 from .written_parts import makes_parts
 
-# Methods of modules that set them up, or take them down and up again.
+# Methods of modules that prepare them, or give and take what they have.
 _PREPARING = (
-    "__init__", "init_", "_init_", "reset", "set_", "load_", "_load", "state_dict", "_save", "__setstate__", "fuse",
-    "switch_", "prune_", "get_", "_get_",
+    *knowledge.PREPARES, "__init__", "load_", "_load", "state_dict", "_save", "__setstate__", "get_", "_get_",
 )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 
 from ..facts import knowledge
+from ..facts import model as m
 from ..facts.model import Site
 from . import processes, weights
 from .builtins import call_builtin
@@ -86,7 +87,7 @@ def call_external(machine: Machine, frame: Frame, dotted: str, args: list[Value]
         return (machine.allocate(frame, ("module", site), "module", dotted, 2),)
     if root == "torchvision" and ".models." in dotted and tail[0].islower():
         return (machine.allocate(frame, ("module", site), "module", dotted),)
-    return unknown_call(machine, frame, (1, tail), args, kwargs, site)
+    return unknown_call(machine, frame, (m.NAME, tail), args, kwargs, site)
 
 
 def _as_arrays(machine: Machine, tail: str, args: list[Value]) -> None:
@@ -176,14 +177,14 @@ def _call_torch(machine: Machine, frame: Frame, dotted: str, args: list[Value], 
     if dotted.startswith("torch.distributed.") and tail in _GATHERS:
         _gather(machine, values)
     if dotted.startswith("torch.distributed.") and _is_left_to_it(tail, kwargs) and args:
-        unknown_call(machine, frame, (1, tail), args, kwargs, site)
+        unknown_call(machine, frame, (m.NAME, tail), args, kwargs, site)
         work = machine.allocate(frame, ("work", site), "work")
         machine.put(work.fields, "tensor", args[0])  # which it keeps, also when it is done [measured: gloo]
         return (work,)
     if tail in ("load", "compile", "clip_grad_norm_", "clip_grad_value_") or dotted.startswith(
         ("torch.distributed", "torch.jit", "torch.multiprocessing", "torch.onnx", "torch.profiler", "torch.hub")
     ):
-        return unknown_call(machine, frame, (1, tail), args, kwargs, site) if tail != "clip_grad_norm_" else LIGHT
+        return unknown_call(machine, frame, (m.NAME, tail), args, kwargs, site) if tail != "clip_grad_norm_" else LIGHT
     along = "dim" in kwargs or (len(args) == 2 and is_light(args[1]))
     if tail in knowledge.VALUES_AND_INDICES or (tail in ("max", "min", "median") and along):
         for tensor in args[0] if args else ():

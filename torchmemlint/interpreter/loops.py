@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from ..facts import knowledge
 from ..facts import model as m
 from ..facts.model import Expr, Site, Stmt
 from ..facts.walk import last_name
@@ -23,7 +24,6 @@ from .waiting import end_of_round
 _MOST_ITEMS, _MOST_NAMES = 3, 8  # that are gone through one by one
 _LITTLE = 2  # statements
 _HELD_OUT = re.compile(r"(?:\w*_)?(?:val|valid|validation|test|eval|dev|holdout)_?(?:data_?)?loader$")
-_PARTS = ("chunk", "split", "unbind", "tensor_split")
 _LAYERS = re.compile("layer|block|head|level|stage|module|param|resnet", re.I)
 
 
@@ -119,7 +119,7 @@ def loop_kind(machine: Machine, frame: Frame, iterable: Expr, value: Value) -> s
 
 def _takes_apart(expr: Expr) -> bool:
     """`logits.split(sizes)`, `torch.unbind(scores)`"""
-    return expr[0] == m.CALL and last_name(expr[2]) in _PARTS
+    return expr[0] == m.CALL and last_name(expr[2]) in knowledge.TAKES_APART
 
 
 def take_steps(machine: Machine, loop: Loop, value: Value) -> None:

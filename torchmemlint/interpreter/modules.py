@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..facts import knowledge
+from ..facts import model as m
 from ..facts.model import Site
 from ..facts.relevance import says_evaluation
 from .attributes import part_of, set_attribute
@@ -128,7 +129,7 @@ def module_method(
         return run_module(machine, frame, part_of(machine, obj, name), args, kwargs, site)
     if machine.threads and machine.grad != OFF and obj.weight > 1 and args:
         record_module_call(machine, frame, obj, machine.derivation.node(), site, args, 2)  # work of some kind
-    return unknown_call(machine, frame, (2, (1, "self"), name), args, kwargs, site, receiver=(obj,))
+    return unknown_call(machine, frame, (m.ATTR, (m.NAME, "self"), name), args, kwargs, site, receiver=(obj,))
 
 
 def state_of(machine: Machine, frame: Frame, obj: Obj, site: Site) -> Value:

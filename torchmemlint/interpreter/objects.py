@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..facts import model as m
 from ..facts.model import Site
 from . import processes
 from .containers import container_method
@@ -55,7 +56,7 @@ def call_object(
         start(machine, frame, obj, site)
     if obj.kind in ("thread", "executor"):
         return run_in_thread(machine, frame, obj, name, args, kwargs, site)
-    return unknown_call(machine, frame, (2, (1, "self"), name), args, kwargs, site, receiver=(obj,))
+    return unknown_call(machine, frame, (m.ATTR, (m.NAME, "self"), name), args, kwargs, site, receiver=(obj,))
 
 
 def _run_closure(machine: Machine, frame: Frame, closure: Value, site: Site) -> Value:

@@ -18,11 +18,7 @@ def by_own_operator(machine: Machine, frame: Frame, operator: str, left: Value, 
     for prefix, side, other in (("", left, right), ("r", right, left)) if name is not None else ():
         method = f"__{prefix}{name}__"
         for atom in side:
-            if (
-                not result
-                and type(atom) is Obj
-                and isinstance(atom.cls, Class)
-                and atom.cls.find(f"__{prefix}{name}__")
-            ):
+            own = type(atom) is Obj and isinstance(atom.cls, Class) and atom.cls.find(method)
+            if own and not result:
                 result = machine.call_method(frame, atom, method, [other], {}, machine.site)
     return result

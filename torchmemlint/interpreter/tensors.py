@@ -259,7 +259,7 @@ def tensor_method(
             machine.derivation.require(tensor.node, True)
         return (tensor._replace(graph=LEAF, weight=3) if tensor.graph != ATTACHED else tensor,)
     if name in knowledge.VIEWS:
-        if name in ("chunk", "split", "unbind", "tensor_split"):
+        if name in knowledge.TAKES_APART:
             return (tensor._replace(bundle=True),)
         if name in ("select", "narrow"):
             tensor = take(machine, frame, tensor, None, kind_of_call([constant(arg) for arg in args]))

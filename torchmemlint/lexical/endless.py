@@ -8,10 +8,9 @@ from typing import NamedTuple
 from ..facts import model as m
 from ..facts.model import Expr, FunctionFacts, Site, Stmt
 from ..facts.program import Block, Place, Program, expressions, keyword, targets
-from ..facts.walk import blocks, calls, calls_of, heads, last_name, loops, nodes, statements, with_tests
+from ..facts.walk import ALWAYS, blocks, calls, calls_of, heads, last_name, loops, nodes, statements, with_tests
 
 SELF: Expr = (m.NAME, "self")
-ALWAYS = ((m.CONST, True), (m.CONST, 1))
 _KINDS = {"Thread": "thread", "Process": "process", "SpawnProcess": "process", "ForkProcess": "process"}
 _EXITS = ("exit", "_exit", "quit", "interrupt_main")
 _RAISES = frozenset("next accept recv recvfrom recv_bytes readline read get_nowait popleft __next__".split())

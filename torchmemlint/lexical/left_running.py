@@ -8,8 +8,8 @@ from typing import NamedTuple
 from ..facts import model as m
 from ..facts.model import ClassFacts, Expr, FunctionFacts, Site, Stmt
 from ..facts.program import Place, Program, keyword, targets
-from ..facts.walk import blocks, calls, calls_of, heads, in_loops, last_name, loops, nodes, statements
-from .endless import ALWAYS, until_told
+from ..facts.walk import ALWAYS, blocks, calls, calls_of, heads, in_loops, last_name, loops, nodes, statements
+from .endless import until_told
 from .lent import ENDS, is_given, is_seen_to, listed, may_be_told
 from .once import SETUPS, is_repeated, runs_once
 
