@@ -29,7 +29,8 @@ def keeps_what_it_hands_out(function: FunctionFacts, site: Site, name: str) -> b
             picked |= set(one[2])
         for part in (part for head in heads(one) for part in nodes(head)):
             given = part[1] if part[0] == m.YIELD else None
-            yielded = yielded or (given is not None and (_picks(given, place) or given in picked - {place}))
+            handed = () if given is None else nodes(given)  # `yield torch.from_numpy(waiting[index])`
+            yielded = yielded or any(_picks(one, place) or one in picked - {place} for one in handed)
         if any(place in call[3] and last_name(call[2]) not in (*_ONLY_LOOKS, *_PICKS) for call in calls_of(one)):
             return False  # it may be emptied there
     return yielded

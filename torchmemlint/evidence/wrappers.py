@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..facts import model as m
 from ..facts.walk import calls, statements
 from ..interpreter.holders import captured
-from ..interpreter.values import CONTAINERS, Bound, Function, Method, Obj, Tensor
+from ..interpreter.values import CONTAINERS, Bound, Function, Method, Obj, Tensor, Value
 
 if TYPE_CHECKING:
     from ..facts.model import FunctionFacts, Site
@@ -46,7 +46,7 @@ def put_around_again(machine: Machine) -> Iterator[Wrapped]:
 def _is_around(owner: Obj, name: str, function: Function) -> bool:
     """Whether a function refers to what the attribute was before, and to something that has its own size."""
     around = keeps = False
-    for _, value in captured(function):
+    for value in _held(function):
         for atom in value:
             if type(atom) is Bound:
                 around = around or (atom.receiver is owner and atom.function.facts.name == name)
@@ -57,6 +57,15 @@ def _is_around(owner: Obj, name: str, function: Function) -> bool:
             elif atom is not owner:
                 keeps = keeps or type(atom) is Tensor or (type(atom) is Obj and atom.kind in (*CONTAINERS, "instance"))
     return around and keeps
+
+
+def _held(function: Function) -> Iterator[Value]:
+    """What a function refers to: variables around it, and those that its parameters have got when it was defined,
+    `def scaled(x, plain=plain)`."""
+    yield from (value for _, value in captured(function))
+    for param in function.facts.params:
+        if param.default is not None and param.default[0] == m.NAME:
+            yield function.frame.vars.get(param.default[1], ())
 
 
 def _may_put_back(function: FunctionFacts, name: str, put: Site) -> bool:

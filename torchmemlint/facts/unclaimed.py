@@ -34,12 +34,10 @@ def when_asked_again(facts: FileFacts, function: FunctionFacts, table: Expr) -> 
     key = keys.pop()
     if key[0] != m.NAME or key[1] not in given or not _is_dropped_for_age(takes[0], function.body):
         return None
-    found = {
-        target
-        for one in statements(function.body)
-        if one[0] == m.ASSIGN and table in nodes(one[3])
-        for target in one[2]
-    }
+    found: set[Expr] = set()
+    for one in statements(function.body):
+        if one[0] == m.ASSIGN and any(part == table or part in found for part in nodes(one[3])):
+            found.update(part for target in one[2] for part in nodes(target))  # `since, state = entry`
     given_out = (one[2] for one in statements(function.body) if one[0] == m.RETURN and one[2] is not None)
     hit = any(part in found or part == (m.ITEM, table, key) for value in given_out for part in nodes(value))
     site: Site = takes[0][1]

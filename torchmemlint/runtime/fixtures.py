@@ -309,7 +309,7 @@ def _judge_elsewhere(shows: str, bad: Figures, good: Figures) -> tuple[tuple[str
 
 
 def _round(value: float) -> str:
-    return f"{value:.1f}".removesuffix(".0") if abs(value) < 100 else f"{value:.0f}"
+    return f"{round(value, 1) + 0:.1f}".removesuffix(".0") if abs(value) < 100 else f"{value:.0f}"  # no "-0"
 
 
 def _amount(number: int, unit: str) -> str:

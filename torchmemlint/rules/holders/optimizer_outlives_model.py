@@ -119,8 +119,8 @@ def _added(evidence: Evidence) -> Iterator[Report]:
             site=added.site,
             message=(
                 f"`{added.optimizer}` gets the parameters of each new `{added.module}` beside those of the one before, "
-                "which stay in its groups with their gradients and moments; make a new optimizer, or take the old "
-                "group out"
+                "which stay in its `param_groups` with their gradients and moments; make a new optimizer, or take the "
+                "old group out"
             ),
             retains=Retains.GROWING,
             confidence=Confidence.MEDIUM,
