@@ -48,6 +48,7 @@ def without_ast(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> ast.Module:
         raise SyntaxError("invalid syntax")
 
+    monkeypatch.setattr("torchmemlint.facts.lower.parse", refuse)
     monkeypatch.setattr(placing, "_Tree", refuse)
     monkeypatch.setattr("torchmemlint.linter.limits.parse_ast", refuse)
 

@@ -13,7 +13,6 @@ import libcst as cst
 from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 
 from ..finding import Location
-from .parsing import parse_with_spaces
 from .positions import LINE_END, Span
 
 _INK = re.compile(r"[^\r\n]")
@@ -99,5 +98,5 @@ def without_formatted(text: str) -> str:
 
 
 def _parsed(text: str) -> tuple[cst.Module, Mapping[cst.CSTNode, CodeRange]]:
-    wrapper = MetadataWrapper(parse_with_spaces(text), unsafe_skip_copy=True)  # a parser makes each node but once
+    wrapper = MetadataWrapper(cst.parse_module(text), unsafe_skip_copy=True)  # a parser makes each node but once
     return wrapper.module, wrapper.resolve(PositionProvider)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from . import model as m
-from .lower_expressions import SELF
 from .model import Expr, Param, Site
 
+SELF: Expr = (m.NAME, "self")
 _LIGHT_CALLS = frozenset("int float str bool len round isinstance hasattr type id range".split())
 _LIGHT_HINTS = frozenset("int float str bool bytes".split())
 _OF_HINTS = frozenset("Optional Union Tuple List Sequence Set Dict Literal tuple list set dict".split())

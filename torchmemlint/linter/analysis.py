@@ -8,8 +8,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-import libcst as cst
-
 from ..evidence.evidence import Evidence
 from ..facts.lower import lower
 from ..facts.model import CALLS_PER_STATEMENT, FileFacts, file_of
@@ -22,27 +20,18 @@ from ..interpreter.machine import Machine
 from ..notebook import percent_cells
 from ..rules import Report, Rule
 from ..source import Source, Unreadable, read
+from .limits import unreadable
 
 Spoken = tuple[Rule, Report]
 Place = tuple[str, Location, Location]  # path as the user would name it, start, end
 
 
-class Unparsable(Exception):
-    """The text is not Python that can be parsed. `row` and `column` count from 1."""
-
-    def __init__(self, row: int, column: int, message: str) -> None:
-        super().__init__(message)
-        self.row = row
-        self.column = column
-        self.message = message
-
-
 def facts_of(source: Source) -> FileFacts:
-    """The facts of one file. Raises Unparsable where libcst refuses the text."""
+    """The facts of one file. Raises Unreadable where no parser can read the text."""
     try:
         return lower(source.text, zlib.crc32(source.raw) + 1)
-    except cst.ParserSyntaxError as error:
-        raise Unparsable(error.raw_line, error.raw_column + 1, error.message) from None
+    except SyntaxError as error:
+        raise unreadable(error) from error
 
 
 def findings(

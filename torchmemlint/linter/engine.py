@@ -229,15 +229,13 @@ def _findings(source: Source, session: Session, *, keep: bool = True) -> list[Fi
         limits.check(source)
         _check_syntax(source)
         return []
-    from . import analysis  # brings libcst, which most files and commands can do without
+    from . import analysis  # brings the interpreter, which most files and commands can do without
 
     try:
         facts = session.facts(source, keep=keep)
         with limits.deep_stack():
             path = os.path.abspath(source.path)
             return analysis.findings(source, facts, list(registry().values()), path, session.project)
-    except analysis.Unparsable as error:
-        raise _better(source, error.row, error.column) from error
     except RecursionError as error:
         raise Unreadable(f"is nested too deeply to be analysed{_where(error)}") from error
 
@@ -253,16 +251,6 @@ def _check_syntax(source: Source) -> None:
             libcst.parse_module(source.text)
         except libcst.ParserSyntaxError:
             raise limits.unreadable(error) from error
-
-
-def _better(source: Source, row: int, column: int) -> Unreadable:
-    """CPython's account of a syntax error, which is the clearer one; if it sees none, libcst has reached its limits."""
-    try:
-        limits.parse_ast(source)
-    except SyntaxError as error:
-        return limits.unreadable(error)
-    said = "cannot be parsed: what ends here is valid Python, but too long or too new for libcst"
-    return Unreadable(said, row, column)
 
 
 def _internal(error: Exception) -> str:

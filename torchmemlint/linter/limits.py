@@ -1,9 +1,10 @@
 """What is refused before it is parsed: nesting that would crash the parser or exhaust the stack.
 
-libcst parses by recursion in native code: some two thousand nested brackets, or a chain of a few
-thousand operators, kill the process. CPython's own parser refuses politely, but asking it about
-every file would cost a tenth of the parse. So a scan of the text, a hundred times faster than a
-parse, picks out the few files that could be too deep, and only those are measured exactly.
+libcst, which reads what is too new for CPython, parses by recursion in native code: some two thousand
+nested brackets, or a chain of a few thousand operators, kill the process. CPython's own parser refuses
+politely, unless it is given more stack, which our own walk over a tree needs. So a scan of the text,
+ten times faster than a parse, picks out the few files that could be too deep, and only those are
+measured exactly.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ class Session:
     # -- facts ------------------------------------------------------------------------------------
 
     def facts(self, source: Source, *, keep: bool = True) -> FileFacts:
-        """What a file does, from the cache or by a parse; `keep` it. Raises Unreadable, Unparsable, RecursionError."""
+        """What a file does, from the cache or by a parse; `keep` it. Raises Unreadable, RecursionError."""
         key = self._key(b"facts", source.raw)
         kept = self._cache.get(key) if self._cache is not None else None
         if kept is not None:
@@ -58,7 +58,7 @@ class Session:
                 return unpack(kept)
             except (ValueError, EOFError, TypeError, zlib.error):
                 pass  # not ours, or damaged: made anew
-        from . import analysis  # brings libcst, which a warm run does without
+        from . import analysis  # brings the interpreter, which a warm run does without
 
         limits.check(source)
         with limits.deep_stack(), warnings.catch_warnings():
@@ -73,11 +73,9 @@ class Session:
         return self._cache is not None and self._cache.has(self._key(b"facts", source.raw))
 
     def _load(self, path: str) -> FileFacts | None:
-        from .analysis import Unparsable
-
         try:
             return self.facts(read(path, self._max_file_size))
-        except (Unreadable, Unparsable, RecursionError):
+        except (Unreadable, RecursionError):
             return None  # a finding of its own where that file is linted
 
     def is_relevant(self, source: Source) -> bool:
