@@ -6,7 +6,7 @@
 The files are copied, so that they can be edited and have a cache of their own. Every contender is a fresh process;
 seconds of the processor are those of it and its children, megabytes those of the largest single process. Rounds are
 interleaved, so that a slow minute of the machine hits all alike, and ratios are medians over the rounds. The parse is
-measured twice: over all files, and over those that torchmemlint really parses (a probe run records them), which is the
+measured twice: over all files, and over those whose facts torchmemlint needs (a probe run records them), which is the
 harder floor.
 """
 
@@ -40,18 +40,15 @@ for path in open(sys.argv[1], encoding="utf-8").read().splitlines():
         pass
 """
 
-# Runs the linter with libcst's parser wrapped: writes a hash of every source that it is given.
+# Runs the linter with the reading of a file wrapped: writes a hash of every source that it is given.
 PROBE = """
 import hashlib, runpy, sys
-import libcst, libcst.native
-seen = set()
-def wrapped(parse):
-    def record(source, *args, **kwargs):
-        seen.add(hashlib.sha256(source if isinstance(source, bytes) else source.encode()).hexdigest())
-        return parse(source, *args, **kwargs)
-    return record
-libcst.parse_module = wrapped(libcst.parse_module)
-libcst.native.parse_module = wrapped(libcst.native.parse_module)
+import torchmemlint.facts.lower as reading
+seen, lower = set(), reading.lower
+def record(text, *args):
+    seen.add(hashlib.sha256(text.encode()).hexdigest())
+    return lower(text, *args)
+reading.lower = record
 out = sys.argv.pop(1)
 try:
     runpy.run_module("torchmemlint", run_name="__main__", alter_sys=True)
@@ -123,12 +120,12 @@ def trim(files: list[pathlib.Path], limit: int) -> list[pathlib.Path]:
 
 
 def parsed_by_linter(python: str, check: Sequence[str], files: Sequence[pathlib.Path], out: str) -> list[pathlib.Path]:
-    """The files that a run of the linter hands to libcst (all of them, if nothing could be recorded)."""
+    """The files that a run of the linter makes facts of (all of them, if nothing could be recorded)."""
     command = [python, "-c", PROBE, out, *check, *map(str, files)]
     probe = subprocess.run(command, stdout=subprocess.DEVNULL, env=COMPILED)
     seen = set(pathlib.Path(out).read_text().split()) if probe.returncode == 0 else set()
     if not seen:
-        click.echo("the probe saw no parse: taking all files as parsed", err=True)
+        click.echo("the probe saw no file: taking all files as parsed", err=True)
         return list(files)
     return [path for path in files if _hashes(path) & seen]
 
