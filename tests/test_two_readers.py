@@ -60,6 +60,7 @@ a = b = c[0] = d.e = (f)
 a or b or c; (a or b) or c; a or (b or c); a and b or c; a < b <= c != d is not e not in f
 [x async for x in y if z if w]; {a: b for a, b in c for d in e}; {*a, b}; {**a, "b": c}; (x for x in f())
 print(f"{f'{g(x)}'}")
+k[f'it\'s "{x}" \"{y}\\']
 '''
 NEWER = {
     (3, 11): "x[*a, 1]\ntry: f()\nexcept* A as b: g()\n",
@@ -82,6 +83,7 @@ def test_lines(line: int) -> None:
     try:
         ast.parse(text)
     except SyntaxError:
+        assert text != ODD.removesuffix("\n")
         return
     assert by_ast(text) == by_libcst(text)
 

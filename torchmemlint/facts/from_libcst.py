@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -197,8 +199,15 @@ def _unescaped(written: str, raw: bool) -> str:
     written = written.replace("{{", "{").replace("}}", "}")
     if raw or "\\" not in written:
         return written
-    quoted = written.replace('"', r"\"")
-    return _evaluated(cst.SimpleString(f'"""{quoted}"""')) or written
+    try:
+        return str(ast.literal_eval(f'"""{_QUOTE.sub(_escaped, written)}"""'))
+    except (ValueError, SyntaxError):
+        return written
+
+
+def _escaped(match: re.Match[str]) -> str:
+    """A quote with a backslash before it."""
+    return match[0] if match[0][0] == "\\" else "\\" + match[0]
 
 
 def _integer(low: LibcstLowering, node: cst.Integer) -> Expr:
@@ -461,6 +470,7 @@ def _fits(low: LibcstLowering, subject: Expr, case: cst.MatchCase, site: Site) -
     return low.fits(site, subject, kinds, more)
 
 
+_QUOTE = re.compile(r'\\.|"', re.DOTALL)
 _NAMED: dict[str, Expr] = {"None": (m.CONST, None), "True": (m.CONST, True), "False": (m.CONST, False)}
 _EXPRESSIONS: dict[type, Callable[[LibcstLowering, Any], Expr]] = {
     cst.Name: _name,
