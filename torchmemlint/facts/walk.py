@@ -110,13 +110,21 @@ def in_loops(block: tuple[Stmt, ...], looped: bool = False) -> Iterator[tuple[St
             yield from in_loops(suite, looped or (statement[0] in (m.FOR, m.WHILE) and number == 0))
 
 
-def loops(block: tuple[Stmt, ...]) -> Iterator[tuple[Stmt, list[Stmt]]]:
-    """Every loop with all the statements in it, the innermost first."""
+def loops(block: tuple[Stmt, ...]) -> list[tuple[Stmt, list[Stmt]]]:
+    """Every loop with all the statements in it, the innermost first. Not to be changed."""
+    return _loops(block)
+
+
+def _looped(block: tuple[Stmt, ...]) -> Iterator[tuple[Stmt, list[Stmt]]]:
     for statement in block:
-        for suite in blocks(statement):
-            yield from loops(suite)
-        if statement[0] in (m.FOR, m.WHILE):
-            yield statement, list(statements(next(blocks(statement))))
+        if statement[0] in _COMPOUND:
+            for suite in blocks(statement):
+                yield from _looped(suite)
+            if statement[0] in (m.FOR, m.WHILE):
+                yield statement, _statements(next(blocks(statement)))
+
+
+_loops = once(lambda block: list(_looped(block)))
 
 
 def nodes(expr: Expr) -> Iterator[Expr]:

@@ -16,7 +16,10 @@ METHODS = ("__get__", "__set__")
 
 def describes(value: Value) -> bool:
     """Whether a class binds a descriptor."""
-    return any(method_of(atom, name) is not None for atom in value for name in METHODS)
+    for atom in value:
+        if type(atom) is Obj and any(method_of(atom, name) is not None for name in METHODS):
+            return True
+    return False
 
 
 def method_of(atom: Any, name: str) -> Function | None:

@@ -88,7 +88,9 @@ def call_function(
     if facts.generator and machine.grad == OFF and function.grad is None and on_yield is None and not asked:
         later = functools.partial(call_function, machine, frame, function, receiver, args, kwargs, site, asked=True)
         return (machine.generate_later(frame, (site, id(facts), id(receiver)), later),)
-    active = sum(entry.facts is facts for entry in machine.stack)
+    active = 0
+    for entry in machine.stack:
+        active += entry.facts is facts
     by_home = frame.unit is machine.home
     if (by_home or receiver is None) and is_beside_the_point(function, machine.home, (*args, *kwargs.values())):
         return unknown_call(machine, frame, (m.NAME, facts.name), args, kwargs, site)
