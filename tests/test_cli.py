@@ -401,7 +401,7 @@ def test_an_internal_error_is_not_taken_for_findings(write: Write, monkeypatch: 
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_interrupt_ends_quietly(write: Write, jobs: str) -> None:
     body = "".join(f"def f{n}(a, b=None):\n    x = [a, b, {n}]\n    return x\n\n" for n in range(8_000))
-    write({f"{n}.py": "import torch\n" + body for n in range(8)})
+    write({f"{n}.py": f"import torch\nN = {n}\n{body}" for n in range(24)})
     command = [sys.executable, "-m", "torchmemlint", "--jobs", jobs, "."]
     process = subprocess.Popen(
         command,

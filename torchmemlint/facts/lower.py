@@ -13,16 +13,18 @@ from .model import FileFacts
 
 def lower(text: str, number: int = 0) -> FileFacts:
     """The facts of the file with this number. Raises SyntaxError where no parser can read it."""
+    refused: Exception
     try:
         tree = parse(text)
-    except SyntaxError as error:
-        try:
-            return _lower_newer(text, number)
-        except SyntaxError:
-            raise error from None  # CPython's account is the clearer one
-    except (ValueError, RecursionError, MemoryError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        refused = error
+    else:
+        return AstLowering(number).module(tree)
+    try:
         return _lower_newer(text, number)
-    return AstLowering(number).module(tree)
+    except SyntaxError as error:
+        # CPython's account of it is the clearer one
+        raise (refused if isinstance(refused, SyntaxError) else error) from None
 
 
 def _lower_newer(text: str, number: int) -> FileFacts:

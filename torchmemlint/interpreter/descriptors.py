@@ -16,10 +16,7 @@ METHODS = ("__get__", "__set__")
 
 def describes(value: Value) -> bool:
     """Whether a class binds a descriptor."""
-    for atom in value:
-        if type(atom) is Obj and any(method_of(atom, name) is not None for name in METHODS):
-            return True
-    return False
+    return any(type(atom) is Obj and any(method_of(atom, name) is not None for name in METHODS) for atom in value)
 
 
 def method_of(atom: Any, name: str) -> Function | None:
