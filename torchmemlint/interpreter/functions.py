@@ -97,7 +97,7 @@ def call_function(
     if active and function.owner is None and function.frame.function is not None:
         note_recursion(machine, function)
     again = active > 1 or (active and on_yield is None and len(facts.body) > 30)
-    if again or machine.too_deep or not machine.may_enter(function):
+    if again or machine.too_deep or not machine.may_enter(function, receiver):
         return _unentered(machine, frame, function, args, kwargs, site)
     key = (site, id(facts), id(receiver))
     inner = frame.children.get(key)

@@ -46,6 +46,7 @@ from .values import (
 from .written_parts import makes_parts
 
 # Methods of modules that prepare them, or give and take what they have.
+_LONG = 300  # steps of a constructor, after which it leaves out what others have run
 _PREPARING = (
     *knowledge.PREPARES, "__init__", "load_", "_load", "state_dict", "_save", "__setstate__", "get_", "_get_",
 )  # fmt: skip
@@ -422,7 +423,10 @@ def instance_of(machine: Machine, frame: Frame, cls: Class, ident: Any) -> Value
 def _construct_unseen(machine: Machine, cls: Class, obj: Obj) -> None:
     if machine.is_over(cls.frame.unit):
         return
-    with machine.at({"loops": (), "grad": ASSUMED, "journal": None, "made_by": 0}):
+    steps = machine.steps + machine.steps_away + _LONG
+    until = steps if machine.set_up is None else min(machine.set_up_for, steps)
+    apart = {"loops": (), "grad": ASSUMED, "journal": None, "made_by": 0, "set_up": obj, "set_up_for": until}
+    with machine.at(apart):
         for member in cls.find("__init__") or ():
             if type(member) is Function:
                 call_unseen(machine, member, obj)

@@ -72,6 +72,9 @@ class Machine:
         self.most_steps = facts.statements * _STEPS_PER_STATEMENT + 3000
         self.most_steps_away = facts.statements * _STEPS_AWAY_PER_STATEMENT + 120
         self.short_ones = facts.statements // 60 + 10
+        self.set_up: object = None  # what nobody was seen to make, while its constructor runs ...
+        self.set_up_for = 0  # ... and how many steps it may take before it leaves out what others of them have run
+        self.run_to_set_up: set[int] = set()  # by the identity of a function's facts
         self.module_depth = 0
         self.sequences: list[Obj] = []  # those that run: one may hold itself, where a helper calls itself
         self.site: Site = 0  # what is being run: a statement, or a call in it
@@ -205,10 +208,10 @@ class Machine:
         """Whether the time that there is for a file's functions is over."""
         return self.exhausted if unit is self.home else self.steps_away > self.most_steps_away
 
-    def may_enter(self, function: Function) -> bool:
+    def may_enter(self, function: Function, receiver: object) -> bool:
         """Whether there is time left for a function of its file. When that of other files is over, a few short ones
         still run: the meter that a loop calls after the code of a data set."""
-        if self.exhausted:
+        if self.exhausted or (self.set_up is not None and self._is_left_out(function, receiver)):
             return False
         if function.frame.unit is self.home or self.steps_away <= self.most_steps_away:
             return True
@@ -216,6 +219,15 @@ class Machine:
             return False
         self.short_ones -= 1
         return True
+
+    def _is_left_out(self, function: Function, receiver: object) -> bool:
+        """Whether a long constructor of an object that nobody was seen to make leaves a function to those before it:
+        thirty data sets of a file read their corpora by the same helpers. What constructs, and what is the object's
+        own, says what its attributes are."""
+        seen = id(function.facts) in self.run_to_set_up
+        self.run_to_set_up.add(id(function.facts))
+        too_long = self.steps + self.steps_away > self.set_up_for
+        return seen and too_long and receiver is not self.set_up and function.facts.name != "__init__"
 
     @property
     def too_deep(self) -> bool:
