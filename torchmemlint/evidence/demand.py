@@ -122,13 +122,13 @@ class Demand:
         )
 
     def _retained_for(self, store: Store) -> bool:
-        """Whether a backward pass in the loop goes through what earlier rounds left in the place: possible
-        only with `retain_graph=True`, and each step then goes through all earlier ones."""
-        retaining = [backward for backward in self.machine.backwards if backward.retain]
+        """Whether a backward pass in the loop goes through what earlier rounds left in the place: possible only with
+        `retain_graph=True`, and each step then goes through all earlier ones. So does `grad(..., create_graph=True)`,
+        if no other pass wants that graph."""
+        retaining = [backward for backward in self.machine.backwards if backward.retain or backward.create]
         if not retaining:
             return False
         since = min(store.summed, store.carried)
-        ancestors = self.machine.derivation.ancestors
         written = {
             node
             for other in self.machine.stores
@@ -136,11 +136,26 @@ class Demand:
             for node in other.nodes
         }
         return any(
-            not written.isdisjoint(ancestors(node))
+            self._goes_through(backward, written)
             for backward in retaining
             if any(loop in backward.loops for loop in older(store, since)) and not self._starts_over(store, backward)
-            for node in backward.nodes
         )
+
+    def _goes_through(self, backward: Backward, written: set[int]) -> bool:
+        derivation = self.machine.derivation
+        if backward.retain:
+            return any(not written.isdisjoint(derivation.ancestors(node)) for node in backward.nodes)
+
+        def differentiated(one: Backward) -> set[int]:
+            gone = set[int]()
+            for node in one.nodes:
+                derivation.spread(gone, node, one.inputs)
+            return gone
+
+        if written.isdisjoint(differentiated(backward)):
+            return False
+        others = (one for one in self.machine.backwards if not one.create)
+        return all(written.isdisjoint(differentiated(one)) for one in others)
 
     def _starts_over(self, store: Store, backward: Backward) -> bool:
         """Whether a place is emptied beside a backward pass, whenever that comes: `loss.backward(retain_graph=True)`,
