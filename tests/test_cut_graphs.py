@@ -59,6 +59,20 @@ SEEN = {
                 optimizer.zero_grad()
                 curvature.measure(model, x, y)
         """,
+    "an estimate whose next product goes through all earlier ones": """
+        def product(loss, params, vector):
+            grads = torch.autograd.grad(loss, params, create_graph=True)
+            inner = sum((g * v).sum() for g, v in zip(grads, vector))
+            return torch.autograd.grad(inner, params, create_graph=True)
+
+        def influence(model: nn.Module, loader, wanted, scale):
+            params = list(model.parameters())
+            estimate = [w.clone() for w in wanted]
+            for x, y in loader:
+                products = product(F.cross_entropy(model(x), y), params, estimate)
+                estimate = [w + e - p / scale for w, e, p in zip(wanted, estimate, products)]  # TML110
+            return sum((w * e).sum().item() for w, e in zip(wanted, estimate))
+        """,
 }
 
 QUIET = {
@@ -126,6 +140,39 @@ QUIET = {
                 optimizer.step()
                 optimizer.zero_grad()
                 curvature.measure(model, x, y)
+        """,
+    "an estimate that is cut off after each product": """
+        def influence(model: nn.Module, loader, wanted, scale):
+            params = list(model.parameters())
+            estimate = [w.clone() for w in wanted]
+            for x, y in loader:
+                grads = torch.autograd.grad(F.cross_entropy(model(x), y), params, create_graph=True)
+                inner = sum((g * v).sum() for g, v in zip(grads, estimate))
+                products = torch.autograd.grad(inner, params)
+                estimate = [w + e - p.detach() / scale for w, e, p in zip(wanted, estimate, products)]
+            return sum((w * e).sum().item() for w, e in zip(wanted, estimate))
+        """,
+    "a path that forces lead along, for whoever asks": """
+        def trajectory(net: nn.Module, position, velocity):
+            position.requires_grad_(True)
+            for _ in range(9):
+                force = torch.autograd.grad(net(position).sum(), position, create_graph=True)[0]
+                velocity = velocity - 0.1 * force
+                position = position + 0.1 * velocity
+            return position
+        """,
+    "a state whose gradients are learned from with it": """
+        def train(cell: nn.Module, series, optimizer):
+            params = list(cell.parameters())
+            for xs in series:
+                state, loss = torch.zeros(4, 8), 0.0
+                for x in xs:
+                    state = cell(x, state)
+                    grads = torch.autograd.grad(state.sum(), params, create_graph=True)
+                    loss = loss + sum(g.square().sum() for g in grads)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
         """,
     "a vector that a double backward goes through": """
         def train(model, loader, optimizer):

@@ -46,6 +46,33 @@ def test_no_part_of_a_state_goes_on_with_its_graph(cut: str) -> None:
     check(FIT.format(cut=cut, mark="", retain=""))
 
 
+WINDOWS = """
+def fit(batches):
+    cell, head = nn.GRUCell(8, 8), nn.Linear(8, 1)
+    optimizer = torch.optim.SGD([*cell.parameters(), *head.parameters()], lr=0.1)
+    state, loss = torch.zeros(4, 8), {first}
+    optimizer.zero_grad()
+    for number, x in enumerate(batches):
+        state = cell(x, state)  # TML105
+        loss = loss + head(state).square().mean(){mark}
+        if (number + 1) % 4 == 0:
+            loss.backward(retain_graph=True)
+            {after}
+    optimizer.step()
+
+fit(torch.rand(99, 4, 8))
+"""
+
+
+def test_a_loss_that_starts_over_with_each_window() -> None:
+    check(WINDOWS.format(first="0.0", mark="", after="loss = 0.0"))
+    check(WINDOWS.format(first="torch.zeros(())", mark="", after="print(loss.item()); loss = torch.zeros(())"))
+
+
+def test_a_loss_that_goes_on_from_window_to_window() -> None:
+    check(WINDOWS.format(first="0.0", mark="  # TML101", after="print(loss.item())"))
+
+
 def test_the_last_two_of_a_series() -> None:
     check(
         """

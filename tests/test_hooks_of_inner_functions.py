@@ -61,3 +61,55 @@ def fit(model, loader, optimizer, probe):
 )
 def test_a_hook_for_the_whole_run(mark: str, body: str) -> None:
     check(FIT % (mark, body))
+
+
+HELPED = """
+class Point(nn.Module):
+    def forward(self, x):
+        return x
+
+    def add_hook(self, hook):
+        {register}
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer, self.point, self.handles = nn.Linear(8, 8), Point(), []
+
+    def forward(self, x):
+        return self.point(self.layer(x))
+
+    def run_with_cache(self, x):
+        cache = {{}}
+
+        def save(module, args, output):
+            cache["point"] = {kept}
+
+        handle = self.point.add_hook(save)
+        self(x)
+        {after}
+        return cache
+
+def main(loader):
+    model = Model()
+    for x in loader:
+        print(model.run_with_cache(x)["point"])
+"""
+DROPPED, GIVEN = "self.register_forward_hook(hook)", "return self.register_forward_hook(hook)"
+
+
+@pytest.mark.parametrize(
+    ("register", "kept", "after"),
+    [
+        (DROPPED + "  # TML304", "output.detach()", "pass"),
+        (DROPPED, "output.mean().item()", "pass"),
+        (GIVEN, "output.detach()", "handle.remove()"),
+    ],
+)
+def test_a_hook_that_a_helper_puts_on_for_it(register: str, kept: str, after: str) -> None:
+    check(HELPED.format(register=register, kept=kept, after=after))
+
+
+def test_a_helper_that_puts_it_on_once() -> None:
+    once = HELPED.format(register=DROPPED, kept="output.detach()", after="pass").partition("def main")[0]
+    check(once + "model = Model()\nfirst = model.run_with_cache(torch.rand(4, 8))\nprint(first)\n")

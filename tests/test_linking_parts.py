@@ -9,7 +9,7 @@ from projects import check_project
 
 _METRICS = """
 class Accuracy:
-    wants = ("logits", "labels")
+    wants = ("log_probs", "labels")
 
     def __init__(self):
         self.right = 0
@@ -98,6 +98,57 @@ def main(steps, batches, optimizer):
         weights.observe(loss)  # TML101
 """,
 }
+_SCHEDULE = """
+def forward_step(forward_step_func, iterator, model, store):
+    output, postprocess = forward_step_func(iterator, model)
+    output, report = postprocess(output)
+    store.append(report)
+    return output
+
+def forward_backward(forward_step_func, iterator, model, number):
+    store = []
+    for _ in range(number):
+        output = forward_step(forward_step_func, iterator, model, store)
+        output.backward()
+    return store
+"""
+_ENGINE = """
+import torch
+from schedule import forward_backward
+from torch import nn
+
+class Engine:
+    def __init__(self, module, optimizer):
+        self.module, self.optimizer = module, optimizer
+        self.number = 1
+
+    def forward_step(self, iterator, model):
+        logits = model(next(iterator))
+        output = {"log_probs": logits, "size": 4}
+
+        def postprocess(output):
+            loss = output["log_probs"].logsumexp(-1).mean()
+            return loss / self.number, {"output": output}  # TML102
+
+        return output, postprocess
+
+    def fit(self, batches):
+        self.number = len(batches)
+        self.optimizer.zero_grad()
+        store = forward_backward(self.forward_step, iter(batches), self.module, self.number)
+        self.optimizer.step()
+        return len(store)
+
+def main(steps):
+    model = nn.Linear(8, 4)
+    engine = Engine(model, torch.optim.AdamW(model.parameters(), 1e-3))
+    for _ in range(2):
+        size = engine.fit([torch.rand(4, 8) for _ in range(steps)])
+    print(size)
+
+if __name__ == "__main__":
+    main(6)
+"""
 
 PROJECTS = {
     "subclasses that a base of another file enters": _WEIGHTING,
@@ -113,6 +164,14 @@ PROJECTS = {
     "of which only those that keep nothing are asked for": {
         "metrics.py": _METRICS,
         "fit.py": _FIT.replace(", spread=Spread()", "").replace("  # TML102", ""),
+    },
+    "the line that gives a schedule what it keeps, and not the one that gives it what it works with": {
+        "schedule.py": _SCHEDULE,
+        "engine.py": _ENGINE,
+    },
+    "which gives it numbers": {
+        "schedule.py": _SCHEDULE,
+        "engine.py": _ENGINE.replace('{"output": output}  # TML102', '{"output": {"size": output["size"]}}'),
     },
 }
 

@@ -139,3 +139,59 @@ def test_what_may_be_none_is_worked_out(hint: str) -> None:
 def test_what_is_always_there_is_not_worked_out() -> None:
     """`tile is None` does not hold: nobody puts one."""
     check_innocent(TILES.format(hint="torch.Tensor", told=""))
+
+
+# -- what is asked of the graph itself ------------------------------------------------------------
+
+KEEP = """
+        def plain(value):
+            {cut}
+
+        def train(loader):
+            model, kept = Net(), []
+            for x in loader:
+                out = model(x)
+                out.mean().backward()
+                kept.append(plain(out)){mark}
+            return len(kept)
+"""
+
+
+@pytest.mark.parametrize(
+    "cut",
+    [
+        "return value.detach() if value.requires_grad else value",
+        "return value if not value.requires_grad else value.detach()",
+        "return value if value.grad_fn is None else value.detach()",
+        """if isinstance(value, torch.Tensor) and value.requires_grad:
+                return value.detach()
+            return value""",
+        """if not isinstance(value, torch.Tensor) or value.grad_fn is None:
+                return value
+            return value.detach()""",
+        """if isinstance(value, dict):
+                return {key: plain(part) for key, part in value.items()}
+            if isinstance(value, torch.Tensor):
+                return value.detach() if value.requires_grad else value
+            return value""",
+    ],
+)
+def test_what_is_cut_where_there_is_a_graph(cut: str) -> None:
+    check_innocent(KEEP.format(cut=cut, mark=""))
+
+
+@pytest.mark.parametrize(
+    "cut",
+    [
+        "return value.cpu() if value.requires_grad else value",
+        "return value.detach() if value.is_cuda else value",
+        """if isinstance(value, torch.Tensor) and value.is_cuda:
+                return value.detach()
+            return value""",
+        """if isinstance(value, torch.Tensor) or value.requires_grad:
+                return value
+            return value.detach()""",
+    ],
+)
+def test_what_keeps_its_graph_all_the_same(cut: str) -> None:
+    check(KEEP.format(cut=cut, mark="  # TML102"))

@@ -6,12 +6,13 @@ import functools
 
 from ..facts import model as m
 from ..facts.guarded import own_reads
-from ..facts.walk import calls, last_name, nodes
-from ..interpreter.events import Store
+from ..facts.model import CALLS_PER_STATEMENT
+from ..facts.walk import blocks, calls, last_name, nodes, statements
+from ..interpreter.events import Backward, Store
 from ..interpreter.frames import Frame
 from ..interpreter.holders import FRESH, IDENTITY
 from ..interpreter.machine import Machine
-from ..interpreter.values import ATTACHED, Class, Obj
+from ..interpreter.values import ATTACHED, FREE, Class, Obj
 from .lifetimes import Lifetimes, older
 from .places import describe, holder_of, is_pass
 from .statistics import is_statistic
@@ -121,13 +122,13 @@ class Demand:
         )
 
     def _retained_for(self, store: Store) -> bool:
-        """Whether a backward pass in the loop goes through what earlier rounds left in the place: possible
-        only with `retain_graph=True`, and each step then goes through all earlier ones."""
-        retaining = [backward for backward in self.machine.backwards if backward.retain]
+        """Whether a backward pass in the loop goes through what earlier rounds left in the place: possible only with
+        `retain_graph=True`, and each step then goes through all earlier ones. So does `grad(..., create_graph=True)`,
+        if no other pass wants that graph."""
+        retaining = [backward for backward in self.machine.backwards if backward.retain or backward.create]
         if not retaining:
             return False
         since = min(store.summed, store.carried)
-        ancestors = self.machine.derivation.ancestors
         written = {
             node
             for other in self.machine.stores
@@ -135,11 +136,41 @@ class Demand:
             for node in other.nodes
         }
         return any(
-            not written.isdisjoint(ancestors(node))
+            self._goes_through(backward, written)
             for backward in retaining
-            if any(loop in backward.loops for loop in older(store, since))
-            for node in backward.nodes
+            if any(loop in backward.loops for loop in older(store, since)) and not self._starts_over(store, backward)
         )
+
+    def _goes_through(self, backward: Backward, written: set[int]) -> bool:
+        derivation = self.machine.derivation
+        if backward.retain:
+            return any(not written.isdisjoint(derivation.ancestors(node)) for node in backward.nodes)
+
+        def differentiated(one: Backward) -> set[int]:
+            gone = set[int]()
+            for node in one.nodes:
+                derivation.spread(gone, node, one.inputs)
+            return gone
+
+        if written.isdisjoint(differentiated(backward)):
+            return False
+        others = (one for one in self.machine.backwards if not one.create)
+        return all(written.isdisjoint(differentiated(one)) for one in others)
+
+    def _starts_over(self, store: Store, backward: Backward) -> bool:
+        """Whether a place is emptied beside a backward pass, whenever that comes: `loss.backward(retain_graph=True)`,
+        `loss = 0` at the end of each window. What the next pass goes through, it has not left there."""
+        emptied = {reset.site for reset in self.lifetimes.resets_of(store) if reset.frame is backward.frame}
+        place = store.owner, store.key, "set", backward.frame
+        again = [one for one in self.machine.stores if (one.owner, one.key, one.how, one.frame) == place]
+        with_graph = {one.site for one in again if any(tensor.graph != FREE for tensor in one.tensors)}
+        emptied |= {one.site for one in again}  # `loss = torch.zeros(())`
+        emptied -= {store.site, *with_graph}
+        body = backward.frame.facts.body
+        suites = (body, *(suite for one in statements(body) for suite in blocks(one))) if emptied else ()
+        passed = backward.site - backward.site % CALLS_PER_STATEMENT
+        together = ({one[1] for one in suite} for suite in suites)
+        return any(passed in sites and not emptied.isdisjoint(sites) for sites in together)
 
 
 def _differentiates_one(store: Store) -> bool:

@@ -87,6 +87,7 @@ class Backward(NamedTuple):
     outside: bool  # it goes through a graph that was there before this round of the loop
     loops: Loops
     frame: Frame
+    inputs: frozenset[int]  # the nodes of what it is a gradient of: there it ends
 
 
 class ModuleCall(NamedTuple):

@@ -197,7 +197,7 @@ def _says_plain(machine: Machine, function: Function, args: Sequence[Value]) -> 
     return plain and not _takes_out(facts)
 
 
-def _handed_over(machine: Machine, value: Value, site: Site, depth: int = 2) -> Value:
+def _handed_over(machine: Machine, value: Value, site: Site, depth: int = 3) -> Value:
     """What the home file gives to a function of another file, or returns to one: whatever is done with it there
     is said of this line."""
     result: list[Any] = []

@@ -43,10 +43,13 @@ def note_hook(machine: Machine, frame: Frame, callee: Value, target: Obj | None,
         dropped, by, at = True, frame.caller, frame.call_site
     keeper = None if dropped else _keeper(frame, target)
     for atom in callee:
-        if dropped and _of_a_call(machine, frame, atom, target):
+        user = frame
+        if type(atom) is Function and atom.frame is frame.caller:
+            user = atom.frame  # a helper registers it for who has made it: `add_hook(layer, save)`
+        if dropped and _of_a_call(machine, user, atom, target):
             name = atom.facts.name if type(atom) is Function else "hook"
-            repeated = _keeps_again(machine, frame, atom, target)
-            machine.note("hook", at, by, Hooked(name, repeated, frame, dropped))
+            repeated = _keeps_again(machine, user, atom, target)
+            machine.note("hook", at, by, Hooked(name, repeated, user, dropped))
         for owner in _owners_of(atom):
             if owner.kind == "module" or not isinstance(owner.cls, Class) or _belongs(target, owner):
                 continue

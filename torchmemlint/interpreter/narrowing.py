@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from ..facts import model as m
@@ -15,6 +16,8 @@ from .passes import put_in_mode
 from .settings import is_a_setting, is_certain
 from .values import (
     ATTACHED,
+    FREE,
+    LEAF,
     MAYBE,
     NOTHING,
     OFF,
@@ -66,7 +69,18 @@ def truth(machine: Machine, frame: Frame, test: Expr) -> tuple[bool | None, Narr
             return False, {}, {}
     if op == m.ATTR and constant(value) in (True, False) and is_a_setting(machine, frame, test):
         return bool(constant(value)), {}, {}
+    if op == m.ATTR and test[2] == "requires_grad" and test[1][0] == m.NAME:
+        return None, {}, _without_graph(machine, frame, test[1])
     return None, {}, {}
+
+
+def _without_graph(machine: Machine, frame: Frame, name: Expr) -> Narrowing:
+    """What is left of a name whose tensors are said to have no graph: `x.detach() if x.requires_grad else x`."""
+    value = machine.eval(frame, name)
+    if not any(type(atom) is Tensor and atom.graph in (ATTACHED, MAYBE) for atom in value):
+        return {}
+    cut = (atom._replace(graph=FREE) if type(atom) is Tensor and atom.graph != LEAF else atom for atom in value)
+    return {name[1]: tuple(dict.fromkeys(cut))}
 
 
 def holds_as_long_as_it_lives(machine: Machine, frame: Frame, test: Expr) -> bool:
@@ -122,17 +136,25 @@ def _asked_mode(test: Expr) -> Expr | None:
 
 def _truth_of_all(machine: Machine, frame: Frame, test: Expr) -> tuple[bool | None, Narrowing, Narrowing]:
     both: Narrowing = {}
+    either: list[Narrowing] = []
     outcomes: list[bool | None] = []
     conjunction = test[1] == "and"
     for operand in test[2]:
         known, positive, negative = truth(machine, frame, operand)
         outcomes.append(known)
         both.update(positive if conjunction else negative)
+        either.append(negative if conjunction else positive)
     if conjunction:
         known = False if False in outcomes else (True if all(o is True for o in outcomes) else None)
-        return known, both, {}
+        return known, both, _said_by_each(machine, either)
     known = True if True in outcomes else (False if all(o is False for o in outcomes) else None)
-    return known, {}, both
+    return known, _said_by_each(machine, either), both
+
+
+def _said_by_each(machine: Machine, outcomes: list[Narrowing]) -> Narrowing:
+    """What one of several outcomes leaves of the names that each of them speaks of."""
+    names = set(outcomes[0]).intersection(*outcomes[1:])
+    return {name: functools.reduce(machine.join, (outcome[name] for outcome in outcomes)) for name in names}
 
 
 def _truth_of_call(machine: Machine, frame: Frame, test: Expr) -> tuple[bool | None, Narrowing, Narrowing]:
@@ -296,6 +318,9 @@ def _truth_of_comparison(machine: Machine, frame: Frame, test: Expr) -> tuple[bo
     if left == (m.NAME, "__name__"):
         return operator == "Equal", {}, {}
     if operator in ("Is", "IsNot") and right == (m.CONST, None):
+        if left[0] == m.ATTR and left[2] == "grad_fn" and left[1][0] == m.NAME:
+            without = _without_graph(machine, frame, left[1])
+            return (None, without, {}) if operator == "Is" else (None, {}, without)
         value = machine.eval(frame, left)
         nothing = tuple(atom for atom in value if type(atom) is Const and atom.value is None)
         if left[0] == m.ATTR and value and nothing in ((), value) and is_a_setting(machine, frame, left):

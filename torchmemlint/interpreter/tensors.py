@@ -339,7 +339,7 @@ def backward(
     machine.backwards.append(
         Backward(
             site, frame.trail(), tuple(nodes), tuple(found), method, retain, create,
-            retain and _goes_outside(machine, nodes), machine.loops, frame,
+            retain and _goes_outside(machine, nodes), machine.loops, frame, stop,
         )
     )  # fmt: skip
 
