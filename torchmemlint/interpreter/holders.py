@@ -29,7 +29,7 @@ from .values import (
     Tensor,
     Value,
 )
-from .written_parts import PLAIN_BASES, makes_parts
+from .written_parts import PLAIN_BASES, makes_parts, makes_weights
 
 if TYPE_CHECKING:
     from ..facts.model import Expr, Stmt
@@ -64,7 +64,7 @@ def _gather(value: Value, depth: int, found: list[Obj], seen: set[int], tensors:
                 _gather(kept_by_callable(atom), depth - 1, found, seen, tensors)
         elif id(atom) not in seen:
             seen.add(id(atom))
-            if atom.kind == "optimizer" or (atom.kind == "module" and has_parameters(atom)):
+            if atom.kind == "optimizer" or (atom.kind == "module" and (has_parameters(atom) or makes_weights(atom))):
                 found.append(atom)
             elif depth and (atom.kind in (*CONTAINERS, "queue", "instance")):
                 for key, part in atom.fields.items():
