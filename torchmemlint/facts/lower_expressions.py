@@ -53,10 +53,12 @@ def _call(low: Lowering, node: cst.Call) -> Expr:
     positional: list[Expr] = []
     keywords: list[tuple[str, Expr]] = []
     for arg in node.args:
-        value = lower(low, arg.value)
         if arg.keyword is not None:
-            keywords.append((arg.keyword.value, value))
-        elif arg.star == "**":
+            name = arg.keyword.value
+            keywords.append((name, lower_text(low, arg.value) if name.endswith("key") else lower(low, arg.value)))
+            continue
+        value = lower(low, arg.value)
+        if arg.star == "**":
             keywords.append(("", value))
         else:
             positional.append((m.STAR, value) if arg.star else value)
