@@ -39,7 +39,7 @@ def kept_errors(machine: Machine, lifetimes: Lifetimes) -> Iterator[tuple[Kept, 
         function = caught.frame.facts
         tried = machine.tried[caught.tried][2] or tuple(part for one in tries(function) for part in one[2])
         names = started(tried) if tried else frozenset(handed(lifetimes.program, PER_TASK))  # of a future
-        put_at = -1 if site == store.site else store.site
+        put_at = _put_on(machine, store, caught) if site == store.site else store.site
         kept = Kept(site, holder.text, holder.text, True, function, names, rounds=True, stored=put_at)
         yield kept, _has_tensors(caught.frame)
 
@@ -56,6 +56,19 @@ def _growing(store: Store, local: bool) -> list[Loop]:
 
 def _is_one_of_many(obj: Obj) -> bool:
     return obj.home is not None and isinstance(obj.home[0], Obj) and obj.home[0].kind in CONTAINERS
+
+
+def _put_on(machine: Machine, store: Store, caught: Caught) -> Site:
+    """Where an exception was put on what a container gets: `call.error = error`, then `calls.append(call)`."""
+    return next(
+        (
+            other.site
+            for other, one in machine.errors
+            if one == caught and other.site != store.site and machine.is_home(other.site)
+            if other.how == "set" and isinstance(other.owner, Obj) and other.owner.kind == "instance"
+        ),
+        -1,
+    )
 
 
 def _own_line(machine: Machine, store: Store, caught: Caught) -> Site | None:
