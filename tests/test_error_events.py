@@ -127,6 +127,11 @@ class Call:
 class Session:
     calls: list = field(default_factory=list)
 
+def forget(error):
+    if error is not None:
+        error.__traceback__ = None
+        forget(error.__context__)
+
 def file(session, call):
     {clear}
     session.calls.append(call){told}
@@ -159,4 +164,5 @@ def test_a_record_with_an_error_is_filed_by_a_helper() -> None:
     check(CALLS.format(**{**CALL, "told": "  # TML307"}))
     check(CALLS.format(**{**CALL, "caught": "str(error)"}))
     check(CALLS.format(**{**CALL, "clear": "traceback.clear_frames(call.error.__traceback__)"}))
+    check(CALLS.format(**{**CALL, "clear": "forget(call.error)"}))
     check(CALLS.format(**{**CALL, "clear": "session.calls.clear()"}))
