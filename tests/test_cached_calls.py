@@ -90,3 +90,72 @@ if __name__ == "__main__":
 
 def test_the_cache_of_another_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     check_project({"tuner.py": TUNER, "rows.py": ROWS}, tmp_path, monkeypatch)
+
+
+THROUGH_HELPER = """
+def put_away(owner, name, value):
+    {put}
+    return value
+
+def memo(method):
+    @functools.wraps(method)
+    def wrapper(self):
+        name = method.__name__
+        return self.kept[name] if name in self.kept else put_away(self, name, method(self))
+
+    return wrapper
+
+def clear(owner, *gradients):
+    owner.kept = {{}}
+
+class Solver:
+    def __init__(self, w):
+        self.kept = {{}}
+        self.w = w
+
+    @property
+    @memo
+    def solved(self):
+        y = (self.w * 2).exp()
+        y.grad_fn.register_hook(functools.partial(clear, self)){mark}
+        return y
+
+def run(n):
+    w = torch.rand(5, requires_grad=True)
+    for _ in range(n):
+        Solver(w).solved.sum().backward()
+"""
+
+
+def test_a_decorator_that_leaves_the_storing_to_a_helper() -> None:
+    check(THROUGH_HELPER.format(put="owner.kept[name] = value", mark="  # TML315"))
+    check(THROUGH_HELPER.format(put="owner.kept[name] = value.detach()", mark=""))
+    check(THROUGH_HELPER.format(put="print(name)", mark=""))
+
+
+BY_STEP = """
+TABLE = {{}}
+
+def put_away(key, value):
+    {put}
+    return value
+
+def memo(function):
+    def wrapper(step):
+        return TABLE[step] if step in TABLE else put_away(step, function(step))
+
+    return wrapper
+
+@memo
+def noise(step):
+    return torch.randn(64, 64)
+
+def run(n):
+    for step in range(n):
+        print(noise(step).mean())
+"""
+
+
+def test_a_table_of_the_module_that_a_decorator_fills_by_a_helper() -> None:
+    check(BY_STEP.format(put="TABLE[key] = value  # TML301"))
+    check(BY_STEP.format(put="TABLE.clear()\n    TABLE[key] = value"))

@@ -109,3 +109,60 @@ def main(steps):
 )
 def test_records_that_find_out_by_themselves(caught: str, kept: str, mark: str) -> None:
     check(TASKS.format(caught=caught, kept=kept, mark=mark))
+
+
+CALLS = """
+import traceback
+from dataclasses import dataclass, field
+
+class Failed(RuntimeError):
+    pass
+
+@dataclass
+class Call:
+    name: str
+    error: object = None
+
+@dataclass
+class Session:
+    calls: list = field(default_factory=list)
+
+def forget(error):
+    if error is not None:
+        error.__traceback__ = None
+        forget(error.__context__)
+
+def file(session, call):
+    {clear}
+    session.calls.append(call){told}
+
+def run_one(session, name, check):
+    call = Call(name)
+    try:
+        print(check())
+    except Failed as error:
+        call.error = {caught}
+    file(session, call)
+
+def too_large():
+    rows = torch.randn(4096, 64)
+    if len(rows) > 64:
+        raise Failed("too many")
+    return rows.sum().item()
+
+def main(steps):
+    session = Session()
+    for step in range(steps):
+        for name, check in [("too large", too_large)]:
+            run_one(session, name, check)
+    {after}
+"""
+CALL = {"clear": "pass", "told": "", "caught": "error", "after": "print(session.calls[-1].error)"}
+
+
+def test_a_record_with_an_error_is_filed_by_a_helper() -> None:
+    check(CALLS.format(**{**CALL, "told": "  # TML307"}))
+    check(CALLS.format(**{**CALL, "caught": "str(error)"}))
+    check(CALLS.format(**{**CALL, "clear": "traceback.clear_frames(call.error.__traceback__)"}))
+    check(CALLS.format(**{**CALL, "clear": "forget(call.error)"}))
+    check(CALLS.format(**{**CALL, "clear": "session.calls.clear()"}))

@@ -101,3 +101,49 @@ def main():
 def test_keys_that_go_from_the_table_beside(key: str, told: str) -> None:
     text = BESIDE if key == "stream" else BESIDE.replace("del self.rates[{ended}]", "print(self.rates)")
     check(text.format(told=told, ended=key))
+
+
+MOVED = """
+class Job:
+    def __init__(self, {key}, rows):
+        self.{key}, self.rows, self.steps = {key}, rows, 0
+
+class Scheduler:
+    def __init__(self):
+        self.running, self.finished = {{}}, {{}}
+
+    def add(self, job: Job):
+        self.running[job.{key}] = job
+
+    def step(self):
+        for {key} in [one for one, job in self.running.items() if job.steps > 3]:
+            {moves}
+        for job in self.running.values():
+            job.steps += 1
+        {after}
+
+def main(starts):
+    scheduler = Scheduler()
+    for {key} in starts:
+        scheduler.add(Job({key}, torch.randn(64, 64)))
+        scheduler.step()
+"""
+
+
+@pytest.mark.parametrize(
+    "moves",
+    [
+        "self.finished[ident] = self.running.pop(ident)  # TML311",
+        "done = self.running.pop(ident); self.finished[ident] = done  # TML311",
+        "self.finished[ident] = self.running[ident]; del self.running[ident]  # TML311",
+    ],
+)
+def test_what_goes_from_one_table_into_another_comes_and_goes(moves: str) -> None:
+    check(MOVED.format(key="ident", moves=moves, after="pass"))
+
+
+def test_what_goes_into_another_table_and_on_from_there() -> None:
+    moves = "self.finished[ident] = self.running.pop(ident)"
+    check(MOVED.format(key="ident", moves=moves, after="self.finished.clear()"))
+    check(MOVED.format(key="ident", moves="self.finished[ident] = self.running.pop(ident).steps", after="pass"))
+    check(MOVED.format(key="stage", moves=moves.replace("ident", "stage"), after="pass"))

@@ -191,3 +191,114 @@ def test_what_a_key_is_unpacked_to_says_more_of_it(parts: str) -> None:
 @pytest.mark.parametrize("parts", ["height, width", "layer, dtype"])
 def test_a_key_of_sizes_or_layers_has_few_values(parts: str) -> None:
     check(UNPACKED.format(parts=parts, first=parts.partition(",")[0], told=""), IMPORTS)
+
+
+NAMED = """
+from collections import OrderedDict
+from weakref import WeakKeyDictionary
+
+from reports import describe
+
+class Reporter:
+    def __init__(self):
+        self.names = {table}
+
+    def name_of(self, tensor):
+        if {key} not in self.names:
+            self.names[{key}] = describe(tensor){told}
+        return self.names[{key}]
+
+def main(model, steps):
+    reporter = Reporter()
+    for _ in range(steps):
+        for tensor in {tensors}:
+            print(reporter.name_of(tensor))
+"""
+
+
+@pytest.mark.parametrize("table", ["{}", "OrderedDict()"])
+def test_a_tensor_is_kept_as_the_key_of_whatever_is_said_of_it(table: str) -> None:
+    tensors = "[torch.randn(4, 8), torch.randn(8, 8)]"
+    check(NAMED.format(table=table, key="tensor", tensors=tensors, told="  # TML311"), IMPORTS)
+
+
+@pytest.mark.parametrize(
+    ("table", "key", "tensors"),
+    [
+        ("{}", "tensor", "model.parameters()"),
+        ("{}", "id(tensor)", "[torch.randn(4, 8)]"),
+        ("{}", "tensor.shape", "[torch.randn(4, 8)]"),
+        ("WeakKeyDictionary()", "tensor", "[torch.randn(4, 8)]"),
+    ],
+)
+def test_a_tensor_that_is_there_anyway_or_is_no_key(table: str, key: str, tensors: str) -> None:
+    check(NAMED.format(table=table, key=key, tensors=tensors, told=""), IMPORTS)
+
+
+RECORDS = """
+from dataclasses import dataclass
+
+@dataclass(frozen=True)
+class Request:
+    name: str
+    ident: int
+    size: int
+
+class Engine:
+    def __init__(self):
+        self.table = {{}}
+
+    def put(self, request: Request):
+        self.table[request.ident] = {value}{told}
+
+    def drop(self, request: Request):
+        self.table.pop(request.ident, None)
+
+class Server:
+    def __init__(self):
+        self.engine = Engine()
+        self.idents = itertools.count()
+        self.requests = {{}}
+
+    def load(self, name):
+        self.requests[name] = Request(name, {ident}, 64)
+        self.engine.put(self.requests[name])
+
+    def unload(self, name):
+        {drop}
+        del self.requests[name]
+
+class Adapter(nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.down = nn.Parameter(torch.randn(size, 8), requires_grad=False)
+        self.up = nn.Parameter(torch.zeros(8, size), requires_grad=False)
+
+class Scale(nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.factor = torch.tensor(1 / size)
+        self.act = nn.ReLU()
+
+def main():
+    server = Server()
+    for _ in range(100):
+        server.load("mine")
+        server.unload("mine")
+"""
+DROP = "self.engine.drop(self.requests[name])"
+
+
+@pytest.mark.parametrize("value", ["torch.zeros(request.size, 8)", "Adapter(request.size)"])
+def test_a_number_stays_new_in_a_record(value: str) -> None:
+    new = {"value": value, "ident": "next(self.idents)"}
+    check(RECORDS.format(**new, drop="pass", told="  # TML311"), IMPORTS)
+    check(RECORDS.format(**new, drop=DROP, told=""), IMPORTS)
+
+
+@pytest.mark.parametrize(
+    ("value", "ident"),
+    [("torch.zeros(request.size, 8)", "64"), ("Scale(request.size)", "next(self.idents)")],
+)
+def test_a_record_with_a_number_of_few_or_a_small_module(value: str, ident: str) -> None:
+    check(RECORDS.format(value=value, ident=ident, drop="pass", told=""), IMPORTS)

@@ -119,3 +119,32 @@ if __name__ == "__main__":
 )
 def test_what_a_dictionary_makes_for_keys_that_it_lacks(drawn: str, told: str) -> None:
     check(MISSING.format(drawn=drawn, told=told))
+
+
+TABLES = """
+class Tables:
+    def __init__(self):
+        self.cache = {{}}
+
+    def get(self, make, cache_key=None):
+        if cache_key in self.cache:
+            return self.cache[cache_key]
+        table = make()
+        if cache_key is not None:
+            self.cache[cache_key] = table{told}
+        return table
+
+    def places(self, size, dtype, offset=0):
+        return self.get(lambda: torch.arange(size, dtype=dtype) + offset, cache_key={key})
+
+def main():
+    tables = Tables()
+    for step in range(100):
+        print(tables.places(8, torch.float32, offset=step).sum())
+"""
+
+
+def test_a_text_that_is_given_for_a_key() -> None:
+    check(TABLES.format(key='f"places:{size}:{offset}"', told="  # TML311"))
+    check(TABLES.format(key='f"places:{size}:{dtype}"', told=""))
+    check(TABLES.format(key="None", told=""))

@@ -81,6 +81,35 @@ from torch import nn
                     Videos.table[video_id] = Image.open(f"{video_id}.png").convert("RGB")  # TML302
                 return Videos.table[video_id]
         """,
+        # by a name that says less than what it is called with
+        """
+        class Pictures:
+            table = {}
+
+        def picture(name, gray=False):
+            key = (name, gray)
+            if key not in Pictures.table:
+                Pictures.table[key] = cv2.imread(name)  # TML302
+            return Pictures.table[key]
+
+        def main(folder):
+            for path in sorted(folder.glob("*.png")):
+                print(picture(str(path)).shape)
+        """,
+        """
+        class Pictures:
+            table = {}
+
+        def picture(name, gray=False):
+            key = (name, gray)
+            if key not in Pictures.table:
+                Pictures.table[key] = cv2.imread(f"assets/{name}.png")
+            return Pictures.table[key]
+
+        def main(kinds):
+            for kind in kinds:
+                print(picture(kind).shape, picture("frame").shape)
+        """,
         # what is computed for a prompt, whatever the function that does so is called
         """
         class Prompts:

@@ -16,6 +16,7 @@ from torchmemlint.facts.model import FileFacts
 # that the facts of each fixture are the same is tested in test_facts.py
 ODD = r'''
 f"a{x!r}b{{c}}\n{y:>{w}}" "tail" 'more'
+h(cache_key=f"{a}-{b}", key=f"{c}", x=f"{d}")
 k[f"a{x}\t{{}}" "b"] = f'{x=}'
 z = x[1,]; q = x[(1, 2)]; r = x[()]; s = x[a, 1:2, ...]
 t = +1, -1, ~1, -1.5, 1j, 10**20, 123456789012345678901, 0xFF, b"x", "a" "b", b"a" b"b", u"v", r"\d", """a

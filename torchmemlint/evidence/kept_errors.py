@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..facts.model import Site
+from ..facts.model import Site, Stmt
+from ..facts.walk import calls, last_name
 from ..interpreter.events import Store
 from ..interpreter.frames import Frame, Loop
 from ..interpreter.machine import Machine
@@ -26,12 +27,12 @@ def kept_errors(machine: Machine, lifetimes: Lifetimes) -> Iterator[tuple[Kept, 
         site = _own_line(machine, store, caught)
         if site is None or site in said:
             continue
-        if (isinstance(store.owner, Obj) and store.owner.bounded) or lets_go(store.frame.facts.body):
+        if (isinstance(store.owner, Obj) and store.owner.bounded) or _lets_go(store.frame, store.frame.facts.body):
             continue
         clauses = [body for _, _, body in machine.tried[caught.tried][3]]
         holder = holder_of(machine, store)
         growing = _growing(store, holder.kind == "local")
-        if not growing or any(map(lets_go, clauses)):
+        if not growing or any(_lets_go(caught.frame, body) for body in clauses):
             continue
         if any(lifetimes.covered(store, loop, graph=False) for loop in growing):
             continue
@@ -39,9 +40,16 @@ def kept_errors(machine: Machine, lifetimes: Lifetimes) -> Iterator[tuple[Kept, 
         function = caught.frame.facts
         tried = machine.tried[caught.tried][2] or tuple(part for one in tries(function) for part in one[2])
         names = started(tried) if tried else frozenset(handed(lifetimes.program, PER_TASK))  # of a future
-        put_at = -1 if site == store.site else store.site
+        put_at = _put_on(machine, store, caught) if site == store.site else store.site
         kept = Kept(site, holder.text, holder.text, True, function, names, rounds=True, stored=put_at)
         yield kept, _has_tensors(caught.frame)
+
+
+def _lets_go(frame: Frame, body: tuple[Stmt, ...]) -> bool:
+    """Whether a suite takes the frames off an exception, itself or by a helper of its file: `clear_chain(error)`."""
+    called = {last_name(call[2]) for call in calls(body)}
+    helpers = (one.body for one in frame.unit.facts.functions if one.name in called)
+    return lets_go(body) or any(map(lets_go, helpers))
 
 
 def _growing(store: Store, local: bool) -> list[Loop]:
@@ -56,6 +64,19 @@ def _growing(store: Store, local: bool) -> list[Loop]:
 
 def _is_one_of_many(obj: Obj) -> bool:
     return obj.home is not None and isinstance(obj.home[0], Obj) and obj.home[0].kind in CONTAINERS
+
+
+def _put_on(machine: Machine, store: Store, caught: Caught) -> Site:
+    """Where an exception was put on what a container gets: `call.error = error`, then `calls.append(call)`."""
+    return next(
+        (
+            other.site
+            for other, one in machine.errors
+            if one == caught and other.site != store.site and machine.is_home(other.site)
+            if other.how == "set" and isinstance(other.owner, Obj) and other.owner.kind == "instance"
+        ),
+        -1,
+    )
 
 
 def _own_line(machine: Machine, store: Store, caught: Caught) -> Site | None:

@@ -69,6 +69,20 @@ def goes_from_another(facts: FileFacts, function: FunctionFacts, site: Site) -> 
     )
 
 
+def is_taken_from_another(function: FunctionFacts, site: Site) -> bool:
+    """Whether a function stores, at this site, what it takes out of another table of the object, under the key that it
+    had there: `self.done[number] = self.running.pop(number)`. Such keys come and go."""
+    number = site // CALLS_PER_STATEMENT
+    stored = next((one for one in statements(function.body) if one[1] // CALLS_PER_STATEMENT == number), None)
+    places = [target for target in targets(stored) if target[0] == m.ITEM] if stored is not None else []
+    return bool(places) and any(
+        key == place[2] and table != place[1] and _like(table, place[1])
+        for statement in statements(function.body)
+        for table, key in _taken(statement)
+        for place in places
+    )
+
+
 def _parts(key: Expr) -> tuple[Expr, ...]:
     """The names that a key is made of: itself, or those of a tuple."""
     return tuple(part for part in (key[3] if key[0] == m.NEW else (key,)) if part[0] == m.NAME)

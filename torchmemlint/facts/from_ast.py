@@ -63,7 +63,6 @@ class AstLowering(Lowering):
         return tuple(statements)
 
     def text_or_value(self, node: Any) -> Expr:
-        """An expression that may be a key."""
         return self.key(_parts(node)) if type(node) is ast.JoinedStr else self.expression(node)
 
     def params(self, node: ast.arguments) -> tuple[Param, ...]:
@@ -131,7 +130,7 @@ def _call(low: AstLowering, node: ast.Call) -> Expr:
     keywords: list[tuple[str, Expr]] = []
     for given in _as_written(node):
         if isinstance(given, ast.keyword):
-            keywords.append((given.arg or "", low.expression(given.value)))
+            keywords.append(low.named(given.arg or "", given.value))
         else:
             positional.append(low.expression(given))
     return low.call(site, callee, positional, keywords)

@@ -61,7 +61,6 @@ class LibcstLowering(Lowering):
         return tuple(statements)
 
     def text_or_value(self, node: Any) -> Expr:
-        """An expression that may be a key."""
         return self.key(_parts(node)) if _is_formatted(node) else self.expression(node)
 
     def params(self, node: cst.Parameters) -> tuple[Param, ...]:
@@ -116,12 +115,10 @@ def _call(low: LibcstLowering, node: cst.Call) -> Expr:
     positional: list[Expr] = []
     keywords: list[tuple[str, Expr]] = []
     for arg in node.args:
-        value = low.expression(arg.value)
-        if arg.keyword is not None:
-            keywords.append((arg.keyword.value, value))
-        elif arg.star == "**":
-            keywords.append(("", value))
+        if arg.keyword is not None or arg.star == "**":
+            keywords.append(low.named("" if arg.keyword is None else arg.keyword.value, arg.value))
         else:
+            value = low.expression(arg.value)
             positional.append((m.STAR, value) if arg.star else value)
     return low.call(site, callee, positional, keywords)
 

@@ -49,6 +49,10 @@ class Lowering:
         """The facts of an expression."""
         raise NotImplementedError
 
+    def text_or_value(self, node: Any) -> Expr:
+        """The facts of an expression that may be a key: of a formatted string with its parts."""
+        raise NotImplementedError
+
     def does_something(self, node: Any) -> bool:
         """Whether an expression calls more than what looks at a value, `loss.item()`, `len(rows)`."""
         raise NotImplementedError
@@ -179,6 +183,10 @@ class Lowering:
         call = (m.CALL, site, callee, tuple(positional), tuple(keywords))
         note_call(self.scope, self.class_uses, call, self.ordinal)
         return call
+
+    def named(self, name: str, node: Any) -> tuple[str, Expr]:
+        """What a call is given by name; `cache_key=f"{kind}-{number}"` is a key."""
+        return name, self.text_or_value(node) if name.endswith("key") else self.expression(node)
 
     def unevaluated(self, node: Any) -> Expr:
         """An annotation. Calls inside one get no site: they are never evaluated."""

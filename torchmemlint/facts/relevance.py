@@ -417,11 +417,24 @@ def _with_callers(
             derived = [klass.name for klass in facts.classes if own in map(last_name, klass.bases)]
             more = [*more, *(one for made in (own, *derived) for one in callers.get(made, ()))]
         asked.add(name)
+        if index in outer and (maker := _decorator_of(facts, index, outer)):
+            more = [*more, *(i for i, one in enumerate(facts.functions) if maker in map(last_name, one.decorators))]
         for caller in (*more, outer[index]) if index in outer else more:
             if caller not in found:
                 found.add(caller)
                 queue.append(caller)
     return found
+
+
+def _decorator_of(facts: FileFacts, index: int, outer: dict[int, int]) -> str:
+    """The name of the function that puts an inner one around others: that calls what one around it was given."""
+    called, place = set(facts.functions[index].calls), outer.get(index, 0)
+    while place:
+        function = facts.functions[place]
+        if any(param.name in called for param in function.params):
+            return facts.functions[outer.get(place, 0) or place].name
+        place = outer.get(place, 0)
+    return ""
 
 
 def _look_up_in_parts(facts: FileFacts) -> list[int]:

@@ -1,4 +1,5 @@
-"""How a run branches and joins: each arm starts from the same state; a loop goes round, twice if need be."""
+"""How a run branches and joins: each arm starts from the same state; a loop goes round, twice if need be, and once more
+for what the second round was the first to put into a container."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from typing import Any
 
 from .frames import JUMPED, NEVER_RUN, RETURNED, Frame, Loop
 from .machine import Journal, Machine
-from .values import UNKNOWN, Obj, Value, is_light, join, same_kind
+from .values import UNKNOWN, Obj, Tensor, Value, is_light, join, same_kind
 
 _OLD = (0, None, None)
 _DEEPEST = 4  # containers in one another
@@ -62,7 +63,10 @@ def branch(
     ends = [end for end in ends if end[1] != NEVER_RUN] or [(written, RETURNED) for written, _ in ends]
     alive = [end for end in ends if not end[1]]
     frame.dead = 0 if alive else min((end[1] for end in ends), default=0)
-    return _merge(machine, frame, before, ends, bool(alive), modes_hold, since, places) if before else False
+    machine.first_filled = ""
+    if not before:
+        return False
+    return _merge(machine, frame, before, ends, bool(alive), modes_hold, since, places)
 
 
 def _merge(
@@ -77,6 +81,7 @@ def _merge(
 ) -> bool:
     changed = False
     own, derivation = frame.vars, machine.derivation
+    late = places is not None or machine.again == 1
     for place, (where, key, old) in before.items():
         merged: Value = UNKNOWN
         local = where is own
@@ -100,6 +105,8 @@ def _merge(
         else:  # something that was there before may have a part that it had not
             part = merged and not local and not is_light(merged)
             differs = bool(part) and machine.made.get(id(where), _OLD)[0] <= since
+        if key == "*" and late and not old and merged and not machine.first_filled:
+            machine.first_filled = _filled(machine, where, merged, since)
         changed = changed or differs
         if differs and places is not None:
             places.add(_attribute(machine, where, key))
@@ -117,6 +124,16 @@ def _attribute(machine: Machine, where: dict[Any, Value], key: Any) -> str:
             return str(key)
         holder, key = holder.home or (None, "")
     return ""
+
+
+def _filled(machine: Machine, where: dict[Any, Value], items: Value, since: int) -> str:
+    """The attribute of an object whose container, made before, was empty and has got objects or tensors."""
+    serial, _, container = machine.made.get(id(where), _OLD)
+    if serial > since or type(container) is not Obj or container.home is None:
+        return ""
+    owner, name = container.home
+    heavy = any(type(item) is Tensor or (type(item) is Obj and item.kind == "instance") for item in items)
+    return name if heavy and type(owner) is Obj and owner.kind == "instance" else ""
 
 
 def loop_at(machine: Machine, frame: Frame, site: Any, kind: str = "loop") -> Loop:
@@ -155,6 +172,8 @@ def go_round(machine: Machine, frame: Frame, loop: Loop, body: Callable[[], Any]
         loop.twice = True
         machine.again += 1
         branch(machine, frame, [once, skip], conditional=False)
+        if machine.again == 1 and machine.first_filled:  # what takes it out of there has not met any
+            branch(machine, frame, [once, skip], conditional=False)
         machine.again -= 1
     machine.loops = outer
 

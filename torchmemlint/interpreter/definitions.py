@@ -19,6 +19,8 @@ from .making import tell_metaclass
 from .registries import entering
 from .values import OFF, UNKNOWN, Class, External, Function, Mode, Obj, Value
 
+_STORES = m.GROWS | m.KEEPS
+
 
 def define_function(machine: Machine, frame: Frame, facts: FunctionFacts) -> Value:
     """The function that a `def` or lambda makes, with what its decorators do to it."""
@@ -108,7 +110,10 @@ def _stores(machine: Machine, decorator: Any) -> bool:
             return False  # it enters the function into a register, of which that file knows
         functions = decorator.frame.unit.facts.functions
         around = [decorator.facts, *(functions[index] for index in decorator.facts.inner)]
-        return any(facts.flags & (m.GROWS | m.KEEPS) for facts in around)
+        if any(facts.flags & _STORES for facts in around):
+            return True
+        called = {name for facts in around for name in facts.calls}  # `add_to_cache(self, name, method(self))`
+        return any(facts.flags & _STORES and facts.owner < 0 and facts.name in called for facts in functions)
     if type(decorator) is Class and not decorator.external:
         return any(type(f) is Function and f.facts.flags & m.GROWS for f in decorator.find("__call__") or ())
     return False

@@ -331,7 +331,7 @@ def bind_item(machine: Machine, frame: Frame, target: Expr, value: Value, site: 
             note_weak_key(machine, frame, atom, target, index, value, site)
             if value == NOTHING and atom.kind == "list":  # a slot is emptied; of a table it may be a new key's
                 machine.reset(frame, atom, "*", "pop")
-            if is_light(value) and "$weak" not in atom.fields:
+            if "$weak" not in atom.fields and not machine.reach(value):
                 _keep_key(machine, frame, atom, index, site)
             machine.grow(frame, atom, value, site, "*", "keyed")
 

@@ -21,7 +21,7 @@ from .templates import filled, templates
 from .unknown import modules_by_use
 from .values import ASSUMED, ATTACHED, DEPENDS, OFF, ON, Class, Function, Light, Mode, Obj, Value
 
-_ROUNDS = 2
+_ROUNDS = 3
 _HAVE_TORCHMETRICS = ("torchmetrics.", "lightning.", "pytorch_lightning.")
 _FEW = 7  # entries of a table that is not worth putting off
 
@@ -297,9 +297,12 @@ def _methods(machine: Machine, cls: Class, worth: set[int]) -> None:
     wanted.sort(key=lambda f: (f.facts.name.startswith("_") and f not in off, f.facts.name in called))
     asked: dict[Function, set[str]] = {}  # the attributes that each has asked for
     changed: dict[Function, set[str]] = {}  # those that have changed since it began
-    for _ in range(_ROUNDS):
+    late: set[str] = set()  # the containers that the second round was the first to fill
+    for number in range(_ROUNDS):
         for function in wanted:
             name = function.facts.name
+            if number == 2 and late.isdisjoint(asked.get(function, ())):
+                continue
             if function in asked:
                 if "" not in changed[function] and asked[function].isdisjoint(changed[function]):
                     continue  # a second look would see what the first has seen
@@ -310,5 +313,7 @@ def _methods(machine: Machine, cls: Class, worth: set[int]) -> None:
             if name != "__init__" and not machine.is_over(function.frame.unit):
                 machine.looked_at = asked[function]
                 changes = enter(machine, function, given)
+                if number == 1 and machine.first_filled:
+                    late.add(machine.first_filled)
                 for since in changed.values():
                     since |= changes

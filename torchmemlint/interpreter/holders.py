@@ -29,7 +29,7 @@ from .values import (
     Tensor,
     Value,
 )
-from .written_parts import PLAIN_BASES, makes_parts
+from .written_parts import PLAIN_BASES, makes_parts, makes_weights
 
 if TYPE_CHECKING:
     from ..facts.model import Expr, Stmt
@@ -64,7 +64,7 @@ def _gather(value: Value, depth: int, found: list[Obj], seen: set[int], tensors:
                 _gather(kept_by_callable(atom), depth - 1, found, seen, tensors)
         elif id(atom) not in seen:
             seen.add(id(atom))
-            if atom.kind == "optimizer" or (atom.kind == "module" and has_parameters(atom)):
+            if atom.kind == "optimizer" or (atom.kind == "module" and (has_parameters(atom) or makes_weights(atom))):
                 found.append(atom)
             elif depth and (atom.kind in (*CONTAINERS, "queue", "instance")):
                 for key, part in atom.fields.items():
@@ -190,7 +190,7 @@ _FIXED_WORDS = frozenset(
     language""".split()
 )
 
-_HANDLES = frozenset("name key label tag".split())  # of whatever the caller has
+VAGUE = frozenset("name key label tag".split())  # of whatever the caller has
 
 _LETTERS = re.compile("[a-z]+")
 _SIZES = frozenset("shape size sizes dim dims h w height width length len".split())
@@ -244,7 +244,7 @@ def kind_of_key(value: Value, expr: Expr, frame: Frame | None = None) -> str:
     if words & _LAYER_WORDS:
         return KNOWN
     if words & _FIXED_WORDS:
-        return FRESH if frame is not None and words <= _HANDLES and _is_given_fresh(expr, frame) else FIXED
+        return FRESH if frame is not None and words <= VAGUE and _is_given_fresh(expr, frame) else FIXED
     if words & _FRESH_WORDS:
         return FRESH
     if value and all(type(atom) is Const for atom in value):

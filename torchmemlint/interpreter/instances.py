@@ -39,7 +39,6 @@ from .values import (
     Obj,
     Tensor,
     Value,
-    constant,
     is_light,
     tensors,
 )
@@ -279,7 +278,7 @@ def _fill_fields(machine: Machine, frame: Frame, cls: Class, obj: Obj, args: lis
     for index, (name, (scope, hint)) in enumerate(fields.items()):
         value = kwargs.get(name) if name in kwargs else (args[index] if index < len(args) else None)
         attached = any(tensor.graph == ATTACHED for tensor in tensors(value or UNKNOWN))
-        if value and constant(value) is ... and not attached and is_light(value_of_hint(machine, scope, hint)):
+        if value and not is_light(value) and not attached and is_light(value_of_hint(machine, scope, hint)):
             value = LIGHT  # a number, whatever it was computed from
         if value is None:
             value = _default_of_field(machine, cls, name)

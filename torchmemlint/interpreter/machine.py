@@ -93,6 +93,7 @@ class Machine:
         self.clock = 0  # counts writes and rounds of loops
         self.in_hook = 0
         self.again = 0  # how many of the loops around are in their second round
+        self.first_filled = ""  # an attribute whose container was empty before the branch or round that has just ended
         self.threads = 0
         self.generating = -1  # how many loops run around the generator that runs, if one does
         self.shown: dict[Site, Value] = {}  # what expressions that stand alone in the module's body give

@@ -8,7 +8,7 @@ from ..facts import model as m
 from ..facts.knowledge import BUILTINS, LIGHT_ROOTS
 from ..facts.model import Stmt
 from ..facts.program import targets
-from ..facts.walk import root_of, statements
+from ..facts.walk import last_name, root_of, statements
 from .values import UNKNOWN, Class, External, Obj, Value
 
 if TYPE_CHECKING:
@@ -52,6 +52,17 @@ def makes_parts(obj: Obj, *, missing: bool = False) -> bool:
             if _makes_part(statement) and not (missing and _is_there(obj, statement)):
                 return True
     return False
+
+
+def makes_weights(obj: Obj) -> bool:
+    """Whether the constructors of a module make a parameter, as they are written: one that is frozen weighs as much."""
+    classes = obj.cls.mro if isinstance(obj.cls, Class) else []
+    return any(
+        one[0] == m.ASSIGN and one[3][0] == m.CALL and last_name(one[3][2]) == "Parameter"
+        for cls in classes
+        if "__init__" in cls.facts.methods
+        for one in statements(cls.frame.unit.facts.functions[cls.facts.methods["__init__"]].body)
+    )
 
 
 def _makes_part(statement: Stmt) -> bool:

@@ -79,7 +79,7 @@ def lets_go(body: tuple[Stmt, ...]) -> bool:
     """Whether a clause takes the frames off: `error.__traceback__ = None`, `traceback.clear_frames(...)`."""
     if any(last_name(call[2]) in LETS_GO for call in calls(body)):
         return True
-    return any(target[0] == m.ATTR and target[2] == "__traceback__" for target in _targets(body))
+    return any(target[0] == m.ATTR and target[2] == "__traceback__" for target in _targets(tuple(statements(body))))
 
 
 def kept_on_exit(facts: FileFacts, cls: ClassFacts, keeping: Keeping) -> Iterator[Kept]:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..facts import model as m
 from ..facts.model import Expr, FunctionFacts, Site
-from ..facts.program import Place, Program, targets
-from ..facts.walk import calls_of, last_name, nodes, statements
-from ..interpreter.holders import FRESH, UNSURE, kind_of_key
+from ..facts.program import Place, Program, keyword, targets
+from ..facts.walk import calls, calls_of, last_name, nodes, statements
+from ..interpreter.holders import FRESH, UNSURE, VAGUE, kind_of_key
 
 if TYPE_CHECKING:
     from ..facts.releases import Releases
@@ -68,7 +68,7 @@ def loaded_tables(
             continue
         for site, table, key, value in _stored(place.facts):
             cls, name = _table_of(place, table, of_module, of_classes)
-            if not name or (cls, name) in seen or not _is_asked_for(place.facts, key):
+            if not name or (cls, name) in seen or not _is_asked_for(program, place, key):
                 continue
             limits = releases.of(name, cls) | releases.measuring(name, cls)
             if not limits and holds_loaded(program, place.facts, value):
@@ -116,8 +116,9 @@ def _is_given(facts: FunctionFacts, name: str) -> bool:
     return any(param.name == name for param in facts.params)
 
 
-def _is_asked_for(facts: FunctionFacts, key: Expr) -> bool:
+def _is_asked_for(program: Program, place: Place, key: Expr) -> bool:
     """Whether a key is, or is made of, a path or a text that the function is given, and not one of a few."""
+    facts = place.facts
     for _ in range(_DEPTH):
         bound = _bound(facts, key)
         if len(bound) != 1 or _is_given(facts, key[-1]):
@@ -129,7 +130,22 @@ def _is_asked_for(facts: FunctionFacts, key: Expr) -> bool:
     if any(not _FEW.isdisjoint(str(node[-1]).lower().split("_")) for node in names):
         return False
     kinds = {kind_of_key((), key), *(kind_of_key((), node) for node in names if kind_of_key((), key) == UNSURE)}
-    return FRESH in kinds
+    return FRESH in kinds or any(_is_given_fresh(program, place, node[1]) for node in names if node[0] == m.NAME)
+
+
+def _is_given_fresh(program: Program, place: Place, name: str) -> bool:
+    """Whether a caller knows what is asked for by a name that says more: `picture(str(path))` of `picture(name)`."""
+    params = [param.name for param in place.facts.params if not (place.cls and param.name in ("self", "cls"))]
+    if name not in params or not VAGUE.issuperset(name.lower().split("_")):
+        return False
+    given = (
+        keyword(call, name, params.index(name))
+        for one in program.places
+        if place.facts.name in one.facts.calls
+        for call in calls(one.facts.body)
+        if last_name(call[2]) == place.facts.name
+    )
+    return any(one is not None and kind_of_key((), one) == FRESH for one in given)
 
 
 def _bound(facts: FunctionFacts, name: Expr) -> list[Expr]:

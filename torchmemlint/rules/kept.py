@@ -25,7 +25,7 @@ from ..evidence.results import is_handed_back
 from ..evidence.thread_locals import is_thread_local, one_for_each
 from ..evidence.unreleased import is_asked, may_be_asked, may_be_asked_from_afar, methods_of
 from ..facts import model as m
-from ..facts.filled_together import goes_from_another
+from ..facts.filled_together import goes_from_another, is_taken_from_another
 from ..facts.model import CALLS_PER_STATEMENT
 from ..facts.walk import calls_of, last_name, statements
 from ..finding import Confidence, Remedy, Retains
@@ -126,6 +126,7 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
         parted_beside = store.key_kind in (FIXED, KNOWN, UNSURE) and goes_from_another(
             store.frame.unit.facts, store.frame.facts, store.site
         )
+        parted_beside |= store.key_kind == UNSURE and is_taken_from_another(store.frame.facts, store.site)
         few = (
             store.key_kind in (FIXED, KNOWN)
             and not retention.left

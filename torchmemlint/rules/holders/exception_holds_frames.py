@@ -56,9 +56,11 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ...evidence.places import last_part
 from ...facts import knowledge
 from ...facts.model import ASSIGN, ATTR, NAME, TRIES, FileFacts, Site, file_of
 from ...facts.program import Program
+from ...facts.walk import statements
 from ...finding import Confidence, Remedy, Retains
 from ...interpreter.values import Class
 from ...lexical import handlers, keepers, retries
@@ -118,33 +120,53 @@ def check(evidence: Evidence) -> Iterator[Report]:
     program = evidence.whole if evidence.brings_errors else evidence.program
     travelled = (kept for kept in Travels(program, keeping).kept() if evidence.machine.is_home(kept.site))
     stored += [kept for kept in travelled if known.isdisjoint((kept.site, kept.record))]
-    seen = {id(kept.function) for kept in stored}
-    ran = [one for one in evidence.kept_errors() if id(one[0].function) not in seen]
-    stored += [kept for kept, _ in ran]
-    at_hand = {kept.site for kept, tensors in ran if tensors}
-    for kept in (one if one.grows or not _is_of_table(evidence, one) else one._replace(grows=True) for one in stored):
+    stored = [one if one.grows or not _is_of_table(evidence, one) else one._replace(grows=True) for one in stored]
+    lasting = [kept for kept in stored if _lasts(evidence, kept)]
+    lasting += _as_it_runs(evidence, stored, lasting)
+    for kept in lasting:
         again = handlers.raised_again(evidence.program, kept)
-        works = kept.site in at_hand or _runs_model(evidence, kept) or (again and _uses_torch(evidence))
-        works = works or (_is_global(evidence, kept) and is_called_at_work(evidence.program, kept.function))
-        if works and not _emptied(evidence, kept):
-            yield Report(
-                site=kept.site,
-                message=(
-                    f"`{kept.holder}` keeps the exception, and its traceback every frame of the failed call with "
-                    "its tensors; keep `str(error)` instead"
-                ),
-                confidence=Confidence.MEDIUM,
-                value="an exception with its frames",
-                holder=kept.holder,
-                release="raise a new error each time, from what `str(error)` said"
-                if again
-                else "keep `str(error)` or `traceback.format_exc()` instead of the exception",
-                retains=Retains.GROWING if kept.grows or again else Retains.HELD,
-                related=_on_its_way(kept),
-                remedy=Remedy("call-on-stored", "with_traceback(None)", sure=False)
-                if kept.stored < 0 and not again and not kept.by_parts  # what is raised again gets new frames
-                else None,
-            )
+        yield Report(
+            site=kept.site,
+            message=(
+                f"`{kept.holder}` keeps the exception, and its traceback every frame of the failed call with "
+                "its tensors; keep `str(error)` instead"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="an exception with its frames",
+            holder=kept.holder,
+            release="raise a new error each time, from what `str(error)` said"
+            if again
+            else "keep `str(error)` or `traceback.format_exc()` instead of the exception",
+            retains=Retains.GROWING if kept.grows or again else Retains.HELD,
+            related=_on_its_way(kept),
+            remedy=Remedy("call-on-stored", "with_traceback(None)", sure=False)
+            if kept.stored < 0 and not again and not kept.by_parts  # what is raised again gets new frames
+            else None,
+        )
+
+
+def _as_it_runs(evidence: Evidence, stored: list[handlers.Kept], said: list[handlers.Kept]) -> list[handlers.Kept]:
+    """What the run shows of functions whose text shows nothing; or no more than that an object gets the error, which
+    then goes into a container, `self.calls`."""
+    judged, functions = {id(kept.function) for kept in stored}, {id(kept.function) for kept in said}
+    sites = {kept.site for kept in said}
+    gone = {(id(kept.function), last_part(kept.holder)) for kept in stored if _emptied(evidence, kept)}
+    return [
+        kept
+        for kept, tensors in evidence.kept_errors()
+        if id(kept.function) not in (functions if evidence.machine.is_home(kept.stored) else judged)
+        and (id(kept.function), last_part(kept.holder)) not in gone
+        and sites.isdisjoint(one[1] for one in statements(kept.function.body))
+        and _lasts(evidence, kept, at_hand=tensors)
+    ]
+
+
+def _lasts(evidence: Evidence, kept: handlers.Kept, *, at_hand: bool = False) -> bool:
+    """Whether what is put away has frames with tensors, and nothing takes it out again."""
+    works = at_hand or _runs_model(evidence, kept)
+    works = works or (handlers.raised_again(evidence.program, kept) and _uses_torch(evidence))
+    works = works or (_is_global(evidence, kept) and is_called_at_work(evidence.program, kept.function))
+    return works and not _emptied(evidence, kept)
 
 
 def _keeping_classes(evidence: Evidence) -> keepers.Keeping:
@@ -296,7 +318,7 @@ def _is_bound_again(kept: handlers.Kept) -> bool:
 
 
 def _emptied(evidence: Evidence, kept: handlers.Kept) -> bool:
-    name = kept.holder.rsplit(".", 1)[-1]
+    name = last_part(kept.holder)
     if "." not in kept.holder and kept.root not in evidence.machine.module_frame.vars:
         return not kept.rounds or _is_bound_again(kept)  # a local: it goes when the function returns
     if _is_taken_out(evidence.facts, name):
