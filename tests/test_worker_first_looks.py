@@ -282,3 +282,44 @@ def go(net):
 @pytest.mark.parametrize(("mark", "after"), [("  # TML502", "name = ''"), ("", "del name, batch")])
 def test_a_thread_that_waits_in_a_method_of_its_own(mark: str, after: str) -> None:
     _check("def nothing(): ...\n" + LANES.format(mark=mark, after=after))
+
+
+FETCHED = """
+import io
+
+_SHARDS = {{}}
+
+def shard_of(name, read):
+    if name not in _SHARDS:
+        _SHARDS[name] = {made}
+    return _SHARDS[name]
+
+def drop_shards():
+    _SHARDS.clear()
+
+def train(conn, net):
+    while True:
+        name = conn.recv()
+        if name is None:
+            break
+        conn.send(net(shard_of(name, conn.recv)).sum().item())
+        {after}
+
+def go(net):
+    ours, theirs = mp.Pipe()
+    mp.Process(target=train, args=(theirs, net)).start()
+    return ours
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "after"),
+    [
+        ("torch.load(io.BytesIO(read(name)))  # TML401", "pass"),
+        ("torch.load(io.BytesIO(read(name)))", "drop_shards()"),
+        ("read(name)", "pass"),
+        ("name.strip()", "pass"),
+    ],
+)
+def test_what_a_process_loads_for_itself(made: str, after: str) -> None:
+    _check(FETCHED.format(made=made, after=after))

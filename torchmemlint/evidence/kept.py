@@ -75,6 +75,8 @@ def kept_by_workers(machine: Machine) -> Iterator[WorkerRetention]:
 
 def _retention(machine: Machine, note: Plain, kept: Kept) -> WorkerRetention | None:
     holder = describe(kept.owner, kept.key, machine)
+    if kept.what == "item" and kept.context.kind == "process" and not _is_loaded(note):
+        return None
     if kept.what == "item" and not is_item(machine, note.frame.facts, note.site, last_part(holder.text)):
         return None
     if kept.what in ("item", "array", "tensor") and are_few_numbers(
