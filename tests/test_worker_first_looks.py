@@ -323,3 +323,55 @@ def go(net):
 )
 def test_what_a_process_loads_for_itself(made: str, after: str) -> None:
     _check(FETCHED.format(made=made, after=after))
+
+
+STREAMS = """
+class Stream:
+    def __init__(self, net):
+        self.net, self.done = net, threading.Event()
+        self.frames = queue.Queue(8)
+        self.masks = queue.Queue(8)
+        self.thread = None
+
+    def start(self):
+        self.thread = threading.Thread(target=self.work, daemon=True)
+        self.thread.start()
+
+    def stop(self):
+        self.done.set()
+
+    @torch.no_grad()
+    def work(self):
+        while not self.done.is_set():
+            frame = self.frames.get()
+            if frame is None:
+                {told}
+            self.masks.put(float(self.net(frame).mean()))
+            del frame
+
+def session(net, frames):
+    stream = Stream(net){mark}
+    stream.start()
+    {ends}
+    for frame in frames:
+        stream.frames.put(frame)
+        print(stream.masks.get())
+
+def serve(requests, net):
+    for frames in requests:
+        session(net, frames)
+"""
+
+
+@pytest.mark.parametrize(
+    ("mark", "told", "ends"),
+    [
+        ("  # TML505", "continue", "pass"),
+        ("", "self.done.set()", "pass"),
+        ("", "break", "pass"),
+        ("", "continue", "net.on_unload(stream.stop)"),
+        ("", "continue", "net.events.append(stream.done)"),
+    ],
+)
+def test_a_thread_whose_owner_is_fed_and_dropped(mark: str, told: str, ends: str) -> None:
+    _check(STREAMS.format(mark=mark, told=told, ends=ends))

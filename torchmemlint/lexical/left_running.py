@@ -50,6 +50,7 @@ class Owner(NamedTuple):
 
     end: str  # the method that tells them
     started: Site
+    fed: frozenset[str] = frozenset()  # its queues, where no word in them ends a worker
 
 
 def left_running(program: Program) -> Iterator[LeftRunning]:
@@ -85,29 +86,29 @@ def dropped(program: Program, owners: dict[str, Owner]) -> Iterator[LeftRunning]
                 cls = makers[last_name(call)]
                 again = looped or place.facts.name == "__iter__" or is_repeated(program, place)
                 if again and place.facts.name not in SETUPS and not may_be_told(program, attribute, owners[cls].end):
-                    yield LeftRunning(call[1], cls, *owners[cls], attribute, True)
+                    yield LeftRunning(call[1], cls, *owners[cls][:2], attribute, True)
             made = _element(statement[3]) if statement[0] == m.ASSIGN else None
             if made is None or made[0] != m.CALL or last_name(made) not in makers:
                 continue
             name, cls = statement[2][0], makers[last_name(made)]
             several = statement[3][0] in (m.NEW, m.COMP)
             local = name[0] == m.NAME and not several and (looped or is_repeated(program, place))
-            if local and not _is_seen_to(program, place, statement, name, owners[cls].end):
-                yield LeftRunning(statement[1], cls, *owners[cls])
+            if local and not _is_seen_to(program, place, statement, name, owners[cls]):
+                yield LeftRunning(statement[1], cls, *owners[cls][:2])
             own = name[0] == m.ATTR and name[1] == (m.NAME, "self") and place.facts.name not in SETUPS
             if own and (looped or is_repeated(program, place, of_object=several)):
                 end = owners[cls].end
                 ended = _are_ended(program, name[2], place, cls, end) if several else None
                 if not (_is_ended(program, name[2], place, end) if ended is None else ended):
-                    yield LeftRunning(statement[1], cls, *owners[cls], name[2], several=several)
+                    yield LeftRunning(statement[1], cls, *owners[cls][:2], name[2], several=several)
 
 
-def _is_seen_to(program: Program, place: Place, made: Stmt, name: Expr, end: str) -> bool:
+def _is_seen_to(program: Program, place: Place, made: Stmt, name: Expr, owner: Owner) -> bool:
     """Whether the object is ended or handed to somebody who may; by which method is known to its class alone, if that
     has a name of its own: `stop_and_flush`."""
-    if end.lstrip("_") in ENDS:
-        return is_seen_to(place, made, name, program)
-    told = any(call[2] == (m.ATTR, name, end) for call in calls(place.facts.body))
+    if owner.end.lstrip("_") in ENDS:
+        return is_seen_to(place, made, name, program, fed=owner.fed)
+    told = any(call[2] == (m.ATTR, name, owner.end) for call in calls(place.facts.body))
     return told or bool(place.facts.inner) or is_seen_to(place, made, name)
 
 
@@ -160,21 +161,35 @@ def _owners_of_threads(program: Program) -> Iterator[tuple[str, Owner]]:
             own = target is not None and target[0] == m.ATTR and target[1] == (m.NAME, "self")
             if target is None or not own or target[2] not in cls.methods:
                 continue
-            asked = _goes_on(program.facts.functions[cls.methods[target[2]]])
+            worker = program.facts.functions[cls.methods[target[2]]]
+            asked = _goes_on(worker)
             end = end if asked is None else end or _told_by(program, cls, asked)
             if asked is not None and end:
-                yield cls.name, Owner(end, call[1])
+                fed = () if _tells(worker, asked) else _queues(setup)
+                yield cls.name, Owner(end, call[1], frozenset(fed))
+
+
+def _queues(setup: list[FunctionFacts]) -> Iterator[str]:
+    for one in (one for function in setup for one in statements(function.body)):
+        value = one[-1] if one[0] in (m.ASSIGN, m.ANNOTATE) else None
+        if value is not None and value[0] == m.CALL and last_name(value).endswith("Queue"):
+            yield from (target[2] for target in targets(one) if target[0] == m.ATTR)
 
 
 def _told_by(program: Program, cls: ClassFacts, asked: Expr) -> str:
     """The method that sets what a thread asks for: `self.done.set()`, `self.running = False`."""
     for name, index in cls.methods.items():
-        body = program.facts.functions[index].body
-        sets = any(call[2] == (m.ATTR, asked, "set") for call in calls(body))
-        turns = any(one[0] == m.ASSIGN and asked in one[2] and one[3][0] == m.CONST for one in statements(body))
-        if sets or (turns and name not in SETUPS):
+        if _tells(program.facts.functions[index], asked, turns=name not in SETUPS):
             return name
     return ""
+
+
+def _tells(function: FunctionFacts, asked: Expr, *, turns: bool = True) -> bool:
+    """Whether a function sets an event, or `turns` a flag."""
+    if any(call[2] == (m.ATTR, asked, "set") for call in calls(function.body)):
+        return True
+    bound = (one for one in statements(function.body) if one[0] == m.ASSIGN and asked in one[2]) if turns else ()
+    return any(one[3][0] == m.CONST for one in bound)
 
 
 def _goes_on(worker: FunctionFacts) -> Expr | None:
