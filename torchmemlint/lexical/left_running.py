@@ -12,6 +12,7 @@ from ..facts.walk import ALWAYS, blocks, calls, calls_of, heads, in_loops, last_
 from .endless import until_told
 from .lent import ENDS, is_given, is_seen_to, listed, may_be_told
 from .once import SETUPS, is_repeated, runs_once
+from .serving import serves, supplies
 
 _PROCESSES = ("Process", "SpawnProcess", "ForkProcess")
 _FIRST_ITEM = ("__iter__", "__next__")  # what starts a worker when it is first asked for something
@@ -96,6 +97,7 @@ def dropped(program: Program, owners: dict[str, Owner]) -> Iterator[LeftRunning]
             if local and not _is_seen_to(program, place, statement, name, owners[cls]):
                 yield LeftRunning(statement[1], cls, *owners[cls][:2])
             own = name[0] == m.ATTR and name[1] == (m.NAME, "self") and place.facts.name not in SETUPS
+            looped = looped or place.facts.name == "__iter__"
             if own and (looped or is_repeated(program, place, of_object=several)):
                 end = owners[cls].end
                 ended = _are_ended(program, name[2], place, cls, end) if several else None
@@ -127,9 +129,9 @@ def _bases(program: Program) -> set[str]:
 
 def _owners(program: Program) -> Iterator[tuple[str, Owner]]:
     """The classes whose constructor starts processes that serve, with the method that ends them."""
-    serving = {place.facts.name for place in program.places if _serves(place)}
+    serving = {place.facts.name for place in program.places if serves(place) or supplies(program, place)}
     processes = _processes(program, serving)
-    piped = {place.facts.name for place in program.places if _serves(place, to_the_end=True)} - serving
+    piped = {place.facts.name for place in program.places if serves(place, to_the_end=True)} - serving
     for cls in program.facts.classes:
         setup, end = setup_of(program, cls)
         if not end or not any("start" in function.calls for function in setup):
@@ -257,7 +259,7 @@ def _processes(program: Program, serving: set[str]) -> set[str]:
         cls.name
         for cls in program.facts.classes
         if "run" in cls.methods and "run" in serving and any(last_name(base) in _PROCESSES for base in cls.bases)
-        if _serves(Place(program.facts.functions[cls.methods["run"]], cls.name, ()))
+        if serves(Place(program.facts.functions[cls.methods["run"]], cls.name, ()))
     }
 
 
@@ -371,29 +373,3 @@ def _only_ends(head: Expr, own: Expr) -> bool:
     if head[0] == m.COMPARE:
         return bool(own == head[2] and head[3] == (m.CONST, None))
     return bool(head[0] == m.CALL and head[2][0] == m.ATTR and head[2][1] == own)
-
-
-def _serves(place: Place, *, to_the_end: bool = False) -> bool:
-    """Whether a function takes work from a queue or pipe round after round: it ends when it is told to.
-    `to_the_end`: or when its pipe ends."""
-    waits = ("get",) if not to_the_end and _ends_with_its_pipe(place.facts) else ("get", "recv")
-    for loop, inside in loops(place.facts.body):
-        if loop[0] == m.WHILE:
-            found = [call for one in (loop, *inside) for call in calls_of(one)]
-            if any(call[2][0] == m.ATTR and call[2][2] in waits and not call[3] for call in found):
-                return True
-        elif loop[3][0] == m.CALL and loop[3][2] == (m.NAME, "iter") and len(loop[3][3]) == 2:
-            return True
-    return False
-
-
-def _ends_with_its_pipe(function: FunctionFacts) -> bool:
-    """Whether a worker closes the end of the pipe that is not its own, or takes its end for the end of the work."""
-    caught = (handler[0] for one in statements(function.body) if one[0] == m.TRY for handler in one[3])
-    closes = any(
-        call[2][0] == m.ATTR and call[2][2] == "close" and call[2][1][0] == m.NAME
-        for one in function.body
-        if one[0] == m.EXPR
-        for call in calls_of(one)
-    )
-    return closes or any(kind is None or "EOFError" in {last_name(part) for part in nodes(kind)} for kind in caught)
