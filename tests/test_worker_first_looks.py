@@ -375,3 +375,47 @@ def serve(requests, net):
 )
 def test_a_thread_whose_owner_is_fed_and_dropped(mark: str, told: str, ends: str) -> None:
     _check(STREAMS.format(mark=mark, told=told, ends=ends))
+
+
+OPEN_FILES = """
+class Handles:
+    def __init__(self):
+        self.table = {{}}
+
+    def get(self, path):
+        if path not in self.table:
+            self.table[path] = open(path, "rb"){mark}
+        return self.table[path]
+
+    def drop_all(self):
+        for handle in self.table.values():
+            handle.close()
+        self.table.clear()
+
+HANDLES = Handles()
+
+class Clips(Dataset):
+    def __init__(self, paths):
+        self.paths, self.handles = paths, HANDLES
+
+    def __getitem__(self, i):
+        {first}
+        return torch.frombuffer(bytearray(HANDLES.get(self.paths[i]).read(64)), dtype=torch.uint8)
+
+def epoch(paths):
+    for clips in DataLoader(Clips(paths), num_workers=2):
+        print(clips.float().mean().item())
+    {after}
+"""
+
+
+@pytest.mark.parametrize(
+    ("mark", "first", "after"),
+    [
+        ("  # TML406", "pass", "pass"),
+        ("", "if i % 100 == 0: HANDLES.drop_all()", "pass"),
+        ("", "pass", "HANDLES.drop_all()"),
+    ],
+)
+def test_a_release_that_workers_never_call(mark: str, first: str, after: str) -> None:
+    _check(OPEN_FILES.format(mark=mark, first=first, after=after))
