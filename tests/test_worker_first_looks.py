@@ -419,3 +419,55 @@ def epoch(paths):
 )
 def test_a_release_that_workers_never_call(mark: str, first: str, after: str) -> None:
     _check(OPEN_FILES.format(mark=mark, first=first, after=after))
+
+
+SESSIONS = """
+class Session:
+    def __init__(self, net):
+        self.net, self.over, self.frames = net, threading.Event(), torch.rand(64, 8)
+
+    def play(self):
+        threading.Thread(target=self.go_on, daemon=True).start()
+
+    def go_on(self):
+        while not self.over.is_set():
+            time.sleep(0.1)
+            print(float(self.net(self.frames).mean()))
+
+    def finish(self):
+        self.over.set()
+
+class Sessions:
+    def __init__(self, net):
+        self.net, self.table = net, {{}}
+
+    def create(self, name):
+        self.table[name] = Session(self.net)
+        self.table[name].play()
+
+    def remove(self, name):
+        if name in self.table:
+            {gone}
+
+def serve(net, names):
+    sessions = Sessions(net)
+    for name in names:
+        sessions.create(name)
+        sessions.remove(name)
+"""
+
+
+@pytest.mark.parametrize(
+    "gone",
+    [
+        "self.table.pop(name)  # TML505",
+        "del self.table[name]  # TML505",
+        "self.table.pop(name).finish()",
+        "self.table[name].finish(); del self.table[name]",
+        "gone = self.table.pop(name); self.net.drop(gone)",
+        "self.net.drop(self.table); self.table.clear()",
+        "self.names.pop(name)",
+    ],
+)
+def test_sessions_that_leave_the_table_and_go_on(gone: str) -> None:
+    _check(SESSIONS.format(gone=gone))

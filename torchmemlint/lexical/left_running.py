@@ -8,11 +8,10 @@ from typing import NamedTuple
 from ..facts import model as m
 from ..facts.model import ClassFacts, Expr, FunctionFacts, Site, Stmt
 from ..facts.program import Place, Program, keyword, targets
-from ..facts.walk import ALWAYS, blocks, calls, calls_of, heads, in_loops, last_name, loops, nodes, statements
-from .endless import until_told
-from .lent import ENDS, is_given, is_seen_to, listed, may_be_told
+from ..facts.walk import calls, calls_of, heads, in_loops, last_name, loops, nodes, statements
+from .lent import ENDS, dropped_from, is_given, is_seen_to, listed, may_be_told, may_end
 from .once import SETUPS, is_repeated, runs_once
-from .serving import serves, supplies
+from .serving import goes_on, serves, supplies
 
 _PROCESSES = ("Process", "SpawnProcess", "ForkProcess")
 _FIRST_ITEM = ("__iter__", "__next__")  # what starts a worker when it is first asked for something
@@ -30,10 +29,13 @@ class LeftRunning(NamedTuple):
     attribute: str = ""  # that is bound to the next one; "" for a local
     listed: bool = False  # the attribute is a container, which gains one more
     several: bool = False  # it is bound to a new container of them
+    taken: bool = False  # it goes out of the container
 
     @property
     def fate(self) -> str:
         """What becomes of it, to go on after "until it is told to stop, and"."""
+        if self.taken:
+            return f"this one is taken out of `self.{self.attribute}` without"
         if self.listed:
             return f"`self.{self.attribute}` gains one more each time, and none is ever told"
         if self.several:
@@ -58,13 +60,17 @@ def left_running(program: Program) -> Iterator[LeftRunning]:
     """Objects that own processes which serve a queue until they are told to stop, made again and again."""
     if not any(name.endswith(_PROCESSES) for name in program.called | _bases(program)):
         return
-    yield from dropped(program, with_parts(program, dict(_owners(program))))
+    owners = with_parts(program, dict(_owners(program)))
+    yield from dropped(program, owners)
+    yield from _taken_out(program, owners)
 
 
 def left_threads(program: Program) -> Iterator[LeftRunning]:
     """Objects that own a thread which goes round until they tell it to stop, made again and again."""
     if "Thread" in program.called | _bases(program):
-        yield from dropped(program, with_parts(program, _with_heirs(program, dict(_owners_of_threads(program)))))
+        owners = with_parts(program, _with_heirs(program, dict(_owners_of_threads(program))))
+        yield from dropped(program, owners)
+        yield from _taken_out(program, owners)
 
 
 def _with_heirs(program: Program, owners: dict[str, Owner]) -> dict[str, Owner]:
@@ -103,6 +109,25 @@ def dropped(program: Program, owners: dict[str, Owner]) -> Iterator[LeftRunning]
                 ended = _are_ended(program, name[2], place, cls, end) if several else None
                 if not (_is_ended(program, name[2], place, end) if ended is None else ended):
                     yield LeftRunning(statement[1], cls, *owners[cls][:2], name[2], several=several)
+
+
+def _taken_out(program: Program, owners: dict[str, Owner]) -> Iterator[LeftRunning]:
+    """Objects of these classes that go out of a table, `self.sessions.pop(name)`, where nothing ever ends one."""
+    makers = with_factories(program, owners)
+    tables = {
+        target[1]: makers[last_name(statement[3])]
+        for place in program.places
+        if not makers.keys().isdisjoint(place.facts.calls)
+        for statement in statements(place.facts.body)
+        if statement[0] == m.ASSIGN and statement[3][0] == m.CALL and last_name(statement[3]) in makers
+        for target in statement[2]
+        if target[0] == m.ITEM and target[1][0] == m.ATTR and target[1][1] == (m.NAME, "self")
+    }
+    for place in program.places if tables else ():
+        for statement in statements(place.facts.body):
+            table, cls = next(((one, tables[one]) for one in dropped_from(statement) if one in tables), (None, ""))
+            if table is not None and not may_end(program, table[2], owners[cls].end):
+                yield LeftRunning(statement[1], cls, *owners[cls][:2], table[2], taken=True)
 
 
 def _is_seen_to(program: Program, place: Place, made: Stmt, name: Expr, owner: Owner) -> bool:
@@ -150,12 +175,13 @@ def _owners_of_threads(program: Program) -> Iterator[tuple[str, Owner]]:
     that are such threads."""
     for cls in program.facts.classes:
         if "run" in cls.methods and thread_base(cls).endswith("Thread"):
-            asked = _goes_on(program.facts.functions[cls.methods["run"]])
+            asked = goes_on(program.facts.functions[cls.methods["run"]])
             end = "" if asked is None else _told_by(program, cls, asked)
             if end:
                 yield cls.name, Owner(end, cls.site)
             continue
         setup, end = setup_of(program, cls)
+        setup += _started_by_others(program, cls) if setup else []
         if not any("start" in function.calls for function in setup):
             continue
         for call in (call for function in setup for call in calls(function.body) if last_name(call[2]) == "Thread"):
@@ -164,11 +190,20 @@ def _owners_of_threads(program: Program) -> Iterator[tuple[str, Owner]]:
             if target is None or not own or target[2] not in cls.methods:
                 continue
             worker = program.facts.functions[cls.methods[target[2]]]
-            asked = _goes_on(worker)
+            asked = goes_on(worker)
             end = end if asked is None else end or _told_by(program, cls, asked)
             if asked is not None and end:
                 fed = () if _tells(worker, asked) else _queues(setup)
                 yield cls.name, Owner(end, call[1], frozenset(fed))
+
+
+def _started_by_others(program: Program, cls: ClassFacts) -> list[FunctionFacts]:
+    """The methods that start a thread when somebody else calls them: `self.sessions[name].render()`."""
+    own = (program.facts.functions[index] for index in cls.methods.values())
+    starts = [one for one in own if {"Thread", "start"} <= set(one.calls)]
+    return [
+        one for one in starts if any(one.name in place.facts.calls for place in program.places if place.cls != cls.name)
+    ]
 
 
 def _queues(setup: list[FunctionFacts]) -> Iterator[str]:
@@ -192,38 +227,6 @@ def _tells(function: FunctionFacts, asked: Expr, *, turns: bool = True) -> bool:
         return True
     bound = (one for one in statements(function.body) if one[0] == m.ASSIGN and asked in one[2]) if turns else ()
     return any(one[3][0] == m.CONST for one in bound)
-
-
-def _goes_on(worker: FunctionFacts) -> Expr | None:
-    """What a thread asks in each round, with nothing else that ends it: `self._done` of `while not
-    self._done.wait(1):`, of `if self._done.is_set(): break`."""
-    for loop, inside in loops(worker.body):
-        if loop[0] != m.WHILE:
-            continue
-        leaving = [one for one in inside if one[0] == m.RETURN]
-        if loop[2] not in ALWAYS and until_told(loop[2]) and not leaving and not _breaks(loop[3]):
-            return _asked(loop[2])
-        told = [one for one in inside if one[0] == m.IF and one[2] not in ALWAYS and until_told(one[2])]
-        ways = [one for one in inside if one[0] == m.RETURN or (one[0] == m.JUMP and one[2])]
-        if loop[2] in ALWAYS and told and ways and all(any(way in one[3] for one in told) for way in ways):
-            return _asked(told[0][2])
-    return None
-
-
-def _asked(test: Expr) -> Expr:
-    while test[0] == m.NOT:
-        test = test[1]
-    return test[2][1] if test[0] == m.CALL else test
-
-
-def _breaks(body: tuple[Stmt, ...]) -> bool:
-    """Whether a loop's body breaks out of it: a `break` of a loop inside ends only that."""
-    for one in body:
-        if one[0] == m.JUMP and one[2]:
-            return True
-        if one[0] not in (m.FOR, m.WHILE) and any(_breaks(suite) for suite in blocks(one)):
-            return True
-    return False
 
 
 def _forks(program: Program, function: FunctionFacts, started: Expr) -> bool:

@@ -114,3 +114,23 @@ def may_be_told(program: Program, attribute: str, end: str) -> bool:
                 if statement[0] != m.ASSIGN and head[0] == m.ATTR and head[2] == attribute:
                     return True  # gone over, or handed back
     return False
+
+
+def dropped_from(statement: Stmt) -> Iterator[Expr]:
+    """The containers that a statement takes something out of, which nobody gets."""
+    if statement[0] == m.DELETE:
+        yield from (target[1] for target in statement[2] if target[0] == m.ITEM)
+    for call in calls_of(statement) if statement[0] == m.EXPR else ():
+        if call is statement[2] and call[2][0] == m.ATTR and call[2][2] in ("pop", "popitem", "clear"):
+            yield call[2][1]
+
+
+def may_end(program: Program, attribute: str, end: str) -> bool:
+    """Whether anybody asks for the method that ends such objects, or gets the container that they are in."""
+    for place in program.places:
+        for head in (head for statement in statements(place.facts.body) for head in heads(statement)):
+            for part in nodes(head):
+                given = part[3] if part[0] == m.CALL and len(part) == 5 and last_name(part[2]) not in _ASKS else ()
+                if (part[0] == m.ATTR and part[2] == end) or any(last_name(one) == attribute for one in given):
+                    return True
+    return False

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ..facts import model as m
-from ..facts.model import FunctionFacts
+from ..facts.model import Expr, FunctionFacts, Stmt
 from ..facts.program import Place, Program
-from ..facts.walk import calls_of, last_name, loops, nodes, statements
-from .endless import Work, never_ends
+from ..facts.walk import ALWAYS, blocks, calls_of, last_name, loops, nodes, statements
+from .endless import Work, never_ends, until_told
 
 
 def serves(place: Place, *, to_the_end: bool = False) -> bool:
@@ -38,3 +38,35 @@ def _ends_with_its_pipe(function: FunctionFacts) -> bool:
         for call in calls_of(one)
     )
     return closes or any(kind is None or "EOFError" in {last_name(part) for part in nodes(kind)} for kind in caught)
+
+
+def goes_on(worker: FunctionFacts) -> Expr | None:
+    """What a thread asks in each round, with nothing else that ends it: `self._done` of `while not
+    self._done.wait(1):`, of `if self._done.is_set(): break`."""
+    for loop, inside in loops(worker.body):
+        if loop[0] != m.WHILE:
+            continue
+        leaving = [one for one in inside if one[0] == m.RETURN]
+        if loop[2] not in ALWAYS and until_told(loop[2]) and not leaving and not _breaks(loop[3]):
+            return _asked(loop[2])
+        told = [one for one in inside if one[0] == m.IF and one[2] not in ALWAYS and until_told(one[2])]
+        ways = [one for one in inside if one[0] == m.RETURN or (one[0] == m.JUMP and one[2])]
+        if loop[2] in ALWAYS and told and ways and all(any(way in one[3] for one in told) for way in ways):
+            return _asked(told[0][2])
+    return None
+
+
+def _asked(test: Expr) -> Expr:
+    while test[0] == m.NOT:
+        test = test[1]
+    return test[2][1] if test[0] == m.CALL else test
+
+
+def _breaks(body: tuple[Stmt, ...]) -> bool:
+    """Whether a loop's body breaks out of it: a `break` of a loop inside ends only that."""
+    for one in body:
+        if one[0] == m.JUMP and one[2]:
+            return True
+        if one[0] not in (m.FOR, m.WHILE) and any(_breaks(suite) for suite in blocks(one)):
+            return True
+    return False
