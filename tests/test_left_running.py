@@ -338,3 +338,40 @@ class Shards:
 )
 def test_processes_that_supply_what_is_gone_through(made: str, reads: str, after: str) -> None:
     check(SUPPLIED.format(made=made, reads=reads, after=after))
+
+
+WRAPPED = """
+class Tensors:
+    def __init__(self, env):
+        self.env = env
+
+    def ask(self, task):
+        return torch.tensor(self.env.ask(task))
+
+    {end}
+
+def make_tensors(n):
+    return Tensors(Listed(n))
+
+def evaluate(n):
+    env = {made}
+    found = env.ask(n)
+    {after}
+    return found
+
+for n in range(9):
+    evaluate(n)
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "after", "end"),
+    [
+        ("make_tensors(2)  # TML408", "pass", "def close(self): self.env.close()"),
+        ("Tensors(Listed(2))  # TML408", "pass", "def close(self): self.env.close()"),
+        ("make_tensors(2)", "env.close()", "def close(self): self.env.close()"),
+        ("make_tensors(2)", "pass", "def __del__(self): self.env.close()"),
+    ],
+)
+def test_what_is_given_workers_where_they_are_made(made: str, after: str, end: str) -> None:
+    check(PARTS + WRAPPED.format(made=made, after=after, end=end))

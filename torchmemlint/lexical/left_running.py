@@ -320,7 +320,8 @@ def _keeps_one(function: FunctionFacts, owners: dict[str, Owner]) -> bool:
 
 def with_factories(program: Program, owners: dict[str, Owner]) -> dict[str, str]:
     """What makes such an object when it is called -> its class: the classes, and functions that return one."""
-    makers = {name: name for name in owners}
+    wrapped = {name: name for name in owners} | dict(_wrappers(program, owners))
+    makers = dict(wrapped)
     for place in program.places if owners else ():
         if owners.keys().isdisjoint(place.facts.calls) or len(program.by_name[place.facts.name]) > 1:
             continue
@@ -332,11 +333,22 @@ def with_factories(program: Program, owners: dict[str, Owner]) -> dict[str, str]
         for statement in statements(place.facts.body):
             value = statement[2] if statement[0] == m.RETURN else None
             value = None if value is None else construction(value)
-            if value is not None and value[0] == m.CALL and last_name(value) in owners:
-                makers[place.facts.name] = last_name(value)
+            if value is not None and value[0] == m.CALL and last_name(value) in wrapped:
+                makers[place.facts.name] = wrapped[last_name(value)]
             elif value in made:
                 makers[place.facts.name] = made[value]
     return makers
+
+
+def _wrappers(program: Program, owners: dict[str, Owner]) -> Iterator[tuple[str, str]]:
+    """The classes that are given such an object right where it is made, `ToTensor(Envs(seeds))`, with its class: what
+    ends it is called by the same name."""
+    methods = {cls.name: cls.methods for cls in program.facts.classes if cls.name not in owners}
+    for place in program.places if owners else ():
+        for call in calls(place.facts.body) if not owners.keys().isdisjoint(place.facts.calls) else ():
+            given = [last_name(one) for one in call[3] if one[0] == m.CALL and last_name(one) in owners]
+            if given and owners[given[0]].end in methods.get(last_name(call[2]), ()):
+                yield last_name(call[2]), given[0]
 
 
 def _is_ended(program: Program, attribute: str, replacing: Place, end: str) -> bool:
