@@ -143,8 +143,11 @@ GONE = [
     ("self.columns = None  # TML408", "_ROWS = None  # TML408"),
     ("del self.columns  # TML408", "pass"),
     ("pass", "pass"),
-    ("dist.destroy_process_group(self.columns); self.columns = None", "_ROWS = None"),
+    ("dist.destroy_process_group(self.columns); self.columns = None", "_ROWS = None  # TML408"),
     ("self.columns = None  # TML408", "dist.destroy_process_group(); _ROWS = None"),
+    ("self.columns = None  # TML408", "dist.destroy_process_group(_ROWS); _ROWS = None"),
+    ("old = self.columns; dist.destroy_process_group(old); self.columns = None", "_ROWS = None  # TML408"),
+    ("[dist.destroy_process_group(one) for one in vars(self).values()]", "_ROWS = None"),
 ]
 
 

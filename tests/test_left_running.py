@@ -291,3 +291,87 @@ def test_threads_by_their_class() -> None:
     check(POLLERS.format(made=started % "", end="poller.stop()"))
     check(POLLERS.format(made="watch = Watch(model)  # TML505", end="pass"))
     check(POLLERS.format(made="watch = Watch(model)", end="watch.close()"))
+
+
+SUPPLIED = """
+import multiprocessing as mp
+
+def read_on(paths, out):
+    while True:
+        for path in paths:
+            {reads}
+
+class Reader:
+    def __init__(self, paths):
+        self.out = mp.Queue(2)
+        self.process = mp.Process(target=read_on, args=(paths, self.out), daemon=True)
+        self.process.start()
+
+    def take(self):
+        return self.out.get()
+
+    def stop(self):
+        self.process.terminate()
+
+class Shards:
+    def __init__(self, paths):
+        self.paths, self.reader = paths, None
+
+    def __iter__(self):
+        {made}
+        for _ in range(4):
+            yield self.reader.take()
+        {after}
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "reads", "after"),
+    [
+        ("self.reader = Reader(self.paths)  # TML408", "out.put(path)", "pass"),
+        ("self.reader = Reader(self.paths)", "out.put(path)", "self.reader.stop()"),
+        ("self.reader = self.reader or Reader(self.paths)", "out.put(path)", "pass"),
+        ("if self.reader is None: self.reader = Reader(self.paths)", "out.put(path)", "pass"),
+        ("self.reader = Reader(self.paths)", "out.put(path)\n        return", "pass"),
+        ("self.reader = Reader(self.paths)", "print(path)", "pass"),
+    ],
+)
+def test_processes_that_supply_what_is_gone_through(made: str, reads: str, after: str) -> None:
+    check(SUPPLIED.format(made=made, reads=reads, after=after))
+
+
+WRAPPED = """
+class Tensors:
+    def __init__(self, env):
+        self.env = env
+
+    def ask(self, task):
+        return torch.tensor(self.env.ask(task))
+
+    {end}
+
+def make_tensors(n):
+    return Tensors(Listed(n))
+
+def evaluate(n):
+    env = {made}
+    found = env.ask(n)
+    {after}
+    return found
+
+for n in range(9):
+    evaluate(n)
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "after", "end"),
+    [
+        ("make_tensors(2)  # TML408", "pass", "def close(self): self.env.close()"),
+        ("Tensors(Listed(2))  # TML408", "pass", "def close(self): self.env.close()"),
+        ("make_tensors(2)", "env.close()", "def close(self): self.env.close()"),
+        ("make_tensors(2)", "pass", "def __del__(self): self.env.close()"),
+    ],
+)
+def test_what_is_given_workers_where_they_are_made(made: str, after: str, end: str) -> None:
+    check(PARTS + WRAPPED.format(made=made, after=after, end=end))

@@ -135,6 +135,12 @@ SEEN = {
                     found.append(self.net.sample(x))  # TML102
                 return torch.cat(found).detach().cpu().numpy()
         """,
+    "a script's list of what a network gave, made by a function": """
+        def predict(net, loader):
+            return [net(x) for x in loader]  # TML102
+
+        found = predict(Net(), [torch.rand(4, 8) for _ in range(9)])
+        """,
 }
 
 QUIET = {
@@ -324,6 +330,20 @@ QUIET = {
                 for each in (loss, loss * 2):
                     text += form % (each, each)
                 print(text)
+        """,
+    "a script's list of the rows of one pass, made by a function": """
+        class Rows(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.boxes, self.masks = nn.Linear(8, 4), nn.Linear(8, 1)
+
+            def forward(self, x):
+                return [{"box": b, "mask": m} for b, m in zip(self.boxes(x), self.masks(x))]
+
+        model = Rows().eval()
+        with torch.no_grad():
+            found = model(torch.rand(3, 8))
+        learned = model(torch.rand(3, 8))
         """,
 }
 

@@ -59,6 +59,15 @@ def test_what_is_not_kept(write: Write, lint: Lint, last: str) -> None:
     assert lines(lint("--isolated", "a.ipynb")) == []
 
 
+@pytest.mark.parametrize(
+    ("shown", "kept"),
+    [("rows", 1), ("rows[0]", 1), ("{'rows': rows}", 1), ("[len(row) for row in rows]", 0), ("list(rows[0])", 0)],
+)
+def test_what_is_in_containers_is_kept(write: Write, lint: Lint, shown: str, kept: int) -> None:
+    write({"a.ipynb": notebook("import torch\nrows = [{'box': b} for b in torch.rand(3, 3) * 2]", shown)})
+    assert [line.split(" ")[2] for line in lines(lint("--isolated", "a.ipynb"))] == ["TML801"] * kept
+
+
 def test_noqa_in_a_cell(write: Write, lint: Lint) -> None:
     write({"a.ipynb": notebook("import torch\nx = torch.rand(3, 3)\nx  # noqa: TML801")})
     assert lines(lint("--isolated", "a.ipynb")) == []

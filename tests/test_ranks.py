@@ -18,6 +18,7 @@ FOR_ONE = [
     "rows = [row for part in parts for row in part]\n    if is_main_process():\n        save(rows)",
     "if dist.get_rank() != 0:\n        return None\n    return len(parts)",
     "if mine and accelerator.is_main_process:\n        save(parts)\n    del parts",
+    "if dist.is_initialized():\n        if not is_main_process():\n            return\n    save(parts)",
     "return parts\n\ndef main(rank):\n    found = gather([1], 2)\n    if rank == 0:\n        print(found)",
     "return list(parts)\n\ndef main(rank):\n    found = gather([1], 2)\n    if rank == 0:\n        print(found)",
 ]
@@ -26,6 +27,8 @@ FOR_ALL = [
     "return sum(parts)",
     "if dist.get_rank() == 0:\n        save(parts)\n    return len(parts)",
     "if size == 0:\n        save(parts)",
+    "if mine:\n        if not is_main_process():\n            return\n    save(parts)",
+    "if dist.is_initialized():\n        if not is_main_process():\n            print(parts)\n    save(parts)",
     "if dist.get_rank() == 1 or mine:\n        save(parts)",
     "return parts\n\ndef main(rank):\n    found = gather([1], 2)\n    print(found)",
     "pass",

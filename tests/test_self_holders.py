@@ -321,3 +321,45 @@ def load(groups, width):
 )
 def test_a_variable_of_the_inner_function_is_not_that_of_the_outer(body: str, mark: str) -> None:
     check(RECURSION % (mark, body))
+
+
+SCHEDULE = """
+from torch.optim.lr_scheduler import LambdaLR
+
+def flat(step):
+    return 1.0
+
+class Warmup(LambdaLR):
+    def __init__(self, optimizer, steps):
+        self.steps = steps
+        super().__init__(optimizer, {rate}){mark}
+
+    def rate(self, step):
+        return min(1.0, step / self.steps)
+
+def train(width):
+    net = nn.Linear(width, width)
+    optimizer = torch.optim.SGD(net.parameters(), 0.1)
+    schedule = Warmup(optimizer, 4)
+    for x in torch.rand(4, 8, width):
+        net(x).sum().backward()
+        optimizer.step()
+        schedule.step()
+        optimizer.zero_grad()
+
+{runs}
+"""
+TRIALS = "for width in (8, 16, 32, 64):\n    train(width)"
+
+
+@pytest.mark.parametrize(
+    ("rate", "mark", "runs"),
+    [
+        ("self.rate", "  # TML315", TRIALS),
+        ("lr_lambda=lambda step: self.rate(step)", "  # TML315", TRIALS),
+        ("flat", "", TRIALS),
+        ("self.rate", "", "train(8)"),
+    ],
+)
+def test_a_schedule_that_gives_its_base_a_method_of_its_own(rate: str, mark: str, runs: str) -> None:
+    check(SCHEDULE.format(rate=rate, mark=mark, runs=runs))

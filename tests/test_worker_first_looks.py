@@ -282,3 +282,192 @@ def go(net):
 @pytest.mark.parametrize(("mark", "after"), [("  # TML502", "name = ''"), ("", "del name, batch")])
 def test_a_thread_that_waits_in_a_method_of_its_own(mark: str, after: str) -> None:
     _check("def nothing(): ...\n" + LANES.format(mark=mark, after=after))
+
+
+FETCHED = """
+import io
+
+_SHARDS = {{}}
+
+def shard_of(name, read):
+    if name not in _SHARDS:
+        _SHARDS[name] = {made}
+    return _SHARDS[name]
+
+def drop_shards():
+    _SHARDS.clear()
+
+def train(conn, net):
+    while True:
+        name = conn.recv()
+        if name is None:
+            break
+        conn.send(net(shard_of(name, conn.recv)).sum().item())
+        {after}
+
+def go(net):
+    ours, theirs = mp.Pipe()
+    mp.Process(target=train, args=(theirs, net)).start()
+    return ours
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "after"),
+    [
+        ("torch.load(io.BytesIO(read(name)))  # TML401", "pass"),
+        ("torch.load(io.BytesIO(read(name)))", "drop_shards()"),
+        ("read(name)", "pass"),
+        ("name.strip()", "pass"),
+    ],
+)
+def test_what_a_process_loads_for_itself(made: str, after: str) -> None:
+    _check(FETCHED.format(made=made, after=after))
+
+
+STREAMS = """
+class Stream:
+    def __init__(self, net):
+        self.net, self.done = net, threading.Event()
+        self.frames = queue.Queue(8)
+        self.masks = queue.Queue(8)
+        self.thread = None
+
+    def start(self):
+        self.thread = threading.Thread(target=self.work, daemon=True)
+        self.thread.start()
+
+    def stop(self):
+        self.done.set()
+
+    @torch.no_grad()
+    def work(self):
+        while not self.done.is_set():
+            frame = self.frames.get()
+            if frame is None:
+                {told}
+            self.masks.put(float(self.net(frame).mean()))
+            del frame
+
+def session(net, frames):
+    stream = Stream(net){mark}
+    stream.start()
+    {ends}
+    for frame in frames:
+        stream.frames.put(frame)
+        print(stream.masks.get())
+
+def serve(requests, net):
+    for frames in requests:
+        session(net, frames)
+"""
+
+
+@pytest.mark.parametrize(
+    ("mark", "told", "ends"),
+    [
+        ("  # TML505", "continue", "pass"),
+        ("", "self.done.set()", "pass"),
+        ("", "break", "pass"),
+        ("", "continue", "net.on_unload(stream.stop)"),
+        ("", "continue", "net.events.append(stream.done)"),
+    ],
+)
+def test_a_thread_whose_owner_is_fed_and_dropped(mark: str, told: str, ends: str) -> None:
+    _check(STREAMS.format(mark=mark, told=told, ends=ends))
+
+
+OPEN_FILES = """
+class Handles:
+    def __init__(self):
+        self.table = {{}}
+
+    def get(self, path):
+        if path not in self.table:
+            self.table[path] = open(path, "rb"){mark}
+        return self.table[path]
+
+    def drop_all(self):
+        for handle in self.table.values():
+            handle.close()
+        self.table.clear()
+
+HANDLES = Handles()
+
+class Clips(Dataset):
+    def __init__(self, paths):
+        self.paths, self.handles = paths, HANDLES
+
+    def __getitem__(self, i):
+        {first}
+        return torch.frombuffer(bytearray(HANDLES.get(self.paths[i]).read(64)), dtype=torch.uint8)
+
+def epoch(paths):
+    for clips in DataLoader(Clips(paths), num_workers=2):
+        print(clips.float().mean().item())
+    {after}
+"""
+
+
+@pytest.mark.parametrize(
+    ("mark", "first", "after"),
+    [
+        ("  # TML406", "pass", "pass"),
+        ("", "if i % 100 == 0: HANDLES.drop_all()", "pass"),
+        ("", "pass", "HANDLES.drop_all()"),
+    ],
+)
+def test_a_release_that_workers_never_call(mark: str, first: str, after: str) -> None:
+    _check(OPEN_FILES.format(mark=mark, first=first, after=after))
+
+
+SESSIONS = """
+class Session:
+    def __init__(self, net):
+        self.net, self.over, self.frames = net, threading.Event(), torch.rand(64, 8)
+
+    def play(self):
+        threading.Thread(target=self.go_on, daemon=True).start()
+
+    def go_on(self):
+        while not self.over.is_set():
+            time.sleep(0.1)
+            print(float(self.net(self.frames).mean()))
+
+    def finish(self):
+        self.over.set()
+
+class Sessions:
+    def __init__(self, net):
+        self.net, self.table = net, {{}}
+
+    def create(self, name):
+        self.table[name] = Session(self.net)
+        self.table[name].play()
+
+    def remove(self, name):
+        if name in self.table:
+            {gone}
+
+def serve(net, names):
+    sessions = Sessions(net)
+    for name in names:
+        sessions.create(name)
+        sessions.remove(name)
+"""
+
+
+@pytest.mark.parametrize(
+    "gone",
+    [
+        "self.table.pop(name)  # TML505",
+        "del self.table[name]  # TML505",
+        "self.table.pop(name).finish()",
+        "self.table[name].finish(); del self.table[name]",
+        "gone = self.table.pop(name); self.net.drop(gone)",
+        "self.net.drop(self.table); self.table.clear()",
+        "self.names.pop(name)",
+    ],
+)
+def test_sessions_that_leave_the_table_and_go_on(gone: str) -> None:
+    _check(SESSIONS.format(gone=gone))

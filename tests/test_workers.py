@@ -216,6 +216,12 @@ def test_parts_of_batches_that_are_kept(line: str) -> None:
         check(LOADED.format(workers, pinned, line.partition("  #")[0]))
 
 
+@pytest.mark.parametrize(("strategy", "mark"), [("file_descriptor", "  # TML409"), ("file_system", "")])
+def test_parts_of_batches_that_are_shared_by_name(strategy: str, mark: str) -> None:
+    set_up = f"torch.multiprocessing.set_sharing_strategy('{strategy}')"
+    check(LOADED.format(2, False, f"boxes.append(where){mark}") + set_up)
+
+
 def test_parts_of_batches_of_a_loader_that_a_helper_makes() -> None:
     text = LOADED.format(2, False, KEPT_PARTS[0])
     made = "loader = DataLoader(Crops(), num_workers=2, pin_memory=False)"

@@ -20,7 +20,7 @@ from ..interpreter.values import Function, Module, Obj
 from ..lexical.handlers import Kept
 from ..lexical.plain import Led, plain
 from .demand import Demand
-from .handed_over import Handed, handed_over
+from .handed_over import Handed, handed_over, shares_by_name
 from .joined import Reaching, joined
 from .kept_errors import kept_errors
 from .last_passes import is_certainly_last
@@ -237,8 +237,7 @@ class Evidence:
 
     def handed_over(self) -> Iterator[Handed]:
         """What loops collect of the tensors that they get from other processes or send to them."""
-        by_name = "set_sharing_strategy" in self.program.called
-        return handed_over(self.machine, self._lifetimes, by_name=by_name)
+        return handed_over(self.machine, self._lifetimes, by_name=shares_by_name(self.program))
 
     def kept_errors(self) -> Iterator[tuple[Kept, bool]]:
         """Caught exceptions that a container gains, as the run shows them, and whether their frames have tensors."""

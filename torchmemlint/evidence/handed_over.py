@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from ..facts import model as m
 from ..facts.model import Site
-from ..facts.program import names_in
-from ..facts.walk import loops
+from ..facts.program import Program, names_in
+from ..facts.walk import calls, last_name, loops
 from ..interpreter.events import Loops, Store
 from ..interpreter.frames import Frame, Loop
 from ..interpreter.holders import KNOWN
@@ -62,6 +62,15 @@ def handed_over(machine: Machine, lifetimes: Lifetimes, *, by_name: bool) -> Ite
         site = next((site for site, around, given in sent if loop in around and not nodes.isdisjoint(given)), None)
         if site is not None:
             yield Handed(store.site, holder, site, True)
+
+
+def shares_by_name(program: Program) -> bool:
+    """Whether a file has tensors shared by the names of files, `set_sharing_strategy("file_system")`."""
+    return "set_sharing_strategy" in program.called and any(
+        last_name(call[2]) == "set_sharing_strategy" and (m.CONST, "file_descriptor") not in call[3]
+        for place in program.places
+        for call in calls(place.facts.body)
+    )
 
 
 def _sent(machine: Machine, queued: list[Store]) -> Iterator[tuple[Site, Loops, set[int]]]:

@@ -14,7 +14,7 @@ from ..facts.program import Program, targets, text
 from ..facts.releases import Releases
 from ..facts.walk import ALWAYS, calls, heads, last_name, loops, nodes, statements
 from ..interpreter.contexts import Context, Kept, is_module_level, root
-from ..interpreter.events import Plain
+from ..interpreter.events import Plain, Reset
 from ..interpreter.frames import Frame
 from ..interpreter.holders import KNOWN
 from ..interpreter.machine import Machine
@@ -75,6 +75,8 @@ def kept_by_workers(machine: Machine) -> Iterator[WorkerRetention]:
 
 def _retention(machine: Machine, note: Plain, kept: Kept) -> WorkerRetention | None:
     holder = describe(kept.owner, kept.key, machine)
+    if kept.what == "item" and kept.context.kind == "process" and not _is_loaded(note):
+        return None
     if kept.what == "item" and not is_item(machine, note.frame.facts, note.site, last_part(holder.text)):
         return None
     if kept.what in ("item", "array", "tensor") and are_few_numbers(
@@ -95,7 +97,7 @@ def _retention(machine: Machine, note: Plain, kept: Kept) -> WorkerRetention | N
     grows = _grows(kept) and not within_budget(note.frame.facts)
     if grows:
         off = _releases(machine).switched_off(last_part(holder.text), holder.owner)
-        grows = holder.kind == "generator" or not emptied(machine, kept.owner, kept.key, note.site, off)
+        grows = holder.kind == "generator" or not emptied(machine, kept.owner, kept.key, note.site, off, there=wide)
         grows = grows and (singly or note.frame.name in off or not measured(note.frame, holder.text))
     if not grows and (kept.how != "set" or not isinstance(kept.owner, Frame) or holder.kind == "closure"):
         return None
@@ -180,10 +182,16 @@ def _grows(kept: Kept) -> bool:
 
 
 def emptied(
-    machine: Machine, owner: Obj | Frame, key: str, but: Site = -1, passing: Container[str] = frozenset()
+    machine: Machine,
+    owner: Obj | Frame,
+    key: str,
+    but: Site = -1,
+    passing: Container[str] = frozenset(),
+    *,
+    there: bool = False,
 ) -> bool:
     """Whether anything ever empties or replaces a place, or a container that it is in; the store at `but` does not,
-    nor do the functions that entries pass by."""
+    nor do the functions that entries pass by, nor, if it must be done `there`, in a worker, those that none calls."""
     places: list[tuple[Obj | Frame, str]] = []
     current: Obj | Frame = owner
     for _ in range(5):
@@ -200,8 +208,17 @@ def emptied(
         and reset.frame.name not in passing
         and (id(reset.frame.facts) not in setups or reset.loops != reset.frame.loops)
         and reset.site != but
+        and not (there and _is_called_by_nobody(reset))
         and any(reset.owner is one and reset.key in (name, "*") for one, name in places)
         for reset in machine.resets
+    )
+
+
+def _is_called_by_nobody(reset: Reset) -> bool:
+    """Whether a function that empties something is there for others: they do it for their own process."""
+    own = reset.frame.facts
+    return not reset.threaded and not any(
+        own.name in one.calls for one in reset.frame.unit.facts.functions if one is not own
     )
 
 

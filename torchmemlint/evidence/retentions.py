@@ -172,6 +172,8 @@ class Retentions:
         repeats = [loop for loop in store.loops if loop not in born and loop.kind in _REPEATS]
         if _is_being_made(store):  # another one in each round, whoever gets it
             repeats = [loop for loop in repeats if loop is store.loops[-1]]
+            if holder.kind == "global":  # which has a list that is whole, as from a function that fills one in a loop
+                holder = holder._replace(kind="local", owner="<module>")
         if store.how not in ("grow", "keyed") or (graph and store.key_kind == KNOWN):
             growing = [loop for loop in repeats if loop in older(store, since)]
         else:

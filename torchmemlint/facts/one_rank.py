@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping
 from . import model as m
 from .model import Expr, FileFacts, Site, Stmt
 from .passed_by import PassedBy
-from .walk import blocks, calls_of, last_name, statements
+from .walk import blocks, calls_of, last_name, nodes, statements
 
 _ROLE = re.compile(r"(?:^|_)(?:rank|main_process|main|master|chief|global_zero|rank_zero|primary)(?:$|_)")
+_MANY = re.compile(r"distributed|world_size|is_initialized|num_processes|ddp", re.I)  # whether there are other ranks
 _FILLS = ("append", "appendleft", "add", "extend", "update", "setdefault", "put", "put_nowait")
 
 
@@ -56,12 +57,22 @@ def by_rank(block: tuple[Stmt, ...], alone: bool = False) -> Iterator[tuple[Stmt
         if not role:
             for suite in blocks(statement):
                 yield from by_rank(suite, alone)
+            alone = alone or (statement[0] == m.IF and _sends_others_away(statement))
             continue
         yield from by_rank(statement[3], alone or role > 0)
         yield from by_rank(statement[4], alone or role < 0)
-        leaves = bool(statement[3]) and statement[3][-1][0] in (m.RETURN, m.RAISE)
-        if role < 0 and leaves:
-            alone = True
+        alone = alone or (role < 0 and _leaves(statement))
+
+
+def _leaves(statement: Stmt) -> bool:
+    return bool(statement[3]) and statement[3][-1][0] in (m.RETURN, m.RAISE)
+
+
+def _sends_others_away(statement: Stmt) -> bool:
+    """`if self.distributed: ... if not is_main(): return`: where there is no other rank, the one goes on as well."""
+    if not any(_MANY.search(str(part[-1])) for part in nodes(statement[2]) if part[0] in (m.NAME, m.ATTR)):
+        return False
+    return any(one[0] == m.IF and _role(one[2]) < 0 and _leaves(one) for one in statement[3])
 
 
 def _role(test: Expr) -> int:

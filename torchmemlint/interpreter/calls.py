@@ -10,6 +10,7 @@ from ..facts.model import Expr, Site
 from ..facts.relevance import says_inference
 from . import threads, weights
 from .attributes import answer_by_name
+from .cycles import note_given_to_base
 from .descriptors import method_of
 from .followed import note_following, owners
 from .frames import Frame
@@ -418,6 +419,7 @@ def _super_method(
             return result
     if name == "__init__" and type(receiver) is Obj:
         fill_own_parts(machine, frame, receiver, args, kwargs)
+        note_given_to_base(machine, frame, receiver, args, kwargs, site)
     if name == "__setattr__":
         return call_external(machine, frame, "builtins.setattr", [(receiver,), *args], kwargs, site)
     if type(receiver) is Obj and name not in ("__init__", "__getattr__"):

@@ -17,7 +17,7 @@ from .events import Plain
 from .frames import Frame
 from .holders import captured, heavy_objects
 from .machine import Machine
-from .values import ATTACHED, MAYBE, Bound, Class, Function, Light, Obj, Partial, Tensor, Value
+from .values import ATTACHED, MAYBE, Bound, Class, Function, Kwargs, Light, Obj, Partial, Tensor, Value
 
 _DEPTH = 8
 _SELF = (m.NAME, "self")
@@ -66,6 +66,20 @@ def note_callbacks(machine: Machine, keeper: Obj, given: list[Value]) -> None:
     callbacks: Value = tuple(atom for value in values for atom in value if type(atom) in (Bound, Partial, Function))
     if callbacks:
         machine.put(keeper.fields, "$callbacks", callbacks)
+
+
+def note_given_to_base(
+    machine: Machine, frame: Frame, owner: Obj, args: list[Value], kwargs: Kwargs, site: Site
+) -> None:
+    """`super().__init__(optimizer, self.rate)` of a LambdaLR: it keeps both [docs: torch.optim.lr_scheduler]."""
+    if not isinstance(owner.cls, Class) or not any(".lr_scheduler." in base for base in owner.cls.external):
+        return
+    given = [*args, *kwargs.values()]
+    for value in given:
+        functions: Value = tuple(atom for atom in value if type(atom) in (Bound, Partial, Function))
+        if functions and owner in objects_in(machine, [functions]):
+            machine.put(owner.fields, "optimizer", given[0])
+            note_cycle(machine, frame, owner, "lr_lambdas", functions, site)
 
 
 def note_recursion(machine: Machine, function: Function) -> None:

@@ -66,12 +66,13 @@ class GroupLetGo(NamedTuple):
 
 def groups_let_go(program: Program) -> Iterator[GroupLetGo]:
     """Globals, attributes and tables with process groups that a function of its own empties, and no more."""
-    if "new_group" not in program.called or _destroys(program):
+    if "new_group" not in program.called:
         return
-    made = dict(_kept_groups(program))
+    ended = _destroyed(program)
+    made = {whole: site for whole, site in _kept_groups(program) if whole not in ended} if ended is not None else {}
     makers = {place.facts.name for place in program.places if _binds(program, place, set(made))}
     for place in program.places if made else ():
-        if place.facts.name in {"<module>", "__init__"} | makers or "destroy_process_group" in place.facts.calls:
+        if place.facts.name in {"<module>", "__init__"} | makers or _ends_all(place):
             continue
         dropped = [
             (one, whole, target)
@@ -227,6 +228,25 @@ def _destroys(program: Program) -> bool:
         for place in program.places
         for call in calls(place.facts.body)
     )
+
+
+def _destroyed(program: Program) -> set[Expr] | None:
+    """The globals and attributes whose groups are destroyed one by one, where all that are can be told."""
+    found = set[Expr]()
+    for place in program.places if "destroy_process_group" in program.called else ():
+        for call in calls(place.facts.body):
+            if last_name(call[2]) != "destroy_process_group":
+                continue
+            group = keyword(call, "group", 0)
+            whole = None if group is None else _kept_at(program, place, group, True)
+            if group is not None and whole is None:
+                return None
+            found |= set() if whole is None else {whole}
+    return found
+
+
+def _ends_all(place: Place) -> bool:
+    return any(last_name(one[2]) == "destroy_process_group" and not one[3] + one[4] for one in calls(place.facts.body))
 
 
 def _is_made_once(place: Place, made: Site) -> bool:

@@ -8,10 +8,10 @@ from typing import NamedTuple
 from ..facts import model as m
 from ..facts.model import ClassFacts, Expr, FunctionFacts, Site, Stmt
 from ..facts.program import Place, Program, keyword, targets
-from ..facts.walk import ALWAYS, blocks, calls, calls_of, heads, in_loops, last_name, loops, nodes, statements
-from .endless import until_told
-from .lent import ENDS, is_given, is_seen_to, listed, may_be_told
+from ..facts.walk import calls, calls_of, heads, in_loops, last_name, loops, nodes, statements
+from .lent import ENDS, dropped_from, is_given, is_seen_to, listed, may_be_told, may_end
 from .once import SETUPS, is_repeated, runs_once
+from .serving import goes_on, serves, supplies
 
 _PROCESSES = ("Process", "SpawnProcess", "ForkProcess")
 _FIRST_ITEM = ("__iter__", "__next__")  # what starts a worker when it is first asked for something
@@ -29,10 +29,13 @@ class LeftRunning(NamedTuple):
     attribute: str = ""  # that is bound to the next one; "" for a local
     listed: bool = False  # the attribute is a container, which gains one more
     several: bool = False  # it is bound to a new container of them
+    taken: bool = False  # it goes out of the container
 
     @property
     def fate(self) -> str:
         """What becomes of it, to go on after "until it is told to stop, and"."""
+        if self.taken:
+            return f"this one is taken out of `self.{self.attribute}` without"
         if self.listed:
             return f"`self.{self.attribute}` gains one more each time, and none is ever told"
         if self.several:
@@ -50,19 +53,24 @@ class Owner(NamedTuple):
 
     end: str  # the method that tells them
     started: Site
+    fed: frozenset[str] = frozenset()  # its queues, where no word in them ends a worker
 
 
 def left_running(program: Program) -> Iterator[LeftRunning]:
     """Objects that own processes which serve a queue until they are told to stop, made again and again."""
     if not any(name.endswith(_PROCESSES) for name in program.called | _bases(program)):
         return
-    yield from dropped(program, with_parts(program, dict(_owners(program))))
+    owners = with_parts(program, dict(_owners(program)))
+    yield from dropped(program, owners)
+    yield from _taken_out(program, owners)
 
 
 def left_threads(program: Program) -> Iterator[LeftRunning]:
     """Objects that own a thread which goes round until they tell it to stop, made again and again."""
     if "Thread" in program.called | _bases(program):
-        yield from dropped(program, with_parts(program, _with_heirs(program, dict(_owners_of_threads(program)))))
+        owners = with_parts(program, _with_heirs(program, dict(_owners_of_threads(program))))
+        yield from dropped(program, owners)
+        yield from _taken_out(program, owners)
 
 
 def _with_heirs(program: Program, owners: dict[str, Owner]) -> dict[str, Owner]:
@@ -85,29 +93,49 @@ def dropped(program: Program, owners: dict[str, Owner]) -> Iterator[LeftRunning]
                 cls = makers[last_name(call)]
                 again = looped or place.facts.name == "__iter__" or is_repeated(program, place)
                 if again and place.facts.name not in SETUPS and not may_be_told(program, attribute, owners[cls].end):
-                    yield LeftRunning(call[1], cls, *owners[cls], attribute, True)
+                    yield LeftRunning(call[1], cls, *owners[cls][:2], attribute, True)
             made = _element(statement[3]) if statement[0] == m.ASSIGN else None
             if made is None or made[0] != m.CALL or last_name(made) not in makers:
                 continue
             name, cls = statement[2][0], makers[last_name(made)]
             several = statement[3][0] in (m.NEW, m.COMP)
             local = name[0] == m.NAME and not several and (looped or is_repeated(program, place))
-            if local and not _is_seen_to(program, place, statement, name, owners[cls].end):
-                yield LeftRunning(statement[1], cls, *owners[cls])
+            if local and not _is_seen_to(program, place, statement, name, owners[cls]):
+                yield LeftRunning(statement[1], cls, *owners[cls][:2])
             own = name[0] == m.ATTR and name[1] == (m.NAME, "self") and place.facts.name not in SETUPS
+            looped = looped or place.facts.name == "__iter__"
             if own and (looped or is_repeated(program, place, of_object=several)):
                 end = owners[cls].end
                 ended = _are_ended(program, name[2], place, cls, end) if several else None
                 if not (_is_ended(program, name[2], place, end) if ended is None else ended):
-                    yield LeftRunning(statement[1], cls, *owners[cls], name[2], several=several)
+                    yield LeftRunning(statement[1], cls, *owners[cls][:2], name[2], several=several)
 
 
-def _is_seen_to(program: Program, place: Place, made: Stmt, name: Expr, end: str) -> bool:
+def _taken_out(program: Program, owners: dict[str, Owner]) -> Iterator[LeftRunning]:
+    """Objects of these classes that go out of a table, `self.sessions.pop(name)`, where nothing ever ends one."""
+    makers = with_factories(program, owners)
+    tables = {
+        target[1]: makers[last_name(statement[3])]
+        for place in program.places
+        if not makers.keys().isdisjoint(place.facts.calls)
+        for statement in statements(place.facts.body)
+        if statement[0] == m.ASSIGN and statement[3][0] == m.CALL and last_name(statement[3]) in makers
+        for target in statement[2]
+        if target[0] == m.ITEM and target[1][0] == m.ATTR and target[1][1] == (m.NAME, "self")
+    }
+    for place in program.places if tables else ():
+        for statement in statements(place.facts.body):
+            table, cls = next(((one, tables[one]) for one in dropped_from(statement) if one in tables), (None, ""))
+            if table is not None and not may_end(program, table[2], owners[cls].end):
+                yield LeftRunning(statement[1], cls, *owners[cls][:2], table[2], taken=True)
+
+
+def _is_seen_to(program: Program, place: Place, made: Stmt, name: Expr, owner: Owner) -> bool:
     """Whether the object is ended or handed to somebody who may; by which method is known to its class alone, if that
     has a name of its own: `stop_and_flush`."""
-    if end.lstrip("_") in ENDS:
-        return is_seen_to(place, made, name, program)
-    told = any(call[2] == (m.ATTR, name, end) for call in calls(place.facts.body))
+    if owner.end.lstrip("_") in ENDS:
+        return is_seen_to(place, made, name, program, fed=owner.fed)
+    told = any(call[2] == (m.ATTR, name, owner.end) for call in calls(place.facts.body))
     return told or bool(place.facts.inner) or is_seen_to(place, made, name)
 
 
@@ -126,9 +154,9 @@ def _bases(program: Program) -> set[str]:
 
 def _owners(program: Program) -> Iterator[tuple[str, Owner]]:
     """The classes whose constructor starts processes that serve, with the method that ends them."""
-    serving = {place.facts.name for place in program.places if _serves(place)}
+    serving = {place.facts.name for place in program.places if serves(place) or supplies(program, place)}
     processes = _processes(program, serving)
-    piped = {place.facts.name for place in program.places if _serves(place, to_the_end=True)} - serving
+    piped = {place.facts.name for place in program.places if serves(place, to_the_end=True)} - serving
     for cls in program.facts.classes:
         setup, end = setup_of(program, cls)
         if not end or not any("start" in function.calls for function in setup):
@@ -147,12 +175,13 @@ def _owners_of_threads(program: Program) -> Iterator[tuple[str, Owner]]:
     that are such threads."""
     for cls in program.facts.classes:
         if "run" in cls.methods and thread_base(cls).endswith("Thread"):
-            asked = _goes_on(program.facts.functions[cls.methods["run"]])
+            asked = goes_on(program.facts.functions[cls.methods["run"]])
             end = "" if asked is None else _told_by(program, cls, asked)
             if end:
                 yield cls.name, Owner(end, cls.site)
             continue
         setup, end = setup_of(program, cls)
+        setup += _started_by_others(program, cls) if setup else []
         if not any("start" in function.calls for function in setup):
             continue
         for call in (call for function in setup for call in calls(function.body) if last_name(call[2]) == "Thread"):
@@ -160,53 +189,44 @@ def _owners_of_threads(program: Program) -> Iterator[tuple[str, Owner]]:
             own = target is not None and target[0] == m.ATTR and target[1] == (m.NAME, "self")
             if target is None or not own or target[2] not in cls.methods:
                 continue
-            asked = _goes_on(program.facts.functions[cls.methods[target[2]]])
+            worker = program.facts.functions[cls.methods[target[2]]]
+            asked = goes_on(worker)
             end = end if asked is None else end or _told_by(program, cls, asked)
             if asked is not None and end:
-                yield cls.name, Owner(end, call[1])
+                fed = () if _tells(worker, asked) else _queues(setup)
+                yield cls.name, Owner(end, call[1], frozenset(fed))
+
+
+def _started_by_others(program: Program, cls: ClassFacts) -> list[FunctionFacts]:
+    """The methods that start a thread when somebody else calls them: `self.sessions[name].render()`."""
+    own = (program.facts.functions[index] for index in cls.methods.values())
+    starts = [one for one in own if {"Thread", "start"} <= set(one.calls)]
+    return [
+        one for one in starts if any(one.name in place.facts.calls for place in program.places if place.cls != cls.name)
+    ]
+
+
+def _queues(setup: list[FunctionFacts]) -> Iterator[str]:
+    for one in (one for function in setup for one in statements(function.body)):
+        value = one[-1] if one[0] in (m.ASSIGN, m.ANNOTATE) else None
+        if value is not None and value[0] == m.CALL and last_name(value).endswith("Queue"):
+            yield from (target[2] for target in targets(one) if target[0] == m.ATTR)
 
 
 def _told_by(program: Program, cls: ClassFacts, asked: Expr) -> str:
     """The method that sets what a thread asks for: `self.done.set()`, `self.running = False`."""
     for name, index in cls.methods.items():
-        body = program.facts.functions[index].body
-        sets = any(call[2] == (m.ATTR, asked, "set") for call in calls(body))
-        turns = any(one[0] == m.ASSIGN and asked in one[2] and one[3][0] == m.CONST for one in statements(body))
-        if sets or (turns and name not in SETUPS):
+        if _tells(program.facts.functions[index], asked, turns=name not in SETUPS):
             return name
     return ""
 
 
-def _goes_on(worker: FunctionFacts) -> Expr | None:
-    """What a thread asks in each round, with nothing else that ends it: `self._done` of `while not
-    self._done.wait(1):`, of `if self._done.is_set(): break`."""
-    for loop, inside in loops(worker.body):
-        if loop[0] != m.WHILE:
-            continue
-        leaving = [one for one in inside if one[0] == m.RETURN]
-        if loop[2] not in ALWAYS and until_told(loop[2]) and not leaving and not _breaks(loop[3]):
-            return _asked(loop[2])
-        told = [one for one in inside if one[0] == m.IF and one[2] not in ALWAYS and until_told(one[2])]
-        ways = [one for one in inside if one[0] == m.RETURN or (one[0] == m.JUMP and one[2])]
-        if loop[2] in ALWAYS and told and ways and all(any(way in one[3] for one in told) for way in ways):
-            return _asked(told[0][2])
-    return None
-
-
-def _asked(test: Expr) -> Expr:
-    while test[0] == m.NOT:
-        test = test[1]
-    return test[2][1] if test[0] == m.CALL else test
-
-
-def _breaks(body: tuple[Stmt, ...]) -> bool:
-    """Whether a loop's body breaks out of it: a `break` of a loop inside ends only that."""
-    for one in body:
-        if one[0] == m.JUMP and one[2]:
-            return True
-        if one[0] not in (m.FOR, m.WHILE) and any(_breaks(suite) for suite in blocks(one)):
-            return True
-    return False
+def _tells(function: FunctionFacts, asked: Expr, *, turns: bool = True) -> bool:
+    """Whether a function sets an event, or `turns` a flag."""
+    if any(call[2] == (m.ATTR, asked, "set") for call in calls(function.body)):
+        return True
+    bound = (one for one in statements(function.body) if one[0] == m.ASSIGN and asked in one[2]) if turns else ()
+    return any(one[3][0] == m.CONST for one in bound)
 
 
 def _forks(program: Program, function: FunctionFacts, started: Expr) -> bool:
@@ -242,7 +262,7 @@ def _processes(program: Program, serving: set[str]) -> set[str]:
         cls.name
         for cls in program.facts.classes
         if "run" in cls.methods and "run" in serving and any(last_name(base) in _PROCESSES for base in cls.bases)
-        if _serves(Place(program.facts.functions[cls.methods["run"]], cls.name, ()))
+        if serves(Place(program.facts.functions[cls.methods["run"]], cls.name, ()))
     }
 
 
@@ -300,7 +320,8 @@ def _keeps_one(function: FunctionFacts, owners: dict[str, Owner]) -> bool:
 
 def with_factories(program: Program, owners: dict[str, Owner]) -> dict[str, str]:
     """What makes such an object when it is called -> its class: the classes, and functions that return one."""
-    makers = {name: name for name in owners}
+    wrapped = {name: name for name in owners} | dict(_wrappers(program, owners))
+    makers = dict(wrapped)
     for place in program.places if owners else ():
         if owners.keys().isdisjoint(place.facts.calls) or len(program.by_name[place.facts.name]) > 1:
             continue
@@ -312,11 +333,22 @@ def with_factories(program: Program, owners: dict[str, Owner]) -> dict[str, str]
         for statement in statements(place.facts.body):
             value = statement[2] if statement[0] == m.RETURN else None
             value = None if value is None else construction(value)
-            if value is not None and value[0] == m.CALL and last_name(value) in owners:
-                makers[place.facts.name] = last_name(value)
+            if value is not None and value[0] == m.CALL and last_name(value) in wrapped:
+                makers[place.facts.name] = wrapped[last_name(value)]
             elif value in made:
                 makers[place.facts.name] = made[value]
     return makers
+
+
+def _wrappers(program: Program, owners: dict[str, Owner]) -> Iterator[tuple[str, str]]:
+    """The classes that are given such an object right where it is made, `ToTensor(Envs(seeds))`, with its class: what
+    ends it is called by the same name."""
+    methods = {cls.name: cls.methods for cls in program.facts.classes if cls.name not in owners}
+    for place in program.places if owners else ():
+        for call in calls(place.facts.body) if not owners.keys().isdisjoint(place.facts.calls) else ():
+            given = [last_name(one) for one in call[3] if one[0] == m.CALL and last_name(one) in owners]
+            if given and owners[given[0]].end in methods.get(last_name(call[2]), ()):
+                yield last_name(call[2]), given[0]
 
 
 def _is_ended(program: Program, attribute: str, replacing: Place, end: str) -> bool:
@@ -356,29 +388,3 @@ def _only_ends(head: Expr, own: Expr) -> bool:
     if head[0] == m.COMPARE:
         return bool(own == head[2] and head[3] == (m.CONST, None))
     return bool(head[0] == m.CALL and head[2][0] == m.ATTR and head[2][1] == own)
-
-
-def _serves(place: Place, *, to_the_end: bool = False) -> bool:
-    """Whether a function takes work from a queue or pipe round after round: it ends when it is told to.
-    `to_the_end`: or when its pipe ends."""
-    waits = ("get",) if not to_the_end and _ends_with_its_pipe(place.facts) else ("get", "recv")
-    for loop, inside in loops(place.facts.body):
-        if loop[0] == m.WHILE:
-            found = [call for one in (loop, *inside) for call in calls_of(one)]
-            if any(call[2][0] == m.ATTR and call[2][2] in waits and not call[3] for call in found):
-                return True
-        elif loop[3][0] == m.CALL and loop[3][2] == (m.NAME, "iter") and len(loop[3][3]) == 2:
-            return True
-    return False
-
-
-def _ends_with_its_pipe(function: FunctionFacts) -> bool:
-    """Whether a worker closes the end of the pipe that is not its own, or takes its end for the end of the work."""
-    caught = (handler[0] for one in statements(function.body) if one[0] == m.TRY for handler in one[3])
-    closes = any(
-        call[2][0] == m.ATTR and call[2][2] == "close" and call[2][1][0] == m.NAME
-        for one in function.body
-        if one[0] == m.EXPR
-        for call in calls_of(one)
-    )
-    return closes or any(kind is None or "EOFError" in {last_name(part) for part in nodes(kind)} for kind in caught)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from ..facts import model as m
 from ..facts.knowledge import REPORTERS
@@ -14,16 +14,24 @@ _ASKS = ("next", "len", "isinstance", "bool", "id", "repr", "str", "print")
 ENDS = frozenset("close stop shutdown terminate join finish end kill cleanup stop_workers __exit__ quit exit".split())
 
 
-def is_seen_to(place: Place, made: Stmt | None, name: Expr, program: Program | None = None, depth: int = 3) -> bool:
+def is_seen_to(
+    place: Place,
+    made: Stmt | None,
+    name: Expr,
+    program: Program | None = None,
+    depth: int = 3,
+    fed: Collection[str] = (),
+) -> bool:
     """Whether the object is ended, used by `with`, or handed to somebody who may end it: all but its other methods
-    are called on it. With its program, the functions that only use what they are given are told apart."""
+    are called on it. With its program, the functions that only use what they are given are told apart.
+    `fed`: its attributes by which nothing ends it."""
 
     def lent(call: Expr) -> bool:
         return program is not None and depth > 0 and _only_uses(program, place, call, name, depth)
 
     inner = () if program is None else (program.facts.functions[index] for index in place.facts.inner)
     return any(name[1] in names_of(function.body) for function in inner) or any(
-        is_given(head, name, lent)
+        is_given(head, name, lent, fed)
         for statement in statements(place.facts.body)
         if statement is not made
         for head in heads(statement)
@@ -50,7 +58,7 @@ def _receiver(call: Expr) -> tuple[Expr, ...]:
     return (call[2][1],) if call[2][0] == m.ATTR else ()
 
 
-def is_given(expr: Expr, name: Expr, lent: Callable[[Expr], bool] | None = None) -> bool:
+def is_given(expr: Expr, name: Expr, lent: Callable[[Expr], bool] | None = None, fed: Collection[str] = ()) -> bool:
     """Whether an expression does more with an object than to call its other methods or to read what it says, or to
     call what it is only `lent` to."""
     if expr == name:
@@ -64,7 +72,8 @@ def is_given(expr: Expr, name: Expr, lent: Callable[[Expr], bool] | None = None)
     if called and expr[2][0] == m.NAME and expr[2][1] in _ASKS and name in expr[3]:
         return False
     reads = called and expr[2][0] == m.NAME and expr[2][1] in REPORTERS  # `len(watch.queue)`
-    if called and not reads and any(part[0] == m.ATTR and part[1] == name for part in (*_receiver(expr), *expr[3])):
+    given = (*_receiver(expr), *expr[3]) if called and not reads else ()
+    if any(part[0] == m.ATTR and part[1] == name and part[2] not in fed for part in given):
         return True  # `watch.done.set()`, `drain(watch.queue)`: what ends it may be a part of it
     if expr[0] == m.CALL and len(expr) == 5 and expr[2][0] == m.ATTR and expr[2][1] == name:
         if expr[2][2].lstrip("_") in ENDS:
@@ -74,7 +83,7 @@ def is_given(expr: Expr, name: Expr, lent: Callable[[Expr], bool] | None = None)
         part = parts.pop()
         if type(part) is tuple and part:
             if type(part[0]) is int:
-                if is_given(part, name, lent):
+                if is_given(part, name, lent, fed):
                     return True
             else:
                 parts.extend(part)
@@ -104,4 +113,24 @@ def may_be_told(program: Program, attribute: str, end: str) -> bool:
                         return True
                 if statement[0] != m.ASSIGN and head[0] == m.ATTR and head[2] == attribute:
                     return True  # gone over, or handed back
+    return False
+
+
+def dropped_from(statement: Stmt) -> Iterator[Expr]:
+    """The containers that a statement takes something out of, which nobody gets."""
+    if statement[0] == m.DELETE:
+        yield from (target[1] for target in statement[2] if target[0] == m.ITEM)
+    for call in calls_of(statement) if statement[0] == m.EXPR else ():
+        if call is statement[2] and call[2][0] == m.ATTR and call[2][2] in ("pop", "popitem", "clear"):
+            yield call[2][1]
+
+
+def may_end(program: Program, attribute: str, end: str) -> bool:
+    """Whether anybody asks for the method that ends such objects, or gets the container that they are in."""
+    for place in program.places:
+        for head in (head for statement in statements(place.facts.body) for head in heads(statement)):
+            for part in nodes(head):
+                given = part[3] if part[0] == m.CALL and len(part) == 5 and last_name(part[2]) not in _ASKS else ()
+                if (part[0] == m.ATTR and part[2] == end) or any(last_name(one) == attribute for one in given):
+                    return True
     return False

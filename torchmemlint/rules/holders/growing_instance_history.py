@@ -38,6 +38,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...finding import Confidence, Retains
+from ...lexical.given_up import given_up
 from ...lexical.yielded import yielded
 from .. import Report
 from ..kept import each, lifetime, limit, of_code, report, what
@@ -72,4 +73,18 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder=f"self.{one.buffer}",
             release="hand out a copy, and empty the buffer before the `yield`",
             related=((one.emptied, "not come to when the iteration is given up"),),
+        )
+    for left in given_up(evidence.program):
+        named = ", ".join(f"`self.{table}`" for table in left.tables)
+        yield Report(
+            site=left.site,
+            message=(
+                f"{named}: the entry is taken out after the last `yield`, which an iteration that is given up does not "
+                "come to: it stays for as long as the object lives; take it out in a `finally`"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="what belongs to a request that was given up",
+            holder=f"self.{left.tables[0]}",
+            release="take the entry out in a `finally` around the `yield`",
+            related=((left.taken, "not come to when the iteration is given up"),),
         )

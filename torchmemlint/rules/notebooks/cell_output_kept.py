@@ -28,18 +28,19 @@ with `;`. What is already kept goes with `%reset -f out`, or with
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...facts import model as m
 from ...facts.walk import last_name
 from ...finding import Confidence, Remedy, Retains
-from ...interpreter.values import ATTACHED, Tensor
+from ...interpreter.values import ATTACHED, CONTAINERS, Obj, Tensor
 from ...interpreter.weights import heavy
 from .. import Report
 
 if TYPE_CHECKING:
     from ...evidence.evidence import Evidence
     from ...facts.model import Expr
+    from ...interpreter.values import Value
 
 code = "TML801"
 name = "cell-output-kept"
@@ -62,7 +63,7 @@ _DRAWS = (  # what begins so gives a picture or a text
 def check(evidence: Evidence) -> Iterator[Report]:
     drawn = {one[1] for one in evidence.facts.functions[0].body if one[0] == m.EXPR and _draws(one[2])}
     for site in sorted(evidence.displays - drawn):
-        value = evidence.machine.shown.get(site, ())
+        value = tuple(_taken_apart(evidence.machine.shown.get(site, ())))
         what, weight = heavy(evidence.machine, value, 1)
         graph = any(type(atom) is Tensor and atom.graph == ATTACHED and atom.weight > 1 for atom in value)
         if (what != "tensor" or weight < 2) and not graph:
@@ -80,6 +81,16 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release="end the line with `;`, or print what you want to see",
             remedy=Remedy("semicolon", sure=False),
         )
+
+
+def _taken_apart(value: Value, depth: int = 3) -> Iterator[Any]:
+    """What is in containers: a detector gives a list with a dictionary for each image."""
+    for atom in value:
+        if depth and type(atom) is Obj and atom.kind in CONTAINERS:
+            for part in atom.fields.values():
+                yield from _taken_apart(part, depth - 1)
+        else:
+            yield atom
 
 
 def _draws(expr: Expr) -> bool:

@@ -98,7 +98,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
         yield Report(
             site=left.site,
             message=(
-                f"each {left.cls} starts processes that wait for work until they are told to stop, and "
+                f"each {left.cls} starts processes that go on until they are told to stop, and "
                 f"{left.fate}: they stay with their memory; call `{left.end}()` {left.when}"
             ),
             confidence=Confidence.HIGH,

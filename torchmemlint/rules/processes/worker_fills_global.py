@@ -49,7 +49,10 @@ code = "TML401"
 name = "worker-fills-global"
 retains: Retains | None = Retains.GROWING
 
-WORDS = {"tensor": "tensors", "array": "arrays", "bytes": "the bytes", "handle": "open files", "module": "models"}
+WORDS = {
+    "tensor": "tensors", "array": "arrays", "bytes": "the bytes", "handle": "open files", "module": "models",
+    "item": "loaded values",
+}  # fmt: skip
 
 
 def check(evidence: Evidence) -> Iterator[Report]:
