@@ -305,6 +305,47 @@ GUILTY = {
                     if done:
                         self.state = None
         """,
+    "state of an agent that is let go where an episode ends, and kept else": """
+        class Agent:
+            def __init__(self, size):
+                self.rnn, self.head = nn.GRUCell(size, 32), nn.Linear(32, 4)
+                self.hidden = torch.zeros(1, 32)
+
+            def act(self, obs, done):
+                hidden = self.rnn(obs, self.hidden)
+                if done:
+                    self.hidden = torch.zeros(1, 32)
+                else:
+                    self.hidden = hidden  # TML105
+                return self.head(hidden).argmax(-1).item()
+
+        def play(env, steps):
+            agent, obs, done = Agent(8), env.reset(), False
+            for _ in range(steps):
+                obs, reward, done = env.step(agent.act(obs, done))
+    """,
+    "memories by agent, dropped with the agent's last step": """
+        class Critic:
+            def __init__(self, size):
+                self.rnn, self.head = nn.GRUCell(size, 32), nn.Linear(32, 1)
+                self.memories = {}
+
+            def remember(self, agent, memory, done):
+                if not done:
+                    self.memories[agent] = memory  # TML105
+                else:
+                    self.memories.pop(agent, None)
+
+            def estimate(self, agent, obs, done):
+                memory = self.rnn(obs, self.memories.get(agent, torch.zeros(1, 32)))
+                self.remember(agent, memory, done)
+                return self.head(memory).item()
+
+        def main():
+            critic = Critic(8)
+            for step in load():
+                critic.estimate(step.agent, step.obs, step.done)
+    """,
     "translated word by word, with `.data` of each": """
         class Translator:
             def __init__(self, model):

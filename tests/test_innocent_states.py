@@ -6,6 +6,48 @@ import pytest
 from snippets import check_innocent, check_syntax
 
 INNOCENT = {
+    "state that is dropped where a sequence ends, after its losses were back-propagated": """
+        class Learner:
+            def __init__(self, size):
+                self.rnn, self.head = nn.GRUCell(size, 32), nn.Linear(32, 4)
+                self.optimizer = torch.optim.Adam([*self.rnn.parameters(), *self.head.parameters()])
+                self.hidden, self.loss = torch.zeros(1, 32), 0.0
+
+            def learn(self, obs, action, done):
+                hidden = self.rnn(obs, self.hidden)
+                self.loss = self.loss + F.cross_entropy(self.head(hidden), action)
+                if done:
+                    self.optimizer.zero_grad()
+                    self.loss.backward()
+                    self.optimizer.step()
+                    self.hidden, self.loss = torch.zeros(1, 32), 0.0
+                else:
+                    self.hidden = hidden
+
+        def main():
+            learner = Learner(8)
+            for obs, action, done in load():
+                learner.learn(obs, action, done)
+        """,
+    "state by session, cut before it is kept": """
+        class Sessions:
+            def __init__(self, size):
+                self.rnn, self.head = nn.GRUCell(size, 32), nn.Linear(32, 4)
+                self.states = {}
+
+            def answer(self, key, x, last):
+                state = self.rnn(x, self.states.get(key, torch.zeros(1, 32)))
+                if last:
+                    del self.states[key]
+                else:
+                    self.states[key] = state.detach()
+                return self.head(state).argmax(-1).item()
+
+        def main():
+            sessions = Sessions(8)
+            for request in load():
+                sessions.answer(request.key, request.x, request.last)
+        """,
     "running level that another method wipes, without its graph": """
         class Level(nn.Module):
             def __init__(self, size):

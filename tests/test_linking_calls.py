@@ -49,7 +49,60 @@ def main(steps):
     with multiprocessing.Pool(2) as pool:
         scan(pool, steps, {mode})
 """
+_SCHEDULE = """
+def forward(step, batch, store):
+    loss, rest = step(batch)
+    store.append(rest)
+    return loss
+
+def run(step, batches):
+    store = []
+    for batch in batches:
+        forward(step, batch, store).backward()
+    return store
+"""
+_SCORES = """
+def score(outputs, labels):
+    loss = -(outputs["log_probs"] * labels).mean()
+    return loss, {"loss": loss.item()}
+"""
+_STEPS = """
+from functools import partial
+from torch import nn
+from schedule import run
+from scores import score
+
+class Engine:
+    def __init__(self):
+        self.model = nn.Linear(8, 4)
+
+    def step(self, batch, score):
+        outputs = {"log_probs": self.model(batch["x"]).log_softmax(-1)}
+        loss, numbers = score(outputs, batch["labels"])CUT
+        return loss, {"outputs": outputs, "numbers": numbers}MARK
+
+def main(batches):
+    engine = Engine()
+    rows = run(partial(engine.step, score=score), batches)
+    print([row["numbers"] for row in rows])
+
+if __name__ == "__main__":
+    main(load())
+"""
+
 PROJECTS = {
+    "a dictionary in what is returned to another file's loop, after it was handed to a third": {
+        "schedule.py": _SCHEDULE,
+        "scores.py": _SCORES,
+        "fit.py": _STEPS.replace("CUT", "").replace("MARK", "  # TML102"),
+    },
+    "a dictionary of what has no graph any more": {
+        "schedule.py": _SCHEDULE,
+        "scores.py": _SCORES,
+        "fit.py": _STEPS.replace("MARK", "").replace(
+            "CUT", "\n        outputs = {name: one.detach() for name, one in outputs.items()}"
+        ),
+    },
     "a mode that a partial is made with": {
         "jobs.py": JOBS,
         "scan.py": SCAN.format(mark="  # TML401", mode='"frames"'),

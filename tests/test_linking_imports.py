@@ -64,6 +64,17 @@ PROJECTS = {
         "pack/meters.py": METER,
         "pack/train.py": train("from . import meters", "meters.Meter"),
     },
+    "a submodule that its package brings": {
+        "pack/__init__.py": "from . import meters",
+        "pack/meters.py": METER,
+        "train.py": train("from pack import meters", "meters.Meter"),
+    },
+    "a submodule that its package brings under another's name": {
+        "pack/__init__.py": "from . import floats as meters",
+        "pack/meters.py": METER,
+        "pack/floats.py": "class Meter:\n    def update(self, value):\n        self.total = float(value)\n",
+        "train.py": train("import pack", "pack.meters.Meter").replace("  # TML101", ""),
+    },
     "re-exported": {
         "pack/__init__.py": "from .tools import Meter",
         "pack/tools/__init__.py": "from .meters import Meter as Meter",

@@ -150,7 +150,58 @@ if __name__ == "__main__":
     main(6)
 """
 
+_CRITIC = """
+import torch
+from torch import nn
+
+class Memory(nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.rnn = nn.LSTM(size, 16)
+
+    def forward(self, x, state):
+        out, (h, c) = self.rnn(x, state.split(16, -1))
+        return out, torch.cat([h, c], -1)
+
+class Critic(nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.memory = Memory(size)
+        self.head = nn.Linear(16, 1)
+
+    def values(self, x, state):
+        out, state = self.memory(x, state)
+        return self.head(out), state
+"""
+_ESTIMATE = """
+import torch
+from critic import Critic
+
+class Estimator:
+    def __init__(self):
+        self.critic = Critic(8)
+        self.state = torch.zeros(1, 1, 32)
+
+    def estimate(self, x):
+        value, self.state = self.critic.values(x, self.state)  # TML105
+        return value.item()
+
+def main():
+    estimator = Estimator()
+    for x in torch.rand(99, 3, 1, 8):
+        estimator.estimate(x)
+"""
+
 PROJECTS = {
+    "a state that a module's part gives, itself of a class of that file": {"critic.py": _CRITIC, "fit.py": _ESTIMATE},
+    "which sees to it that it has no graph": {
+        "critic.py": _CRITIC.replace("torch.cat([h, c], -1)", "torch.cat([h, c], -1).detach()"),
+        "fit.py": _ESTIMATE.replace("  # TML105", ""),
+    },
+    "which is asked without gradients": {
+        "critic.py": _CRITIC.replace("    def values", "    @torch.no_grad()\n    def values"),
+        "fit.py": _ESTIMATE.replace("  # TML105", ""),
+    },
     "subclasses that a base of another file enters": _WEIGHTING,
     "which are told a number": {
         **_WEIGHTING,

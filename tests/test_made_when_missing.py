@@ -51,6 +51,11 @@ KEPT = {
     def log(self, name, value):
         self.of(name).add(value)
 """,
+    "or what is there": """
+    def log(self, name, value):
+        self.last = self.last or Series(name)
+        self.last.add(value)
+""",
     "an error": """
     def log(self, name, value):
         try:
@@ -98,6 +103,11 @@ KEPT = {
 """,
 }
 RENEWED = {
+    "or what another one had": """
+    def log(self, name, value):
+        self.last = self.series.get(name) or Series(name)
+        self.last.add(value)
+""",
     "each time another": """
     def log(self, name, value):
         self.series[name] = Series(name)

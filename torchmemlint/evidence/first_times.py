@@ -15,15 +15,22 @@ _SELF = (m.NAME, "self")
 def is_first_time(reset: Reset, store: Store, files: Sequence[FileFacts]) -> bool:
     """Whether what is bound anew is bound in the first round alone: in the other arm of a test of a counter or a flag
     on the object, which no function but the constructor puts back."""
-    for statement in statements(store.frame.facts.body):
+    test = parting(reset, store)
+    asked = None if test is None else _asked(test)
+    return asked is not None and not any(_is_put_back(facts, *asked) for facts in files)
+
+
+def parting(reset: Reset, store: Store) -> Expr | None:
+    """The test in one arm of which a place is let go, and filled in the other one: never both in a round."""
+    for statement in statements(store.frame.facts.body) if reset.frame is store.frame else ():
         if statement[0] != m.IF:
             continue
         arms = [{one[1] for one in statements(arm)} for arm in statement[3:5]]
         sites = [next((site for site in arm if site in (reset.site, store.site)), None) for arm in arms]
         if None not in sites and sites[0] != sites[1]:
-            asked = _asked(statement[2])
-            return asked is not None and not any(_is_put_back(facts, *asked) for facts in files)
-    return False
+            test: Expr = statement[2]
+            return test
+    return None
 
 
 def _asked(test: Expr) -> tuple[str, bool] | None:

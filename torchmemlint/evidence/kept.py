@@ -94,10 +94,12 @@ def _retention(machine: Machine, note: Plain, kept: Kept) -> WorkerRetention | N
         return None
     if isinstance(kept.owner, Obj) and kept.owner.kind == "tuple":
         return None
-    grows = _grows(kept) and not within_budget(note.frame.facts)
+    grows = _grows(kept)
     if grows:
-        off = _releases(machine).switched_off(last_part(holder.text), holder.owner)
-        grows = holder.kind == "generator" or not emptied(machine, kept.owner, kept.key, note.site, off, there=wide)
+        off = _releases(machine).switched_off(last_part(holder.text), holder.owner, _run(machine))
+        grows = note.frame.name in off or not within_budget(note.frame.facts)
+        let_go = grows and emptied(machine, kept.owner, kept.key, note.site, off, there=wide)
+        grows = grows and (holder.kind == "generator" or not let_go)
         grows = grows and (singly or note.frame.name in off or not measured(note.frame, holder.text))
     if not grows and (kept.how != "set" or not isinstance(kept.owner, Frame) or holder.kind == "closure"):
         return None
@@ -129,6 +131,12 @@ def _retention(machine: Machine, note: Plain, kept: Kept) -> WorkerRetention | N
         (started, *related) if started[0] != anchor and started[0] not in note.trail else related,
         limit,
     )
+
+
+def _run(machine: Machine) -> frozenset[str]:
+    """The names of the functions that the run came to: a `clear()` that nobody calls lets nothing go."""
+    facts = (function for unit in machine.units.values() for function in unit.facts.functions)
+    return frozenset(function.name for function in facts if id(function) in machine.reached)
 
 
 def _in_task(place: Frame, running: Frame, started: Site) -> bool:

@@ -17,7 +17,7 @@ from ..interpreter.events import NEVER, Loops, Reset, Store, Trail
 from ..interpreter.frames import Frame, Loop, birth_of, kept_since
 from ..interpreter.machine import Machine
 from ..interpreter.values import Bound, Class, Function, Obj
-from .first_times import is_first_time
+from .first_times import is_first_time, parting
 from .places import Holder, holder_of, last_part
 from .unreleased import methods_of
 
@@ -68,6 +68,8 @@ class Lifetimes:
                     continue
                 if self._is_of_another(reset, store):
                     continue
+                if graph and store.carried < NEVER and parting(reset, store) is not None:
+                    continue  # `if done: del self.states[key] else: self.states[key] = state`: it goes on until then
                 holder = holder_of(self.machine, store)
                 cls = holder.owner if holder.kind == "attribute" else ""
                 if reset.frame.name in self.releases.misjudging(last_part(holder.text), cls):

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from ..interpreter.machine import Machine
 
 
+_MOST_PARTS = 12
+
+
 class Listening(NamedTuple):
     """What a list of listeners keeps."""
 
@@ -143,12 +146,27 @@ def _is_done_with(machine: Machine, obj: Obj, depth: int = 2) -> bool:
         whole = obj.home[0]  # that it is a part of, made and done with in the same round
         if whole.birth == obj.birth and _is_done_with(machine, whole, depth - 1):
             return True
+        if _is_replaced(machine, obj, whole):
+            return True
     return not CLOSERS.isdisjoint(machine.asked.get(obj, ())) or any(loop.backward for loop in obj.birth)
 
 
+def _is_replaced(machine: Machine, obj: Obj, whole: Obj) -> bool:
+    """Whether each round puts another one into an attribute of something older: `self.executor = Executor()`."""
+    if obj in machine.given_away or not any(loop.kind == "loop" and loop not in whole.birth for loop in obj.birth):
+        return False
+    number = obj.site // m.CALLS_PER_STATEMENT
+    return not any(number in unit.outline.made_when_missing for unit in machine.units.values())
+
+
 def _is_heavy(machine: Machine, obj: Obj) -> bool:
-    """Whether it has tensors, or models and optimizers that were made with it."""
-    if any(tensor.weight > 1 and tensor.size not in (SCALAR, FEW) for tensor in machine.reach((obj,))):
+    """Whether it, or a part that was made with it, has tensors, or models and optimizers that were made with it."""
+    parts = [obj]
+    for one in parts:
+        fields = {} if one.is_put_off else one.fields
+        held = (atom for part in fields.values() for atom in part if type(atom) is Obj and atom.kind == "instance")
+        parts += [atom for atom in held if atom not in parts and made_in(atom, obj.birth)][: _MOST_PARTS - len(parts)]
+    if any(t.weight > 1 and t.size not in (SCALAR, FEW) for one in parts for t in machine.reach((one,))):
         return True
     return any(made_in(part, obj.birth) for part in heavy_objects((obj,)))
 

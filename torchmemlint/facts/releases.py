@@ -7,7 +7,7 @@ code that is not seen may do. It errs on the side of silence.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import TYPE_CHECKING
 
 from . import model as m
@@ -96,10 +96,18 @@ class Releases:
             function: way for function, way in found.items() if all(file.passes(name, function) for file in self._files)
         }
 
-    def switched_off(self, name: str, cls: str) -> set[str]:
+    def switched_off(self, name: str, cls: str, run: Container[str] | None = None) -> set[str]:
         """The functions that empty a place only when a limit is set, which by default it is not, and which nobody
-        who makes such an object sets: `def __init__(self, limit=None)`."""
-        found = [file.limited.get((cls, name), {}) for file in self._files]
+        who makes such an object sets: `def __init__(self, limit=None)`. If it is known which ones are run, the others
+        do not matter."""
+        found = [
+            {
+                function: limit
+                for function, limit in file.limited.get((cls, name), {}).items()
+                if not run or function in run
+            }
+            for file in self._files
+        ]
         limits = {limit for functions in found for limit in functions.values()}
         if len(limits) != 1 or not self._is_never_set(cls, limits.pop()):
             return set()

@@ -38,7 +38,11 @@ def _gather(block: tuple[Stmt, ...], missing: frozenset[Expr], found: set[int]) 
                 missing |= present
             continue
         bound = statement[2] if op == m.ASSIGN else (statement[2],) if op == m.ANNOTATE else ()
-        if missing and any(_place(target) in missing for target in bound):
+        value = statement[-1] if bound else None
+        kept = (
+            value[2][:1] if value and value[0] == m.BOOL and value[1] == "or" else ()
+        )  # `self.last = self.last or ...`
+        if (missing or kept) and any(_place(target) in missing or target in kept for target in bound):
             found.add(statement[1] // CALLS_PER_STATEMENT)
             if statement[-1] in named:
                 found.add(named[statement[-1]])

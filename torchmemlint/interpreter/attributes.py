@@ -73,7 +73,7 @@ def get_attribute(machine: Machine, frame: Frame, atom: Any, name: str) -> Value
     if kind is Class:
         found = atom.find(name)
         if found is None:
-            return attribute_of_metaclass(atom, name)
+            return attribute_of_metaclass(atom, name) if name != "__name__" else (Const(atom.facts.name),)
         return tuple(Bound(one, atom) if type(one) is Function and one.kind == "class" else one for one in found)
     if kind is Module:
         return module_member(machine, atom.unit, name) or UNKNOWN
@@ -85,7 +85,7 @@ def get_attribute(machine: Machine, frame: Frame, atom: Any, name: str) -> Value
         return (atom,) if name in _WITH_FRAMES else UNKNOWN
     if kind is Function:
         if name in ("__name__", "__qualname__", "__module__", "__doc__"):
-            return LIGHT
+            return LIGHT if name != "__name__" else (Const(atom.facts.name),)
         table = atom.frame.allocs.get(("attributes", id(atom.facts)))
         return UNKNOWN if table is None else table.fields.get(name, UNKNOWN)
     if kind is Super and type(atom.receiver) is Obj:

@@ -17,13 +17,14 @@ from .frames import Frame
 from .functions import call_function
 from .holders import kind_of_key
 from .hooks import OF_GRADIENTS, run_gradient_hook
-from .instances import bare_objects, call_instance, construct, fill_own_parts, is_module, ran
+from .instances import bare_objects, call_instance, construct, fill_own_parts, ran
 from .library import call_external
 from .linking import module_member
 from .loaders import note_call
 from .logs import LOGS, add_handlers, hand_to_handlers
 from .machine import EVALUATE, Machine, evaluates
 from .making import attribute_of_metaclass
+from .module_classes import is_module
 from .objects import call_object
 from .passes import goes_in_rounds
 from .stores import write_through

@@ -74,6 +74,8 @@ def container_method(
     if name == "get":
         key = constant(args[0]) if args else ...
         found = obj.fields.get(f"[{key}]") if key is not ... else None
+        if found is None and key is not ... and obj.kind == "dict" and not obj.unknown:
+            found = obj.fields.get("*", UNKNOWN)  # no other entry than one under a key that is not known
         value = machine.elements(frame, (obj,)) if found is None else found
         return machine.join(value, args[1]) if len(args) > 1 else value
     if name == "values":

@@ -16,8 +16,8 @@ from .frames import Frame
 from .functions import call_function
 from .machine import Machine
 from .making import tell_metaclass
-from .registries import entering
-from .values import OFF, UNKNOWN, Class, External, Function, Mode, Obj, Value
+from .registries import entering, entering_of
+from .values import OFF, UNKNOWN, Bound, Class, External, Function, Mode, Obj, Value
 
 _STORES = m.GROWS | m.KEEPS
 
@@ -180,10 +180,10 @@ def define_class(machine: Machine, frame: Frame, index: int, facts: ClassFacts) 
             elif type(atom) is External:
                 external.append(atom.dotted)
     grad = None
-    entered_by: list[Function] = []
+    entered_by: list[Function | Bound] = []
     for decorator in facts.decorators:
         for atom in machine.eval(frame, decorator):
-            enters = entering(machine, atom) if type(atom) is Function else None
+            enters = entering_of(machine, atom)
             if enters is not None:
                 entered_by.append(enters)
             elif type(atom) is Mode:

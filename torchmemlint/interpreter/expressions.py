@@ -138,6 +138,8 @@ def _bool(machine: Machine, frame: Frame, expr: Expr) -> Value:
         value = machine.eval(frame, operand)
         if machine.tried and expr[1] == "and" and operand is not expr[2][-1]:  # an error is true: the next one it is
             value = tuple(atom for atom in value if type(atom) is not Caught)
+        if expr[1] == "or" and operand is not expr[2][-1] and any(type(atom) is Const for atom in value):
+            value = tuple(atom for atom in value if type(atom) is not Const or atom.value)  # `name or cls.__name__`
         result = machine.join(result, value)
     return result
 

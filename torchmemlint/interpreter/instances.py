@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from ..facts import knowledge
 from ..facts import model as m
-from ..facts.model import Expr, Site, Stmt
-from ..facts.program import expressions
-from ..facts.walk import last_name, nodes, once, statements
+from ..facts.model import Expr, Site
 from .branching import branch, skip
 from .containers import set_limit
 from .frames import Frame
 from .functions import call_function, call_unseen
 from .hints import value_of_hint
 from .library import fill_modules
-from .linking import Unit
 from .machine import Machine
 from .making import made_by_class
+from .module_classes import is_dull, is_module, is_quiet
 from .modules import run_module
 from .objects import call_object
 from .passes import frozen, note_run, record_module_call
@@ -29,7 +26,6 @@ from .values import (
     LIGHT,
     OFF,
     UNKNOWN,
-    Bound,
     Caught,
     Class,
     Const,
@@ -44,42 +40,7 @@ from .values import (
 )
 from .written_parts import makes_parts
 
-# Methods of modules that prepare them, or give and take what they have.
 _LONG = 300  # steps of a constructor, after which it leaves out what others have run
-_PREPARING = (
-    *knowledge.PREPARES, "__init__", "load_", "_load", "state_dict", "_save", "__setstate__", "get_", "_get_",
-)  # fmt: skip
-
-
-def is_module(cls: Class) -> bool:
-    """Whether a class of the file is an nn.Module, by its bases or, where these are not seen, by its `forward`."""
-    for dotted in cls.external:
-        if dotted.startswith(("torch.autograd.", "torch.backends.")):
-            return False
-        if dotted.startswith("torch.nn.") or dotted.endswith(("Module", "PreTrainedModel")):
-            return True
-    if _PLAIN_BASES.issuperset(cls.external):
-        return False
-    made = cls.find("__init__") or ()
-    registers = any(type(member) is Function and _registers(member.facts.body) for member in made)
-    return registers or cls.find("forward") is not None
-
-
-def _has_parameters(block: tuple[Stmt, ...]) -> bool:
-    """`self.scale = nn.Parameter(...)`, `self.blocks = ModuleList(...)`: in a constructor, for a module to register."""
-    return any(
-        one[0] == m.ASSIGN
-        and one[3][0] == m.CALL
-        and last_name(one[3][2]) in ("Parameter", "ModuleList", "ModuleDict")
-        and any(target[:2] == (m.ATTR, (m.NAME, "self")) for target in one[2])
-        for one in statements(block)
-    )
-
-
-_registers = once(_has_parameters)
-
-
-_PLAIN_BASES = frozenset(("builtins.object", "abc.ABC", "typing.Generic", "typing.Protocol"))
 _CONTAINERS = {
     "builtins.list": "list", "builtins.dict": "dict", "builtins.set": "set", "collections.deque": "deque",
     "collections.OrderedDict": "dict", "collections.UserList": "list", "collections.UserDict": "dict",
@@ -95,84 +56,6 @@ def _kind_of(cls: Class) -> str:
     if cls.external and not (user and cls.find("__init__")):
         return next((_CONTAINERS[base] for base in cls.external if base in _CONTAINERS), "instance")
     return "instance"
-
-
-def is_dull(machine: Machine, cls: Class) -> bool:
-    """Whether a module class of another file does nothing that a rule could speak about: what it computes is known
-    without running it."""
-    known = cls.dull
-    if known is None:
-        known = cls.frame.unit is not machine.home and is_module(cls)
-        known = known and all(name.startswith(_PREPARING) for _, name, _ in _worth(cls))
-        passes = [one for one in cls.find("forward") or () if type(one) is Function] if known else []
-        known = known and not any(one.grad is not None or _lets_go(cls, one) for one in passes)
-        known = known and not _freezes_itself(cls)
-        known = known and not _keeps_elsewhere(machine, cls)
-        cls.dull = known
-    return known
-
-
-def _lets_go(cls: Class, function: Function) -> bool:
-    """`return self.net(x).detach()`, or `return self.infer(x)` of a method that sees to the gradients itself."""
-    for one in statements(function.facts.body):
-        if one[0] != m.RETURN or not one[2]:
-            continue
-        if "detach" in function.facts.calls and any(
-            part[:1] + part[2:] == (m.ATTR, "detach") for part in nodes(one[2])
-        ):
-            return True
-        given = one[2][2] if one[2][0] == m.CALL else one[2]
-        own = cls.find(given[2]) if given[:2] == (m.ATTR, (m.NAME, "self")) else None
-        if any(type(member) is Function and member.grad is not None for member in own or ()):
-            return True
-    return False
-
-
-def _keeps_elsewhere(machine: Machine, cls: Class) -> bool:
-    """Whether a pass of the class, or of a part that it makes, calls something of a third file that may keep what it
-    is given: `losses.save(aux)`."""
-    for entry in cls.mro:
-        unit = entry.frame.unit
-        effects = unit.outline.calls_for_effect
-        called = (one for index, one in effects.items() if unit.classes.get(index) is entry)
-        for callee in (callee for one in called for callee in one):
-            for atom in machine.eval(unit.frame, callee):
-                found = atom.function if type(atom) is Bound else atom
-                if type(found) is Function and found.frame.unit.is_worth_running(found.facts):
-                    return True
-    return False
-
-
-def _freezes_itself(cls: Class) -> bool:
-    """Whether a constructor says which parameters require gradients: what they compute may have no graph."""
-    return any(
-        node[0] == m.ATTR and node[2] in ("requires_grad", "requires_grad_")
-        for member in cls.find("__init__") or ()
-        if type(member) is Function
-        for node in expressions(member.facts.body)
-    )
-
-
-def is_quiet(cls: Class) -> bool:
-    """Whether a module class does nothing that a rule could speak about: an instance is of interest only to who
-    looks into it, and its constructor can wait until somebody does."""
-    known = cls.quiet
-    if known is None:
-        known = is_module(cls)
-        known = known and all(
-            name == "__init__" and index not in unit.outline.loud for unit, name, index in _worth(cls)
-        )
-        cls.quiet = known
-    return known
-
-
-def _worth(cls: Class) -> Iterator[tuple[Unit, str, int]]:
-    """The methods of a class, and of its bases, that are worth running."""
-    for entry in cls.mro:
-        unit = entry.frame.unit
-        for name, index in entry.facts.methods.items():
-            if unit.is_worth_running(unit.facts.functions[index]):
-                yield unit, name, index
 
 
 def construct(machine: Machine, frame: Frame, cls: Class, args: list[Value], kwargs: Kwargs, site: Site) -> Value:

@@ -111,6 +111,8 @@ def _find(machine: Machine, atom: Imported) -> Value | None:
     unit = unit_at(machine, path)
     if unit is None:
         return None
+    if path == atom.importer and atom.name:  # `from . import layers` in a package's `__init__`: the file beside it
+        return _submodule(machine, unit, atom.name)
     return module_member(machine, unit, atom.name) if atom.name else (Module(unit),)
 
 

@@ -6,13 +6,13 @@ asks for the definitions that enter themselves: in the file of the table, and in
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from ..facts.model import ASSIGN, ATTR, CALL, EXPR, ITEM, NAME, NAMESPACE, ClassFacts, Expr, FunctionFacts, Stmt
-from ..facts.walk import last_name, statements
-from .values import Class, Function, Obj, Value
+from ..facts.walk import calls_of, last_name, root_of, statements
+from .values import Bound, Class, Function, Obj, Value
 
 if TYPE_CHECKING:
     from .linking import Unit
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _ADDS = ("append", "add", "setdefault")
 _MOST = 12  # definitions
+_SELF = (NAME, "self")
 _LONG = 12  # statements
 
 
@@ -29,12 +30,57 @@ def registering(unit: Unit, name: str, value: Value) -> frozenset[str]:
     if len(value) == 1 and type(value[0]) is Class:
         told = value[0].facts.methods.get("__init_subclass__", -1)
         return frozenset({name}) if told >= 0 and enters(unit.facts.functions[told]) else frozenset()
+    if len(value) == 1 and type(value[0]) is Obj and value[0].kind == "instance":
+        return frozenset(f"{name}.{method}" for method in _filling(value[0]))
     if len(value) != 1 or not _is_empty(value[0], nested=True):
         return frozenset()
     functions = unit.facts.functions
     found = {index for index, function in enumerate(functions) if enters(function, name)}
     outer = {index for index, function in enumerate(functions) if not found.isdisjoint(function.inner)}
     return frozenset(functions[index].name for index in found | outer) - {"<module>"}
+
+
+def _filling(registry: Obj) -> set[str]:
+    """The methods of an object that enter what they are given into a table of it, which is empty yet: of
+    `METERS = Registry()`, for `@METERS.register`."""
+    if type(registry.cls) is not Class or not any(map(_is_empty_table, registry.fields.values())):
+        return set()
+    found: set[str] = set()
+    for entry in registry.cls.mro:
+        functions = entry.frame.unit.facts.functions
+        for name, index in entry.facts.methods.items():
+            if name[:2] != "__" and any(_fills(functions, one) for one in _decorating(functions, functions[index])):
+                found.add(name)
+    return found
+
+
+def _decorating(functions: Sequence[FunctionFacts], method: FunctionFacts) -> Iterator[FunctionFacts]:
+    """What gets the class under `@METERS.method` or `@METERS.method(...)`."""
+    if sum(param.default is None and not param.kind for param in method.params) <= 2:  # `self` and the class
+        yield method
+    yield from (functions[index] for index in method.inner)
+
+
+def _is_empty_table(value: Value) -> bool:
+    return len(value) == 1 and type(value[0]) is Obj and value[0].kind == "dict" and not value[0].fields
+
+
+def _fills(functions: Sequence[FunctionFacts], function: FunctionFacts) -> bool:
+    """Whether a function, or a method that it hands what it is given to, enters that into a table of `self`."""
+    if any(_SELF in map(root_of, places) for one, places in _entering(function) if one[0] == ASSIGN):
+        return True
+    given = {(NAME, param.name) for param in function.params}
+    return any(
+        call[2][:2] == (ATTR, _SELF)
+        and not given.isdisjoint((*call[3], *(value for _, value in call[4])))
+        and any(
+            other.name == call[2][2] and other is not function and any(one[0] == ASSIGN for one, _ in _entering(other))
+            for other in functions
+        )
+        for one in statements(function.body)
+        if one[0] == EXPR
+        for call in calls_of(one)
+    )
 
 
 def _is_empty(atom: object, nested: bool = False) -> bool:
@@ -61,6 +107,18 @@ def _entering(function: FunctionFacts) -> Iterator[tuple[Stmt, list[Expr]]]:
             places = [] if given.isdisjoint(one[2][3]) else [one[2][2][1]]
         if places:
             yield one, places
+
+
+def entering_of(machine: Machine, decorator: object) -> Function | Bound | None:
+    """What a decorator does that enters what it is given into a table: a function, or a method of a registry, itself
+    or by the function that it makes, `@METERS.register("mean")`."""
+    function = decorator.function if type(decorator) is Bound else decorator
+    if type(function) is not Function:
+        return None
+    alone = entering(machine, function) if function is decorator else None
+    if alone is not None or (function is decorator and function.frame.receiver is None):
+        return alone
+    return decorator if _fills(function.frame.unit.facts.functions, function.facts) else None  # type: ignore[return-value]
 
 
 def entering(machine: Machine, function: Function) -> Function | None:
@@ -95,13 +153,17 @@ def definitions(machine: Machine, unit: Unit, decorators: frozenset[str]) -> Ite
     paths = dict.fromkeys((unit.path, *_imported(machine)))
     left = _MOST
     for path in paths:
-        if not any(machine.project.may_have(path, name) for name in decorators):
+        if not any(machine.project.may_have(path, name.partition(".")[0]) for name in decorators):
             continue
         outline = machine.project.outline(path)
         facts = NAMESPACE if outline is None else outline.facts
         entries: list[FunctionFacts | ClassFacts] = [one for one in facts.functions if one.owner < 0]
         for one in (*entries, *facts.classes):
-            asked = [*map(_called, one.decorators), *map(last_name, one.bases if type(one) is ClassFacts else ())]
+            asked = [
+                *map(_called, one.decorators),
+                *map(_asked_of, one.decorators),
+                *map(last_name, one.bases if type(one) is ClassFacts else ()),
+            ]
             if left and not decorators.isdisjoint(asked):
                 left -= 1
                 yield path, one.name
@@ -110,6 +172,12 @@ def definitions(machine: Machine, unit: Unit, decorators: frozenset[str]) -> Ite
 def _called(decorator: Expr) -> str:
     callee = decorator[2] if decorator[0] == CALL else decorator
     return last_name(callee) if callee[0] in (NAME, ATTR) else ""
+
+
+def _asked_of(decorator: Expr) -> str:
+    """`METERS.register` of `@METERS.register()`"""
+    callee = decorator[2] if decorator[0] == CALL else decorator
+    return f"{last_name(callee[1])}.{callee[2]}" if callee[0] == ATTR else ""
 
 
 def _imported(machine: Machine) -> Iterator[str]:

@@ -9,6 +9,7 @@ from ..facts.knowledge import BUILTINS, LIGHT_ROOTS
 from ..facts.model import Stmt
 from ..facts.program import targets
 from ..facts.walk import last_name, root_of, statements
+from .module_classes import is_dull
 from .values import UNKNOWN, Class, External, Obj, Value
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ _MAKE_NO_PARTS = BUILTINS | LIGHT_ROOTS | {"torch", "super"}
 
 def written_part(machine: Machine, obj: Obj, name: str) -> Value:
     """`model.gru`, by `self.gru = nn.GRU(...)` in a class of another file whose constructor is not run, since it does
-    nothing that a rule could speak about: see `instances.is_dull` and `functions.is_beside_the_point`."""
+    nothing that a rule could speak about: see `module_classes.is_dull` and `functions.is_beside_the_point`."""
     if obj.kind != "module" or not isinstance(obj.cls, Class) or obj.cls.frame.unit is machine.home:
         return UNKNOWN
     for cls in obj.cls.mro:
@@ -30,13 +31,18 @@ def written_part(machine: Machine, obj: Obj, name: str) -> Value:
             if one[0] != m.ASSIGN or one[3][0] != m.CALL or (m.ATTR, (m.NAME, "self"), name) not in one[2]:
                 continue
             for atom in machine.eval(unit.frame, one[3][2]):
-                if type(atom) is External and atom.dotted.startswith("torch.nn.") and atom.dotted.count(".") <= 3:
+                kind = atom.dotted if _is_layer(atom) else atom
+                if kind is not atom or (type(atom) is Class and is_dull(machine, atom)):
                     ident = ("written", obj.serial, name)
-                    part = machine.allocate(machine.module_frame, ident, "module", atom.dotted)
+                    part = machine.allocate(machine.module_frame, ident, "module", kind)
                     part.birth, part.home = obj.birth, part.home or (obj, name)
                     machine.put(obj.fields, name, (part,))
                     return (part,)
     return UNKNOWN
+
+
+def _is_layer(atom: object) -> bool:
+    return type(atom) is External and atom.dotted.startswith("torch.nn.") and atom.dotted.count(".") <= 3
 
 
 def makes_parts(obj: Obj, *, missing: bool = False) -> bool:
