@@ -8,8 +8,10 @@ import pytest
 from projects import check_project, write
 from test_linking_imports import METER, train
 
+from torchmemlint.facts import model as m
 from torchmemlint.facts.exports import exported
 from torchmemlint.facts.lower import lower
+from torchmemlint.facts.outline import Outline
 from torchmemlint.linter import imports
 from torchmemlint.linter.project import Project
 
@@ -146,3 +148,29 @@ def test_what_star_imports_cannot_bring_is_not_parsed(tmp_path: Path, monkeypatc
     pack, one = str(tmp_path / "pack/__init__.py"), str(tmp_path / "pack/m1.py")
     assert names and not project.may_have(pack, "Meter")
     assert project.may_have(pack, "Model1") and project.may_have(one, "Model1") and not project.may_have(one, "Model2")
+
+
+LAZY = """
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING or SLOW:
+    try:
+        check()
+    except ImportError:
+        from .dummies import *
+    else:
+        from .meters import Meter
+        from .others import Other, Meter as Counter
+        from .others import Twice
+else:
+    Twice = None
+"""
+
+
+def test_a_lazy_package_brings_a_name_by_its_import_alone() -> None:
+    """Of a statement of hundreds of lines, as in the `__init__` of diffusers and transformers, only that is run."""
+    facts = lower(LAZY)
+    bound = Outline(facts).bindings[0]
+    modules = {name: [one[3] for one in bound[name]] for name in ("Meter", "Other", "Counter")}
+    assert modules == {"Meter": ["meters"], "Other": ["others"], "Counter": ["others"]}
+    assert {one[0] for one in bound["Twice"]} == {m.IF}

@@ -139,6 +139,7 @@ class Outline:
         pending: dict[str, list[Stmt]] = {}
         stars: list[Stars] = []
         before: dict[str, int] = {}
+        inside: dict[str, Stmt] = {}  # imports that a condition or an error decides about
         for statement in self.whole.functions[0].body:
             found = _stars(statement)
             if found:
@@ -146,6 +147,11 @@ class Outline:
             for name in _bound(self.whole, statement):
                 pending.setdefault(name, []).append(statement)
                 before[name] = len(stars)
+            if statement[0] in (m.IF, m.TRY):
+                inside.update((name, one) for one in statements((statement,)) for name in _imports(one))
+        for name, one in inside.items():  # of the lazy `__init__` of a package, hundreds of lines, one brings the name
+            if len(pending[name]) == 1:
+                pending[name] = [one]
         return pending, stars, before
 
     @cached_property
@@ -178,10 +184,8 @@ def _bound(facts: FileFacts, statement: Stmt) -> Iterator[str]:
             yield from _names(target)
     elif op in (m.ANNOTATE, m.AUGMENT):
         yield from _names(statement[2])
-    elif op == m.IMPORT:
-        yield from (local for local, _ in statement[2])
-    elif op == m.FROM:
-        yield from (local for name, local in statement[4] if name != "*")
+    elif op in (m.IMPORT, m.FROM):
+        yield from _imports(statement)
     elif op == m.FOR:
         yield from _names(statement[2])
     elif op == m.WITH:
@@ -191,6 +195,14 @@ def _bound(facts: FileFacts, statement: Stmt) -> Iterator[str]:
     for block in blocks(statement):
         for inner in block:
             yield from _bound(facts, inner)
+
+
+def _imports(statement: Stmt) -> Iterator[str]:
+    """The names that an import binds, if it is one."""
+    if statement[0] == m.IMPORT:
+        yield from (local for local, _ in statement[2])
+    elif statement[0] == m.FROM:
+        yield from (local for name, local in statement[4] if name != "*")
 
 
 def _names(target: m.Expr) -> Iterator[str]:
