@@ -164,10 +164,10 @@ def _second(pairs: Value) -> Value:
 
 def _dynamic_attribute(machine: Machine, frame: Frame, name: str, args: list[Value], site: Site) -> Value:
     key = constant(args[1]) if len(args) > 1 else ...
-    if not isinstance(key, str):
+    if not isinstance(key, str) or not key:  # no attribute is called ""
         if name == "setattr" and len(args) > 2:
             set_by_name(machine, frame, args[0], args[2], site)
-        names = [atom.value for atom in args[1] if type(atom) is Const and isinstance(atom.value, str)]
+        names = [atom.value for atom in args[1] if type(atom) is Const and isinstance(atom.value, str) and atom.value]
         if name == "getattr" and names and len(names) == len(args[1]):  # one of these
             each = (get_attribute(machine, frame, atom, one) for atom in args[0] for one in names)
             return functools.reduce(machine.join, each, UNKNOWN)
