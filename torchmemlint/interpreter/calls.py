@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..facts import model as m
+from ..facts.evaluating import says_inference
 from ..facts.knowledge import IN_PLACE_LIGHT, LIGHT_RESULTS, MIXES_IN, REDUCTIONS, VIEWS
 from ..facts.model import Expr, Site
-from ..facts.relevance import says_inference
 from . import threads, weights
 from .attributes import answer_by_name
 from .cycles import note_given_to_base
