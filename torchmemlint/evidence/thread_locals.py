@@ -16,7 +16,7 @@ from ..interpreter.holders import FIXED, FRESH, IDENTITY, KNOWN, THREAD, kind_of
 from ..interpreter.machine import Machine
 from ..interpreter.values import Class, Obj
 from ..lexical.once import is_repeated
-from .kept import measured
+from .let_go import measured
 from .places import describe
 
 

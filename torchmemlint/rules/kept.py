@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..evidence.kept import emptied, kept_in_containers
+from ..evidence.kept import kept_in_containers
+from ..evidence.let_go import emptied
 from ..evidence.memo import looks_up
 from ..evidence.occasions import (
     ONCE,
