@@ -15,7 +15,7 @@ from ..facts.walk import calls, heads, last_name, loops, nodes, statements
 from ..interpreter.contexts import Context, Kept, is_module_level, root
 from ..interpreter.events import Plain
 from ..interpreter.frames import Frame
-from ..interpreter.holders import KNOWN
+from ..interpreter.keys import KNOWN
 from ..interpreter.machine import Machine
 from ..interpreter.values import Class, Const, Obj, constant
 from ..lexical.loaded_tables import holds_loaded

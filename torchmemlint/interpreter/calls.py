@@ -10,10 +10,10 @@ from ..facts.model import Expr, Site
 from . import threads, weights
 from .frames import Frame
 from .functions import call_function
-from .holders import kind_of_key
 from .hooks import OF_GRADIENTS, run_gradient_hook
 from .in_place import write_in_place
 from .instances import bare_objects, call_instance, construct
+from .keys import kind_of_key
 from .library import call_external
 from .linking import module_member
 from .loaders import note_call

@@ -11,19 +11,7 @@ from .machine import Machine
 from .stores import write_through
 from .tensors import arithmetic
 from .unknown import unknown_method
-from .values import (
-    ATTACHED,
-    FREE,
-    MAYBE,
-    OFF,
-    UNKNOWN,
-    Class,
-    External,
-    Kwargs,
-    Obj,
-    Tensor,
-    Value,
-)
+from .values import ATTACHED, FREE, MAYBE, OFF, UNKNOWN, Class, External, Kwargs, Obj, Tensor, Value
 
 
 def write_in_place(

@@ -21,19 +21,7 @@ from .objects import call_object
 from .passes import goes_in_rounds
 from .tensors import arithmetic
 from .unknown import imagine_attribute, unknown_call
-from .values import (
-    ATTACHED,
-    OFF,
-    UNKNOWN,
-    Class,
-    Function,
-    Kwargs,
-    Light,
-    Method,
-    Obj,
-    Super,
-    Value,
-)
+from .values import ATTACHED, OFF, UNKNOWN, Class, Function, Kwargs, Light, Method, Obj, Super, Value
 from .written_parts import written_part
 
 

@@ -31,7 +31,7 @@ from ..facts.model import CALLS_PER_STATEMENT
 from ..facts.walk import calls_of, last_name, statements
 from ..finding import Confidence, Remedy, Retains
 from ..interpreter.frames import Frame
-from ..interpreter.holders import FIXED, FRESH, IDENTITY, KNOWN, THREAD, UNSURE
+from ..interpreter.keys import FIXED, FRESH, IDENTITY, KNOWN, THREAD, UNSURE
 from ..interpreter.values import Class, Obj
 from ..lexical.loaded_tables import loaded_tables
 from ..lexical.pending import pending

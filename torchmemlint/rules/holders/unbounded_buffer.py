@@ -41,7 +41,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...finding import Retains
-from ...interpreter.holders import THREAD
+from ...interpreter.keys import THREAD
 from .. import Report
 from ..kept import each, left_pending, lifetime, of_code, report, what
 from ..retained import place
