@@ -12,6 +12,7 @@ from .cycles import note_given_to_base
 from .descriptors import method_of
 from .frames import Frame
 from .functions import call_function
+from .imagined import imagine_attribute
 from .instances import bare_objects, call_instance, construct, fill_own_parts, ran
 from .library import call_external
 from .machine import Machine
@@ -20,7 +21,7 @@ from .module_classes import is_module
 from .objects import call_object
 from .passes import goes_in_rounds
 from .tensors import arithmetic
-from .unknown import imagine_attribute, unknown_call
+from .unknown import unknown_call
 from .values import ATTACHED, OFF, UNKNOWN, Class, Function, Kwargs, Light, Method, Obj, Super, Value
 from .written_parts import written_part
 
