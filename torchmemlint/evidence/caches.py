@@ -13,9 +13,10 @@ from ..facts.walk import calls, calls_of, heads, last_name, nodes, statements
 from ..interpreter.frames import Frame
 from ..interpreter.functions import call_unseen
 from ..interpreter.hints import value_of_hint
-from ..interpreter.holders import FRESH, heavy_objects, kind_of_key
+from ..interpreter.holders import heavy_objects
+from ..interpreter.imagined import is_module_by_use
+from ..interpreter.keys import FRESH, kind_of_key
 from ..interpreter.machine import Machine
-from ..interpreter.unknown import is_module_by_use
 from ..interpreter.values import Class, External, Function, Obj, Tensor, Value, is_light
 from ..interpreter.weights import heavy
 from .item_keys import asked_for_items

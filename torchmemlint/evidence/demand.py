@@ -10,7 +10,7 @@ from ..facts.model import CALLS_PER_STATEMENT
 from ..facts.walk import blocks, calls, last_name, nodes, statements
 from ..interpreter.events import Backward, Store
 from ..interpreter.frames import Frame
-from ..interpreter.holders import FRESH, IDENTITY
+from ..interpreter.keys import FRESH, IDENTITY
 from ..interpreter.machine import Machine
 from ..interpreter.values import ATTACHED, FREE, Class, Obj
 from .lifetimes import Lifetimes, older

@@ -12,7 +12,7 @@ from ..facts.program import Program, names_in
 from ..facts.walk import calls, last_name, loops
 from ..interpreter.events import Loops, Store
 from ..interpreter.frames import Frame, Loop
-from ..interpreter.holders import KNOWN
+from ..interpreter.keys import KNOWN
 from ..interpreter.machine import Machine
 from ..interpreter.values import UNKNOWN, Obj, Value
 from ..interpreter.weights import heavy

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..facts import model as m
 from ..facts.model import Expr, FileFacts, FunctionFacts, Stmt
 from ..facts.walk import calls, last_name, statements
-from ..interpreter.holders import FRESH, kind_of_key
+from ..interpreter.keys import FRESH, kind_of_key
 
 _FINDS = ("bisect", "bisect_left", "bisect_right", "searchsorted")
 _DEPTH = 3  # calls from `__getitem__`

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.emptying import BUILDERS, drained
-from ..facts.file_releases import is_idle
 from ..facts.model import CALLS_PER_STATEMENT, FunctionFacts, Site
 from ..facts.passed_by import PassedBy
 from ..facts.program import Program, targets, text
 from ..facts.releases import Releases
-from ..facts.walk import ALWAYS, calls, heads, last_name, loops, nodes, statements
+from ..facts.walk import calls, heads, last_name, loops, nodes, statements
 from ..interpreter.contexts import Context, Kept, is_module_level, root
-from ..interpreter.events import Plain, Reset
+from ..interpreter.events import Plain
 from ..interpreter.frames import Frame
-from ..interpreter.holders import KNOWN
+from ..interpreter.keys import KNOWN
 from ..interpreter.machine import Machine
-from ..interpreter.values import Bound, Class, Const, Function, Obj, constant, functions_behind
-from ..lexical.endless import leaves
+from ..interpreter.values import Class, Const, Obj, constant
 from ..lexical.loaded_tables import holds_loaded
 from .budgets import unasked_limit, within_budget
 from .handed_singly import keeps_what_it_hands_out
 from .items import are_few_numbers, is_item, stored_at
+from .let_go import emptied, measured
 from .memo import made_once
 from .places import Holder, describe, last_part
 from .undrained import method_not_called
@@ -189,100 +188,6 @@ def _grows(kept: Kept) -> bool:
     return any(loop.kind in ("loop", "call") and loop not in birth for loop in kept.loops)
 
 
-def emptied(
-    machine: Machine,
-    owner: Obj | Frame,
-    key: str,
-    but: Site = -1,
-    passing: Container[str] = frozenset(),
-    *,
-    there: bool = False,
-) -> bool:
-    """Whether anything ever empties or replaces a place, or a container that it is in; the store at `but` does not,
-    nor do the functions that entries pass by, nor, if it must be done `there`, in a worker, those that none calls."""
-    places: list[tuple[Obj | Frame, str]] = []
-    current: Obj | Frame = owner
-    for _ in range(5):
-        places.append((current, key))
-        if isinstance(current, Frame):
-            break
-        places.append((current, "*"))
-        if current.home is None:
-            break
-        current, key = current.home
-    setups = _setups(machine)
-    return any(
-        reset.frame.name not in BUILDERS
-        and reset.frame.name not in passing
-        and (id(reset.frame.facts) not in setups or reset.loops != reset.frame.loops)
-        and reset.site != but
-        and not (there and _is_called_by_nobody(reset))
-        and any(reset.owner is one and reset.key in (name, "*") for one, name in places)
-        for reset in machine.resets
-    )
-
-
-def _is_called_by_nobody(reset: Reset) -> bool:
-    """Whether a function that empties something is there for others: they do it for their own process."""
-    own = reset.frame.facts
-    return not reset.threaded and not any(
-        own.name in one.calls for one in reset.frame.unit.facts.functions if one is not own
-    )
-
-
-def _setups(machine: Machine) -> set[int]:
-    """The functions, by identity of their facts, that each worker of a pool runs once, before its first task."""
-    return {
-        id(function)
-        for note in machine.plain
-        if note.kind == "worker" and note.detail[0].initial
-        for function in functions_behind(note.detail[1])
-    }
-
-
-def measured(frame: Frame, holder: str) -> bool:
-    """Whether a test asks how long the container is, in the function that fills it or in one that calls it."""
-    last = last_part(holder)
-    current: Frame | None = frame
-    while current is not None:
-        if _asks_length(current.facts, last) or _starts_groups_anew(current.facts, last):
-            return True
-        current = current.caller
-    return False
-
-
-def _asks_length(facts: FunctionFacts, name: str) -> bool:
-    for statement in statements(facts.body):
-        if statement[0] not in (m.IF, m.WHILE) or is_idle(statement):
-            continue
-        for expr in nodes(statement[2]):
-            if expr[0] != m.CALL or expr[2] != (m.NAME, "len") or not expr[3]:
-                continue
-            if expr[3][0][-1] == name or expr[3][0] == (m.NAME, "self"):
-                return True
-    return False
-
-
-def _starts_groups_anew(facts: FunctionFacts, name: str) -> bool:
-    """`if len(self.waiting[0]) == self.size: self.waiting[0] = []`: a group that is complete
-    goes. Where nothing asks for its length, an empty list is what a new key begins with."""
-    return any(
-        target[0] == m.ITEM and last_name(target[1]) == name and statement[3][0] == m.NEW and not statement[3][3]
-        for statement in statements(facts.body)
-        if statement[0] == m.ASSIGN
-        for target in targets(statement)
-    ) and any(
-        expr[0] == m.CALL
-        and expr[2] == (m.NAME, "len")
-        and expr[3]
-        and expr[3][0][0] == m.ITEM
-        and last_name(expr[3][0][1]) == name
-        for statement in statements(facts.body)
-        if statement[0] in (m.IF, m.WHILE)
-        for expr in nodes(statement[2])
-    )
-
-
 class KeptWorker(NamedTuple):
     """A thread, process, pool, loader or future that goes into a container which is never emptied."""
 
@@ -389,64 +294,3 @@ def _is_loaded(note: Plain) -> bool:
     """Whether a store's text says that what is put there was loaded: `self.shard = torch.load(path)`."""
     value = stored_at(note.frame.facts.body, note.site)
     return value is not None and holds_loaded(Program(note.frame.unit.facts), note.frame.facts, value)
-
-
-class EndlessWorker(NamedTuple):
-    """A thread whose function never returns, started repeatedly."""
-
-    site: Site
-    function: str
-    owner: str  # the class whose method it runs
-    weight: int
-
-
-_ONCE = frozenset(
-    """__init__ __enter__ start run setup main launch begin connect open serve listen initialize init start_workers
-    start_threads <module>""".split()
-)
-
-
-_PER_CALL = frozenset("__call__ handle process predict infer submit on forward step generate request".split())
-
-
-def endless_workers(machine: Machine) -> Iterator[EndlessWorker]:
-    """Threads and executor tasks that run `while True` without a way out, started in a loop or per call."""
-    seen: set[Site] = set()
-    for note in machine.plain:
-        if note.kind != "thread-start" or note.site in seen:
-            continue
-        target, conditions = note.detail
-        for atom in target:
-            function = atom.function if type(atom) is Bound else atom
-            if type(function) is not Function or not _never_returns(function.facts):
-                continue
-            receiver = atom.receiver if type(atom) is Bound else None
-            loops = [loop for loop in note.loops if loop.kind in ("loop", "call")]
-            born = receiver.birth if isinstance(receiver, Obj) else ()
-            again = [loop for loop in loops if loop.kind == "loop" and (note.frame.name != "__init__" or loop in born)]
-            fixed = _bounded_range(note.frame)
-            if again and not fixed:
-                weight = 3
-            elif loops and not conditions and note.frame.name not in _ONCE and not fixed:
-                weight = 2 if note.frame.name.split("_")[0] in _PER_CALL or note.frame.name in _PER_CALL else 1
-            else:
-                continue
-            seen.add(note.site)
-            owner = receiver.cls.facts.name if isinstance(receiver, Obj) and isinstance(receiver.cls, Class) else ""
-            yield EndlessWorker(note.site, function.facts.name, owner, weight)
-
-
-def _bounded_range(frame: Frame) -> bool:
-    """Whether the threads are started in a `for ... in range(...)` of their function: a pool of workers."""
-    return any(
-        statement[0] == m.FOR and statement[3][0] == m.CALL and statement[3][2] == (m.NAME, "range")
-        and any(last_name(call[2]) in ("Thread", "submit", "start") for call in calls(statement[4]))
-        for statement in statements(frame.facts.body)
-    )  # fmt: skip
-
-
-def _never_returns(facts: FunctionFacts) -> bool:
-    return any(
-        statement[0] == m.WHILE and statement[2] in ALWAYS and not leaves(statement[3])
-        for statement in statements(facts.body)
-    )

@@ -15,7 +15,7 @@ from ..interpreter.events import Loops, Plain, Trail
 from ..interpreter.frames import Frame
 from ..interpreter.machine import Machine
 from ..interpreter.values import SCALAR, Class, Function, Obj
-from .kept import measured
+from .let_go import measured
 from .places import describe
 
 _HOLDS_BACK = ("acquire", "join", "wait", "result", "recv")

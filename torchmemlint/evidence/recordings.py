@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
+from ..facts.evaluating import class_evaluates, says_evaluation, says_inference
 from ..facts.model import EVALUATES, Expr, Site, Stmt
 from ..facts.program import expressions, text
-from ..facts.relevance import class_evaluates, says_evaluation, says_inference
 from ..facts.walk import call_at, nodes, once
 from ..interpreter.entries import grad_of_callers
 from ..interpreter.events import Loops, ModuleCall

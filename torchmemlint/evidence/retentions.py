@@ -19,7 +19,8 @@ from ..facts.walk import statements
 from ..facts.ways import LeftBehind
 from ..interpreter.events import NEVER, Loops, Store
 from ..interpreter.frames import Frame, Loop, kept_since
-from ..interpreter.holders import FRESH, IDENTITY, KNOWN, called_back, heavy_objects, made_since
+from ..interpreter.holders import called_back, heavy_objects, made_since
+from ..interpreter.keys import FRESH, IDENTITY, KNOWN
 from ..interpreter.machine import Machine
 from ..interpreter.values import ATTACHED, DEPENDS, FEW, FREE, LEAF, SCALAR, Obj, Tensor
 from .demand import Demand

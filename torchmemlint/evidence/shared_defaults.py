@@ -14,7 +14,7 @@ from ..facts.emptying import drained
 from ..facts.model import ClassFacts, Expr, Site
 from ..facts.program import Program, keyword, targets, text
 from ..facts.walk import calls_of, statements
-from ..interpreter.holders import FIXED, KNOWN, kind_of_key
+from ..interpreter.keys import FIXED, KNOWN, kind_of_key
 
 _NAMES = ("s", "attrs", "define", "mutable", "frozen", "dataclass")
 _DECORATORS = frozenset(f"{package}.{name}" for package in ("attr", "attrs") for name in _NAMES)

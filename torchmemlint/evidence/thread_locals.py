@@ -12,11 +12,11 @@ from ..facts.walk import calls_of, last_name, loops
 from ..interpreter.contexts import Kept
 from ..interpreter.events import Reset
 from ..interpreter.frames import Frame
-from ..interpreter.holders import FIXED, FRESH, IDENTITY, KNOWN, THREAD, kind_of_key
+from ..interpreter.keys import FIXED, FRESH, IDENTITY, KNOWN, THREAD, kind_of_key
 from ..interpreter.machine import Machine
 from ..interpreter.values import Class, Obj
 from ..lexical.once import is_repeated
-from .kept import measured
+from .let_go import measured
 from .places import describe
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ..facts import model as m
+from ..facts.evaluating import says_inference
 from ..facts.model import BACKWARD
 from ..facts.program import expressions
-from ..facts.relevance import says_inference
 from ..facts.walk import call_at
 from ..interpreter.events import Store
 from ..interpreter.frames import Frame, Loop

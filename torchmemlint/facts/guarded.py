@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import model as m
+from .evaluating import says_no_grad
 from .knowledge import GRAD_OFF
 from .model import Expr, FunctionFacts, Stmt
 from .program import targets
-from .relevance import says_no_grad
 from .walk import blocks, heads, last_name, nodes
 
 

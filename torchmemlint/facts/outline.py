@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from . import model as m
+from .effects import calls_for_effect
 from .exports import exported
 from .file_releases import FileReleases
 from .members import members
 from .model import Expr, FileFacts, FunctionFacts, Stmt
 from .program import Program
-from .relevance import calls_for_effect, loud_constructors, releasing, worth_running
+from .relevance import loud_constructors, releasing, worth_running
 from .walk import blocks, names_of, nodes, statements
 from .when_missing import made_when_missing
 

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Collection
 
 from . import knowledge
 from . import model as m
-from .model import ClassFacts, Expr, FileFacts, FunctionFacts, Stmt
+from .callers import callers_by_name, makers_by_class, with_callers
+from .evaluating import class_evaluates, is_evaluation
+from .model import Expr, FileFacts, FunctionFacts, Stmt
 from .walk import calls, heads, last_name, loops, nodes, root_of, statements
 
 # What makes a function worth a run of its own: it changes what others hold, or says how gradients are to be kept.
 _SINKS = m.GROWS | m.KEEPS | m.BACKWARD | m.HOOKS | m.THREADS | m.RECORDS | m.DISCARDS | m.MODE | m.EVALUATES | m.HOLDS
-_TEST_OF_DATA = frozenset(("test", "epoch", "loop", "one", "batch", "step", "single", "model", "net"))
-_QUANTITIES = frozenset("dim dims size sizes shape shapes dtype type types channels length device count".split())
-_INFERENCE = frozenset(("inference", "infer", "transcribe", "translate", "synthesize"))
-_PASSES = ("forward", "__call__")
 _PLAIN_BASES = frozenset(("Module", "object", "ABC", "Protocol", "Generic"))
 # A graph that only locals keep matters while the function trains or evaluates, itself or through what it calls.
 _DRIVES = m.BACKWARD | m.EVALUATES | m.MODE | m.HOOKS | m.THREADS
@@ -32,7 +29,7 @@ _OWN = (m.ATTR, _SELF)
 
 def worth_running(facts: FileFacts) -> set[int]:
     """The functions that a rule could speak about: with a sink of their own, or calling one by that name."""
-    worth = {i for i, function in enumerate(facts.functions) if function.flags & _SINKS or _evaluation(function)}
+    worth = {i for i, function in enumerate(facts.functions) if function.flags & _SINKS or is_evaluation(function)}
     worth |= {i for i, function in enumerate(facts.functions) if "empty_cache" in function.calls}
     worth |= {i for klass in facts.classes if class_evaluates(klass.name) for i in klass.methods.values()}
     worth |= {i for i, function in enumerate(facts.functions) if function.generator and _opens(function)}
@@ -42,12 +39,12 @@ def worth_running(facts: FileFacts) -> set[int]:
     worth |= _loads_kept_parts(facts)
     worth |= _give_themselves(facts) | _fill_elsewhere(facts) | _of_scripts(facts) | _hand_on_errors(facts)
     worth -= _preparations(facts, worth)
-    driving = {i for i, function in enumerate(facts.functions) if function.flags & _DRIVES or _evaluation(function)}
+    driving = {i for i, function in enumerate(facts.functions) if function.flags & _DRIVES or is_evaluation(function)}
     driving |= _of_evaluators(facts)
-    callers, makers = _callers(facts), _makers(facts)
-    driving = _with_callers(facts, driving, callers, makers)
+    callers, makers = callers_by_name(facts), makers_by_class(facts)
+    driving = with_callers(facts, driving, callers, makers)
     worth |= {i for i in driving if facts.functions[i].flags & m.LOCAL}
-    return _with_callers(facts, worth, callers, makers)
+    return with_callers(facts, worth, callers, makers)
 
 
 def _preparations(facts: FileFacts, worth: set[int]) -> set[int]:
@@ -163,45 +160,6 @@ def _fill_elsewhere(facts: FileFacts) -> set[int]:
     return found
 
 
-def calls_for_effect(facts: FileFacts) -> dict[int, tuple[Expr, ...]]:
-    """By the class: what its methods, or those of a part that it makes, call of another file only for what that does,
-    `losses.save(aux)`. Whether it keeps anything is for that file to say."""
-    imported: set[str] = set()
-    for statement in statements(facts.functions[0].body):
-        if statement[0] == m.FROM:
-            imported.update(local for _, local in statement[4])
-        elif statement[0] == m.IMPORT:
-            imported.update(local for local, _ in statement[2])
-    imported -= knowledge.LIGHT_ROOTS
-    own = {index: _effects(facts, klass, imported) for index, klass in enumerate(facts.classes)}
-    if not any(own.values()):
-        return {}
-    names = {klass.name: index for index, klass in enumerate(facts.classes)}
-    parts = {
-        index: {names[name] for name in facts.functions[klass.methods["__init__"]].calls if name in names}
-        for index, klass in enumerate(facts.classes)
-        if "__init__" in klass.methods
-    }
-    found: dict[int, tuple[Expr, ...]] = {}
-    for index in own:
-        reached = [index]
-        for one in reached:
-            reached += [part for part in parts.get(one, ()) if part not in reached]
-        found[index] = tuple(callee for one in reached for callee in own[one])
-    return found
-
-
-def _effects(facts: FileFacts, klass: ClassFacts, imported: set[str]) -> list[Expr]:
-    return [
-        statement[2][2]
-        for name, index in klass.methods.items()
-        if name != "__init__"
-        for statement in statements(facts.functions[index].body)
-        if statement[0] == m.EXPR and statement[2][0] == m.CALL and (statement[2][3] or statement[2][4])
-        if root_of(statement[2][2])[0] == m.NAME and root_of(statement[2][2])[1] in imported
-    ]
-
-
 def _hands_over(call: Expr, inside: list[Stmt], imported: set[str]) -> bool:
     if call[0] != m.CALL or not (call[3] or call[4]) or root_of(call[2])[0] != m.NAME:
         return False
@@ -237,7 +195,7 @@ def loud_constructors(facts: FileFacts) -> set[int]:
     loud = {
         i
         for i, function in enumerate(facts.functions)
-        if i not in bodies and (function.flags & _SINKS or _evaluation(function))
+        if i not in bodies and (function.flags & _SINKS or is_evaluation(function))
     }
     made = {klass.methods["__init__"]: klass.name for klass in facts.classes if "__init__" in klass.methods}
     while True:
@@ -334,180 +292,3 @@ def _bases(facts: FileFacts, name: str) -> set[str]:
     return {
         base[-1] for klass in facts.classes if klass.name == name for base in klass.bases if base[0] in (m.NAME, m.ATTR)
     }
-
-
-def _callers(facts: FileFacts) -> dict[str, list[int]]:
-    """The functions that call each name."""
-    callers: dict[str, list[int]] = {}
-    for index, function in enumerate(facts.functions):
-        for name in function.calls:
-            callers.setdefault(name, []).append(index)
-    return callers
-
-
-def _makers(facts: FileFacts) -> dict[int, list[int]]:
-    """For each class whose pass keeps something on its object, or has a part whose pass does, the passes of the classes
-    that make objects of it: `self.norm(x)` calls no name of it."""
-    passes = {
-        i: [klass.methods[name] for name in _PASSES if name in klass.methods] for i, klass in enumerate(facts.classes)
-    }
-    leaving = _leave_something(facts)
-    keeping = [i for i, own in passes.items() if not leaving.isdisjoint(own)]
-    if not keeping:
-        return {}
-    owners = {klass.name: i for i, klass in enumerate(facts.classes) if passes[i]}
-    made_by: dict[int, set[int]] = {}
-    for function in facts.functions:
-        for name in owners.keys() & set(function.calls) if function.owner >= 0 else ():
-            if owners[name] != function.owner:
-                made_by.setdefault(owners[name], set()).add(function.owner)
-    found: dict[int, list[int]] = {}
-    while keeping:
-        part = keeping.pop()
-        if part not in found:
-            found[part] = [one for whole in made_by.get(part, ()) for one in passes[whole]]
-            keeping += made_by.get(part, ())
-    return found
-
-
-def _leave_something(facts: FileFacts) -> set[int]:
-    """The functions that may leave something on their object, themselves or through what they call."""
-    leaving = {i for i, function in enumerate(facts.functions) if i and _adds_to_its_object(function)}
-    callers = _callers(facts) if leaving else {}
-    queue = list(leaving)
-    while queue:
-        function = facts.functions[queue.pop()]
-        more = callers.get(function.name, ()) if function.name not in ("__init__", *_PASSES) else ()
-        queue += [caller for caller in more if caller not in leaving]
-        leaving.update(more)
-    return leaving
-
-
-def _adds_to_its_object(function: FunctionFacts) -> bool:
-    """Whether a function may leave something on its object, or on what it is given for one: `self.last = x`,
-    `self.mean.mul_(0.9).add_(x)`."""
-    if function.flags & m.KEEPS or not function.flags & m.GROWS:
-        return bool(function.flags & m.KEEPS)
-    augmented = (one[2] for one in statements(function.body) if one[0] == m.AUGMENT)
-    receivers = (call[2][1] for call in calls(function.body) if call[2][0] == m.ATTR)
-    return any(root_of(place) == _SELF and place != _SELF for place in (*augmented, *receivers))
-
-
-def _with_callers(
-    facts: FileFacts, chosen: set[int], callers: dict[str, list[int]], makers: dict[int, list[int]]
-) -> set[int]:
-    """With all functions that call a chosen one by its name, or that it is defined in."""
-    kinds = _made_through(facts)
-    outer = {inner: index for index, function in enumerate(facts.functions) for inner in function.inner}
-    found = set(chosen)
-    queue = list(chosen)
-    asked = {"__init__"}  # which is called by the class's name
-    while queue:
-        index = queue.pop()
-        name = facts.functions[index].name
-        more = [] if name in asked else callers.get(name, [])
-        if name in _PASSES:
-            more = [*more, *makers.get(facts.functions[index].owner, [])]
-        elif name == "__getitem__" and name not in asked:
-            more = [*more, *_look_up_in_parts(facts)]
-        if index in kinds:
-            more = [*more, *(one for made in kinds[index] for one in callers.get(made, ()))]
-        if name == "__call__" and facts.functions[index].owner >= 0:  # `op = Search(model)`, `op()`
-            own = facts.classes[facts.functions[index].owner].name
-            derived = [klass.name for klass in facts.classes if own in map(last_name, klass.bases)]
-            more = [*more, *(one for made in (own, *derived) for one in callers.get(made, ()))]
-        asked.add(name)
-        if index in outer and (maker := _decorator_of(facts, index, outer)):
-            more = [*more, *(i for i, one in enumerate(facts.functions) if maker in map(last_name, one.decorators))]
-        for caller in (*more, outer[index]) if index in outer else more:
-            if caller not in found:
-                found.add(caller)
-                queue.append(caller)
-    return found
-
-
-def _decorator_of(facts: FileFacts, index: int, outer: dict[int, int]) -> str:
-    """The name of the function that puts an inner one around others: that calls what one around it was given."""
-    called, place = set(facts.functions[index].calls), outer.get(index, 0)
-    while place:
-        function = facts.functions[place]
-        if any(param.name in called for param in function.params):
-            return facts.functions[outer.get(place, 0) or place].name
-        place = outer.get(place, 0)
-    return ""
-
-
-def _look_up_in_parts(facts: FileFacts) -> list[int]:
-    """The methods that look something up in a part of their object, `self.video[index]`: that calls no name."""
-    return [
-        index
-        for index, function in enumerate(facts.functions)
-        if function.owner >= 0
-        and any(
-            part[0] == m.ITEM and part[1][:2] == _OWN
-            for one in statements(function.body)
-            for head in heads(one)
-            for part in nodes(head)
-        )
-    ]
-
-
-def _made_through(facts: FileFacts) -> dict[int, list[str]]:
-    """The methods that a call of a class runs before its constructor, `__new__` and the `__call__` of a metaclass, with
-    the names of the classes."""
-    found: dict[int, list[str]] = {}
-    by_name = {klass.name: klass for klass in facts.classes}
-    for klass in facts.classes:
-        above, metaclass = [klass], None
-        for one in above:
-            metaclass = metaclass or by_name.get(last_name(one.metaclass))
-            above += [by_name[name] for base in one.bases if (name := last_name(base)) in by_name and len(above) < 9]
-        for owner, name in ((metaclass, "__call__"), *((one, "__new__") for one in above)):
-            if owner is not None and name in owner.methods:
-                found.setdefault(owner.methods[name], []).append(klass.name)
-    return found
-
-
-def _evaluation(function: FunctionFacts) -> bool:
-    return bool(function.calls) and _may_evaluate(function.name)
-
-
-@functools.lru_cache(4096)
-def _may_evaluate(name: str) -> bool:
-    name = name.lower()
-    if name.startswith("test_") and not says_evaluation(name):
-        return False  # of a test suite
-    return any(word in name for word in knowledge.EVALUATION_WORDS)
-
-
-def says_no_grad(name: str) -> bool:
-    """Whether the name of other code's context or decorator says that it turns gradients off, like ultralytics'
-    `smart_inference_mode` and MONAI's `eval_mode`."""
-    name = name.lower()
-    return any(word in name for word in ("eval_mode", "no_grad", "inference_mode", "nograd", "disable_grad"))
-
-
-def says_evaluation(name: str) -> bool:
-    """Whether a function's name says that it evaluates: `validate`, `run_eval`, `predict_batch`; not a
-    test of a test suite: `test_output_shape`."""
-    words = name.lower().strip("_").split("_")
-    if words[0] == "test" and not _TEST_OF_DATA.issuperset(words):
-        return False
-    if words[-1] in _QUANTITIES:
-        return False  # `infer_output_dim`, `test_size`
-    return any(word in knowledge.EVALUATION_NAMES for word in words)
-
-
-@functools.lru_cache(4096)
-def class_evaluates(name: str) -> bool:
-    """Whether a class's name says that its objects evaluate: `ValLoop`, `Evaluator`, `DefaultPredictor`; not a class
-    of a test suite: `TestPooling`."""
-    words = [word.lower() for word in re.findall("[A-Z][a-z]+", name)]
-    if words[:1] == ["test"] and words[1:] not in (["loop"], ["runner"], ["epoch"]):
-        return False
-    return not (knowledge.EVALUATION_NAMES | knowledge.EVALUATORS).isdisjoint(words)
-
-
-def says_inference(name: str) -> bool:
-    """Whether a public function's name says that it is there for inference: `inference`, `transcribe_file`."""
-    return name[:1] != "_" and not _INFERENCE.isdisjoint(name.lower().split("_"))

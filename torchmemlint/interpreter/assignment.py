@@ -10,7 +10,7 @@ from .contexts import workers_in
 from .elements import bind_item, count_by_key, elements
 from .frames import Frame, settles
 from .hints import value_of_hint
-from .holders import FRESH, IDENTITY
+from .keys import FRESH, IDENTITY
 from .machine import EVALUATE, Machine, executes
 from .own_operators import by_own_operator
 from .stores import outlives_its_maker, store, write_through

@@ -14,12 +14,12 @@ from .contexts import keep, keep_in_element
 from .cycles import note_cycle, note_own_entry
 from .followed import note_following, owners
 from .frames import Frame, settles
+from .imagined import imagine_attribute, is_module_by_use
 from .linking import module_member
 from .machine import Machine
 from .making import attribute_of_metaclass
 from .stores import outlives_its_maker, store
 from .tensors import freeze_owner, tensor_attribute
-from .unknown import imagine_attribute, is_module_by_use
 from .values import (
     ANY_NAME,
     ATTACHED,

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .frames import JUMPED, NEVER_RUN, RETURNED, Frame, Loop
+from .joining import join, same_kind
 from .machine import Journal, Machine
-from .values import UNKNOWN, Obj, Tensor, Value, is_light, join, same_kind
+from .values import UNKNOWN, Obj, Tensor, Value, is_light
 
 _OLD = (0, None, None)
 _DEEPEST = 4  # containers in one another

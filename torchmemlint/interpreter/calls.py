@@ -5,41 +5,30 @@ from __future__ import annotations
 from typing import Any
 
 from ..facts import model as m
-from ..facts.knowledge import IN_PLACE_LIGHT, LIGHT_RESULTS, MIXES_IN, REDUCTIONS, VIEWS
+from ..facts.knowledge import LIGHT_RESULTS, REDUCTIONS, VIEWS
 from ..facts.model import Expr, Site
-from ..facts.relevance import says_inference
 from . import threads, weights
-from .attributes import answer_by_name
-from .cycles import note_given_to_base
-from .descriptors import method_of
-from .followed import note_following, owners
 from .frames import Frame
 from .functions import call_function
-from .holders import kind_of_key
 from .hooks import OF_GRADIENTS, run_gradient_hook
-from .instances import bare_objects, call_instance, construct, fill_own_parts, ran
+from .in_place import write_in_place
+from .instances import bare_objects, call_instance, construct
+from .keys import kind_of_key
 from .library import call_external
 from .linking import module_member
 from .loaders import note_call
 from .logs import LOGS, add_handlers, hand_to_handlers
 from .machine import EVALUATE, Machine, evaluates
-from .making import attribute_of_metaclass
-from .module_classes import is_module
 from .objects import call_object
-from .passes import goes_in_rounds
-from .stores import write_through
-from .tensors import arithmetic, note_tensor_hook, tensor_method
-from .unknown import call_opaque, imagine_attribute, unknown_call, unknown_method
+from .own_methods import class_method, own_method, super_method
+from .tensors import note_tensor_hook, tensor_method
+from .unknown import call_opaque, unknown_call, unknown_method
 from .values import (
-    ATTACHED,
     COUNT,
-    FREE,
     IDENT,
     LEAF,
     LIGHT,
-    MAYBE,
     NOTHING,
-    OFF,
     ON,
     UNKNOWN,
     Bound,
@@ -61,7 +50,6 @@ from .values import (
     Value,
     constant,
 )
-from .written_parts import written_part
 
 _NOTED = LOGS | {"zero_grad", "setdefault", "addHandler", "addFilter"}
 
@@ -96,7 +84,7 @@ def _call(machine: Machine, frame: Frame, expr: Expr) -> Value:
         if name == "exception" and not positional and not keywords:  # of a future or task that has failed
             return (*NOTHING, machine.caught(frame, site))
         if name[-1] == "_" and name[-2:] != "__":
-            return _in_place(machine, frame, callee, receiver, args, kwargs, site)
+            return write_in_place(machine, frame, callee, receiver, args, kwargs, site)
         if not receiver:
             return unknown_method(machine, frame, callee, receiver, args, kwargs, site)
         result: Value = UNKNOWN
@@ -232,7 +220,7 @@ def call_method(
     if kind is Obj:
         if name == "__class__" and isinstance(atom.cls, Class):
             return construct(machine, frame, atom.cls, args, kwargs, site)
-        found = _own_method(machine, frame, atom, name, args, kwargs, site)
+        found = own_method(machine, frame, atom, name, args, kwargs, site)
         return call_object(machine, frame, atom, name, args, kwargs, site) if found is None else found
     if kind is External:
         if name == "__new__" and atom.dotted == "builtins.object":
@@ -241,9 +229,9 @@ def call_method(
             return call(machine, frame, args[0], args[1:], kwargs, site)
         return call_external(machine, frame, f"{atom.dotted}.{name}", args, kwargs, site)
     if kind is Class:
-        return _class_method(machine, frame, atom, name, args, kwargs, site)
+        return class_method(machine, frame, atom, name, args, kwargs, site)
     if kind is Super:
-        return _super_method(machine, frame, atom, name, args, kwargs, site)
+        return super_method(machine, frame, atom, name, args, kwargs, site)
     if kind is Module:
         found = module_member(machine, atom.unit, name)
         if found:
@@ -291,204 +279,6 @@ def _text_of(machine: Machine, frame: Frame, args: list[Value]) -> Value:
 
 def _argument_nodes(machine: Machine, args: list[Value], kwargs: Kwargs) -> list[int]:
     return [node for value in (*args, *kwargs.values()) for node in machine.nodes(value)]
-
-
-def _is_module(atom: Any) -> bool:
-    return type(atom) is Obj and atom.kind == "module"
-
-
-def _own_method(
-    machine: Machine, frame: Frame, atom: Obj, name: str, args: list[Value], kwargs: Kwargs, site: Site
-) -> Value | None:
-    """Call what an instance of a class of the file has under this name; None if it has nothing."""
-    machine.looked_at.add(name)
-    if name in atom.fields and name != "*" and atom.fields[name]:
-        value = tuple(v for v in atom.fields[name] if not (type(v) is Method and v.receiver is atom and v.name == name))
-        return call(machine, frame, value, args, kwargs, site) if value else None
-    if not isinstance(atom.cls, Class):
-        return None
-    found = atom.cls.find(name)
-    if found is None:
-        written = written_part(machine, atom, name) or answer_by_name(machine, frame, atom, name)
-        if written:
-            return call(machine, frame, written, args, kwargs, site)
-        used = any(name in entry.facts.uses for entry in atom.cls.mro)
-        module = tuple(a for a in imagine_attribute(machine, frame, atom, name) if _is_module(a)) if used else UNKNOWN
-        return call(machine, frame, module, args, kwargs, site) if module else None
-    if _receiver(frame) is not atom:
-        machine.asked.setdefault(atom, set()).add(name)
-    if any(type(member) is Function and member.kind == "abstract" for member in found):
-        return unknown_call(machine, frame, (m.ATTR, (m.NAME, "self"), name), args, kwargs, site, receiver=(atom,))
-    result: Value = UNKNOWN
-    whole = atom.kind == "module" and _receiver(frame) is not atom and _computes(found) and not says_inference(name)
-    passes = name == "forward" and is_module(atom.cls)  # of itself: `self.forward(x)`
-    machine.module_depth += whole or passes
-    for member in found:
-        if type(member) is Function:
-            if member.kind == "property":
-                made = call_function(machine, frame, member, atom, [], {}, site)
-                result = machine.join(result, call(machine, frame, made, args, kwargs, site))
-            else:
-                result = machine.join(result, _call_member(machine, frame, member, atom, args, kwargs, site))
-        else:
-            getter = method_of(member, "__get__")
-            bound = (member,)
-            if getter is not None:
-                bound = call_function(machine, frame, getter, member, [(atom,), (atom.cls,)], {}, site)
-            result = machine.join(result, call(machine, frame, bound, args, kwargs, site))
-    machine.module_depth -= whole or passes
-    if passes or (whole and any(tensor.graph == ATTACHED for tensor in machine.reach(result))):
-        return ran(machine, frame, atom, result, args, kwargs, site, machine.derivation.node())
-    return result
-
-
-def _receiver(frame: Frame) -> Any:
-    """`self` of the method that runs, also inside functions defined in it."""
-    current: Frame | None = frame
-    while current is not None and current.receiver is None:
-        current = current.parent
-    return None if current is None else current.receiver
-
-
-def _computes(found: Value) -> bool:
-    """Whether a module's method is a forward pass of its own: it neither trains nor changes the mode, nor makes passes
-    again and again."""
-    other = m.BACKWARD | m.EVALUATES | m.THREADS
-    return all(
-        type(member) is Function and not (member.facts.flags & other or member.kind or goes_in_rounds(member))
-        for member in found
-    )
-
-
-def _call_member(
-    machine: Machine, frame: Frame, member: Function, receiver: Any, args: list[Value], kwargs: Kwargs, site: Site
-) -> Value:
-    if member.kind == "static":
-        return call_function(machine, frame, member, None, args, kwargs, site)
-    if member.kind == "class":
-        owner = receiver.cls if type(receiver) is Obj else receiver
-        return call_function(machine, frame, member, owner, args, kwargs, site)
-    return call_function(machine, frame, member, receiver, args, kwargs, site)
-
-
-def _class_method(
-    machine: Machine, frame: Frame, atom: Class, name: str, args: list[Value], kwargs: Kwargs, site: Site
-) -> Value:
-    found = atom.find(name)
-    if found is None and atom.meta is not None:
-        return call(machine, frame, attribute_of_metaclass(atom, name), args, kwargs, site)
-    result: Value = UNKNOWN
-    for member in found or ():
-        if type(member) is Function:
-            if member.kind in ("static", "class"):
-                part = _call_member(machine, frame, member, atom, args, kwargs, site)
-            else:
-                part = call_function(machine, frame, member, None, args, kwargs, site)
-        elif type(member) is Obj:
-            part = call_instance(machine, frame, member, args, kwargs, site)
-        else:
-            part = call(machine, frame, (member,), args, kwargs, site)
-        result = machine.join(result, part)
-    if found is None and name == "apply" and "torch.autograd.Function" in atom.external:
-        return _apply(machine, frame, atom, args, kwargs, site)
-    return result
-
-
-def _apply(machine: Machine, frame: Frame, cls: Class, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
-    """`Function.apply`: its `forward` runs with gradients off, its result has a graph if an argument has."""
-    grad, machine.grad = machine.grad, OFF
-    for member in cls.find("forward") or ():
-        if type(member) is Function:
-            call_function(machine, frame, member, Light("ctx"), args, kwargs, site)
-    machine.grad = grad
-    return arithmetic(machine, args)
-
-
-def _super_method(
-    machine: Machine, frame: Frame, atom: Super, name: str, args: list[Value], kwargs: Kwargs, site: Site
-) -> Value:
-    receiver = atom.receiver
-    mro = receiver.cls.mro if type(receiver) is Obj and isinstance(receiver.cls, Class) else atom.owner.mro
-    after = mro[mro.index(atom.owner) + 1 :] if atom.owner in mro else atom.owner.mro[1:]
-    for entry in after:
-        found = entry.own(name)
-        if found is not None:
-            result: Value = UNKNOWN
-            for member in found:
-                if type(member) is Function:
-                    result = machine.join(result, _call_member(machine, frame, member, receiver, args, kwargs, site))
-            return result
-    if name == "__init__" and type(receiver) is Obj:
-        fill_own_parts(machine, frame, receiver, args, kwargs)
-        note_given_to_base(machine, frame, receiver, args, kwargs, site)
-    if name == "__setattr__":
-        return call_external(machine, frame, "builtins.setattr", [(receiver,), *args], kwargs, site)
-    if type(receiver) is Obj and name not in ("__init__", "__getattr__"):
-        return call_object(machine, frame, receiver, name, args, kwargs, site)
-    if type(receiver) is Class and name == "__call__":  # of a metaclass: what makes an object
-        return construct(machine, frame, receiver, args, kwargs, site)
-    return bare_objects(machine, frame, args, site) if name == "__new__" else UNKNOWN
-
-
-# -- in place -------------------------------------------------------------------------------------
-
-
-def _in_place(
-    machine: Machine,
-    frame: Frame,
-    callee: Expr,
-    receiver: Value,
-    args: list[Value],
-    kwargs: Kwargs,
-    site: Site,
-) -> Value:
-    """`place.mul_(a).add_(b)`: one write to the place at the root of the chain."""
-    name = callee[2]
-    if name == "requires_grad_" or name in IN_PLACE_LIGHT or any(type(a) in (Obj, External, Class) for a in receiver):
-        if not receiver:
-            return unknown_method(machine, frame, callee, receiver, args, kwargs, site)
-        result: Value = UNKNOWN
-        for atom in receiver:
-            result = machine.join(result, call_method(machine, frame, atom, name, args, kwargs, site))
-        if name == "detach_" and _is_place(callee[1]) and all(type(atom) is Tensor for atom in receiver):
-            machine.assign(frame, callee[1], result, site)
-        return result
-    sources = [value for value in (*args, *kwargs.values()) if machine.reach(value, 2)]
-    if sources and name in MIXES_IN:
-        written = owners(machine, receiver)
-        for value in sources if written else ():
-            note_following(machine, written, value)
-    if machine.grad == OFF:
-        return receiver
-    added = [tensor for value in sources for tensor in machine.reach(value, 2)]
-    if all(tensor.graph == FREE for tensor in added) and receiver and all(type(atom) is Tensor for atom in receiver):
-        return receiver  # the same tensor, and nothing that it was not made of before
-    merged = arithmetic(machine, (receiver, *sources))
-    root = _root_of_chain(callee[1])
-    computed = machine.derivation.parents
-    if any(one.graph == ATTACHED or (one.graph == MAYBE and computed[one.node]) for one in added):
-        through = write_through(machine, frame, receiver, merged, site, "inplace")
-        if root is not None and (not through or root[0] == m.NAME):
-            machine.assign(frame, root, merged, site, how="inplace")
-    return merged or receiver
-
-
-def _is_place(expr: Expr) -> bool:
-    """A name, an attribute or a named entry, which is something else after `place.detach_()`."""
-    if expr[0] == m.ITEM:
-        return bool(expr[2][0] == m.CONST)
-    return expr[0] == m.NAME or (expr[0] == m.ATTR and expr[2] not in ("data", "grad"))
-
-
-def _root_of_chain(expr: Expr) -> Expr | None:
-    """The place that a chain of in-place calls writes to; None when it goes through `.data` or a copy."""
-    while expr[0] == m.CALL and expr[2][0] == m.ATTR and expr[2][2][-1] == "_":
-        expr = expr[2][1]
-    if expr[0] == m.ATTR and expr[2] in ("data", "grad"):
-        return None
-    if expr[0] == m.ITEM:
-        return _root_of_chain(expr[1])
-    return expr if expr[0] in (m.NAME, m.ATTR) else None
 
 
 Machine.call = call

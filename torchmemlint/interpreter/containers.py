@@ -6,7 +6,7 @@ from ..facts import model as m
 from ..facts.model import Site
 from .cycles import note_own_entry
 from .frames import Frame
-from .holders import UNSURE
+from .keys import UNSURE
 from .machine import Machine
 from .stores import store
 from .tensors import arithmetic

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..facts import model as m
+from ..facts.evaluating import says_no_grad
 from ..facts.knowledge import CACHES, GRAD_OFF
 from ..facts.model import ClassFacts, Expr, FunctionFacts, Site, Stmt
-from ..facts.relevance import says_no_grad
 from ..facts.walk import calls, last_name, statements
 from .descriptors import describes
 from .frames import Frame

@@ -13,13 +13,13 @@ from .containers import a_key_of, each_of, keys_of
 from .contexts import keep_in_element
 from .cycles import note_own_entry
 from .frames import Frame, settles
-from .holders import IDENTITY, KNOWN, kind_of_key
+from .imagined import imagine_element
+from .keys import IDENTITY, KNOWN, kind_of_key
 from .loaders import part_of_batch
 from .machine import Machine, evaluates
 from .parts import ROW, kind_of, take
 from .stores import store
 from .tensors import arithmetic, names_number
-from .unknown import imagine_element
 from .values import (
     AN_ARRAY,
     ATTACHED,

@@ -15,10 +15,10 @@ from .contexts import Kept, context_of_entry, is_dataset
 from .events import Store
 from .frames import Frame
 from .functions import call_unseen
+from .imagined import modules_by_use
 from .linking import Project
 from .machine import Machine
 from .templates import filled, templates
-from .unknown import modules_by_use
 from .values import ASSUMED, ATTACHED, DEPENDS, OFF, ON, Class, Function, Light, Mode, Obj, Value
 
 _ROUNDS = 3

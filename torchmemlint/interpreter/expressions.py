@@ -7,12 +7,12 @@ from ..facts.model import Expr
 from .attributes import get_attribute
 from .elements import elements, iterate
 from .frames import Frame
+from .imagined import imagine_name
 from .library import get_builtin
 from .machine import EVALUATE, Machine, evaluates
 from .narrowing import perhaps, truth
 from .own_operators import by_own_operator
 from .tensors import arithmetic, comparison, note_terms
-from .unknown import imagine_name
 from .values import (
     AN_ARRAY,
     ARRAY,

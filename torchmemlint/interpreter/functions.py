@@ -16,11 +16,12 @@ from .cycles import note_recursion
 from .defaults import default_of
 from .frames import Frame
 from .hints import is_plain_hint, may_be_none, value_of_hint
+from .imagined import parameter
 from .linking import Unit
 from .machine import Machine
 from .stores import note_cached_call
 from .tensors import backward
-from .unknown import parameter, unknown_call
+from .unknown import unknown_call
 from .values import (
     LIGHT,
     MAYBE,

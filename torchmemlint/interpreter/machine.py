@@ -19,6 +19,7 @@ from ..facts.walk import statements
 from .derivation import Derivation
 from .events import Backward, ModuleCall, Plain, Reset, Store
 from .frames import Frame, Loop
+from .joining import join
 from .linking import Project, Unit, link, module_name
 from .values import (
     ASSUMED,
@@ -35,7 +36,6 @@ from .values import (
     Opaque,
     Tensor,
     Value,
-    join,
 )
 
 _DEEPEST_CALL = 12

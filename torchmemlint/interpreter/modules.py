@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ..facts import knowledge
 from ..facts import model as m
+from ..facts.evaluating import says_evaluation
 from ..facts.model import Site
-from ..facts.relevance import says_evaluation
 from .attributes import part_of, set_attribute
 from .containers import as_list
 from .followed import note_following

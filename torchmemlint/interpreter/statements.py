@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ..facts import model as m
+from ..facts.evaluating import says_no_grad
 from ..facts.knowledge import GRAD_MODES, MODEL_NAMES
 from ..facts.model import Expr, Site, Stmt
-from ..facts.relevance import says_no_grad
 from ..facts.walk import last_name
 from .assignment import assign
 from .branching import branch, skip

@@ -10,7 +10,8 @@ from .contexts import keep
 from .coroutines import held_while_waiting
 from .events import NEVER, Loops, Store
 from .frames import Frame, birth_of, kept_since
-from .holders import IDENTITY, heavy_objects, held_by_key, kept_by_callable, made_in, made_since
+from .holders import heavy_objects, held_by_key, kept_by_callable, made_in, made_since
+from .keys import IDENTITY
 from .machine import Machine
 from .values import (
     ATTACHED,

@@ -7,35 +7,15 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
-from ..facts.model import ClassFacts, Expr, FunctionFacts, Site, Stmt
+from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Block, Place, Program, keyword, targets
-from ..facts.walk import blocks, calls, calls_of, heads, in_loops, is_count, last_name, loops, nodes, statements
-from .left_running import construction, setup_of, thread_base
+from ..facts.walk import blocks, calls, calls_of, heads, in_loops, is_count, last_name, nodes, statements
+from .left_running import construction
 from .lent import is_given
 from .once import called_as, is_repeated
+from .producers import QUEUES, Producer, limited_queues, producing_classes, producing_generators, value_of
 
-_QUEUES = ("Queue", "LifoQueue", "PriorityQueue")
-_STARTS = ("Thread", "Process", "SpawnProcess", "ForkProcess", "submit")
 _ROUND = ("iter", "enumerate", "zip", "islice", "tqdm", "trange", "track")
-
-
-class Filler(NamedTuple):
-    """A thread or process, and where it waits for room in a queue."""
-
-    put: Site
-    what: str  # "thread", "process"
-    started: Site
-
-
-class Producer(NamedTuple):
-    """What starts a thread or process that fills a queue: a class, or a generator."""
-
-    name: str
-    end: str  # the method that ends it; "" if there is none
-    filler: Filler
-    alone: bool = False  # a generator: only it can end what it starts
-    anew: bool = False  # each pass over it starts one of its own
-    deaf: bool = False  # its end only sets a flag, which nobody looks at who waits in `put`
 
 
 class Blocked(NamedTuple):
@@ -48,10 +28,10 @@ class Blocked(NamedTuple):
 
 def blocked_producers(program: Program) -> Iterator[Blocked]:
     """Producers of the file whose reader breaks off, and which nobody ends."""
-    if "put" not in program.called or program.called.isdisjoint(_QUEUES):
+    if "put" not in program.called or program.called.isdisjoint(QUEUES):
         return
-    queues = _limited_queues(program)
-    producers = {one.name: one for one in (*_classes(program, queues), *_generators(program, queues))}
+    queues = limited_queues(program)
+    producers = {one.name: one for one in (*producing_classes(program, queues), *producing_generators(program, queues))}
     seen = set[Site]()
     for blocked in _left_producers(program, producers):
         started = blocked.producer.filler.started
@@ -64,9 +44,9 @@ def blocked_producers(program: Program) -> Iterator[Blocked]:
 def unended_iterators(program: Program) -> Iterator[Producer]:
     """Iterators over what a thread of theirs puts into a limited queue, which a reader can only read to the end: the
     thread is none that the interpreter ends, and nothing else ends it."""
-    if "put" not in program.called or program.called.isdisjoint(_QUEUES) or "Thread" not in program.called:
+    if "put" not in program.called or program.called.isdisjoint(QUEUES) or "Thread" not in program.called:
         return
-    for producer in _classes(program, _limited_queues(program)):
+    for producer in producing_classes(program, limited_queues(program)):
         cls = next(cls for cls in program.facts.classes if cls.name == producer.name)
         methods = [program.facts.functions[index] for index in cls.methods.values()]
         told = any(
@@ -78,14 +58,6 @@ def unended_iterators(program: Program) -> Iterator[Producer]:
         open_ended = "__next__" in cls.methods and not producer.end and "__exit__" not in cls.methods
         if open_ended and made and not told and not daemon and producer.filler.started >= 0:
             yield producer
-
-
-def closable_producers(program: Program) -> dict[str, Producer]:
-    """The classes whose objects fill a limited queue from a thread of theirs until their `close()` ends it."""
-    if "put" not in program.called or program.called.isdisjoint(_QUEUES) or "Thread" not in program.called:
-        return {}
-    found = _classes(program, _limited_queues(program))
-    return {one.name: one for one in found if one.end and not one.deaf and one.filler.what == "thread"}
 
 
 def _left_producers(program: Program, producers: dict[str, Producer]) -> Iterator[Blocked]:
@@ -100,187 +72,6 @@ def _left_producers(program: Program, producers: dict[str, Producer]) -> Iterato
     for producer in producers.values():
         if producer.anew:
             yield from _left_anew(program, producer)
-
-
-# -- producers ------------------------------------------------------------------------------------
-
-
-def _limited_queues(program: Program) -> set[str]:
-    """The last names of what is bound to a queue with a limit."""
-    found = set[str]()
-    for function in program.facts.functions:
-        for statement in statements(function.body) if not set(_QUEUES).isdisjoint(function.calls) else ():
-            value = _value(statement)
-            if value is not None and value[0] == m.CALL and last_name(value) in _QUEUES:
-                limit = keyword(value, "maxsize", 0)
-                if limit is not None and limit not in ((m.CONST, 0), (m.CONST, None)) and limit[0] != m.UNARY:
-                    found |= {last_name(target) for target in targets(statement)}
-    return found - {""}
-
-
-def _value(statement: Stmt) -> Expr | None:
-    if statement[0] == m.ASSIGN:
-        return statement[3]  # type: ignore[no-any-return]
-    return statement[4] if statement[0] == m.ANNOTATE else None
-
-
-def _classes(program: Program, queues: set[str]) -> Iterator[Producer]:
-    """The classes whose constructor starts a thread or process that fills a queue."""
-    for cls in program.facts.classes:
-        setup, end = setup_of(program, cls)
-        if not any("start" in function.calls or "submit" in function.calls for function in setup):
-            continue
-        filler = next(_fillers_of(program, cls, setup, queues), None)
-        if filler is not None:
-            deaf = bool(end) and _only_tells(program, cls, end) and not _looks_up(program, filler)
-            yield Producer(cls.name, end, filler, deaf=deaf)
-
-
-def _looks_up(program: Program, filler: Filler) -> bool:
-    """Whether a thread waits for a time only, and then looks whether it is to go on."""
-    found = (call for place in program.places for call in calls(place.facts.body) if call[1] == filler.put)
-    return any(keyword(call, "timeout", 2) is not None for call in found)
-
-
-def _only_tells(program: Program, cls: ClassFacts, end: str) -> bool:
-    """Whether a method only sets flags and events, and takes nothing out of the queue: `self.stopping = True`."""
-    body = program.facts.functions[cls.methods[end]].body
-    told = [one for one in body if one[0] != m.EXPR or any(calls_of(one))]  # without its docstring
-    return bool(told) and all(
-        (one[0] == m.ASSIGN and one[3][0] == m.CONST)
-        or (one[0] == m.EXPR and one[2][0] == m.CALL and last_name(one[2]) == "set" and not one[2][3])
-        for one in told
-    )
-
-
-def _fillers_of(program: Program, cls: ClassFacts, setup: list[FunctionFacts], queues: set[str]) -> Iterator[Filler]:
-    """What the threads and processes of a class wait for."""
-    base = thread_base(cls)
-    if base and "run" in cls.methods:
-        put = _fills(program, program.facts.functions[cls.methods["run"]], queues)
-        if put is not None:
-            yield Filler(put[1], _what(base), -1)
-    for function in setup:
-        yield from _fillers(program, function, queues)
-        yield from _threads_of_its_own(program, function, queues)
-
-
-def _threads_of_its_own(program: Program, function: FunctionFacts, queues: set[str]) -> Iterator[Filler]:
-    """What the objects that a function makes wait for, of the file's classes that are threads: `Feeder(self.queue)`."""
-    for call in calls(function.body):
-        for cls in program.facts.classes:
-            base = thread_base(cls) if cls.name == last_name(call[2]) else ""
-            if base and "run" in cls.methods:
-                known = queues | _kept_from(program, cls, call, queues)
-                put = _fills(program, program.facts.functions[cls.methods["run"]], known)
-                if put is not None:
-                    yield Filler(put[1], _what(base), _started_at(function, call))
-
-
-def _kept_from(program: Program, cls: ClassFacts, made: Expr, queues: set[str]) -> set[str]:
-    """The attributes by which an object has a queue that it is made with."""
-    if "__init__" not in cls.methods:
-        return set()
-    init = program.facts.functions[cls.methods["__init__"]]
-    given = ((param.name, keyword(made, param.name, i)) for i, param in enumerate(init.params[1:]))
-    taken = {(m.NAME, name) for name, value in given if value is not None and last_name(value) in queues}
-    stored = (one for one in statements(init.body) if one[0] == m.ASSIGN and one[3] in taken)
-    return {last_name(target) for one in stored for target in one[2]}
-
-
-def _fillers(program: Program, function: FunctionFacts, queues: set[str]) -> Iterator[Filler]:
-    """What the threads and processes that a function starts wait for."""
-    for call in calls(function.body):
-        started = last_name(call[2])
-        target = keyword(call, "target", 0 if started == "submit" else 1) if started in _STARTS else None
-        meant = _meant(program, function, target) if target is not None else None
-        if target is not None and meant is not None:
-            put = _fills(program, meant, queues | _given(call, target, meant, queues))
-            if put is not None:
-                yield Filler(put[1], _what(started), _started_at(function, call))
-
-
-def _started_at(function: FunctionFacts, made: Expr) -> Site:
-    """Where a function starts a thread or process that it has made: there, or further down, by its name."""
-    names = {target for one in statements(function.body) if one[0] == m.ASSIGN and one[3] == made for target in one[2]}
-    later = (call for call in calls(function.body) if call[2][0] == m.ATTR and call[2][2] == "start")
-    return int(next((call[1] for call in later if call[2][1] in names), made[1]))
-
-
-def _what(started: str) -> str:
-    return "process" if started.endswith("Process") else "thread"
-
-
-def _given(call: Expr, target: Expr, meant: FunctionFacts, queues: set[str]) -> set[str]:
-    """The parameters by which a function that is started has a queue."""
-    listed = keyword(call, "args")
-    given = call[3][1:] if last_name(call[2]) == "submit" else listed[3] if listed and listed[0] == m.NEW else ()
-    params = meant.params[meant.owner >= 0 and target[0] == m.ATTR :]
-    return {param.name for param, value in zip(params, given, strict=False) if last_name(value) in queues}
-
-
-def _meant(program: Program, function: FunctionFacts, named: Expr) -> FunctionFacts | None:
-    """The function of the file that an expression names: of its own class first."""
-    if named[0] == m.ATTR and named[1] == (m.NAME, "self") and function.owner >= 0:
-        own = program.facts.classes[function.owner].methods
-        if named[2] in own:
-            return program.facts.functions[own[named[2]]]
-    found = program.by_name.get(last_name(named), ())
-    return found[0].facts if len(found) == 1 else None
-
-
-def _generators(program: Program, queues: set[str]) -> Iterator[Producer]:
-    """The generators that start a thread or process which fills a queue, and do nothing when they are closed; the
-    classes that one goes over."""
-    for place in program.places:
-        function = place.facts
-        if not function.generator or set(_STARTS).isdisjoint(function.calls):
-            continue
-        if any(one[0] == m.WITH or (one[0] == m.TRY and one[5]) for one in statements(function.body)):
-            continue
-        filler = next(_fillers(program, function, queues), None)
-        if filler is not None and function.name == "__iter__":
-            yield Producer(place.cls, "", filler, True, True)
-        elif filler is not None:
-            yield Producer(function.name, "", filler, True)
-
-
-def _fills(program: Program, function: FunctionFacts, queues: set[str]) -> Expr | None:
-    """The call by which each round of a thread waits for room in a queue."""
-    for _, inside in loops(function.body):
-        for call in (call for one in inside for call in calls_of(one)):
-            if _waits(call, function.body, queues):
-                return call
-            helper = _meant(program, function, call[2]) if call[2][0] == m.ATTR else None
-            put = None if helper is None else _put_in(helper, queues)
-            if put is not None:
-                return put
-    for call in calls(function.body):  # somebody else's loop: `generate(callback=put_it)`
-        for given in (*call[3], *(value for _, value in call[4])):
-            helper = _meant(program, function, given) if given[0] in (m.NAME, m.ATTR) else None
-            put = None if helper is None else _put_in(helper, queues)
-            if put is not None:
-                return put
-    return None
-
-
-def _put_in(helper: FunctionFacts, queues: set[str]) -> Expr | None:
-    found = calls(helper.body) if "put" in helper.calls else ()
-    return next((put for put in found if _waits(put, helper.body, queues)), None)
-
-
-def _waits(call: Expr, body: Block, queues: set[str]) -> bool:
-    """Whether a call is a `put` that waits until there is room, or tries until there is."""
-    if call[2][0] != m.ATTR or call[2][2] != "put" or last_name(call[2][1]) not in queues:
-        return False
-    if keyword(call, "block", 1) == (m.CONST, False):
-        return False
-    if keyword(call, "timeout", 2) is None:
-        return True
-    return any(loop[0] == m.WHILE and any(call in calls_of(one) for one in inside) for loop, inside in loops(body))
-
-
-# -- readers --------------------------------------------------------------------------------------
 
 
 def _left(program: Program, place: Place, made: Stmt, producer: Producer) -> Stmt | None:
@@ -311,7 +102,7 @@ def _left(program: Program, place: Place, made: Stmt, producer: Producer) -> Stm
 def _lets_it_be(statement: Stmt, bound: Expr, producer: Producer) -> bool:
     """Whether a statement calls an end that nobody hears, or only lets something else take its place."""
     if statement[0] in (m.ASSIGN, m.ANNOTATE) and bound[0] == m.ATTR:
-        value = _value(statement)
+        value = value_of(statement)
         bare = value is None or not any(_is_it(part, bound) for part in nodes(value))
         return bare and any(_is_it(target, bound) for target in targets(statement))
     if not producer.deaf or statement[0] != m.EXPR or statement[2][0] != m.CALL:

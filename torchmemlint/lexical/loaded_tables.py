@@ -13,7 +13,7 @@ from ..facts import model as m
 from ..facts.model import Expr, FunctionFacts, Site
 from ..facts.program import Place, Program, keyword, targets
 from ..facts.walk import calls, calls_of, last_name, nodes, statements
-from ..interpreter.holders import FRESH, UNSURE, VAGUE, kind_of_key
+from ..interpreter.keys import FRESH, UNSURE, VAGUE, kind_of_key
 
 if TYPE_CHECKING:
     from ..facts.releases import Releases

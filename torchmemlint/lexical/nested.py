@@ -13,9 +13,9 @@ from ..facts import model as m
 from ..facts.model import ClassFacts, Expr, FunctionFacts, Site, Stmt
 from ..facts.program import Place, Program, keyword, targets
 from ..facts.walk import calls, calls_of, heads, in_loops, last_name, nodes, statements
-from .blocked import Producer, closable_producers
 from .lent import is_given
 from .once import is_repeated
+from .producers import Producer, closable_producers
 
 _SELF = (m.NAME, "self")
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from ..evidence.places import is_pass, last_part
 from ..facts import model as m
+from ..facts.evaluating import says_evaluation
 from ..facts.model import file_of
-from ..facts.relevance import says_evaluation
 from ..facts.walk import heads, is_count, nodes, statements, with_tests
 from ..finding import Confidence, Remedy, Retains
 from ..interpreter.frames import Frame

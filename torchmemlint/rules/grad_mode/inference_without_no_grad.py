@@ -54,8 +54,8 @@ from typing import TYPE_CHECKING
 
 from ...facts import knowledge
 from ...facts import model as m
+from ...facts.evaluating import says_evaluation
 from ...facts.model import BACKWARD, EVALUATES
-from ...facts.relevance import says_evaluation
 from ...facts.walk import calls, is_count, last_name, nodes, statements
 from ...finding import Confidence, Remedy, Retains
 from ...interpreter.holders import has_parameters

@@ -41,7 +41,8 @@ from ...evidence.shared_defaults import shared_defaults
 from ...finding import Confidence, Remedy, Retains
 from ...lexical.alternate_constructors import left_on_the_class
 from .. import Report
-from ..kept import loaded, of_code, report, what
+from ..kept import of_code
+from ..wording import loaded, report, what
 
 if TYPE_CHECKING:
     from ...evidence.evidence import Evidence

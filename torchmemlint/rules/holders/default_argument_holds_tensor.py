@@ -30,7 +30,8 @@ from typing import TYPE_CHECKING
 
 from ...finding import Remedy, Retains
 from .. import Report
-from ..kept import of_code, report, what
+from ..kept import of_code
+from ..wording import report, what
 
 if TYPE_CHECKING:
     from ...evidence.evidence import Evidence

@@ -44,7 +44,8 @@ from typing import TYPE_CHECKING
 from ...finding import Confidence, Retains
 from ...lexical.model_tables import model_tables
 from .. import Report
-from ..kept import each, left_pending, limit, loaded, of_code, report, what
+from ..kept import of_code
+from ..wording import each, left_pending, limit, loaded, report, what
 
 if TYPE_CHECKING:
     from ...evidence.evidence import Evidence

@@ -41,8 +41,9 @@ from ...finding import Confidence, Retains
 from ...lexical.given_up import given_up
 from ...lexical.yielded import yielded
 from .. import Report
-from ..kept import each, lifetime, limit, of_code, report, what
+from ..kept import of_code
 from ..retained import place
+from ..wording import each, lifetime, limit, report, what
 
 if TYPE_CHECKING:
     from ...evidence.evidence import Evidence

@@ -41,10 +41,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...finding import Retains
-from ...interpreter.holders import THREAD
+from ...interpreter.keys import THREAD
 from .. import Report
-from ..kept import each, left_pending, lifetime, of_code, report, what
+from ..kept import of_code
 from ..retained import place
+from ..wording import each, left_pending, lifetime, report, what
 
 if TYPE_CHECKING:
     from ...evidence.evidence import Evidence

@@ -59,7 +59,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...evidence.kept import endless_workers
+from ...evidence.endless_workers import endless_workers
 from ...facts.model import Site
 from ...finding import Confidence, Retains
 from ...lexical.blocked import blocked_producers, unended_iterators

@@ -49,7 +49,7 @@ from ...evidence.kept import KeptWorker, kept_in_containers
 from ...finding import Confidence, Remedy, Retains
 from ...lexical.left_waiting import left_waiting
 from .. import Report
-from ..kept import passes_by, release_of
+from ..wording import passes_by, release_of
 
 if TYPE_CHECKING:
     from ...evidence.evidence import Evidence

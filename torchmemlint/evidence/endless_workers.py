@@ -1,0 +1,73 @@
+"""Threads and tasks that never end and are started again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ..facts import model as m
+from ..facts.model import FunctionFacts, Site
+from ..facts.walk import ALWAYS, calls, last_name, statements
+from ..interpreter.frames import Frame
+from ..interpreter.machine import Machine
+from ..interpreter.values import Bound, Class, Function, Obj
+from ..lexical.endless import leaves
+
+
+class EndlessWorker(NamedTuple):
+    """A thread whose function never returns, started repeatedly."""
+
+    site: Site
+    function: str
+    owner: str  # the class whose method it runs
+    weight: int
+
+
+_ONCE = frozenset(
+    """__init__ __enter__ start run setup main launch begin connect open serve listen initialize init start_workers
+    start_threads <module>""".split()
+)
+_PER_CALL = frozenset("__call__ handle process predict infer submit on forward step generate request".split())
+
+
+def endless_workers(machine: Machine) -> Iterator[EndlessWorker]:
+    """Threads and executor tasks that run `while True` without a way out, started in a loop or per call."""
+    seen: set[Site] = set()
+    for note in machine.plain:
+        if note.kind != "thread-start" or note.site in seen:
+            continue
+        target, conditions = note.detail
+        for atom in target:
+            function = atom.function if type(atom) is Bound else atom
+            if type(function) is not Function or not _never_returns(function.facts):
+                continue
+            receiver = atom.receiver if type(atom) is Bound else None
+            loops = [loop for loop in note.loops if loop.kind in ("loop", "call")]
+            born = receiver.birth if isinstance(receiver, Obj) else ()
+            again = [loop for loop in loops if loop.kind == "loop" and (note.frame.name != "__init__" or loop in born)]
+            fixed = _bounded_range(note.frame)
+            if again and not fixed:
+                weight = 3
+            elif loops and not conditions and note.frame.name not in _ONCE and not fixed:
+                weight = 2 if note.frame.name.split("_")[0] in _PER_CALL or note.frame.name in _PER_CALL else 1
+            else:
+                continue
+            seen.add(note.site)
+            owner = receiver.cls.facts.name if isinstance(receiver, Obj) and isinstance(receiver.cls, Class) else ""
+            yield EndlessWorker(note.site, function.facts.name, owner, weight)
+
+
+def _bounded_range(frame: Frame) -> bool:
+    """Whether the threads are started in a `for ... in range(...)` of their function: a pool of workers."""
+    return any(
+        statement[0] == m.FOR and statement[3][0] == m.CALL and statement[3][2] == (m.NAME, "range")
+        and any(last_name(call[2]) in ("Thread", "submit", "start") for call in calls(statement[4]))
+        for statement in statements(frame.facts.body)
+    )  # fmt: skip
+
+
+def _never_returns(facts: FunctionFacts) -> bool:
+    return any(
+        statement[0] == m.WHILE and statement[2] in ALWAYS and not leaves(statement[3])
+        for statement in statements(facts.body)
+    )

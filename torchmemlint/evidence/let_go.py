@@ -1,0 +1,111 @@
+"""Whether a place is let go of: what empties it, or a container that it is in, and who asks how long that is."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from ..facts import model as m
+from ..facts.emptying import BUILDERS
+from ..facts.file_releases import is_idle
+from ..facts.model import FunctionFacts, Site
+from ..facts.program import targets
+from ..facts.walk import last_name, nodes, statements
+from ..interpreter.events import Reset
+from ..interpreter.frames import Frame
+from ..interpreter.machine import Machine
+from ..interpreter.values import Obj, functions_behind
+from .places import last_part
+
+
+def emptied(
+    machine: Machine,
+    owner: Obj | Frame,
+    key: str,
+    but: Site = -1,
+    passing: Container[str] = frozenset(),
+    *,
+    there: bool = False,
+) -> bool:
+    """Whether anything ever empties or replaces a place, or a container that it is in; the store at `but` does not,
+    nor do the functions that entries pass by, nor, if it must be done `there`, in a worker, those that none calls."""
+    places: list[tuple[Obj | Frame, str]] = []
+    current: Obj | Frame = owner
+    for _ in range(5):
+        places.append((current, key))
+        if isinstance(current, Frame):
+            break
+        places.append((current, "*"))
+        if current.home is None:
+            break
+        current, key = current.home
+    setups = _setups(machine)
+    return any(
+        reset.frame.name not in BUILDERS
+        and reset.frame.name not in passing
+        and (id(reset.frame.facts) not in setups or reset.loops != reset.frame.loops)
+        and reset.site != but
+        and not (there and _is_called_by_nobody(reset))
+        and any(reset.owner is one and reset.key in (name, "*") for one, name in places)
+        for reset in machine.resets
+    )
+
+
+def _is_called_by_nobody(reset: Reset) -> bool:
+    """Whether a function that empties something is there for others: they do it for their own process."""
+    own = reset.frame.facts
+    return not reset.threaded and not any(
+        own.name in one.calls for one in reset.frame.unit.facts.functions if one is not own
+    )
+
+
+def _setups(machine: Machine) -> set[int]:
+    """The functions, by identity of their facts, that each worker of a pool runs once, before its first task."""
+    return {
+        id(function)
+        for note in machine.plain
+        if note.kind == "worker" and note.detail[0].initial
+        for function in functions_behind(note.detail[1])
+    }
+
+
+def measured(frame: Frame, holder: str) -> bool:
+    """Whether a test asks how long the container is, in the function that fills it or in one that calls it."""
+    last = last_part(holder)
+    current: Frame | None = frame
+    while current is not None:
+        if _asks_length(current.facts, last) or _starts_groups_anew(current.facts, last):
+            return True
+        current = current.caller
+    return False
+
+
+def _asks_length(facts: FunctionFacts, name: str) -> bool:
+    for statement in statements(facts.body):
+        if statement[0] not in (m.IF, m.WHILE) or is_idle(statement):
+            continue
+        for expr in nodes(statement[2]):
+            if expr[0] != m.CALL or expr[2] != (m.NAME, "len") or not expr[3]:
+                continue
+            if expr[3][0][-1] == name or expr[3][0] == (m.NAME, "self"):
+                return True
+    return False
+
+
+def _starts_groups_anew(facts: FunctionFacts, name: str) -> bool:
+    """`if len(self.waiting[0]) == self.size: self.waiting[0] = []`: a group that is complete
+    goes. Where nothing asks for its length, an empty list is what a new key begins with."""
+    return any(
+        target[0] == m.ITEM and last_name(target[1]) == name and statement[3][0] == m.NEW and not statement[3][3]
+        for statement in statements(facts.body)
+        if statement[0] == m.ASSIGN
+        for target in targets(statement)
+    ) and any(
+        expr[0] == m.CALL
+        and expr[2] == (m.NAME, "len")
+        and expr[3]
+        and expr[3][0][0] == m.ITEM
+        and last_name(expr[3][0][1]) == name
+        for statement in statements(facts.body)
+        if statement[0] in (m.IF, m.WHILE)
+        for expr in nodes(statement[2])
+    )

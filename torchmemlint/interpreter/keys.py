@@ -1,0 +1,274 @@
+"""What kind of key a value is stored under: one of few, one that is known, or another one each time."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from ..facts import model as m
+from ..facts.walk import calls, is_count, nodes, statements
+from .arguments import argument
+from .spread_keys import given_for_all, is_drawn, turns_away, unwrapped
+from .values import CONTAINERS, COUNT, IDENT, NAMED, Const, Obj, Tensor, Value
+
+if TYPE_CHECKING:
+    from ..facts.model import Expr, Stmt
+    from .frames import Frame
+
+IDENTITY = "identity"  # a tensor, a module or `id(x)`: it never hits again
+FRESH = "fresh"  # a step, a request, a path: each one is new
+FIXED = "fixed"  # names of layers, shapes, dtypes, devices: few
+KNOWN = "known"  # one of a few that are all seen, or a layer's
+UNSURE = "unsure"
+THREAD = "thread"  # the name of a thread, or the thread: as many as threads are ever started
+
+_FRESH_WORDS = frozenset(
+    """step steps iteration iter request req rid uuid uid path filename file url index idx frame epoch
+    timestamp time now session user prompt text sentence hash digest token tid track seq sequence job task sample
+    image img tile page document doc query utterance utt clip video sid cid pid ids offset offsets position pos
+    turn conversation chat client customer name_or_path smiles molecule caption question
+    engine peer remote connection conn""".split()
+)
+_ITEMS = frozenset(
+    """batch batches inputs texts prompts queries requests samples sentences documents docs images frames utterances
+    urls paths files filenames questions captions records examples sequences""".split()
+)
+_LAYER_WORDS = frozenset("layer layers module block head stage level param dtype device".split())
+_FIXED_WORDS = frozenset(
+    """name names shape size sizes dim dims kind mode scale key metric
+    label split phase tag type cls class rank world h w width height length len field attr prefix group
+    branch task_name resolution degree order bucket n num rate sr expert adapter gpu classes lang
+    language""".split()
+)
+
+VAGUE = frozenset("name key label tag".split())  # of whatever the caller has
+
+_LETTERS = re.compile("[a-z]+")
+_SIZES = frozenset("shape size sizes dim dims h w height width length len".split())
+
+
+def kind_of_key(value: Value, expr: Expr, frame: Frame | None = None) -> str:
+    """What sort of key `container[key] = x` stores under, by its value and, more weakly, by its name.
+
+    `frame` is where it stands: `key = (length, offset)` says more than the name `key`, and so does what a caller
+    gives for it.
+    """
+    while frame is not None and frame.caller is not None and _says_nothing(expr):
+        given = argument(frame, expr[1])
+        if given is None:
+            break
+        expr, frame = given, frame.caller
+    body = () if frame is None else frame.facts.body
+    thread = _of_thread(expr, body)
+    if thread:
+        return thread
+    expr = unwrapped(_assigned(expr, body))
+    given = given_for_all(expr, frame) if frame is not None and expr[0] == m.NAME else None
+    if given is not None and frame is not None:
+        if _kind_of_value(value) == IDENTITY and not turns_away(expr, body):
+            return IDENTITY
+        return _freshest({kind_of_key((), one, frame.caller) for one in given} or {KNOWN})
+    if expr[0] == m.ARITH and expr[1] == "Modulo":
+        return KNOWN if _counts_parts(expr, body) else FIXED  # a ring
+    if expr[0] == m.NEW and expr[3]:
+        return _kind_of_parts(value, expr, frame)
+    if expr[0] == m.TEXT and len(expr) > 1 and not _kind_of_value(value):
+        return _kind_of_text(value, expr, frame)
+    if expr[0] == m.NAME and (_is_layer(expr, body) or (frame is not None and _is_given_layers(expr[1], frame))):
+        return KNOWN
+    known = _kind_of_value(value)
+    if known == IDENTITY and _SIZES.intersection(_words(expr)):
+        return FIXED  # `x, height, width = layer(x)`: a tensor only as far as one knows of the layer
+    if known:
+        return known
+    if _is_content(expr):
+        return FRESH
+    if expr[0] == m.CALL:
+        name = expr[2][-1] if expr[2][0] in (m.NAME, m.ATTR) else ""
+        if name in ("id", "uuid4", "uuid1", "token_hex", "perf_counter", "time", "data_ptr"):
+            return IDENTITY
+    if expr[0] == m.ATTR and expr[2] == "index" and str(expr[1][-1]).endswith("device"):
+        return KNOWN
+    if expr[0] == m.ATTR and expr[2] in ("id", "uid", "uuid"):
+        return FRESH  # of an object: `request.id`
+    words = set(_words(expr))
+    if words & _LAYER_WORDS:
+        return KNOWN
+    if words & _FIXED_WORDS:
+        return FRESH if frame is not None and words <= VAGUE and _is_given_fresh(expr, frame) else FIXED
+    if words & _FRESH_WORDS:
+        return FRESH
+    if value and all(type(atom) is Const for atom in value):
+        return FIXED
+    if expr[0] != m.NAME:
+        return UNSURE
+    return FRESH if _is_of_a_batch(expr, body) or is_drawn(expr, frame) else _kind_of_unpacked(expr, body)
+
+
+def _kind_of_unpacked(name: Expr, body: tuple[Stmt, ...]) -> str:
+    """A name may say less than those of its parts: `clip, number = stamp`."""
+    parts = (s[2][0][3] for s in statements(body) if s[0] == m.ASSIGN and s[3] == name and s[2][0][0] == m.NEW)
+    return _freshest({kind_of_key((), part) for unpacked in parts for part in unpacked})
+
+
+def _is_given_fresh(expr: Expr, frame: Frame) -> bool:
+    """Whether the caller knows the key by a name that says more: `store.save(turn.session, state)`."""
+    given = argument(frame, expr[1]) if expr[0] == m.NAME else None
+    return given is not None and kind_of_key((), given, frame.caller) in (FRESH, IDENTITY)
+
+
+def _counts_parts(text: Expr, body: tuple[Stmt, ...]) -> bool:
+    """`"conv%d" % (i + 1)` for `i in range(self.num_layers)`: each call has the same names again."""
+    if text[2][0] != m.CONST or not isinstance(text[2][1], str):
+        return False
+    counters = {
+        statement[2]
+        for statement in statements(body)
+        if statement[0] == m.FOR
+        and is_count(statement[3])
+        and all(one[0] in (m.CONST, m.ATTR) for one in statement[3][3])
+    }
+    names = {node for node in nodes(text[3]) if node[0] == m.NAME}
+    return bool(names) and names <= counters
+
+
+_PARTS_OF_MODELS = frozenset("modules layers params parameters blocks children".split())
+
+
+def _is_layer(name: Expr, body: tuple[Stmt, ...]) -> bool:
+    """Whether a loop binds a name to one layer or parameter after the other: `for i, m in enumerate(self.modules)`."""
+    for statement in statements(body):
+        if statement[0] == m.FOR and name in (statement[2], *(statement[2][3] if statement[2][0] == m.NEW else ())):
+            over = statement[3]
+            while over[0] == m.CALL and over[3] and over[2][-1] in ("enumerate", "zip", "list", "reversed", "sorted"):
+                over = over[3][0]
+            return not _PARTS_OF_MODELS.isdisjoint(_words(over))
+    return False
+
+
+_PARTS = frozenset(("Module", "Parameter"))
+
+
+def _is_given_layers(name: str, frame: Frame) -> bool:
+    """Whether a parameter is one layer or parameter after the other: it says so, or the file's own loops over them
+    call the function."""
+    places = [index for index, param in enumerate(frame.facts.params) if param.name == name != "self"]
+    if not places:
+        return False
+    hint = frame.facts.params[places[0]].hint
+    if hint is not None and not _PARTS.isdisjoint(node[-1] for node in nodes(hint) if node[0] in (m.NAME, m.ATTR)):
+        return True
+    place = places[0] - (frame.facts.params[0].name == "self")
+    given = [
+        (call[3][place], other.body)
+        for other in frame.unit.facts.functions
+        if frame.facts.name in other.calls
+        for call in calls(other.body)
+        if call[2][-1] == frame.facts.name and place < len(call[3])
+    ]
+    return bool(given) and all(value[0] == m.NAME and _is_layer(value, body) for value, body in given)
+
+
+def _is_of_a_batch(name: Expr, body: tuple[Stmt, ...]) -> bool:
+    """Whether a loop binds a name to one after the other of what a call was given: `for smiles in smiles_batch`."""
+    for statement in statements(body):
+        if statement[0] == m.FOR and name in (statement[2], *(statement[2][3] if statement[2][0] == m.NEW else ())):
+            over = statement[3]
+            calls = over[0] == m.CALL and over[2][-1] not in ("zip", "enumerate", "tqdm", "set")
+            return not calls and not _ITEMS.isdisjoint(_words(over))
+    return False
+
+
+_THREADS = ("current_thread", "currentThread", "get_ident", "get_native_id")
+
+
+def _of_thread(expr: Expr, body: tuple[Stmt, ...]) -> str:
+    """What sort of key a thread's name or number is; "" for other keys. `get_ident()` is given out again."""
+    if expr[0] == m.NAME and body:
+        found = [s[3] for s in statements(body) if s[0] == m.ASSIGN and s[2] == (expr,)]
+        expr = found[0] if len(found) == 1 else expr
+    attribute = expr[2] if expr[0] == m.ATTR else ""
+    call = expr[1] if expr[0] == m.ATTR else expr
+    name = call[2][-1] if call[0] == m.CALL and call[2][0] in (m.NAME, m.ATTR) else ""
+    if name not in _THREADS:
+        return ""
+    return FIXED if name == "get_ident" or attribute == "ident" else THREAD
+
+
+def _assigned(expr: Expr, body: tuple[Stmt, ...]) -> Expr:
+    """What a name that says nothing of itself was bound to in the function."""
+    if not _says_nothing(expr):
+        return expr
+    found = [s[3] for s in statements(body) if s[0] == m.ASSIGN and s[2] == (expr,)]
+    return found[0] if len(found) == 1 else expr
+
+
+def _is_content(expr: Expr) -> bool:
+    """Whether a key is made of all that is in a value: `tuple(ids.tolist())`, `sha256(data).hexdigest()`."""
+    return any(node[0] == m.ATTR and node[2] in ("tolist", "tobytes", "hexdigest", "digest") for node in nodes(expr))
+
+
+def _says_nothing(expr: Expr) -> bool:
+    return bool(expr[0] == m.NAME and (expr[1] == "k" or "key" in expr[1].lower()))
+
+
+def _kind_of_parts(value: Value, expr: Expr, frame: Frame | None) -> str:
+    """A tuple is as fresh as its freshest part."""
+    tuples = [atom for atom in value if type(atom) is Obj and atom.kind in CONTAINERS]
+    kinds = set()
+    for index, item in enumerate(expr[3]):
+        part = tuple(atom for obj in tuples for atom in obj.fields.get(f"[{index}]", ()))
+        kinds.add(kind_of_key(part, item, frame))
+    return _freshest(kinds)
+
+
+def _freshest(kinds: set[str]) -> str:
+    return next((kind for kind in (IDENTITY, FRESH, UNSURE, FIXED, KNOWN) if kind in kinds), UNSURE)
+
+
+def _kind_of_text(value: Value, expr: Expr, frame: Frame | None) -> str:
+    """A formatted string is as fresh as its freshest part, unless it says that it is one layer's: `f"block{i}"`."""
+    if value and all(type(atom) is Const for atom in value):
+        return FIXED
+    fixed = {word for part in expr[1] if part[0] == m.CONST for word in _LETTERS.findall(str(part[1]).lower())}
+    if fixed & _LAYER_WORDS:
+        return KNOWN
+    kinds = {kind_of_key((), part, frame) for part in expr[1] if part[0] not in (m.CONST, m.TEXT)}
+    return _freshest(kinds)
+
+
+def _kind_of_value(value: Value, depth: int = 4) -> str:
+    """What a key's value says of it: "" if nothing."""
+    made_once = False  # `KEYS.loss`, an object that is there before any loop begins
+    for atom in value:
+        if type(atom) is Obj and atom.kind in ("module", "instance"):
+            if atom.unknown or atom.birth:
+                return IDENTITY
+            made_once = True
+        if type(atom) is Tensor:
+            return IDENTITY
+        if type(atom) is Obj and atom.kind == "tuple" and depth:  # one that is built from itself has no end
+            parts = {_kind_of_value(part, depth - 1) for key, part in atom.fields.items() if key[0] != "$"}
+            if parts & {IDENTITY, FRESH}:
+                return IDENTITY if IDENTITY in parts else FRESH
+    if made_once or (NAMED in value and all(atom == NAMED or type(atom) is Const for atom in value)):
+        return KNOWN
+    return FRESH if COUNT in value or IDENT in value else ""
+
+
+def _words(expr: Any) -> list[str]:
+    """The words of the names in an expression."""
+    op = expr[0]
+    if op in (m.NAME, m.ATTR):
+        return str(expr[-1]).lower().strip("_").split("_")
+    if op == m.NEW:
+        return [word for item in expr[3] for word in _words(item)]
+    if op == m.CALL:
+        return [word for item in expr[3] for word in _words(item)]
+    if op == m.ITEM:
+        return _words(expr[1])
+    if op == m.ARITH:
+        return [*_words(expr[2]), *_words(expr[3])]
+    if op in (m.UNARY, m.STAR, m.AWAIT):
+        return _words(expr[1])
+    return []
