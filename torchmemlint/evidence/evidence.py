@@ -130,9 +130,18 @@ class Evidence:
 
     def _has_heirs_of(self, names: Collection[str]) -> bool:
         """Whether the file makes, or inherits from, a class of another file that inherits from one of these."""
-        heirs = {cls.name for other in self._others for cls in other.whole.classes if _inherits(cls, names)}
+        heirs = {heir for name in names for heir in self._heirs_there.get(name, ())}
         made = not heirs.isdisjoint(self.program.called)
         return made or (bool(heirs) and any(_inherits(cls, heirs) for cls in self.facts.classes))
+
+    @functools.cached_property
+    def _heirs_there(self) -> dict[str, set[str]]:
+        """The classes of other files, by what they inherit from."""
+        found: dict[str, set[str]] = {}
+        for cls in (cls for other in self._others for cls in other.whole.classes):
+            for base in cls.bases:
+                found.setdefault(last_name(base), set()).add(cls.name)
+        return found
 
     def _leads_to(self, names: set[str], levels: int) -> bool:
         """Whether the file calls what, by its name, calls one of these in another file, or calls what does."""

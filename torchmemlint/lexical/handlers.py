@@ -215,6 +215,8 @@ def _handed_over(
     """Exceptions that are given to a function of the file which puts its parameter away: `report.failed(error)`."""
     for call in calls(body):
         name = last_name(call[2])
+        if not any(is_exception(value, names, keeping) for value in (*call[3], *(value for _, value in call[4]))):
+            continue  # before others' files are read for it
         helpers = program.by_name.get(name, ())
         if len(helpers) != 1 or name == function.name or (name in ADDS and len(call[3]) < 2):
             continue
