@@ -164,7 +164,7 @@ class Machine:
     def at(self, moment: dict[str, Any]) -> Iterator[None]:
         """Run something as it would have run at another moment. What it writes, no branch takes back."""
         state = self.__dict__
-        before = {name: state[name] for name in _MOMENT}
+        before = {name: state[name] for name in (*_MOMENT, *moment)}
         state.update(moment)
         try:
             yield
@@ -176,7 +176,8 @@ class Machine:
         """A state of its own for a part of a module body, which runs when it is imported."""
         self.import_depth += 1
         try:
-            with self.at({**_IMPORTED, "stack": [frame], "site": self.site, "statement": self.statement}):
+            here = {"stack": [frame], "site": self.site, "statement": self.statement, "set_up": None}
+            with self.at({**_IMPORTED, **here}):
                 yield
         finally:
             self.import_depth -= 1
