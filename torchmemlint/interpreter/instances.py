@@ -40,7 +40,7 @@ from .values import (
 )
 from .written_parts import makes_parts
 
-_LONG = 100  # steps of a constructor, after which it leaves out what others have run
+_LONG = 300  # steps of a constructor, after which it leaves out what others have run
 _CONTAINERS = {
     "builtins.list": "list", "builtins.dict": "dict", "builtins.set": "set", "collections.deque": "deque",
     "collections.OrderedDict": "dict", "collections.UserList": "list", "collections.UserDict": "dict",
