@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from . import alike
 from . import model as m
 from .lowering import LOOKS, Lowering, integer, negative, text
 from .model import Expr, Param
@@ -180,12 +181,6 @@ def _boolean(low: AstExpressions, node: ast.BoolOp) -> Expr:
     return (m.BOOL, "and" if isinstance(node.op, ast.And) else "or", tuple(map(low.expression, operands)))
 
 
-def _conditional(low: AstExpressions, node: ast.IfExp) -> Expr:
-    then = low.expression(node.body)
-    test = low.expression(node.test)
-    return (m.COND, test, then, low.expression(node.orelse))
-
-
 def _sequence(kind: str) -> Callable[[AstExpressions, Any], Expr]:
     def handler(low: AstExpressions, node: Any) -> Expr:
         return (m.NEW, low.new_id(), kind, tuple(map(low.expression, node.elts)))
@@ -232,10 +227,6 @@ def _yield_from(low: AstExpressions, node: ast.YieldFrom) -> Expr:
     return (m.YIELD_FROM, low.expression(node.value))
 
 
-def _walrus(low: AstExpressions, node: ast.NamedExpr) -> Expr:
-    return (m.WALRUS, low.expression(node.target), low.expression(node.value))
-
-
 def _starred(low: AstExpressions, node: ast.Starred) -> Expr:
     return (m.STAR, low.expression(node.value))
 
@@ -251,7 +242,7 @@ _EXPRESSIONS: dict[type, Callable[[AstExpressions, Any], Expr]] = {
     ast.Compare: _comparison,
     ast.UnaryOp: _unary,
     ast.BoolOp: _boolean,
-    ast.IfExp: _conditional,
+    ast.IfExp: alike.conditional,
     ast.List: _sequence("list"),
     ast.Tuple: _sequence("tuple"),
     ast.Set: _sequence("set"),
@@ -264,6 +255,6 @@ _EXPRESSIONS: dict[type, Callable[[AstExpressions, Any], Expr]] = {
     ast.Await: _await,
     ast.Yield: _yield,
     ast.YieldFrom: _yield_from,
-    ast.NamedExpr: _walrus,
+    ast.NamedExpr: alike.walrus,
     ast.Starred: _starred,
 }

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
+from . import alike
 from . import model as m
 from .ast_expressions import OPERATORS, AstExpressions
 from .lowering import matched
@@ -21,17 +22,19 @@ class AstLowering(AstExpressions):
     """One walk over a tree of the standard library."""
 
     def module(self, tree: ast.Module) -> FileFacts:
-        return self.file(lambda: self.block(tree.body))
+        return self.file(lambda: self.suite(tree.body))
 
-    def block(self, nodes: list[ast.stmt]) -> tuple[Stmt, ...]:
+    def suite(self, node: Any) -> tuple[Stmt, ...]:
         statements: list[Stmt] = []
-        for node in nodes:
+        for one in node:
             site = self.statement_site()
-            handler = _STATEMENTS.get(type(node))
-            statement = None if handler is None else handler(self, node, site)
+            handler = _STATEMENTS.get(type(one))
+            statement = None if handler is None else handler(self, one, site)
             if statement is not None:
                 statements.append(statement)
         return tuple(statements)
+
+    orelse = suite
 
 
 def _value(low: AstLowering, node: ast.Expr, site: Site) -> Stmt | None:
@@ -54,14 +57,6 @@ def _annotate(low: AstLowering, node: ast.AnnAssign, site: Site) -> Stmt:
     target = low.target(node.target, site)
     hint = low.unevaluated(node.annotation)
     return (m.ANNOTATE, site, target, hint, None if node.value is None else low.text_or_value(node.value))
-
-
-def _return(low: AstLowering, node: ast.Return, site: Site) -> Stmt:
-    return (m.RETURN, site, None if node.value is None else low.text_or_value(node.value))
-
-
-def _raise(low: AstLowering, node: ast.Raise, site: Site) -> Stmt:
-    return (m.RAISE, site, None if node.exc is None else low.expression(node.exc))
 
 
 def _delete(low: AstLowering, node: ast.Delete, site: Site) -> Stmt:
@@ -89,42 +84,18 @@ def _nonlocal(low: AstLowering, node: ast.Nonlocal, site: Site) -> Stmt:
     return low.names(m.NONLOCAL, site, tuple(node.names))
 
 
-def _jump(low: AstLowering, node: ast.stmt, site: Site) -> Stmt:
-    return (m.JUMP, site, isinstance(node, ast.Break))
-
-
-def _assert(low: AstLowering, node: ast.Assert, site: Site) -> Stmt:
-    return low.asserted(site, low.expression(node.test))
-
-
 def _def(low: AstLowering, node: ast.FunctionDef, site: Site) -> Stmt:
     decorators = tuple(map(low.expression, node.decorator_list))
     params = low.params(node.args)
     returns = None if node.returns is None else low.unevaluated(node.returns)
-    return (m.DEF, site, low.function(node.name, site, params, lambda: low.block(node.body), decorators, returns))
+    return (m.DEF, site, low.function(node.name, site, params, lambda: low.suite(node.body), decorators, returns))
 
 
 def _class(low: AstLowering, node: ast.ClassDef, site: Site) -> Stmt:
     decorators = tuple(map(low.expression, node.decorator_list))
     bases = tuple(low.expression(base.value if isinstance(base, ast.Starred) else base) for base in node.bases)
     keywords = [(keyword.arg, low.expression(keyword.value)) for keyword in node.keywords]
-    return low.klass(node.name, site, bases, keywords, lambda: low.block(node.body), decorators)
-
-
-def _for(low: AstLowering, node: ast.For, site: Site) -> Stmt:
-    target = low.target(node.target, site)
-    iterable = low.expression(node.iter)
-    return (m.FOR, site, target, iterable, low.looped(lambda: low.block(node.body)), low.block(node.orelse))
-
-
-def _while(low: AstLowering, node: ast.While, site: Site) -> Stmt:
-    test = low.expression(node.test)
-    return (m.WHILE, site, test, low.looped(lambda: low.block(node.body)), low.block(node.orelse))
-
-
-def _if(low: AstLowering, node: ast.If, site: Site) -> Stmt:
-    test = low.expression(node.test)
-    return (m.IF, site, test, low.block(node.body), low.block(node.orelse))
+    return low.klass(node.name, site, bases, keywords, lambda: low.suite(node.body), decorators)
 
 
 def _with(low: AstLowering, node: ast.With, site: Site) -> Stmt:
@@ -132,17 +103,17 @@ def _with(low: AstLowering, node: ast.With, site: Site) -> Stmt:
     for item in node.items:
         context = low.entered(low.expression(item.context_expr))
         items.append((context, None if item.optional_vars is None else low.target(item.optional_vars, site)))
-    return (m.WITH, site, tuple(items), low.block(node.body))
+    return (m.WITH, site, tuple(items), low.suite(node.body))
 
 
 def _try(low: AstLowering, node: ast.Try, site: Site) -> Stmt:
     low.scope.flags |= m.TRIES
-    body = low.block(node.body)
+    body = low.suite(node.body)
     handlers = []
     for handler in node.handlers:
         caught = None if handler.type is None else low.expression(handler.type)
-        handlers.append((caught, handler.name, low.block(handler.body)))
-    return (m.TRY, site, body, tuple(handlers), low.block(node.orelse), low.block(node.finalbody))
+        handlers.append((caught, handler.name, low.suite(handler.body)))
+    return (m.TRY, site, body, tuple(handlers), low.suite(node.orelse), low.suite(node.finalbody))
 
 
 def _match(low: AstLowering, node: ast.Match, site: Site) -> Stmt:
@@ -151,7 +122,7 @@ def _match(low: AstLowering, node: ast.Match, site: Site) -> Stmt:
     for case in node.cases:
         any_one = isinstance(case.pattern, ast.MatchAs) and case.pattern.pattern is None and case.guard is None
         test = None if any_one else _fits(low, subject, case, site)
-        cases.append((test, low.block(case.body)))
+        cases.append((test, low.suite(case.body)))
     return matched(site, cases)
 
 
@@ -169,23 +140,23 @@ _STATEMENTS: dict[type, Callable[[AstLowering, Any, Site], Stmt | None]] = {
     ast.Assign: _assign,
     ast.AugAssign: _augment,
     ast.AnnAssign: _annotate,
-    ast.Return: _return,
-    ast.Raise: _raise,
+    ast.Return: alike.return_,
+    ast.Raise: alike.raise_,
     ast.Delete: _delete,
     ast.Import: _import,
     ast.ImportFrom: _from,
     ast.Global: _global,
     ast.Nonlocal: _nonlocal,
-    ast.Break: _jump,
-    ast.Continue: _jump,
-    ast.Assert: _assert,
+    ast.Break: alike.break_,
+    ast.Continue: alike.continue_,
+    ast.Assert: alike.assert_,
     ast.FunctionDef: _def,
     ast.AsyncFunctionDef: _def,
     ast.ClassDef: _class,
-    ast.For: _for,
-    ast.AsyncFor: _for,
-    ast.While: _while,
-    ast.If: _if,
+    ast.For: alike.for_,
+    ast.AsyncFor: alike.for_,
+    ast.While: alike.while_,
+    ast.If: alike.if_,
     ast.With: _with,
     ast.AsyncWith: _with,
     ast.Try: _try,

@@ -7,6 +7,7 @@ from typing import Any
 
 import libcst as cst
 
+from . import alike
 from . import model as m
 from .libcst_expressions import LibcstExpressions, is_formatted
 from .lowering import matched
@@ -35,7 +36,7 @@ class LibcstLowering(LibcstExpressions):
         if node is None:
             return ()
         if isinstance(node, cst.If):
-            return (_if(self, node, self.statement_site()),)
+            return (alike.if_(self, node, self.statement_site()),)
         return self.suite(node.body)
 
     def _block(self, nodes: Sequence[Any]) -> tuple[Stmt, ...]:
@@ -79,14 +80,6 @@ def _annotate(low: LibcstLowering, node: cst.AnnAssign, site: Site) -> Stmt:
     return (m.ANNOTATE, site, target, hint, None if node.value is None else low.text_or_value(node.value))
 
 
-def _return(low: LibcstLowering, node: cst.Return, site: Site) -> Stmt:
-    return (m.RETURN, site, None if node.value is None else low.text_or_value(node.value))
-
-
-def _raise(low: LibcstLowering, node: cst.Raise, site: Site) -> Stmt:
-    return (m.RAISE, site, None if node.exc is None else low.expression(node.exc))
-
-
 def _delete(low: LibcstLowering, node: cst.Del, site: Site) -> Stmt:
     targets: list[Any] = [node.target]
     if isinstance(node.target, (cst.Tuple, cst.List)):
@@ -127,14 +120,6 @@ def _scope_names(operation: int) -> Callable[[LibcstLowering, Any, Site], Stmt]:
     return handler
 
 
-def _jump(low: LibcstLowering, node: Any, site: Site) -> Stmt:
-    return (m.JUMP, site, isinstance(node, cst.Break))
-
-
-def _assert(low: LibcstLowering, node: cst.Assert, site: Site) -> Stmt:
-    return low.asserted(site, low.expression(node.test))
-
-
 def _def(low: LibcstLowering, node: cst.FunctionDef, site: Site) -> Stmt:
     decorators = tuple(low.expression(item.decorator) for item in node.decorators)
     params = low.params(node.params)
@@ -150,22 +135,6 @@ def _class(low: LibcstLowering, node: cst.ClassDef, site: Site) -> Stmt:
         (None if arg.keyword is None else arg.keyword.value, low.expression(arg.value)) for arg in node.keywords
     ]
     return low.klass(node.name.value, site, bases, keywords, lambda: low.suite(node.body), decorators)
-
-
-def _for(low: LibcstLowering, node: cst.For, site: Site) -> Stmt:
-    target = low.target(node.target, site)
-    iterable = low.expression(node.iter)
-    return (m.FOR, site, target, iterable, low.looped(lambda: low.suite(node.body)), low.orelse(node.orelse))
-
-
-def _while(low: LibcstLowering, node: cst.While, site: Site) -> Stmt:
-    test = low.expression(node.test)
-    return (m.WHILE, site, test, low.looped(lambda: low.suite(node.body)), low.orelse(node.orelse))
-
-
-def _if(low: LibcstLowering, node: cst.If, site: Site) -> Stmt:
-    test = low.expression(node.test)
-    return (m.IF, site, test, low.suite(node.body), low.orelse(node.orelse))
 
 
 def _with(low: LibcstLowering, node: cst.With, site: Site) -> Stmt:
@@ -215,21 +184,21 @@ _STATEMENTS: dict[type, Callable[[LibcstLowering, Any, Site], Stmt | None]] = {
     cst.Assign: _assign,
     cst.AugAssign: _augment,
     cst.AnnAssign: _annotate,
-    cst.Return: _return,
-    cst.Raise: _raise,
+    cst.Return: alike.return_,
+    cst.Raise: alike.raise_,
     cst.Del: _delete,
     cst.Import: _import,
     cst.ImportFrom: _from,
     cst.Global: _scope_names(m.GLOBAL),
     cst.Nonlocal: _scope_names(m.NONLOCAL),
-    cst.Break: _jump,
-    cst.Continue: _jump,
-    cst.Assert: _assert,
+    cst.Break: alike.break_,
+    cst.Continue: alike.continue_,
+    cst.Assert: alike.assert_,
     cst.FunctionDef: _def,
     cst.ClassDef: _class,
-    cst.For: _for,
-    cst.While: _while,
-    cst.If: _if,
+    cst.For: alike.for_,
+    cst.While: alike.while_,
+    cst.If: alike.if_,
     cst.With: _with,
     cst.Try: _try,
     cst.TryStar: _try,

@@ -9,6 +9,7 @@ from typing import Any
 
 import libcst as cst
 
+from . import alike
 from . import model as m
 from .lowering import LOOKS, Lowering, integer, negative, text
 from .model import Expr, Param
@@ -206,12 +207,6 @@ def _boolean(low: LibcstExpressions, node: cst.BooleanOperation) -> Expr:
     return (m.BOOL, kind, tuple(low.expression(operand) for operand in reversed(operands)))
 
 
-def _conditional(low: LibcstExpressions, node: cst.IfExp) -> Expr:
-    then = low.expression(node.body)
-    test = low.expression(node.test)
-    return (m.COND, test, then, low.expression(node.orelse))
-
-
 def _sequence(kind: str) -> Callable[[LibcstExpressions, Any], Expr]:
     def handler(low: LibcstExpressions, node: Any) -> Expr:
         return (m.NEW, low.new_id(), kind, tuple(_element(low, element) for element in node.elements))
@@ -264,10 +259,6 @@ def _yield(low: LibcstExpressions, node: cst.Yield) -> Expr:
     return (m.YIELD, None if node.value is None else low.expression(node.value))
 
 
-def _walrus(low: LibcstExpressions, node: cst.NamedExpr) -> Expr:
-    return (m.WALRUS, low.expression(node.target), low.expression(node.value))
-
-
 _QUOTE = re.compile(r'\\.|"', re.DOTALL)
 _NAMED: dict[str, Expr] = {"None": (m.CONST, None), "True": (m.CONST, True), "False": (m.CONST, False)}
 _EXPRESSIONS: dict[type, Callable[[LibcstExpressions, Any], Expr]] = {
@@ -283,7 +274,7 @@ _EXPRESSIONS: dict[type, Callable[[LibcstExpressions, Any], Expr]] = {
     cst.Comparison: _comparison,
     cst.UnaryOperation: _unary,
     cst.BooleanOperation: _boolean,
-    cst.IfExp: _conditional,
+    cst.IfExp: alike.conditional,
     cst.List: _sequence("list"),
     cst.Tuple: _sequence("tuple"),
     cst.Set: _sequence("set"),
@@ -295,5 +286,5 @@ _EXPRESSIONS: dict[type, Callable[[LibcstExpressions, Any], Expr]] = {
     cst.Lambda: _lambda,
     cst.Await: _await,
     cst.Yield: _yield,
-    cst.NamedExpr: _walrus,
+    cst.NamedExpr: alike.walrus,
 }

@@ -57,6 +57,14 @@ class Lowering:
         """Whether an expression calls more than what looks at a value, `loss.item()`, `len(rows)`."""
         raise NotImplementedError
 
+    def suite(self, node: Any) -> tuple[Stmt, ...]:
+        """The facts of a compound statement's block."""
+        raise NotImplementedError
+
+    def orelse(self, node: Any) -> tuple[Stmt, ...]:
+        """The facts of an `else` or `elif`, if there is one."""
+        raise NotImplementedError
+
     # -- numbering --------------------------------------------------------------------------------
 
     def call_site(self) -> Site:

@@ -152,7 +152,7 @@ def call_function(
         hinted = value_of_hint(machine, inner, facts.returns, 2, "returns")
         return machine.join(hinted, NOTHING) if hinted and may_be_none(facts.returns) else hinted
     if frame.unit is not machine.home and inner.unit is machine.home:
-        return _handed_over(machine, inner.returns, inner.returned_at, 3)
+        return _handed_over(machine, inner.returns, inner.returned_at)
     if question is not None and all(type(atom) in _PLAIN for atom in inner.returns):
         machine.answers[question] = inner.returns
     return inner.returns

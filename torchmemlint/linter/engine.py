@@ -245,11 +245,11 @@ def _check_syntax(source: Source) -> None:
     try:
         limits.parse_ast(source)
     except SyntaxError as error:
-        import libcst
+        from ..facts.from_libcst import parse
 
         try:
-            libcst.parse_module(source.text)
-        except libcst.ParserSyntaxError:
+            parse(source.text)
+        except SyntaxError:
             raise limits.unreadable(error) from error
 
 
