@@ -63,7 +63,7 @@ def is_differentiated(machine: Machine, tensor: Tensor) -> bool:
             returned = derivation.returned.get(above[0], {}) if above else {}
             if returned and _is_term(machine, above[1], returned):
                 return True  # of a pass in sight one knows which part is meant
-        elif node in derivation.demanded:
+        elif node in derivation.demanded or node in machine.losses:
             return True
         else:
             pending.extend(above)

@@ -60,6 +60,7 @@ def recordings(machine: Machine, refuted: set[int]) -> list[Recording]:
     detached = _made_of(machine, derivation.detached)
     detached_in = _detached_in(machine)
     kept = _made_of(machine, _kept(machine))
+    trained = {call.module for call in machine.module_calls if call.node in derivation.demanded}
     by_hooks = any(derivation.labels.get(node, ("",))[0] == "hook" for node in derivation.demanded)
     found = []
     for call in machine.module_calls:
@@ -99,7 +100,7 @@ def recordings(machine: Machine, refuted: set[int]) -> list[Recording]:
                 demanded=call.node in derivation.demanded or (by_hooks and call.node not in consumed),
                 escaped=call.node in derivation.escaped,
                 given_graph=_given_graph(machine, call),
-                weight=_weight(call),
+                weight=_weight(call, call.module in trained),
                 call=call,
             )
         )
@@ -257,11 +258,12 @@ def evaluates_by_name(frame: Frame) -> bool:
     return class_evaluates(receiver.cls.facts.name)
 
 
-def _weight(call: ModuleCall) -> int:
+def _weight(call: ModuleCall, trained: bool) -> int:
+    """How sure it is that activations are recorded. What is `trained` somewhere is a model, whatever its name."""
     known = call.module.cls.facts.name if isinstance(call.module.cls, Class) else ""
     if _SIGNAL_CLASS.search(known) or (not known and last_part(describe_object(call.module)) in _OF_SIGNALS):
         return 1  # mostly a transform, which has nothing to learn
-    weight = max(call.weight, min(call.module.weight, 2))  # what was learnt of the module later
+    weight = max(call.weight, min(call.module.weight, 2), 1 + trained)  # what was learnt of the module later
     dotted = call.module.cls if isinstance(call.module.cls, str) else ""
     foreign = "." in dotted and not dotted.startswith("torch.nn.")  # what another package gives may be a function
     fed = call.fed and not foreign

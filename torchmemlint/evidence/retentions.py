@@ -60,6 +60,7 @@ class Retention(NamedTuple):
     function: str  # where it is stored
     hook: bool
     spent: bool  # has been back-propagated: its activations are gone, its nodes stay
+    outdated: bool  # an optimizer has changed the weights that it was computed with: nobody can go back through it
     training: bool  # a backward pass runs in a loop that it outlives
     evaluating: bool  # it comes from a module in eval mode
     named: bool  # a function on the way says that it evaluates
@@ -285,6 +286,7 @@ class Retentions:
             function=store.frame.name,
             hook=store.hook,
             spent=is_spent(self.machine, store, kept),
+            outdated=any(loop.backward for loop in growing) and self._are_trained(calls),
             training=any(loop.backward for loop in growing or repeats)
             or (store.hook and holder.kind == "local" and filled_in_training(self.machine, store)),
             evaluating=self._in_eval_mode(calls),
@@ -345,6 +347,11 @@ class Retentions:
     def _in_eval_mode(self, calls: list[Any]) -> bool:
         sites = {label[2] for label in calls}
         return any(call.evaluating and call.site in sites for call in self.machine.module_calls)
+
+    def _are_trained(self, calls: list[Any]) -> bool:
+        """Whether an optimizer takes steps with one of these modules [docs: autograd, "In-place correctness"]."""
+        sites = {label[2] for label in calls}
+        return any(call.module in self.machine.trained and call.site in sites for call in self.machine.module_calls)
 
     def _says_evaluation(self, store: Store) -> bool:
         frame: Frame | None = store.frame

@@ -23,7 +23,10 @@ from .waiting import end_of_round
 
 _MOST_ITEMS, _MOST_NAMES = 3, 8  # that are gone through one by one
 _LITTLE = 2  # statements
-_HELD_OUT = re.compile(r"(?:\w*_)?(?:val|valid|validation|test|eval|dev|holdout)_?(?:data_?)?loader$")
+_LOADER = re.compile(r"loader|(?:^|_)dl$|^(?:train|val|valid|test|eval|dev)_iter(?:ator)?$")
+_HELD_OUT = re.compile(
+    r"(?:\w*_)?(?:val|valid|validation|test|eval|dev|holdout)_?(?:(?:data_?)?loader|dl|iter(?:ator)?)$"
+)
 _LAYERS = re.compile("layer|block|head|level|stage|module|param|resnet", re.I)
 
 
@@ -36,10 +39,11 @@ def _for(machine: Machine, frame: Frame, statement: Stmt) -> None:
     loop = loop_at(machine, frame, site, loop_kind(machine, frame, iterable, value))
     if any(type(atom) is Obj and "$backward" in atom.fields for atom in value):
         loop.backward = True
-    if any(type(atom) is Obj and atom.kind == "loader" for atom in value) or "loader" in _named(iterable):
+    named = _named(iterable)
+    if any(type(atom) is Obj and atom.kind == "loader" for atom in value) or _LOADER.search(named):
         loop.name = "loader"
-        loop.held_out = _HELD_OUT.match(_named(iterable)) is not None
-    elif "accum" in _named(iterable):
+        loop.held_out = _HELD_OUT.match(named) is not None
+    elif "accum" in named:
         loop.name = "accumulation"
     unrolled = _unroll(value, len(body))
 
@@ -133,9 +137,11 @@ def take_steps(machine: Machine, loop: Loop, value: Value) -> None:
 
 
 def _named(expr: Expr) -> str:
-    """The name of what a loop goes over: `loader` of `enumerate(tqdm(loader))`."""
+    """The name of what a loop goes over: `loader` of `enumerate(tqdm(loader))`, `val_loader` of `loaders["val"]`."""
     while expr[0] == m.CALL and expr[3]:
         expr = expr[3][0]
+    if expr[0] == m.ITEM and expr[2][0] == m.CONST and isinstance(expr[2][1], str):
+        return f"{expr[2][1]}_{_named(expr[1]).removesuffix('s')}".lower()
     return str(expr[-1]).lower() if expr[0] in (m.NAME, m.ATTR) else ""
 
 

@@ -325,15 +325,16 @@ def backward(
     found = machine.reach(value)
     derivation = machine.derivation
     stop = frozenset(node for tensor in machine.reach(inputs) for node in derivation.names_of(tensor.node))
+    create = constant(kwargs.get("create_graph", UNKNOWN)) is True
+    may_create = create or ("create_graph" in kwargs and constant(kwargs["create_graph"]) is not False)
+    frees = method or not (may_create or "retain_graph" in kwargs)
     for node in nodes if "inputs" not in kwargs else ():
         derivation.spread(derivation.demanded, node, stop)
         derivation.spread(derivation.gone_through, node, stop | derivation.cut)
-        if method:
-            derivation.spread(derivation.spent, node)
+        if frees:
+            derivation.spread(derivation.spent, node, stop if not method else frozenset())
     for loop in machine.loops:
         loop.backward = True
-    create = constant(kwargs.get("create_graph", UNKNOWN)) is True
-    may_create = create or ("create_graph" in kwargs and constant(kwargs["create_graph"]) is not False)
     # where the gradients may be wanted with a graph, this one is kept for theirs
     retain = constant(kwargs.get("retain_graph", UNKNOWN)) is True and create == may_create
     machine.backwards.append(

@@ -180,7 +180,7 @@ def _weight(retention: Retention) -> int:
             mixed = any(tensor.graph != ATTACHED for tensor in retention.store_event.tensors)
             if mixed and retention.how == "grow":
                 return 0  # detached where it is back-propagated, attached where the caller does that
-            weight -= not retention.spent
+            weight -= not (retention.spent or retention.outdated)
         elif retention.evaluating and retention.growing:
             weight = min(weight, 2)
         else:
