@@ -396,3 +396,48 @@ def evaluate(model, batches, budget):
 )
 def test_a_context_manager_that_tolerates_errors(kept: str, work: str) -> None:
     check(TOLERANT % (kept, work))
+
+
+RUNNER = """
+import threading
+
+class Runner(threading.Thread):
+    def __init__(self, model, tasks, {params}):
+        super().__init__(daemon=True)
+        self.model, self.tasks = model.eval(), tasks
+        {bound}
+
+    def run(self):
+        for x in iter(self.tasks.get, None):
+            self.work(x)
+
+    def work(self, x):
+        try:
+            with torch.no_grad():
+                self.model(x)
+        except RuntimeError as error:
+            {puts}
+"""
+PUT = "self.failed.put((id(x), error))"
+
+
+@pytest.mark.parametrize(
+    ("params", "bound", "puts"),
+    [
+        ("failed", "self.failed = failed", PUT),
+        ("passed, failed", "self.passed, self.failed = passed, failed", PUT.replace("put", "put_nowait")),
+    ],
+)
+def test_queues_that_others_have_as_well(params: str, bound: str, puts: str) -> None:
+    check(RUNNER.format(params=params, bound=bound, puts=puts))
+
+
+@pytest.mark.parametrize(
+    ("bound", "puts"),
+    [
+        ("self.failed = queue.Queue()", f"{PUT}  # TML307"),
+        ("self.failed = failed", "self.failed.append((id(x), error))  # TML307"),
+    ],
+)
+def test_queues_of_ones_own_and_lists(bound: str, puts: str) -> None:
+    check(RUNNER.format(params="failed", bound=bound, puts=puts))

@@ -340,6 +340,36 @@ def test_processes_that_supply_what_is_gone_through(made: str, reads: str, after
     check(SUPPLIED.format(made=made, reads=reads, after=after))
 
 
+GONE_OVER = SUPPLIED.replace(
+    "    def stop(self):", "    def __iter__(self):\n        {over}\n\n    def stop(self):", 1
+).replace("for _ in range(4):\n            yield self.reader.take()", "{goes}")
+TAKES = "yield self.take()"
+LAST = "yield self.take()\n        self.process.terminate()"
+TOLD = "yield self.take()\n        self.told.put(None)"
+OVER = "yield from self.reader"
+EACH = "for item in self.reader: yield item"
+ROUNDS = "for _ in range(3):\n            {}\n            yield from reader"
+DUE = "self.reader = Reader(self.paths)  # TML408"
+FINE = "self.reader = Reader(self.paths)"
+
+
+@pytest.mark.parametrize(
+    ("made", "over", "goes"),
+    [
+        (DUE, TAKES, OVER),
+        (DUE, TAKES, EACH),
+        ("pass", TAKES, ROUNDS.format("reader = Reader(self.paths)  # TML408")),
+        (FINE, LAST, OVER),
+        (FINE, TOLD, EACH),
+        (FINE, TAKES, "yield from take_all(self.reader)"),
+        (f"{FINE}; self.all.append(self.reader)", TAKES, OVER),
+        ("pass", LAST, ROUNDS.format("reader = Reader(self.paths)")),
+    ],
+)
+def test_processes_of_what_is_only_gone_over(made: str, over: str, goes: str) -> None:
+    check(GONE_OVER.format(made=made, over=over, goes=goes, reads="out.put(path)", after="pass"))
+
+
 WRAPPED = """
 class Tensors:
     def __init__(self, env):

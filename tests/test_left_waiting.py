@@ -75,3 +75,53 @@ def test_a_task_made_for_the_wait() -> None:
                 )
                 return answer.result()
     """)
+
+
+WATCHING = """
+class Worker:
+    def __init__(self, model):
+        self.model = model
+        self.closing = asyncio.Event()
+
+    async def watch(self, request):
+        gone = asyncio.ensure_future(request.gone())
+        {made}
+        {wait}
+
+    async def answer(self, request):
+        watch = asyncio.create_task(self.watch(request))
+        try:
+            with torch.no_grad():
+                return self.model(request.x).mean().item()
+        finally:
+            {end}
+"""
+STOP = "stop = asyncio.create_task(self.closing.wait())"
+FIRST = "await asyncio.wait([gone, stop], return_when=asyncio.FIRST_COMPLETED)"
+AFTER = f"done, pending = {FIRST}\n        for task in pending:\n            task.cancel()\n        request.stop()"
+FINALLY = f"try:\n            {FIRST}\n        finally:\n            stop.cancel()\n            gone.cancel()"
+CAUGHT = (
+    f"try:\n            {FIRST}\n        except asyncio.CancelledError:\n            stop.cancel()\n            raise"
+)
+ROUNDS = (
+    f"while not request.over:\n            done, _ = {FIRST}\n            stop.cancel()\n            "
+    "stop = asyncio.create_task(self.closing.wait())"
+)
+
+
+@pytest.mark.parametrize("wait", [AFTER, f"{FIRST}\n        stop.cancel()\n        gone.cancel()"])
+def test_tasks_that_a_cancelled_wait_leaves(wait: str) -> None:
+    made = f"{STOP}  # TML503"
+    _check(WATCHING.format(made=made, wait=wait, end="watch.cancel()"))
+
+
+@pytest.mark.parametrize(
+    ("wait", "end"), [(FINALLY, "watch.cancel()"), (CAUGHT, "watch.cancel()"), (AFTER, "await watch")]
+)
+def test_tasks_that_are_seen_to_when_the_wait_is_cancelled(wait: str, end: str) -> None:
+    _check(WATCHING.format(made=STOP, wait=wait, end=end))
+
+
+def test_tasks_of_a_wait_that_goes_round_or_that_others_have() -> None:
+    _check(WATCHING.format(made=STOP, wait=ROUNDS, end="watch.cancel()"))
+    _check(WATCHING.format(made=f"{STOP}; request.tasks.add(stop)", wait=AFTER, end="watch.cancel()"))

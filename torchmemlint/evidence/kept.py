@@ -14,7 +14,7 @@ from ..facts.releases import Releases
 from ..facts.walk import calls, heads, last_name, loops, nodes, statements
 from ..interpreter.contexts import Context, Kept, is_module_level, root
 from ..interpreter.events import Plain
-from ..interpreter.frames import Frame
+from ..interpreter.frames import Frame, kept_since
 from ..interpreter.keys import KNOWN
 from ..interpreter.machine import Machine
 from ..interpreter.values import Class, Const, Obj, constant
@@ -93,7 +93,7 @@ def _retention(machine: Machine, note: Plain, kept: Kept) -> WorkerRetention | N
         return None
     if isinstance(kept.owner, Obj) and kept.owner.kind == "tuple":
         return None
-    grows = _grows(kept)
+    grows = _grows(kept, note.frame)
     if grows:
         off = _releases(machine).switched_off(last_part(holder.text), holder.owner, _run(machine))
         grows = note.frame.name in off or not within_budget(note.frame.facts)
@@ -178,13 +178,15 @@ def _one_a_file(facts: FunctionFacts, site: Site) -> bool:
     return any(call[3] and call[3][0] in keys and text(call[2]) not in _OF_ITEMS for call in calls(facts.body))
 
 
-def _grows(kept: Kept) -> bool:
-    """Whether each task or item adds to the place."""
+def _grows(kept: Kept, frame: Frame) -> bool:
+    """Whether each task or item adds to the place, which the first one may make because it is not there yet."""
     if kept.how not in ("grow", "keyed") or kept.key != "*" or kept.context.recycled:
         return False
     if kept.key_kind == KNOWN:
         return False  # one for each device or data type
     birth = kept.owner.birth if isinstance(kept.owner, Obj) else ()
+    if isinstance(kept.owner, Obj) and kept.owner.site // CALLS_PER_STATEMENT in frame.unit.outline.made_when_missing:
+        birth = kept_since(kept.owner, birth)
     return any(loop.kind in ("loop", "call") and loop not in birth for loop in kept.loops)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Container
 from ..facts import model as m
 from ..facts.emptying import BUILDERS
 from ..facts.file_releases import is_idle
-from ..facts.model import FunctionFacts, Site
+from ..facts.model import CALLS_PER_STATEMENT, FunctionFacts, Site
 from ..facts.program import targets
 from ..facts.walk import last_name, nodes, statements
 from ..interpreter.events import Reset
@@ -46,8 +46,15 @@ def emptied(
         and reset.site != but
         and not (there and _is_called_by_nobody(reset))
         and any(reset.owner is one and reset.key in (name, "*") for one, name in places)
+        and not _fills_what_is_missing(reset)
         for reset in machine.resets
     )
+
+
+def _fills_what_is_missing(reset: Reset) -> bool:
+    """`if not hasattr(self, "rows"): self.rows = {}`: there was nothing to replace."""
+    number = reset.site // CALLS_PER_STATEMENT
+    return reset.how == "replace" and number in reset.frame.unit.outline.made_when_missing
 
 
 def _is_called_by_nobody(reset: Reset) -> bool:

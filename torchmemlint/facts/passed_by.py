@@ -14,7 +14,7 @@ from .cancelled import cancelled_functions
 from .model import Expr, FileFacts, FunctionFacts, Site, Stmt
 from .one_way import after_answers, after_asking, after_failures
 from .program import targets
-from .unclaimed import when_asked_again, when_waited_for
+from .unclaimed import to_put_another, when_asked_again, when_waited_for
 from .walk import blocks, calls_of, heads, last_name, nodes, root_of, statements
 from .ways import TAKES, lets_go, puts, taken
 
@@ -26,7 +26,8 @@ _ENDS = frozenset("close aclose terminate cancel stop abort shutdown kill finish
 _BY_ITSELF = ("done", "cancelled")  # methods of tasks and futures
 _SAME = (("Is", False), ("Equal", False), ("IsNot", True), ("NotEqual", True))
 _ON_SOME_WAYS = (("failed", after_failures), ("skipped", after_asking), ("answered", after_answers))
-_BY_WHO_COMES = (("unasked", when_asked_again), ("unclaimed", when_waited_for))
+_PUT_BACK = "put back"
+_BY_WHO_COMES = (("unasked", when_asked_again), ("unclaimed", when_waited_for), (_PUT_BACK, to_put_another))
 
 Literal = tuple[Expr, bool]  # a condition, and whether it holds
 
@@ -56,7 +57,12 @@ def passed_by(facts: FileFacts) -> dict[str, dict[str, PassedBy]]:
                 found.setdefault(name, {})[function.name] = way
     for name, other in sound:  # of the same name
         found.get(name, {}).pop(other, None)
-    return found
+    # what only makes room for another entry does not say that entries come and go: it counts beside what does
+    return {
+        name: dict(sorted(functions.items(), key=lambda one: one[1].why == _PUT_BACK))
+        for name, functions in found.items()
+        if any(way.why != _PUT_BACK for way in functions.values())
+    }
 
 
 def _way(facts: FileFacts, function: FunctionFacts, table: Expr, cancelled: frozenset[str]) -> PassedBy | None:

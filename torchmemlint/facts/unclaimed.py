@@ -2,7 +2,7 @@
 
 `get(key)` drops an entry that has expired when its key is asked for again, and a visitor that does not return never
 asks. `wait(key)` takes out the answer that it was waiting for, unless it gives up before that: the answer comes all the
-same, and nobody fetches it.
+same, and nobody fetches it. And who takes out a ticket to put the answer in its place takes nothing out for good.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ _OF_AGE = frozenset(
     "ttl age expire expires expired expiry expiration stale lifetime timeout deadline outdated fresh until".split()
 )
 _WAITS = ("wait", "acquire", "wait_for")
+_OVER = ("TimeoutError", "Exception")
 _LEAVES = (m.RETURN, m.RAISE)
 _ASKS = ("In", "NotIn")
 
@@ -47,9 +48,9 @@ def when_asked_again(facts: FileFacts, function: FunctionFacts, table: Expr) -> 
 def when_waited_for(facts: FileFacts, function: FunctionFacts, table: Expr) -> Site | None:
     """Where a function takes out of a table what another one puts there while it waits, if it may give up before."""
     takes = [(one, key) for one in statements(function.body) for place, key in taken(one) if place == table]
-    if len(takes) != 1 or any(puts(one, table) for one in statements(function.body)):
+    if len(takes) != 1 or any(puts(one, table) and one[1] > takes[0][0][1] for one in statements(function.body)):
         return None
-    if not any(_puts_anyway(other, table) for other in facts.functions):
+    if not any(_puts_anyway(other, table) for other in facts.functions if other is not function):
         return None
     take, key = takes[0]
     if any(one[0] == m.TRY and key[-1] in names_of(one[5]) for one in statements(function.body)):
@@ -59,6 +60,33 @@ def when_waited_for(facts: FileFacts, function: FunctionFacts, table: Expr) -> S
         if suite[0][1] < site and not any(lets_go(one, table) for one in suite) and not _tells_of(suite, key):
             return site
     return None
+
+
+def to_put_another(facts: FileFacts, function: FunctionFacts, table: Expr) -> Site | None:
+    """Where all that a function takes out of a table makes room for what it then puts there under the same key."""
+    takes = [(one, key) for one in statements(function.body) for place, key in taken(one) if place == table]
+    if not takes or len(takes) != sum(lets_go(one, table) for one in statements(function.body)):
+        return None
+    site: Site = takes[0][0][1]
+    return site if all(_is_replaced(function.body, take, (m.ITEM, table, key)) for take, key in takes) else None
+
+
+def _is_replaced(block: Block, take: Stmt, entry: Expr) -> bool:
+    """Whether a block comes from a statement that takes an entry out to one that puts one there, whatever happens."""
+    for at, one in enumerate(block):
+        if one is take or any(inner is take for inner in statements((one,))):
+            if any(_is_replaced(suite, take, entry) for suite in blocks(one)):
+                return True
+            if any(suite and suite[-1][0] in m.LEAVES and take in statements(suite) for suite in blocks(one)):
+                return False
+            return any(_puts_surely(after, entry) for after in block[at + 1 :])
+    return False
+
+
+def _puts_surely(statement: Stmt, entry: Expr) -> bool:
+    if statement[0] == m.WITH:
+        return any(_puts_surely(one, entry) for one in statement[3])
+    return bool(statement[0] == m.ASSIGN and entry in statement[2])
 
 
 def _is_dropped_for_age(wanted: Stmt, block: Block) -> bool:
@@ -85,8 +113,8 @@ def _puts_anyway(function: FunctionFacts, table: Expr) -> bool:
 
 
 def _given_up(body: Block, table: Expr, key: Expr) -> Iterator[Block]:
-    """What is done where the waiting ends without an answer: `if left <= 0: raise` in `while key not in table`, or
-    `if not event.wait(timeout): return None`."""
+    """What is done where the waiting ends without an answer: `if left <= 0: raise` in `while key not in table`, `if not
+    event.wait(timeout): return None`, or where the time limit of a `try` is over."""
     for one in statements(body):
         if one[0] == m.WHILE and one[2][:4] == (m.COMPARE, "NotIn", key, table):
             yield from (inner[3] for inner in statements(one[3]) if inner[0] == m.IF and inner[3][-1][0] in _LEAVES)
@@ -94,6 +122,13 @@ def _given_up(body: Block, table: Expr, key: Expr) -> Iterator[Block]:
             waited = one[2][1]
             if waited[0] == m.CALL and last_name(waited[2]) in _WAITS and (waited[3] or waited[4]):
                 yield one[3]
+        elif one[0] == m.TRY and any(last_name(call[2]) == "wait_for" for call in calls(one[2])):
+            yield from (clause for kind, _, clause in one[3] if clause[-1][0] in _LEAVES and _is_over(kind))
+
+
+def _is_over(kind: Expr | None) -> bool:
+    kinds = kind[3] if kind is not None and kind[0] == m.NEW else (kind,)
+    return any(one is None or last_name(one) in _OVER for one in kinds)
 
 
 def _tells_of(suite: Block, key: Expr) -> bool:

@@ -210,8 +210,10 @@ _GATHERS = frozenset("all_gather all_gather_object gather gather_object broadcas
 
 
 def _gather(machine: Machine, values: list[Value]) -> None:
-    """The lists get what each rank has sent, without its graph [docs: torch.distributed.all_gather_object]."""
+    """The lists get what each rank has sent, a tensor or something with tensors in it, without its graph
+    [docs: torch.distributed.all_gather_object]."""
     sent = any(type(atom) is Tensor and atom.weight > 1 for value in values for atom in value)
+    sent = sent or any(t.weight > 1 and t.size not in (SCALAR, FEW) for value in values for t in machine.reach(value))
     lists = (atom for value in values for atom in value if type(atom) is Obj and atom.kind == "list")
     for one in lists if sent else ():
         if not machine.reach((one,)):

@@ -8,7 +8,7 @@ from ..facts.model import Site
 from .contexts import Context, in_worker, items_of
 from .frames import Frame
 from .machine import Machine
-from .values import COUNT, LIGHT, UNKNOWN, Const, Kwargs, Light, Obj, Value, constant
+from .values import COUNT, FREE, LIGHT, UNKNOWN, Const, Kwargs, Light, Obj, Value, constant
 from .weights import HANDLES, NEW_EACH_TIME, STACKS
 
 # Methods that hand a function to worker processes [docs: multiprocessing.pool, concurrent.futures], and
@@ -70,10 +70,17 @@ def pool_method(
         "process", site, obj is not None and obj.bounded, method=method if isinstance(method, str) else ""
     )
     made = in_worker(machine, frame, target, given, context)
+    if name == "apply_async" and made and "callback" in kwargs and not _has_graph(machine, made):
+        machine.call(frame, kwargs["callback"], [made], {}, site)  # in this process [docs: multiprocessing.pool]
     if name in ("submit", "schedule", "apply_async", "map_async", "starmap_async"):
         machine.note("submitted", site, frame, made)
         return (machine.allocate(frame, ("future", site), "future"),)
     return UNKNOWN
+
+
+def _has_graph(machine: Machine, made: Value) -> bool:
+    """Whether what a worker gives has a graph, as far as the run knows; such a tensor would not come over."""
+    return any(tensor.graph != FREE for tensor in machine.reach(made))
 
 
 def reference(machine: Machine, frame: Frame, site: Site) -> Value:

@@ -364,5 +364,7 @@ SPECIAL: dict[str, Callable[[Machine, Frame, list[Value], Kwargs, Site], Value]]
     "queue.Queue": _queue,
     "queue.SimpleQueue": _queue,
     "queue.LifoQueue": _queue,
+    "asyncio.Queue": _queue,
+    "asyncio.LifoQueue": _queue,
     **THREADS,
 }

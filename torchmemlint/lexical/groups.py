@@ -9,7 +9,7 @@ from ..facts import model as m
 from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Place, Program, keyword, targets, text
 from ..facts.walk import calls, calls_of, heads, last_name, loops, nodes, statements
-from .once import called_as, is_repeated
+from .once import SETUPS, called_as, is_repeated
 
 _MAKES = ("new_group", "new_subgroups", "init_device_mesh")
 _FIXED_CALLS = frozenset("list tuple sorted range set get_world_size".split())
@@ -210,11 +210,11 @@ def _is_for_collectives(program: Program, place: Place, name: Expr, bound: int) 
 
 
 def _hands_on(program: Program, call: Expr, keys: list[str]) -> bool:
-    """Whether a function of the text gives these arguments of a call to collectives alone."""
+    """Whether a function or method of the text gives these arguments of a call to collectives alone."""
     helpers = program.by_name.get(last_name(call[2])) or []
-    if len(helpers) != 1 or helpers[0].cls:
+    if len(helpers) != 1 or (helpers[0].cls and call[2][0] != m.ATTR):
         return False
-    params = [param.name for param in helpers[0].facts.params]
+    params = [param.name for param in helpers[0].facts.params][bool(helpers[0].cls) :]
     names = [params[int(key)] if key.isdigit() and int(key) < len(params) else key for key in keys]
     return all(_is_for_collectives(program, helpers[0], (m.NAME, name), 0) for name in names)
 
@@ -272,6 +272,8 @@ def _is_fixed(program: Program, place: Place, ranks: Expr, depth: int = 3) -> bo
         return all(_is_fixed(program, place, one, depth) for one in ranks[3])
     if ranks[0] == m.CALL:
         return last_name(ranks[2]) in _FIXED_CALLS and all(_is_fixed(program, place, one, depth) for one in ranks[3])
+    if ranks[0] == m.ATTR and ranks[1] == (m.NAME, "self") and depth:
+        return _is_set_up_fixed(program, place, ranks, depth)
     if ranks[0] != m.NAME or not depth:
         return False
     params = [param.name for param in place.facts.params]
@@ -282,6 +284,21 @@ def _is_fixed(program: Program, place: Place, ranks: Expr, depth: int = 3) -> bo
         if bound:
             return len(bound) == 1 and _is_fixed(program, place, bound[0], depth - 1)
     return False
+
+
+def _is_set_up_fixed(program: Program, place: Place, own: Expr, depth: int) -> bool:
+    """Whether only the constructor of a class binds an attribute, `self.ranks = list(range(get_world_size()))`, to the
+    same ranks each time, and nothing else is done with it than to read it."""
+    bound = list[bool]()
+    for other in program.places:
+        for one in statements(other.facts.body):
+            if one[0] == m.ASSIGN and any(last_name(target) == own[2] for target in targets(one)):
+                of_its_own = other.cls == place.cls and other.facts.name in SETUPS and own in one[2]
+                bound.append(of_its_own and _is_fixed(program, other, one[3], depth - 1))
+            for call in calls_of(one):
+                if call[2][0] == m.ATTR and last_name(call[2][1]) == own[2]:
+                    return False  # `self.ranks.append(rank)`
+    return bool(place.cls) and bound == [True]
 
 
 def _is_given_fixed(program: Program, place: Place, name: str, index: int, depth: int) -> bool:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from ..facts import model as m
-from ..facts.model import ClassFacts, Expr, FileFacts, Stmt
+from ..facts.model import ClassFacts, Expr, FileFacts, FunctionFacts, Site, Stmt
 from ..facts.program import Program
 from ..facts.walk import calls, calls_of, last_name, statements
 
@@ -55,6 +56,34 @@ def place_of(statement: Stmt, names: set[str], keeping: Keeping) -> tuple[Expr, 
                 place = place[2][1]
             return place, True
     return None
+
+
+def goes_to_others(facts: FileFacts, function: FunctionFacts, site: Site) -> bool:
+    """Whether a statement puts something into a queue that the object was made with: whoever has made that has the
+    other end."""
+    put = next((one for one in statements(function.body) if one[1] == site), None)
+    places = [call[2][1] for call in calls_of(put) if last_name(call[2]) in _PASSES_ON] if put is not None else []
+    if function.owner < 0 or not any(place[0] == m.ATTR and place[1] == (m.NAME, "self") for place in places):
+        return False
+    init = facts.classes[function.owner].methods.get("__init__")
+    given = facts.functions[init] if init is not None else None
+    params = {(m.NAME, param.name) for param in given.params} if given is not None else set()
+    return any(
+        target in places and value in params
+        for one in statements(given.body if given is not None else ())
+        if one[0] == m.ASSIGN
+        for target, value in _pairs(one)
+    )
+
+
+def _pairs(statement: Stmt) -> Iterator[tuple[Expr, Expr]]:
+    """`self.tasks, self.answers = tasks, answers`"""
+    value = statement[3]
+    for target in statement[2]:
+        if target[0] == m.NEW and value[0] == m.NEW and len(target[3]) == len(value[3]):
+            yield from zip(target[3], value[3], strict=True)
+        else:
+            yield target, value
 
 
 def is_exception(value: Expr, names: set[str], keeping: Keeping) -> bool:

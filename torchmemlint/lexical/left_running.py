@@ -9,7 +9,7 @@ from ..facts import model as m
 from ..facts.model import ClassFacts, Expr, FunctionFacts, Site, Stmt
 from ..facts.program import Place, Program, keyword, targets
 from ..facts.walk import calls, calls_of, heads, in_loops, last_name, loops, nodes, statements
-from .lent import ENDS, dropped_from, is_given, is_seen_to, listed, may_be_told, may_end
+from .lent import ENDS, dropped_from, goes_over, is_given, is_seen_to, listed, may_be_told, may_end, may_end_itself
 from .once import SETUPS, is_repeated, runs_once
 from .serving import goes_on, serves, supplies
 
@@ -54,6 +54,7 @@ class Owner(NamedTuple):
     end: str  # the method that tells them
     started: Site
     fed: frozenset[str] = frozenset()  # its queues, where no word in them ends a worker
+    gone_over: bool = True  # whether its workers may end when it has been gone over: `for batch in reader:`
 
 
 def left_running(program: Program) -> Iterator[LeftRunning]:
@@ -107,7 +108,7 @@ def dropped(program: Program, owners: dict[str, Owner]) -> Iterator[LeftRunning]
             if own and (looped or is_repeated(program, place, of_object=several)):
                 end = owners[cls].end
                 ended = _are_ended(program, name[2], place, cls, end) if several else None
-                if not (_is_ended(program, name[2], place, end) if ended is None else ended):
+                if not (_is_ended(program, name[2], place, owners[cls]) if ended is None else ended):
                     yield LeftRunning(statement[1], cls, *owners[cls][:2], name[2], several=several)
 
 
@@ -134,7 +135,7 @@ def _is_seen_to(program: Program, place: Place, made: Stmt, name: Expr, owner: O
     """Whether the object is ended or handed to somebody who may; by which method is known to its class alone, if that
     has a name of its own: `stop_and_flush`."""
     if owner.end.lstrip("_") in ENDS:
-        return is_seen_to(place, made, name, program, fed=owner.fed)
+        return is_seen_to(place, made, name, program, fed=owner.fed, gone_over=owner.gone_over)
     told = any(call[2] == (m.ATTR, name, owner.end) for call in calls(place.facts.body))
     return told or bool(place.facts.inner) or is_seen_to(place, made, name)
 
@@ -167,7 +168,7 @@ def _owners(program: Program) -> Iterator[tuple[str, Owner]]:
             target = "" if given is None else last_name(given)
             shared = target in piped and _forks(program, maker, call) and any(map(_pipes_first, setup))
             if name in processes or target in serving or shared:
-                yield cls.name, Owner(end, call[1])
+                yield cls.name, Owner(end, call[1], gone_over=may_end_itself(program, cls))
 
 
 def _owners_of_threads(program: Program) -> Iterator[tuple[str, Owner]]:
@@ -299,7 +300,7 @@ def with_parts(program: Program, owners: dict[str, Owner]) -> dict[str, Owner]:
             if cls.name in owners:
                 continue
             if bases and "__del__" not in cls.methods:
-                owners[cls.name] = owners[bases[0]]
+                owners[cls.name] = owners[bases[0]]._replace(gone_over=True)
             elif end and any(_keeps_one(function, owners) for function in setup):
                 parts = (owners[name] for function in setup for name in function.calls if name in owners)
                 owners[cls.name] = Owner(end, next(parts).started)
@@ -351,7 +352,7 @@ def _wrappers(program: Program, owners: dict[str, Owner]) -> Iterator[tuple[str,
                 yield last_name(call[2]), given[0]
 
 
-def _is_ended(program: Program, attribute: str, replacing: Place, end: str) -> bool:
+def _is_ended(program: Program, attribute: str, replacing: Place, owner: Owner) -> bool:
     """Whether anything ends what an attribute holds before the next one comes, or may: it is handed to somebody, or
     goes by another name. What is known to run once, after the loop, ends the last one."""
     for place in program.places:
@@ -359,8 +360,10 @@ def _is_ended(program: Program, attribute: str, replacing: Place, end: str) -> b
             bound = targets(statement) if statement[0] == m.ASSIGN else ()
             for head in heads(statement):
                 for own in {part for part in nodes(head) if part[0] == m.ATTR and part[2] == attribute}:
-                    given = is_given(head, own) or (m.ATTR, own, end) in nodes(head)
+                    given = is_given(head, own) or (m.ATTR, own, owner.end) in nodes(head)
                     if own in bound or not given or (statement[0] == m.IF and head == own):
+                        continue
+                    if not owner.gone_over and goes_over(statement, own):
                         continue
                     if place is replacing or looped or not runs_once(program, place) or not _only_ends(head, own):
                         return True

@@ -1,7 +1,8 @@
 """Tasks that are still waiting when another one is done first, and that nobody cancels.
 
 `await asyncio.wait([answer, stop], return_when=FIRST_COMPLETED)` leaves the other one as it is. Where that waits for an
-event of the whole object, each call leaves one more, with all that its coroutine refers to.
+event of the whole object, each call leaves one more, with all that its coroutine refers to. And a wait that is itself
+cancelled ends none of the tasks that it waits for [docs]: what cancels them on the next line is not come to.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
+from ..facts.cancelled import cancelled_functions
 from ..facts.model import Expr, FunctionFacts, Site, Stmt
-from ..facts.program import Program, keyword, targets
-from ..facts.walk import calls, calls_of, heads, last_name, nodes, statements
+from ..facts.program import Block, Program, keyword, targets
+from ..facts.walk import blocks, calls, calls_of, heads, last_name, nodes, statements
 from .lent import is_given
 
 _STARTS = ("create_task", "ensure_future")
+_GROUPS = frozenset(("TaskGroup", "create_task_group"))  # which cancel what is still running
 
 
 class LeftWaiting(NamedTuple):
@@ -26,6 +29,7 @@ class LeftWaiting(NamedTuple):
     event: str  # the attribute that it waits for
     cls: str  # of the object that has the event
     waited: Site  # where another one may be done first
+    cancelled: bool = False  # or where the wait is cancelled: else it sees to the task
 
 
 def left_waiting(program: Program) -> Iterator[LeftWaiting]:
@@ -41,8 +45,15 @@ def left_waiting(program: Program) -> Iterator[LeftWaiting]:
             continue
         for made, call, task in _tasks(body, first):
             event = _event(program, call)
-            if event and not _is_ended(body, made, first, task):
-                yield LeftWaiting(call[1], task[1] if task is not None else "", event, place.cls, first[1])
+            if not event:
+                continue
+            name = task[1] if task is not None else ""
+            if not _is_ended(body, made, first, task):
+                yield LeftWaiting(call[1], name, event, place.cls, first[1])
+            elif place.facts.name in cancelled_functions(program.facts) and _GROUPS.isdisjoint(place.facts.calls):
+                reached = _if_cancelled(place.facts.body, first)
+                if reached is not None and not _is_ended(reached, made, first, task):
+                    yield LeftWaiting(call[1], name, event, place.cls, first[1], cancelled=True)
 
 
 def _tasks(body: list[Stmt], first: Stmt) -> Iterator[tuple[Stmt, Expr, Expr | None]]:
@@ -52,6 +63,24 @@ def _tasks(body: list[Stmt], first: Stmt) -> Iterator[tuple[Stmt, Expr, Expr | N
             yield from ((one, call, None) for call in calls_of(one))
         elif one[0] == m.ASSIGN and one[2][0][0] == m.NAME and one[3][0] == m.CALL:
             yield one, one[3], one[2][0]
+
+
+def _if_cancelled(block: Block, first: Stmt) -> list[Stmt] | None:
+    """What a function comes to where its wait is cancelled: what stands before it, and the clauses around it. None
+    where it does not wait always, or waits in a loop, each round of which sees to its own tasks."""
+    found = list[Stmt]()
+    for one in block:
+        found.append(one)
+        if one is first:
+            return found
+        if first not in statements((one,)):
+            continue
+        if one[0] not in (m.TRY, m.WITH):
+            return None
+        inside = next((done for suite in blocks(one) if (done := _if_cancelled(suite, first)) is not None), None)
+        after = [*one[5], *(each for _, _, clause in one[3] for each in clause)] if one[0] == m.TRY else []
+        return None if inside is None else [*found[:-1], *inside, *statements(tuple(after))]
+    return None
 
 
 def _is_first(program: Program, call: Expr) -> bool:

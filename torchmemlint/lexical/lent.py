@@ -6,10 +6,11 @@ from collections.abc import Callable, Collection, Iterator
 
 from ..facts import model as m
 from ..facts.knowledge import REPORTERS
-from ..facts.model import Expr, Stmt
+from ..facts.model import ClassFacts, Expr, Stmt
 from ..facts.program import Place, Program
-from ..facts.walk import calls_of, heads, last_name, names_of, nodes, statements
+from ..facts.walk import calls, calls_of, heads, last_name, names_of, nodes, statements
 
+_GOING_OVER = ("__iter__", "__next__")
 _ASKS = ("next", "len", "isinstance", "bool", "id", "repr", "str", "print")
 ENDS = frozenset("close stop shutdown terminate join finish end kill cleanup stop_workers __exit__ quit exit".split())
 
@@ -21,10 +22,12 @@ def is_seen_to(
     program: Program | None = None,
     depth: int = 3,
     fed: Collection[str] = (),
+    *,
+    gone_over: bool = True,
 ) -> bool:
     """Whether the object is ended, used by `with`, or handed to somebody who may end it: all but its other methods
     are called on it. With its program, the functions that only use what they are given are told apart.
-    `fed`: its attributes by which nothing ends it."""
+    `fed`: its attributes by which nothing ends it; `gone_over`: whether it may end when it has been gone over."""
 
     def lent(call: Expr) -> bool:
         return program is not None and depth > 0 and _only_uses(program, place, call, name, depth)
@@ -33,8 +36,29 @@ def is_seen_to(
     return any(name[1] in names_of(function.body) for function in inner) or any(
         is_given(head, name, lent, fed)
         for statement in statements(place.facts.body)
-        if statement is not made
+        if statement is not made and (gone_over or not goes_over(statement, name))
         for head in heads(statement)
+    )
+
+
+def goes_over(statement: Stmt, name: Expr) -> bool:
+    """`for batch in reader:`, `yield from reader`"""
+    if statement[0] == m.FOR:
+        return bool(statement[3] == name)
+    return bool(statement[0] == m.EXPR and statement[2] == (m.YIELD_FROM, name))
+
+
+def may_end_itself(program: Program, cls: ClassFacts) -> bool:
+    """Whether an object may end what it has started when it has been gone over: where its class says how that is done,
+    and a method that is not there for the end joins something, or tells it that nothing more will come."""
+    methods = {name: program.facts.functions[index] for name, index in cls.methods.items()}
+    going = [function for name, function in methods.items() if name.lstrip("_") not in ENDS]
+    return methods.keys().isdisjoint(_GOING_OVER) or any(
+        last_name(call[2]).lstrip("_") in ENDS
+        or last_name(call[2]) == "set"
+        or (last_name(call[2]) in ("put", "put_nowait", "send") and call[3][:1] == ((m.CONST, None),))
+        for function in going
+        for call in calls(function.body)
     )
 
 

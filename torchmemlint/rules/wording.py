@@ -97,6 +97,7 @@ _PASSES_BY = {
     "elsewhere": "takes out on one rank only, while every rank puts it there",
     "unasked": "takes out only if its key is asked for again",
     "unclaimed": "takes out only if it has not given up waiting for it",
+    "put back": "takes out only to put another one there",
     "apart": "alone takes out, while it goes from the table beside this one elsewhere as well",
 }
 _RELEASES = {
@@ -106,6 +107,7 @@ _RELEASES = {
     "elsewhere": "take it out on every rank",
     "unasked": "go through all that has expired as well, where one is added",
     "unclaimed": "note that nobody waits for it any more, and do not put it there",
+    "put back": "take it out when it has served its turn",
     "apart": "take it out wherever its entry in the other table goes",
 }
 

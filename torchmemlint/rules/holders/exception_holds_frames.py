@@ -321,7 +321,7 @@ def _emptied(evidence: Evidence, kept: handlers.Kept) -> bool:
     name = last_part(kept.holder)
     if "." not in kept.holder and kept.root not in evidence.machine.module_frame.vars:
         return not kept.rounds or _is_bound_again(kept)  # a local: it goes when the function returns
-    if _is_taken_out(evidence.facts, name):
+    if _is_taken_out(evidence.facts, name) or keepers.goes_to_others(evidence.facts, kept.function, kept.site):
         return True
     of_part = evidence.releases.of(kept.part) if kept.part else set[str]()
     return bool((evidence.releases.of(name) | of_part) - {"__init__", kept.function.name, kept.put_by})

@@ -100,10 +100,11 @@ def check(evidence: Evidence) -> Iterator[Report]:
         )
     for left in left_waiting(evidence.program):
         task = f"`{left.task}`" if left.task else "this task"
+        still = "when the wait itself is cancelled" if left.cancelled else "when another one is done first"
         yield Report(
             site=left.site,
             message=(
-                f"{task} waits for `self.{left.event}` also when another one is done first: each call leaves a task, "
+                f"{task} waits for `self.{left.event}` also {still}: each call leaves a task, "
                 f"with all that its coroutine refers to, until the {left.cls} is told to end; cancel what is pending "
                 "in a `finally`"
             ),
@@ -111,7 +112,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
             value="a task, with what its coroutine refers to",
             holder=f"self.{left.event}",
             release="cancel the tasks that are still pending in a `finally`",
-            related=((left.waited, "goes on with the first that is done"),),
+            related=((left.waited, "cancelled here" if left.cancelled else "goes on with the first that is done"),),
         )
 
 
