@@ -6,6 +6,7 @@ import importlib.util
 import json
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -40,17 +41,23 @@ def test_pair_shows_what_its_rule_says(pair: fixtures.Pair, server: Server) -> N
     outcome = fixtures.measure(pair, server)
     if outcome.skipped:
         pytest.skip(outcome.skipped)
-    if outcome.problems and THREADS.search(pair.bad.read_text("utf-8")):
+    text = pair.bad.read_text("utf-8")
+    kept = json.loads(pair.bad.with_name(fixtures.RECEIPTS).read_text("utf-8"))["cpu"].get(pair.bad.stem)
+    if THREADS.search(text) and (outcome.problems or not _is_said(kept, outcome)):
         outcome = fixtures.measure(pair, server)  # a busy machine may have starved one of its threads or workers
     assert not outcome.problems, "\n".join(outcome.problems)
-    receipts = json.loads(pair.bad.with_name(fixtures.RECEIPTS).read_text("utf-8"))
-    if "PySide6" in pair.bad.read_text("utf-8") and pair.bad.stem not in receipts["cpu"]:
+    if "PySide6" in text and kept is None:
         return  # measured where that library is, which is not everywhere
-    receipt = receipts["cpu"][pair.bad.stem]
-    assert receipt["bad"]["verdict"] == outcome.status
-    assert receipt["good"]["verdict"] == "refuted"
-    if receipt["torch"] == outcome.bad.long["torch"].split("+")[0]:
-        assert fixtures.exact(receipt["said"]) == fixtures.exact(fixtures.receipt(outcome)["said"])
+    assert kept["bad"]["verdict"] == outcome.status
+    assert kept["good"]["verdict"] == "refuted"
+    assert _is_said(kept, outcome), (kept["said"], fixtures.receipt(outcome)["said"])
+
+
+def _is_said(kept: dict[str, Any] | None, outcome: fixtures.Outcome) -> bool:
+    """Whether the committed receipt has the figures of a run, if it comes from the same torch."""
+    if kept is None or outcome.problems or kept["torch"] != outcome.bad.long["torch"].split("+")[0]:
+        return True
+    return fixtures.exact(kept["said"]) == fixtures.exact(fixtures.receipt(outcome)["said"])
 
 
 @pytest.mark.parametrize("code", MEASURED_RULES)
