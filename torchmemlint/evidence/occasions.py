@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..facts import model as m
 from ..facts.model import CALLS_PER_STATEMENT, Expr, Stmt
-from ..facts.walk import blocks, calls, heads, last_name, nodes, statements
+from ..facts.walk import blocks, calls, last_name, statements
 from ..interpreter.frames import Frame, Loop
 from ..interpreter.hooks import BACKWARD
 from ..interpreter.values import Class, Obj
@@ -23,7 +23,6 @@ ONCE = frozenset(
     """__init__ __post_init__ setup build configure_optimizers prepare_data __init_subclass__
     on_init_end on_train_begin on_train_start on_fit_start on_pretrain_routine_start on_experiment_start""".split()
 )
-_ADDS = ("append", "extend", "add", "appendleft")
 _PERIODIC = frozenset(
     """__call__ __getitem__ forward update feed step observe record push collect log predict infer encode decode
     process handle submit generate track match tick run_step transcribe translate embed score evaluate hook
@@ -158,7 +157,8 @@ def periodic(name: str) -> bool:
 
 
 _TAKES_CALLBACKS = frozenset(
-    "connect subscribe add_listener add_callback register_callback add_event_handler add_done_callback".split()
+    """connect subscribe add_listener add_callback register_callback add_event_handler add_done_callback
+    optimize minimize""".split()
 )
 
 
@@ -176,19 +176,3 @@ def is_called_back(program: Program, name: str) -> bool:
 
 def _takes_callbacks(name: str) -> bool:
     return name in _TAKES_CALLBACKS or (name.startswith("register_") and name.endswith("hook"))
-
-
-def nobody_reads(store: Store, name: str) -> bool:
-    """Whether no function of the file does anything with an attribute that is its class's own, but add to it."""
-    if name[:1] != "_" or name.startswith("__"):
-        return False
-    place = (m.ATTR, (m.NAME, "self"), name)
-    for function in store.frame.unit.facts.functions:
-        for one in statements(function.body):
-            if one[0] == m.ASSIGN and place in one[2] and not any(name in node for node in nodes(one[3])):
-                continue
-            seen = sum(node[0] == m.ATTR and node[2] == name for head in heads(one) for node in nodes(head))
-            adds = one[0] == m.EXPR and one[2][0] == m.CALL and one[2][2] in [(m.ATTR, place, way) for way in _ADDS]
-            if seen > adds:
-                return False
-    return True

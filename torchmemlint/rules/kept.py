@@ -16,7 +16,6 @@ from ..evidence.occasions import (
     hooked_in_training,
     in_first_phase,
     is_called_back,
-    nobody_reads,
     periodic,
     while_made,
 )
@@ -31,6 +30,7 @@ from ..finding import Confidence
 from ..interpreter.frames import Frame
 from ..interpreter.keys import FIXED, FRESH, IDENTITY, KNOWN, THREAD, UNSURE
 from ..interpreter.values import Class, Obj
+from ..lexical.unread_copies import nobody_reads
 from . import retained
 
 if TYPE_CHECKING:
@@ -143,9 +143,11 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
         asked = retention.how == "keyed" and store.key_kind in (FRESH, IDENTITY) and not store.objects
         asked = asked and retention.holder.kind != "attribute"  # whose object may come and go
         asked = asked and looks_up(store.frame.facts, last_part(retention.holder.text))
-        asked = asked or nobody_reads(store, last_part(retention.holder.text))
+        asked = asked or nobody_reads(store.frame.unit.facts, last_part(retention.holder.text))
         often = not once and (asked or periodic(retention.function) or periodic(method.name))
-        often = often or store.hook or (weight > 1 and not once and is_called_back(evidence.program, method.name))
+        fresh = retention.how == "keyed" and store.key_kind == FRESH  # a number for each that asks
+        often = often or store.hook
+        often = often or (weight > 1 and not once and (fresh or is_called_back(evidence.program, method.name)))
         weight = min(weight, 2 if each_thread or often else 1)
     return weight
 

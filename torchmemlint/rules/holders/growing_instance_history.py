@@ -8,7 +8,8 @@ empties, trims or replaces it. Closures count as objects: a list of an outer
 function that an inner function keeps filling. So do models and optimizers that
 are made for each round and only collected. So is a list that a hook on a module
 or a parameter fills in every step of a training. So is a buffer of the object
-that a generator hands out, and empties only after the `yield`.
+that a generator hands out, and empties only after the `yield`. So is a private
+list that deep copies go into and that nothing in the file reads.
 
 ## Why it retains
 The object owns the list and the list owns every tensor, until the object goes.
@@ -39,6 +40,7 @@ from typing import TYPE_CHECKING
 
 from ...finding import Confidence, Retains
 from ...lexical.given_up import given_up
+from ...lexical.unread_copies import unread_copies
 from ...lexical.yielded import yielded
 from .. import Report
 from ..kept import of_code
@@ -62,6 +64,18 @@ def check(evidence: Evidence) -> Iterator[Report]:
         )
         release = "clear it when its values are used up, bound it (`deque(maxlen=...)`), or keep numbers"
         yield report(retention, confidence, message, release, limit(retention))
+    for copy in unread_copies(evidence.facts):
+        yield Report(
+            site=copy.site,
+            message=(
+                f"`self.{copy.attribute}` (class {copy.cls}) gains a deep copy at each call of `{copy.method}` and "
+                f"nothing reads it: the copies stay as long as the {copy.cls} lives; do not keep them"
+            ),
+            confidence=Confidence.MEDIUM,
+            value=f"a deep copy at each call of `{copy.method}`",
+            holder=f"self.{copy.attribute}",
+            release="leave the copy out",
+        )
     for one in yielded(evidence.facts):
         yield Report(
             site=one.site,

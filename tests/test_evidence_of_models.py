@@ -1,0 +1,129 @@
+"""What says that something called `model` is one, and that a function is called again and again."""
+
+from __future__ import annotations
+
+import pytest
+from snippets import check, check_innocent, check_syntax
+
+GUILTY = {
+    "sessions by new numbers, which get what a model gives later": """
+        import uuid
+
+        class Session:
+            def __init__(self, number):
+                self.number, self.past = number, None
+
+        class Service:
+            def __init__(self, model, read):
+                self.model, self.read = model, read
+                self.sessions = {}
+
+            def open(self):
+                number = uuid.uuid4().hex
+                self.sessions[number] = Session(number)  # TML311
+                return number
+
+            @torch.no_grad()
+            def chat(self, number, text):
+                session = self.sessions[number]
+                out = self.model(self.read(text), session.past)
+                session.past = out.past
+                return out.logits.argmax()
+        """,
+    "outputs of something that takes what models of transformers take": """
+        class Recorder:
+            def __init__(self, model, read):
+                self.model, self.read = model, read
+                self.seen = []
+
+            def observe(self, text):
+                out = self.model(input_ids=self.read(text), output_hidden_states=True)
+                self.seen.append(out.hidden_states[-1].detach())  # TML303
+        """,
+    "models of trials that a search calls for": """
+        import optuna
+
+        TRIED = []
+
+        def objective(trial):
+            net = nn.Sequential(nn.Linear(8, trial.suggest_int("width", 16, 512)), nn.ReLU())
+            optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+            for _ in range(10):
+                loss = net(torch.rand(4, 8)).pow(2).mean()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            TRIED.append((trial.number, net))  # TML301
+            return loss.item()
+
+        def main():
+            optuna.create_study().optimize(objective, n_trials=50)
+        """,
+}
+
+INNOCENT = {
+    "sessions that are closed": """
+        import uuid
+
+        class Session:
+            def __init__(self, number):
+                self.number, self.past = number, None
+
+        class Service:
+            def __init__(self, model, read):
+                self.model, self.read = model, read
+                self.sessions = {}
+
+            def open(self):
+                number = uuid.uuid4().hex
+                self.sessions[number] = Session(number)
+                return number
+
+            @torch.no_grad()
+            def chat(self, number, text):
+                session = self.sessions[number]
+                out = self.model(self.read(text), session.past)
+                session.past = out.past
+                return out.logits.argmax()
+
+            def close(self, number):
+                self.sessions.pop(number, None)
+        """,
+    "prices of something that is called a model": """
+        class Recorder:
+            def __init__(self, model):
+                self.model, self.seen = model, []
+
+            def observe(self, row):
+                self.seen.append(self.model(row))
+        """,
+    "numbers of trials": """
+        import optuna
+
+        TRIED = []
+
+        def objective(trial):
+            net = nn.Sequential(nn.Linear(8, trial.suggest_int("width", 16, 512)), nn.ReLU())
+            loss = net(torch.rand(4, 8)).pow(2).mean()
+            TRIED.append((trial.number, loss.item()))
+            return loss.item()
+
+        def main():
+            optuna.create_study().optimize(objective, n_trials=50)
+        """,
+}
+
+
+@pytest.mark.parametrize("name", list(GUILTY))
+def test_guilty(name: str) -> None:
+    check(GUILTY[name])
+
+
+@pytest.mark.parametrize("name", list(INNOCENT))
+def test_innocent(name: str) -> None:
+    check_innocent(INNOCENT[name])
+
+
+@pytest.mark.parametrize("name", [*GUILTY, *INNOCENT])
+def test_is_a_program(name: str) -> None:
+    check_syntax({**GUILTY, **INNOCENT}[name])
