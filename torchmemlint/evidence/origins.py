@@ -112,12 +112,22 @@ def anchor(machine: Machine, store: Store, graph: bool = False) -> Site | None:
         place = (store.owner, store.key)
         leading = {site for one in machine.stores if (one.owner, one.key) == place for site in one.trail}
         if not handed or returned or not leading.isdisjoint(handed) or not here:
-            return handed[0] if handed else None
+            return handed[0] if handed else _left_on_itself(machine, store) if graph and here else None
         return here[0]  # what was handed to another function comes here in a container
     for site in (store.site, *reversed(store.trail)):
         if site not in machine.innocent and machine.is_home(site):
             return site
     return store.site
+
+
+def _left_on_itself(machine: Machine, store: Store) -> Site | None:
+    """Where an object of the home file keeps the value for others, one of which collects it: `self.losses = losses`,
+    which a hook of the trainer asks for."""
+    made_from = set(machine.derivation.ancestors(store.node))
+    kept = (
+        one for one in machine.stores if one.how == "set" and one.node in made_from and one.owner is not store.owner
+    )
+    return next((one.site for one in kept if machine.is_home(one.site) and one.frame.receiver is one.owner), None)
 
 
 def _puts_itself(machine: Machine, store: Store) -> Site | None:
