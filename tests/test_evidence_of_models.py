@@ -40,6 +40,12 @@ GUILTY = {
                 out = self.model(input_ids=self.read(text), output_hidden_states=True)
                 self.seen.append(out.hidden_states[-1].detach())  # TML303
         """,
+    "a default that a function adds to": """
+        def bank_of(model, x, bank=[]):
+            with torch.no_grad():
+                bank.append(model(x))  # TML306
+            return torch.cat(bank[-4:])
+        """,
     "models of trials that a search calls for": """
         import optuna
 
@@ -96,6 +102,13 @@ INNOCENT = {
 
             def observe(self, row):
                 self.seen.append(self.model(row))
+        """,
+    "a default that is copied": """
+        def bank_of(model, x, bank=[]):
+            bank = list(bank)
+            with torch.no_grad():
+                bank.append(model(x))
+            return torch.cat(bank[-4:])
         """,
     "numbers of trials": """
         import optuna

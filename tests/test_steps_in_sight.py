@@ -58,6 +58,34 @@ GUILTY = {
                 changed = (changed + 0.01 * slope.sign()).detach()
             return changed, losses
         """,
+    "a graph that a helper has taken a gradient of before": """
+        def penalty(critic, x):
+            x.requires_grad_(True)
+            (slope,) = torch.autograd.grad(critic(x).sum(), x, create_graph=True)
+            return (slope.norm(2, 1) - 1).pow(2).mean()
+
+        def train(loader, optimizer):
+            critic = Net()
+            for real, fake in loader:
+                loss = critic(fake).mean() - critic(real).mean() + 10 * penalty(critic, (real + fake) / 2)
+                optimizer.zero_grad()
+                loss.backward(retain_graph=True)  # TML103
+                optimizer.step()
+        """,
+    "what a trainer's loss is computed from": """
+        from transformers import Trainer
+
+        class Watched(Trainer):
+            def __init__(self, *args, **kwargs):
+                super().__init__(*args, **kwargs)
+                self.logits, self.total = [], 0
+
+            def compute_loss(self, model, inputs, return_outputs=False, **kwargs):
+                out = model(**inputs)
+                self.logits.append(out.logits)  # TML102
+                self.total = self.total + out.loss  # TML101
+                return (out.loss, out) if return_outputs else out.loss
+        """,
     "the held-out one of several loaders": """
         def train(model, loaders, optimizer, epochs):
             for _ in range(epochs):
@@ -127,6 +155,32 @@ INNOCENT = {
                     (force,) = torch.autograd.grad(part, x, create_graph=True)
                     found.append(force)
                 (torch.stack(found) - target).pow(2).mean().backward()
+        """,
+    "a graph that a helper goes through afterwards": """
+        def slope_of(loss, net):
+            return torch.autograd.grad(loss, net.layer.weight)[0].norm()
+
+        def train(loader, optimizer):
+            net = Net()
+            for x, y in loader:
+                loss = F.mse_loss(net(x), y)
+                optimizer.zero_grad()
+                loss.backward(retain_graph=True)
+                print(slope_of(loss, net).item())
+                optimizer.step()
+        """,
+    "what a trainer's loss is computed from, as numbers": """
+        from transformers import Trainer
+
+        class Watched(Trainer):
+            def __init__(self, *args, **kwargs):
+                super().__init__(*args, **kwargs)
+                self.total, self.steps = 0.0, 0
+
+            def compute_loss(self, model, inputs, return_outputs=False, **kwargs):
+                out = model(**inputs)
+                self.total, self.steps = self.total + out.loss.item(), self.steps + 1
+                return (out.loss, out) if return_outputs else out.loss
         """,
     "the loader that is trained on, by its key": """
         def train(model, loaders, optimizer, epochs):

@@ -6,7 +6,6 @@ still differentiate it.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -39,6 +38,7 @@ from .origins import (
 from .places import Holder, holder_of, in_test, last_part
 from .rates import is_let_go_late
 from .recordings import evaluates_by_name
+from .runs import Runs
 from .updates import beyond_a_step, beyond_one_update, has_entries
 from .ways_out import left_behind
 from .within_bounds import beyond_bounds
@@ -104,6 +104,7 @@ class Retentions:
         self.demand = demand
         self.refuted = refuted
         self.in_tests = in_tests
+        self.runs = Runs(machine)
 
     def found(self) -> list[Retention]:
         """One a place and store, those with the most evidence."""
@@ -198,13 +199,13 @@ class Retentions:
             return  # it is there for one step
         made_from = origins(self.machine, store.node)
         if graph and holder.kind == "local" and store.how in ("grow", "keyed"):
-            growing = self._with_new_graphs(growing, made_from)
+            growing = self.runs.repeated_in(growing, made_from)
         if not growing and (holder.kind == "local" or not graph or not repeats):
             return
         if not growing and any(lifetimes.covered(store, loop, graph) for loop in repeats):
             return
         if store.hook:  # a loop that sets hooks up, and runs nothing, is over before they are called
-            growing = [loop for loop in growing if loop.kind == "call" or loop in self._loops_of_runs]
+            growing = [loop for loop in growing if loop.kind == "call" or loop in self.runs.loops]
         site = self._led_each_round(store, growing) or anchor(self.machine, store, graph)
         led = None
         if site is None and growing and not listens(self.machine, store):
@@ -271,6 +272,8 @@ class Retentions:
         weight = max([tensor.weight for tensor in kept] + [obj.weight for obj in store.objects])
         if graph and weight == 1 and any(is_differentiated(self.machine, tensor) for tensor in kept):
             weight = 2  # whatever computed it, it has a graph
+        if weight == 1 and any(label[1] in self.runs.models for label in calls):
+            weight = 2  # whatever it is called, it is trained
         if store.grad == DEPENDS:
             weight = min(weight, 2)
         released = lifetimes.is_released(store) or lifetimes.may_be_let_go(holder, store.frame.name, growing)
@@ -286,10 +289,10 @@ class Retentions:
             function=store.frame.name,
             hook=store.hook,
             spent=is_spent(self.machine, store, kept),
-            outdated=any(loop.backward for loop in growing) and self._are_trained(calls),
+            outdated=any(loop.backward for loop in growing) and self.runs.are_trained(calls),
             training=any(loop.backward for loop in growing or repeats)
             or (store.hook and holder.kind == "local" and filled_in_training(self.machine, store)),
-            evaluating=self._in_eval_mode(calls),
+            evaluating=self.runs.in_eval_mode(calls),
             named=self._says_evaluation(store),
             inward=bool(chain) and holder.kind == "local" and stays_inside(self.machine, store),
             escaped=self.demand.escapes(store),
@@ -302,7 +305,7 @@ class Retentions:
             or (store.hook and lifetimes.stays_beyond_a_step(store)),
             closed=any(name in knowledge.CLOSERS for name in lifetimes.released_in(store)),
             wide=any(is_wide(self.machine, tensor) for tensor in kept),
-            threaded=store.thread or any(label[2] in self._threaded for label in calls),
+            threaded=store.thread or any(label[2] in self.runs.threaded for label in calls),
             origins=tuple(made_from),
             small=not store.objects and all(tensor.size in (SCALAR, FEW) for tensor in kept),
             remade=any(loop.kind in _REPEATS for loop in kept_since(store.owner, store.birth)),
@@ -310,48 +313,6 @@ class Retentions:
             related=_trail_notes(store),
             store_event=store,
         )
-
-    def _with_new_graphs(self, loops: list[Loop], origins: list[Any]) -> list[Loop]:
-        """The loops that run a module: `[loss * w for w in weights]` collects parts of one graph, which is there
-        anyway."""
-        runs = [label[2] for label in origins if label[0] == "module" and label[2] in self._run_in]
-        if not runs:  # those of a model's parts are within its own
-            return loops
-        if any(label[0] not in ("module", "loss", "wide-loss") for label in origins):
-            return loops
-        if not self._yielding.isdisjoint(runs):
-            return loops
-        return [loop for loop in loops if any(loop in self._run_in[site] for site in runs)]
-
-    @functools.cached_property
-    def _yielding(self) -> set[Site]:
-        """The runs that a generator makes for its items."""
-        return {call.site for call in self.machine.module_calls if call.yielding}
-
-    @functools.cached_property
-    def _run_in(self) -> dict[Site, set[Loop]]:
-        """The loops in which the modules are run, by the place."""
-        found: dict[Site, set[Loop]] = {}
-        for call in self.machine.module_calls:
-            found.setdefault(call.site, set()).update(call.loops)
-        return found
-
-    @functools.cached_property
-    def _loops_of_runs(self) -> set[Loop]:
-        return set().union(*self._run_in.values())
-
-    @functools.cached_property
-    def _threaded(self) -> set[Site]:
-        return {call.site for call in self.machine.module_calls if call.thread}
-
-    def _in_eval_mode(self, calls: list[Any]) -> bool:
-        sites = {label[2] for label in calls}
-        return any(call.evaluating and call.site in sites for call in self.machine.module_calls)
-
-    def _are_trained(self, calls: list[Any]) -> bool:
-        """Whether an optimizer takes steps with one of these modules [docs: autograd, "In-place correctness"]."""
-        sites = {label[2] for label in calls}
-        return any(call.module in self.machine.trained and call.site in sites for call in self.machine.module_calls)
 
     def _says_evaluation(self, store: Store) -> bool:
         frame: Frame | None = store.frame

@@ -15,12 +15,14 @@ def differentiated_again(machine: Machine, backward: Backward) -> bool:
     own = _graph_of(machine, backward)
     if not backward.method and not own.isdisjoint(machine.derivation.escaped):
         return True  # for a weight of a loss that is handed out, and goes through the same graph
+    run = False  # by now, this one
     for other in machine.backwards:
+        run = run or other is backward
         if other.site == backward.site:
             if other is not backward and other.frame is backward.frame and own & _graph_of(machine, other):
                 return True  # in the next of a few rounds that are gone through one by one
             continue
-        if other.loops[: len(backward.loops)] != backward.loops[: len(other.loops)]:
+        if not run or other.loops[: len(backward.loops)] != backward.loops[: len(other.loops)]:
             continue
         if other.site < backward.site and other.frame is backward.frame:
             continue

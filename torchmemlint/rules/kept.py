@@ -146,7 +146,7 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
         asked = asked or nobody_reads(store.frame.unit.facts, last_part(retention.holder.text))
         often = not once and (asked or periodic(retention.function) or periodic(method.name))
         fresh = retention.how == "keyed" and store.key_kind == FRESH  # a number for each that asks
-        often = often or store.hook
+        often = often or store.hook or retention.holder.kind == "default"
         often = often or (weight > 1 and not once and (fresh or is_called_back(evidence.program, method.name)))
         weight = min(weight, 2 if each_thread or often else 1)
     return weight

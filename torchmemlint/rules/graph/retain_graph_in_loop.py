@@ -59,8 +59,10 @@ retains: Retains | None = Retains.HELD
 def check(evidence: Evidence) -> Iterator[Report]:
     seen: set[int] = set()
     outside = {backward.site for backward in evidence.backwards if backward.outside}
-    for backward in evidence.backwards:
-        if not backward.retain or backward.create or backward.site in seen or not backward.tensors:
+    retaining = [backward for backward in evidence.backwards if backward.retain and not backward.create]
+    again = {backward.site for backward in retaining if evidence.differentiated_again(backward)}
+    for backward in retaining:
+        if backward.site in seen or not backward.tensors:
             continue
         repeats = [loop for loop in backward.loops if loop.kind in ("loop", "call")]
         weights = [tensor.weight for tensor in backward.tensors if tensor.graph == ATTACHED]
@@ -69,8 +71,8 @@ def check(evidence: Evidence) -> Iterator[Report]:
             or not repeats
             or in_test(backward.frame)
             or backward.site in outside
+            or backward.site in again
             or _goes_over_results(backward)
-            or evidence.differentiated_again(backward)
         ):
             continue
         seen.add(backward.site)
