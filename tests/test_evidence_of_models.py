@@ -40,6 +40,35 @@ GUILTY = {
                 out = self.model(input_ids=self.read(text), output_hidden_states=True)
                 self.seen.append(out.hidden_states[-1].detach())  # TML303
         """,
+    "activations that a hook collects for a map, of the last of them": """
+        class Maps:
+            def __init__(self, model, layer):
+                self.model, self.seen = model, []
+                self.handle = layer.register_forward_hook(self.keep)
+
+            def keep(self, module, inputs, output):
+                self.seen.append(output)  # TML108
+
+            def close(self):
+                self.handle.remove()
+
+            def __call__(self, x, index):
+                self.model.zero_grad()
+                self.model(x)[0, index].backward()
+                return self.seen[-1].sum(1).relu()
+        """,
+    "a part without a model's name, in another method than the pass": """
+        class Denoiser(nn.Module):
+            def __init__(self, guess):
+                super().__init__()
+                self.guess, self.traces = guess, []
+
+            def forward(self, x, t):
+                return F.mse_loss(self.guess(x, t), x)
+
+            def observe(self, x, t):
+                self.traces.append(self.guess(x, t))  # TML102
+        """,
     "a default that a function adds to": """
         def bank_of(model, x, bank=[]):
             with torch.no_grad():
@@ -102,6 +131,24 @@ INNOCENT = {
 
             def observe(self, row):
                 self.seen.append(self.model(row))
+        """,
+    "activations that a hook collects until the map is made": """
+        class Maps:
+            def __init__(self, model, layer):
+                self.model, self.seen = model, []
+                self.handle = layer.register_forward_hook(self.keep)
+
+            def keep(self, module, inputs, output):
+                self.seen.append(output)
+
+            def close(self):
+                self.handle.remove()
+
+            def __call__(self, x, index):
+                self.seen.clear()
+                self.model.zero_grad()
+                self.model(x)[0, index].backward()
+                return self.seen[-1].sum(1).relu()
         """,
     "a default that is copied": """
         def bank_of(model, x, bank=[]):

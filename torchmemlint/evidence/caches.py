@@ -354,7 +354,7 @@ def _heavy_key(machine: Machine, function: FunctionFacts) -> tuple[str, str, int
         what = _in_words(machine, value)
         if what:
             return param.name, what, 3
-        if not value and is_module_by_use(function.uses.get(param.name, ())):
+        if not value and is_module_by_use(function.uses.get(param.name, ()), param.name):
             return param.name, "a module", 2
     return None
 

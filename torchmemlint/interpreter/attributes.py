@@ -287,7 +287,7 @@ def set_attribute(machine: Machine, frame: Frame, owner: Any, name: str, value: 
                 note_own_entry(machine, frame, atom, part, site)
             if atom.kind == "module" and atom.weight == 1 and isinstance(owner.cls, Class):
                 uses = owner.cls.facts.uses.get(name, ())  # a module's own part with a model's name is a module
-                atom.weight = 2 if owner.kind == "module" or is_module_by_use(uses) else 1
+                atom.weight = 2 if owner.kind == "module" or is_module_by_use(uses, name) else 1
         elif type(atom) in (Bound, Partial, Function) and isinstance(owner.cls, Class):
             note_cycle(machine, frame, owner, name, (atom,), site)
     if (

@@ -12,6 +12,7 @@ from .frames import Frame
 from .machine import Machine
 from .values import ATTACHED, FREE, MAYBE, OFF, UNKNOWN, Class, Obj, Tensor, Value
 
+_OF_MODELS = frozenset(("train", "to", "cuda", "state_dict", "load_state_dict", "zero_grad"))
 _LOADED = frozenset(("state_dict", "load_state_dict"))
 
 
@@ -31,8 +32,7 @@ def from_uses(machine: Machine, frame: Frame, ident: Any, uses: Collection[str],
     if "manager" in name.lower() and used & {"dict", "list", "Namespace"}:
         return (machine.allocate(frame, ident, "mp-manager"),)
     if name in knowledge.MODEL_NAMES:
-        likely = used & {"train", "to", "cuda", "state_dict", "load_state_dict", "zero_grad"}
-        return (imagined_module(machine, frame, ident, 2 if likely else 1),)
+        return (imagined_module(machine, frame, ident, 1 + is_module_by_use(used, name)),)
     return UNKNOWN
 
 
@@ -98,9 +98,9 @@ def _is_module(used: set[str]) -> bool:
     return bool(evidence) and "step" not in used
 
 
-def is_module_by_use(uses: Collection[str]) -> bool:
-    """Whether the methods that are called on a name say that it is a module."""
-    return _is_module(set(uses))
+def is_module_by_use(uses: Collection[str], name: str) -> bool:
+    """Whether the methods that are called on a name say that it is a module: a model's name leaves less open."""
+    return _is_module(set(uses)) or (name in knowledge.MODEL_NAMES and not _OF_MODELS.isdisjoint(uses))
 
 
 def imagine_name(machine: Machine, frame: Frame, name: str) -> Value:

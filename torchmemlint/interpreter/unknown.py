@@ -24,6 +24,8 @@ from .values import (
     OFF,
     SCALAR,
     UNKNOWN,
+    Class,
+    Function,
     Kwargs,
     Mode,
     Obj,
@@ -109,7 +111,7 @@ def unknown_call(
 
 def _is_part(frame: Frame, callee: Expr) -> bool:
     """Whether a module runs, in its pass, what it was given when it was made, `self.encoder(x)`, or in another of its
-    methods what has the name of a model: `self.z_encoder(x)`."""
+    methods what has the name of a model, `self.z_encoder(x)`, or is run in its pass as well."""
     from .modules import runs_its_part
 
     owner = frame.receiver
@@ -119,7 +121,14 @@ def _is_part(frame: Frame, callee: Expr) -> bool:
     given = name in owner.fields and not owner.fields[name]
     if given and owner.kind == "module" and name.rsplit("_", 1)[-1] in knowledge.MODEL_NAMES:
         return True
-    return given and runs_its_part(frame) and _NO_PARTS.isdisjoint(name.lower().strip("_").split("_"))
+    if not given or not _NO_PARTS.isdisjoint(name.lower().strip("_").split("_")):
+        return False
+    return runs_its_part(frame) or (owner.kind == "module" and _is_called_in_pass(owner, name))
+
+
+def _is_called_in_pass(owner: Obj, name: str) -> bool:
+    passes = owner.cls.find("forward") if isinstance(owner.cls, Class) else None
+    return any(type(one) is Function and name in one.facts.calls for one in passes or ())
 
 
 def _trains_modules(callee: Expr) -> bool:

@@ -181,7 +181,7 @@ def _weight(retention: Retention) -> int:
             if mixed and retention.how == "grow":
                 return 0  # detached where it is back-propagated, attached where the caller does that
             weight -= not (retention.spent or retention.outdated)
-        elif retention.evaluating and retention.growing:
+        elif retention.growing and (retention.evaluating or (retention.hook and not retention.released)):
             weight = min(weight, 2)
         else:
             return 0
