@@ -221,6 +221,10 @@ MODEL_NAMES: Final = frozenset(
     transformer classifier module student teacher q_net qnet q_network policy_net value_net target_net netG netD
     G D text_encoder image_encoder denoiser unet_model base_model""".split()
 )
+# What is moved to a device under these names is data, and no model.
+DATA_NAMES: Final = frozenset(
+    "frame frames image images img imgs clip clips video videos audio wav waveform waveforms spectrogram points".split()
+)
 # What the `forward` of models of transformers is given by keyword [docs of transformers: ModelOutput, BertModel].
 MODEL_ARGUMENTS: Final = frozenset(
     "input_ids attention_mask past_key_values use_cache pixel_values inputs_embeds output_hidden_states".split()

@@ -147,8 +147,8 @@ def _item_of(machine: Machine, frame: Frame, atom: Any, index_expr: Expr, index:
         start = atom.fields.get("$default") or atom.fields.get("$each")
         if key is not ... and start and _is_of_callbacks(atom):
             return _entry_of_its_own(machine, frame, atom, f"[{key}]", start)
-        if key is not ... and "*" not in atom.fields and not atom.unknown and atom.kind == "dict":
-            return UNKNOWN
+        if key is not ... and not atom.unknown and atom.kind == "dict":  # not what is there under other names
+            return read(machine, atom, atom.fields.get("*", UNKNOWN))
         return elements(machine, frame, (atom,))
     if atom == AN_ARRAY and _slices(index_expr):
         return (atom,)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from ..facts import model as m
 from ..facts.model import Expr, Stmt
-from ..facts.walk import root_of
+from ..facts.walk import last_name, nodes, root_of
 from .branching import branch
 from .containers import each_of
 from .elements import read
@@ -19,6 +19,7 @@ from .machine import Machine
 from .values import UNKNOWN, Const, Obj, Value
 
 _MOST_ENTRIES = 12
+_SHOWS = frozenset("print debug info warning log log_scalar add_scalar log_metric write".split())
 
 
 class _Swept(NamedTuple):
@@ -43,7 +44,10 @@ def sweep(machine: Machine, frame: Frame, statement: Stmt) -> bool:
         swept = swept._replace(key=None) if obj.kind == "list" else swept._replace(item=None)
         if not _replaces(body, swept):
             return False
-    entries = [(key, part) for key, part in obj.fields.items() if part and (key == "*" or key[:1] == "[")]
+    entries = [(key, part) for key, part in obj.fields.items() if part and key[:1] == "["]
+    others = obj.fields.get("*", UNKNOWN)
+    if others and (not entries or machine.reach(others)):  # what a default makes is no entry
+        entries.append(("*", others))
     if not entries or len(entries) > _MOST_ENTRIES:
         return False
     for field, part in entries:
@@ -102,7 +106,7 @@ def _swept(target: Expr, iterable: Expr) -> _Swept | None:
 
 
 def _replaces(body: tuple[Stmt, ...], swept: _Swept) -> bool:
-    """Whether a body does nothing but to put in the place of each entry what is made of it alone."""
+    """Whether a body does nothing but to put in the place of each entry what is made of it alone, and to show it."""
     entry = (m.ITEM, swept.place, swept.key) if swept.key is not None else None
     for statement in body:
         op = statement[0]
@@ -110,9 +114,12 @@ def _replaces(body: tuple[Stmt, ...], swept: _Swept) -> bool:
             fine = all(_replaces(suite, swept) for suite in statement[3:5] if suite)
         elif op == m.ASSIGN:
             fine = statement[2] == (entry,) and _is_made_of(statement[3], (entry, swept.item))
+        elif op == m.AUGMENT:
+            fine = statement[2] == entry and not any(node == swept.place for node in nodes(statement[4]))
         elif op == m.EXPR:
             call = statement[2]
-            fine = call[0] == m.CALL and call[2][0] == m.ATTR and call[2][1] == swept.item and call[2][2] == "detach_"
+            detaches = call[0] == m.CALL and call[2] == (m.ATTR, swept.item, "detach_")
+            fine = detaches or (call[0] == m.CALL and last_name(call[2]) in _SHOWS)
         else:
             fine = op == m.JUMP and not statement[2]
         if not fine:

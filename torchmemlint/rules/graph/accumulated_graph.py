@@ -64,13 +64,15 @@ code = "TML101"
 name = "accumulated-graph"
 retains: Retains | None = Retains.GROWING
 
+_SCALES = ("Divide", "Multiply")
+
 
 def check(evidence: Evidence) -> Iterator[Report]:
     found = list(of_code(evidence, code))
-    added = {(one.holder.text, one.function) for one, _ in found if not _scales(one)}
+    added = {_place(one) for one, _ in found if not _scales(one)}
     for retention, confidence in found:
         holder = retention.holder
-        if _scales(retention) and (holder.text, retention.function) in added:
+        if _scales(retention) and _place(retention) in added:
             continue  # reported where it grows
         message = (
             f"{place(holder)} adds up values that carry their graph: {cost(retention)} {until(holder)}; "
@@ -99,8 +101,18 @@ def _of_what_is_given(total: Total) -> Report:
     )
 
 
+def _place(retention: Retention) -> tuple[str, str]:
+    """What is added up, whichever method does so."""
+    holder = retention.holder
+    return holder.text, holder.owner if holder.kind == "attribute" else retention.function
+
+
 def _scales(retention: Retention) -> bool:
-    """`total /= steps`: a total that is made elsewhere."""
+    """`total /= steps`, `total = total / steps`: a total that is made elsewhere."""
     store = retention.store_event
-    own = (one for one in statements(store.frame.facts.body) if one[0] == m.AUGMENT and one[1] == store.site)
-    return any(one[3] in ("Divide", "Multiply") for one in own)
+    for one in statements(store.frame.facts.body):
+        if one[1] == store.site and one[0] == m.AUGMENT:
+            return one[3] in _SCALES
+        if one[1] == store.site and one[0] == m.ASSIGN:
+            return bool(one[3][0] == m.ARITH and one[3][1] in _SCALES and one[3][2] in one[2])
+    return False
