@@ -26,7 +26,7 @@ GUILTY = {
             @torch.no_grad()
             def chat(self, number, text):
                 session = self.sessions[number]
-                out = self.model(self.read(text), session.past)
+                out = self.model(self.read(text), past_key_values=session.past)
                 session.past = out.past
                 return out.logits.argmax()
         """,
@@ -72,7 +72,7 @@ GUILTY = {
     "a default that a function adds to": """
         def bank_of(model, x, bank=[]):
             with torch.no_grad():
-                bank.append(model(x))  # TML306
+                bank.append(model(pixel_values=x))  # TML306
             return torch.cat(bank[-4:])
         """,
     "models of trials that a search calls for": """
@@ -117,7 +117,7 @@ INNOCENT = {
             @torch.no_grad()
             def chat(self, number, text):
                 session = self.sessions[number]
-                out = self.model(self.read(text), session.past)
+                out = self.model(self.read(text), past_key_values=session.past)
                 session.past = out.past
                 return out.logits.argmax()
 

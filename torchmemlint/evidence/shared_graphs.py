@@ -15,7 +15,7 @@ def differentiated_again(machine: Machine, backward: Backward) -> bool:
     own = _graph_of(machine, backward)
     if not backward.method and not own.isdisjoint(machine.derivation.escaped):
         return True  # for a weight of a loss that is handed out, and goes through the same graph
-    run = False  # by now, this one
+    run = not backward.method  # by now, this one
     for other in machine.backwards:
         run = run or other is backward
         if other.site == backward.site:

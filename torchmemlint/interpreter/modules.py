@@ -210,8 +210,8 @@ def run_module(machine: Machine, frame: Frame, obj: Obj, args: list[Value], kwar
         return arithmetic(machine, values)
     parents = tuple(node for value in values for node in machine.nodes(value))
     bundle = not dotted.startswith("torch.nn") or tail in ("LSTM", "GRU", "RNN", "MultiheadAttention")
-    if obj.unknown and obj.weight == 1 and (machine.grad == OFF or not knowledge.MODEL_ARGUMENTS.isdisjoint(kwargs)):
-        obj.weight = 2  # not by its name alone: there are gradients to turn off, or what only models are given
+    if obj.unknown and obj.weight == 1 and not knowledge.MODEL_ARGUMENTS.isdisjoint(kwargs):
+        obj.weight = 2  # not by its name alone: it is given what only models are
     if machine.grad == OFF:
         return (Tensor(FREE, obj.weight, machine.derivation.node(parents, ("ran",)), "", bundle),)
     attached = any(t.graph in (ATTACHED, LEAF) for value in values for t in machine.reach(value, 2))

@@ -140,12 +140,14 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
     if all(loop.kind == "call" for loop in outside):
         each_thread = retention.how == "keyed" and store.key_kind == THREAD
         once = method.name in ONCE or retention.function.lstrip("_").startswith(("setup_", "init_"))
-        asked = retention.how == "keyed" and store.key_kind in (FRESH, IDENTITY) and not store.objects
+        table = last_part(retention.holder.text)
+        known = looks_up(store.frame.facts, table)
+        asked = known and retention.how == "keyed" and store.key_kind in (FRESH, IDENTITY) and not store.objects
         asked = asked and retention.holder.kind != "attribute"  # whose object may come and go
-        asked = asked and looks_up(store.frame.facts, last_part(retention.holder.text))
-        asked = asked or nobody_reads(store.frame.unit.facts, last_part(retention.holder.text))
+        asked = asked or nobody_reads(store.frame.unit.facts, table)
         often = not once and (asked or periodic(retention.function) or periodic(method.name))
-        fresh = retention.how == "keyed" and store.key_kind == FRESH  # a number for each that asks
+        # an object for each that asks: a session, which gets what is heavy later
+        fresh = bool(store.instances) and retention.how == "keyed" and store.key_kind == FRESH and not known
         often = often or store.hook or retention.holder.kind == "default"
         often = often or (weight > 1 and not once and (fresh or is_called_back(evidence.program, method.name)))
         weight = min(weight, 2 if each_thread or often else 1)
