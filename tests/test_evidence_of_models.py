@@ -150,6 +150,26 @@ INNOCENT = {
                 self.model(x)[0, index].backward()
                 return self.seen[-1].sum(1).relu()
         """,
+    "outputs by a layer's name, handed out and begun anew": """
+        class Taps:
+            def __init__(self, layers):
+                self.outputs = defaultdict(dict)
+                self.handles = [
+                    layer.register_forward_hook(functools.partial(self.keep, name)) for name, layer in layers
+                ]
+
+            def keep(self, name, module, inputs, output):
+                self.outputs[output.device][name] = output
+
+            def take(self, device):
+                taken = self.outputs[device]
+                self.outputs[device] = {}
+                return taken
+
+            def close(self):
+                for handle in self.handles:
+                    handle.remove()
+        """,
     "a default that is copied": """
         def bank_of(model, x, bank=[]):
             bank = list(bank)

@@ -181,7 +181,7 @@ def _weight(retention: Retention) -> int:
             if mixed and retention.how == "grow":
                 return 0  # detached where it is back-propagated, attached where the caller does that
             weight -= not (retention.spent or retention.outdated)
-        elif retention.growing and (retention.evaluating or (retention.hook and not retention.released)):
+        elif retention.growing and (retention.evaluating or _is_hooked_on(retention)):
             weight = min(weight, 2)
         else:
             return 0
@@ -234,6 +234,11 @@ def _weight(retention: Retention) -> int:
             if not _STATISTICS.isdisjoint(last.split("_")):
                 weight = 1  # of a distribution, for whoever computes the divergence
     return weight
+
+
+def _is_hooked_on(retention: Retention) -> bool:
+    """Whether a hook adds to a list that nothing empties: whoever reads the last of it leaves the others."""
+    return retention.hook and retention.how == "grow" and not retention.released
 
 
 def _goes_with_the_call(store: Store) -> bool:
