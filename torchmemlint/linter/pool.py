@@ -211,7 +211,7 @@ def _start(plan: Plan, file: Path, temporary: bool) -> None:
         if signal.getsignal(one) != signal.SIG_IGN:
             signal.signal(one, signal.SIG_DFL)
     _plan = plan
-    _cache = Cache(file)
+    _cache = Cache(file, temporary=temporary)
     _session = session(plan, _cache)
     threading.Thread(target=_outlive_nobody, args=(file.parent if temporary else None,), daemon=True).start()
     gc.freeze()
@@ -232,7 +232,6 @@ def _prepare(chunk: Chunk) -> Done:
     with _rare_collections():
         for path in chunk:
             prepare_file(path, _plan, _session)
-    gc.collect()
     return [], _cache.damage, _cache.trouble
 
 
@@ -242,7 +241,6 @@ def _work(chunk: Chunk) -> Done:
         for path in chunk:
             found += lint_file(path, _plan, _session)
             gc.collect(0)  # torchmemlint: ignore[TML606] -- as above
-    gc.collect()
     return found, _cache.damage, _cache.trouble
 
 
