@@ -240,7 +240,7 @@ class Project:
         if path not in self.used:
             outline = self.used[path] = self.known(path)
             if outline is not None:
-                outline.seen = set()
+                outline.seen.clear()
         return self.used[path]
 
     def known(self, path: str) -> Watched | None:

@@ -26,11 +26,11 @@ class Watched(Outline):
 
     def __init__(self, facts: FileFacts) -> None:
         super().__init__(facts)
-        self.seen: set[Part] = set()
+        self.seen = seen = set[Part]()  # what notes it does not know this object: no cycle, so what is dropped is gone
         self._prints: dict[Part, str] = {}
         functions = (facts.functions[0]._replace(body=()), *facts.functions[1:])
-        seen_functions = _Parts(functions, lambda index: self.seen.add(index))
-        seen_classes = _Parts(facts.classes, lambda index: self.seen.add(~index))
+        seen_functions = _Parts(functions, seen.add)
+        seen_classes = _Parts(facts.classes, lambda index: seen.add(~index))
         self.facts = facts._replace(functions=cast(Any, seen_functions), classes=cast(Any, seen_classes))
 
     def releases(self) -> FileReleases:
