@@ -30,6 +30,35 @@ GUILTY = {
                 session.past = out.past
                 return out.logits.argmax()
         """,
+    "sessions by new numbers, whose own lists grow, too": """
+        import uuid
+
+        class Session:
+            def __init__(self):
+                self.past, self.turns = None, []
+
+        class Service:
+            def __init__(self, model, read):
+                self.model, self.read = model, read
+                self.sessions = {}
+
+            def open(self):
+                number = uuid.uuid4().hex
+                self.sessions[number] = Session()  # TML311
+                return number
+
+            @torch.no_grad()
+            def chat(self, number, text):
+                session = self.sessions[number]
+                ids = self.read(text)
+                out = self.model(input_ids=ids, past_key_values=session.past)
+                session.past = out.past_key_values
+                session.turns.append(out.logits)
+                return out.logits.argmax()
+
+            def close(self, number):
+                self.sessions[number].past = None
+        """,
     "outputs of something that takes what models of transformers take": """
         class Recorder:
             def __init__(self, model, read):

@@ -56,8 +56,11 @@ def is_sure(evidence: Evidence, retention: Retention) -> bool:
 
 def _is_said_of_its_parts(evidence: Evidence, retention: Retention) -> bool:
     """Whether what a table got when it was empty grows by itself, `self.frames.setdefault(key, []).append(frame)`, and
-    that is reported: it is one growth."""
-    made = retention.store_event.instances
+    that is reported: it is one growth. A session under a number of its own is kept however little it holds."""
+    store = retention.store_event
+    made = store.instances
+    if store.key_kind == FRESH and any(isinstance(one.cls, Class) for one in made):
+        return False
     return bool(made) and any(
         other is not retention
         and other.growing
