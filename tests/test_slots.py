@@ -1,64 +1,128 @@
-"""Lists whose slots are written by index: what comes again to the same ones replaces what was there."""
+"""Values that Qt's signals hand to slots, before or after somebody connects."""
 
 from __future__ import annotations
 
 import pytest
 from snippets import check, check_innocent
 
-LAST = """
-        class Last:
-            def __init__(self, names):
-                self.values = [0.0] * len(names)
+JOB = """
+        from PySide6.QtCore import QObject, QThread, Signal
 
-            def update(self, values):
-                for index in {indices}:
-                    self.values[index] = values[index]
+        class Job(QThread):
+            ready = Signal(object)
+            progress = Signal(int)
 
-        def train(loader):
-            model, last = Net(), Last(["out", "twice"])
-            for x in loader:
-                out = model(x)
-                out.mean().backward()
-                last.update([out, out * 2])
-"""
-SLOTS = """
-        class Table:
-            def __init__(self, model: nn.Module, size):
-                self.model, self.rows = model, [None] * size
+            def __init__(self, net, image):
+                super().__init__()
+                self.net, self.image = net, image
 
-            def fill(self, loader):
-                for index, x in enumerate(loader):
-                    out = self.model(x)
-                    out.mean().backward()
-                    self.rows[index] = out{mark}
-"""
-RING = """
-        class Ring:
-            def __init__(self, size):
-                self.rows, self.filled = [None] * size, 0
-
-            def put(self, row):
-                self.rows[self.filled] = row  # TML102
-                self.filled += 1
-
-        def train(loader):
-            model, ring = Net(), Ring(99)
-            for x in loader:
-                out = model(x)
-                out.mean().backward()
-                ring.put(out)
+            def run(self):
+                {guard}
+                    self.progress.emit(1)
+                    self.ready.emit(self.net(self.image))
 """
 
+GUILTY = {
+    "a list of answers, which each job that ends adds to": JOB.format(guard="if self.image is not None:")
+    + """
+        class Panel(QObject):
+            def __init__(self):
+                super().__init__()
+                self.net = nn.Conv2d(3, 1, 3)
+                self.answers = []
 
-@pytest.mark.parametrize("indices", ["range(2)", "[0, 1]", "range(len(values))"])
-def test_the_last_of_each(indices: str) -> None:
-    check_innocent(LAST.format(indices=indices))
+            def ask(self, image):
+                job = Job(self.net, image)
+                job.ready.connect(self.show)
+                job.start()
+
+            def show(self, answer):
+                self.answers.append(answer)  # TML102
+        """,
+    "one that is connected when the job has started": JOB.format(guard="if self.image is not None:")
+    + """
+        class Panel(QObject):
+            def __init__(self):
+                super().__init__()
+                self.net = nn.Conv2d(3, 1, 3)
+                self.answers = []
+
+            def ask(self, image):
+                job = Job(self.net, image)
+                job.start()
+                job.ready.connect(lambda answer: self.answers.append(answer))  # TML102
+        """,
+    "workers that were moved to threads, all of which are kept with their image": """
+        from PyQt6.QtCore import QObject, QThread, pyqtSignal
+
+        class Worker(QObject):
+            done = pyqtSignal(list)
+
+            def __init__(self, net, image):
+                super().__init__()
+                self.net, self.image = net, image
+
+            @torch.no_grad()
+            def run(self):
+                self.done.emit(self.net(self.image).argmax(1).tolist())
+
+        class Window(QObject):
+            def __init__(self):
+                super().__init__()
+                self.net = nn.Conv2d(3, 4, 3).eval()
+                self.jobs = []
+
+            def on_open(self, image):
+                thread, worker = QThread(), Worker(self.net, image)
+                worker.moveToThread(thread)
+                thread.started.connect(worker.run)
+                worker.done.connect(print)
+                self.jobs.append((thread, worker))  # TML303
+                thread.start()
+        """,
+}
+INNOCENT = {
+    "numbers": JOB.format(guard="with torch.no_grad():")
+    + """
+        class Panel(QObject):
+            def __init__(self):
+                super().__init__()
+                self.net = nn.Conv2d(3, 1, 3)
+                self.answers, self.steps = [], []
+
+            def ask(self, image):
+                job = Job(self.net, image)
+                job.ready.connect(self.show)
+                job.progress.connect(self.steps.append)
+                job.start()
+
+            def show(self, answer):
+                self.answers.append(answer.mean().item())
+        """,
+    "the last answer": JOB.format(guard="with torch.inference_mode():")
+    + """
+        class Panel(QObject):
+            def __init__(self):
+                super().__init__()
+                self.net = nn.Conv2d(3, 1, 3)
+                self.answer = None
+
+            def ask(self, image):
+                job = Job(self.net, image)
+                job.ready.connect(self.show)
+                job.start()
+
+            def show(self, answer):
+                self.answer = answer.cpu()
+        """,
+}
 
 
-def test_a_slot_for_each_round() -> None:
-    check(SLOTS.format(mark="  # TML102"))
-    check(RING)
+@pytest.mark.parametrize("name", GUILTY)
+def test_what_a_slot_keeps(name: str) -> None:
+    check(GUILTY[name])
 
 
-def test_a_slot_for_each_round_that_is_cut_off() -> None:
-    check_innocent(SLOTS.format(mark="").replace("self.rows[index] = out", "self.rows[index] = out.mean().item()"))
+@pytest.mark.parametrize("name", INNOCENT)
+def test_innocent(name: str) -> None:
+    check_innocent(INNOCENT[name])

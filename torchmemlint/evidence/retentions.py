@@ -274,6 +274,8 @@ class Retentions:
             weight = 2  # whatever computed it, it has a graph
         if weight == 1 and any(label[1] in self.runs.models for label in calls):
             weight = 2  # whatever it is called, it is trained
+        if weight == 1 and not graph and any(tensor.node in self.runs.fed for tensor in kept):
+            weight = 2
         if store.grad == DEPENDS:
             weight = min(weight, 2)
         released = lifetimes.is_released(store) or lifetimes.may_be_let_go(holder, store.frame.name, growing)

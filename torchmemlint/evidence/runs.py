@@ -50,6 +50,18 @@ class Runs:
             derivation.spread(demanded, node)
         return {call.module for call in self.calls if call.node in demanded}
 
+    @functools.cached_property
+    def fed(self) -> set[int]:
+        """The nodes of what a model is given, or what that was made of: tensors, whatever they are called."""
+        derivation, found = self.machine.derivation, set[int]()
+        runs = {node for node, label in derivation.labels.items() if label[0] in ("module", "ran")}
+        pending = [node for node in runs if derivation.labels[node][1].weight > 1]
+        while pending:
+            above = [node for node in derivation.parents[pending.pop()] if node not in found and node not in runs]
+            found.update(above)
+            pending += above
+        return found
+
     def in_eval_mode(self, labels: list[Label]) -> bool:
         sites = {label[2] for label in labels}
         return any(call.evaluating and call.site in sites for call in self.calls)

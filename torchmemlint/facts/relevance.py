@@ -44,7 +44,20 @@ def worth_running(facts: FileFacts) -> set[int]:
     callers, makers = callers_by_name(facts), makers_by_class(facts)
     driving = with_callers(facts, driving, callers, makers)
     worth |= {i for i in driving if facts.functions[i].flags & m.LOCAL}
+    worth |= _connecting(facts, worth)
     return with_callers(facts, worth, callers, makers)
+
+
+def _connecting(facts: FileFacts, worth: set[int]) -> set[int]:
+    """What connects a signal of Qt to a function that is worth running: it gets what is emitted."""
+    names = {facts.functions[i].name for i in worth}
+    return {
+        i
+        for i, function in enumerate(facts.functions)
+        if "connect" in function.calls
+        for call in calls(function.body)
+        if last_name(call[2]) == "connect" and call[3] and last_name(call[3][0]) in names
+    }
 
 
 def _preparations(facts: FileFacts, worth: set[int]) -> set[int]:

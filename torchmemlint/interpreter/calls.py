@@ -7,7 +7,7 @@ from typing import Any
 from ..facts import model as m
 from ..facts.knowledge import LIGHT_RESULTS, REDUCTIONS, VIEWS
 from ..facts.model import Expr, Site
-from . import threads, weights
+from . import slots, threads, weights
 from .frames import Frame
 from .functions import call_function
 from .hooks import OF_GRADIENTS, run_gradient_hook
@@ -71,6 +71,10 @@ def _call(machine: Machine, frame: Frame, expr: Expr) -> Value:
             note_call(machine, frame, expr, receiver)
         if name in threads.QT:
             threads.qt(machine, frame, name, receiver, args, site)
+        if name == "connect":
+            slots.connect(machine, frame, callee, args, site)
+        elif name == "emit":
+            slots.emit(machine, frame, callee, args, site)
         if name in _NOTED:
             if name == "zero_grad":
                 machine.note("zero-grad", site, frame)

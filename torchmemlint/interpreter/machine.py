@@ -132,6 +132,7 @@ class Machine:
         self.making: list[Class] = []  # classes whose metaclass is making an object
         self.unset: list[Obj] = []  # objects whose constructor has not run yet
         self.key_kind = ""  # of the element that is being bound
+        self.signals: dict[Any, tuple[list[Any], list[Any]]] = {}  # who is connected, and what was emitted: slots.py
         self.bare: Site = -1  # the call that is the whole of the statement being run
 
     # -- what other modules of this package do; they put it here when they are imported ---------------
