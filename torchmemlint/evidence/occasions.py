@@ -11,6 +11,7 @@ from ..facts.walk import blocks, calls, last_name, statements
 from ..interpreter.frames import Frame, Loop
 from ..interpreter.hooks import BACKWARD
 from ..interpreter.values import Class, Obj
+from ..lexical.once import answers_requests
 from .unreleased import methods_of
 
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ ONCE = frozenset(
 _PERIODIC = frozenset(
     """__call__ __getitem__ forward update feed step observe record push collect log predict infer encode decode
     process handle submit generate track match tick run_step transcribe translate embed score evaluate hook
-    consume receive publish report inference detect compute_loss __next__ act select_action remember""".split()
+    consume receive publish report inference detect compute_loss __next__ act select_action remember
+    do_GET do_POST do_PUT""".split()
 )
 _PERIODIC_STARTS = ("on_", "process_", "handle_", "predict_", "record_", "update_", "feed_", "track_", "observe_",
                     "capture_", "store_", "save_activation", "forward_", "log_")  # fmt: skip
@@ -163,7 +165,9 @@ _TAKES_CALLBACKS = frozenset(
 
 
 def is_called_back(program: Program, name: str) -> bool:
-    """Whether a function is handed over to be called when something happens: a hook of each pass, a slot."""
+    """Whether a function is called when something happens: a hook of each pass, a slot, what answers a request."""
+    if any(place.facts.name == name and answers_requests(place.facts) for place in program.places):
+        return True
     return any(
         last_name(given) == name
         for place in program.places

@@ -66,6 +66,8 @@ def call_builtin(machine: Machine, frame: Frame, name: str, args: list[Value], k
         return first
     if name in ("max", "min") and len(args) > 1 and "key" not in kwargs:
         return functools.reduce(machine.join, args)  # one of them, as it is
+    if name in ("max", "min") and len(args) == 1 and "key" in kwargs:
+        return machine.join(machine.iterate(frame, first), kwargs.get("default", LIGHT))
     if name in ("sum", "max", "min", "abs", "pow"):
         inner = machine.iterate(frame, first) if len(args) == 1 or name == "sum" else UNKNOWN
         nodes = tuple(node for value in args for node in machine.nodes(value))

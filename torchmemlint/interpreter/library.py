@@ -7,7 +7,7 @@ import functools
 from ..facts import knowledge
 from ..facts import model as m
 from ..facts.model import Site
-from . import processes, weights
+from . import decoding, processes, weights
 from .builtins import call_builtin
 from .cycles import note_callbacks
 from .followed import owners
@@ -87,7 +87,8 @@ def call_external(machine: Machine, frame: Frame, dotted: str, args: list[Value]
         return (machine.allocate(frame, ("module", site), "module", dotted, 2),)
     if root == "torchvision" and ".models." in dotted and tail[0].islower():
         return (machine.allocate(frame, ("module", site), "module", dotted),)
-    return unknown_call(machine, frame, (m.NAME, tail), args, kwargs, site)
+    decoded = decoding.decode(machine, frame, dotted, args, site) if root in decoding.ROOTS and rest else None
+    return unknown_call(machine, frame, (m.NAME, tail), args, kwargs, site) if decoded is None else decoded
 
 
 def _as_arrays(machine: Machine, tail: str, args: list[Value]) -> None:

@@ -233,6 +233,8 @@ def unknown_method(
         return LIGHT
     if name in ("detach", "detach_"):
         return (Tensor(0, 1, machine.derivation.node(), ""),)
+    if name == "unsqueeze":  # arrays have none
+        return (Tensor(MAYBE, 1, machine.derivation.node(tuple(machine.nodes(receiver))), ""),)
     if name in ("cuda", "to") and last_name(callee[1]) in knowledge.DATA_NAMES:
         return free(machine, parents=tuple(machine.nodes(receiver)))
     if name == "scale" and len(args) == 1:

@@ -12,7 +12,7 @@ from ..facts import model as m
 from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Place, Program, expressions, keyword, targets
 from ..facts.walk import calls, heads, in_loops, last_name, nodes, statements, with_tests
-from .once import ONCE, called_as, is_repeated
+from .once import ONCE, answers_requests, called_as, is_repeated
 
 _MAKES = ("figure", "subplots", "subplot_mosaic")
 _PYPLOT = ("matplotlib.pyplot.", "matplotlib.pylab.", "pylab.")
@@ -20,7 +20,6 @@ _ENDS = frozenset("close show pause clf clear gcf ion switch_backend".split())  
 _LOOKS = frozenset("print isinstance id str type".split())
 _ONLY_DRAWS = frozenset(("Image", "log_figure", "FigureCanvas", "FigureCanvasAgg")) | _LOOKS
 _HOOK_STARTS = ("on_", "log_", "draw_", "visualize", "after_", "before_")
-_ROUTES = ("get", "post", "put", "patch", "route", "websocket")
 _HOOK_ENDS = ("_step", "_epoch_end", "_batch_end", "_epoch", "_iter")
 
 
@@ -43,7 +42,8 @@ def figures_left_open(program: Program) -> Iterator[LeftOpen]:
             call = _made_by(program, made, makers)
             if call is None or _stands_in_a_test(place, made) or (looped and _goes_over_few(place, made)):
                 continue
-            again = looped or _is_hook(place) or _answers(place) or is_repeated(program, place, driven=True)
+            called_back = _is_hook(place) or answers_requests(place.facts)
+            again = looped or called_back or is_repeated(program, place, driven=True)
             method = bool(place.cls) and place.facts.name not in ONCE
             if (again or method) and _is_left(program, place, targets(made)):
                 yield LeftOpen(call[1], again)
@@ -99,16 +99,6 @@ def _is_hook(place: Place) -> bool:
     """Whether a method is called again and again by its name."""
     name = place.facts.name.lstrip("_")
     return bool(place.cls) and (name.startswith(_HOOK_STARTS) or name.endswith(_HOOK_ENDS))
-
-
-def _answers(place: Place) -> bool:
-    """`@app.post("/draw")`: a function that runs for each request."""
-    return any(
-        decorator[0] == m.CALL
-        and last_name(decorator[2]) in _ROUTES
-        and any(given[0] == m.CONST and str(given[1]).startswith("/") for given in decorator[3][:1])
-        for decorator in place.facts.decorators
-    )
 
 
 def _stands_in_a_test(place: Place, made: Stmt) -> bool:

@@ -72,7 +72,7 @@ def _additions(place: Place, statement: Stmt) -> Iterator[tuple[Site, Expr, Expr
     each call: a parameter whose name says that it counts, and that is not looked up first."""
     for call in calls_of(statement):
         if call[2][0] == m.ATTR and call[2][2] in ("append", "add") and call[3]:
-            yield call[1], call[2][1], call[3][0]
+            yield call[1], _table(call[2][1]), call[3][0]
     counted = {param.name for param in place.facts.params if _COUNTED.intersection(param.name.lower().split("_"))}
     for call in calls_of(statement):
         if last_name(call[2]) == "setdefault" and len(call[3]) == 2 and call[3][0][-1] in counted:
@@ -80,6 +80,13 @@ def _additions(place: Place, statement: Stmt) -> Iterator[tuple[Site, Expr, Expr
     for target in targets(statement) if statement[0] == m.ASSIGN else ():
         if target[0] == m.ITEM and target[2][0] == m.NAME and target[2][1] in counted:
             yield statement[1], target[1], statement[3]
+
+
+def _table(holder: Expr) -> Expr:
+    """`self.kept` of `self.kept.setdefault(key, [])` and `self.kept[key]`: the lists in it go when it is emptied."""
+    if holder[0] == m.CALL and holder[2][0] == m.ATTR and holder[2][2] == "setdefault":
+        return _table(holder[2][1])
+    return holder[1] if holder[0] == m.ITEM else holder
 
 
 def _allocates(program: Program, expr: Expr) -> bool:

@@ -1,0 +1,33 @@
+"""Tensors that torchvision and torchaudio make of files and images."""
+
+from __future__ import annotations
+
+from ..facts.model import Site
+from .frames import Frame
+from .machine import Machine
+from .tensors import free
+from .values import LIGHT, External, Value
+
+ROOTS = ("torchvision", "torchaudio")
+_TO_TENSOR = "torchvision.transforms.functional.to_tensor"
+_MAKERS = ("ToTensor", "PILToTensor", "ToImage")  # classes of transforms [docs: torchvision.transforms]
+_MAKE = ("to_tensor", "pil_to_tensor", "to_image")  # functions of `torchvision.transforms`
+_READ = ("decode_image", "read_image", "decode_jpeg", "decode_png", "decode_gif", "decode_webp")  # of `torchvision.io`
+
+
+def decode(machine: Machine, frame: Frame, dotted: str, args: list[Value], site: Site) -> Value | None:
+    """What a call of one of the two makes, if it is a tensor, or something that will make one."""
+    package, tail = dotted.rsplit(".", 1)
+    if dotted == "torchaudio.load":
+        pair = machine.allocate(frame, ("loaded", site), "tuple")
+        pair.fields = {"[0]": free(machine, 3), "[1]": LIGHT}
+        return (pair,)
+    if ".transforms" in package:
+        if tail in _MAKERS:
+            return (External(_TO_TENSOR),)
+        if tail == "Compose" and args:
+            made = machine.elements(frame, args[0])
+            return (External(_TO_TENSOR),) if External(_TO_TENSOR) in made else None
+    if (".transforms" in package and tail in _MAKE) or (package.startswith("torchvision.io") and tail in _READ):
+        return free(machine, 3)
+    return None
