@@ -37,9 +37,17 @@ class Lifetimes:
     @functools.cached_property
     def _resets(self) -> dict[tuple[int, str], list[Reset]]:
         table: dict[tuple[int, str], list[Reset]] = {}
+        back = frozenset().union(*(unit.outline.moves.takes for unit in self.machine.units.values()))
         for reset in self.machine.resets:
+            if reset.site // CALLS_PER_STATEMENT in back:
+                continue  # it only moves an entry
             table.setdefault((_identity(reset.owner), reset.key), []).append(reset)
         return table
+
+    @functools.cached_property
+    def moving(self) -> frozenset[int]:
+        """The statements that put back what was in their place before, by number."""
+        return frozenset().union(*(unit.outline.moves.puts for unit in self.machine.units.values()))
 
     def _of(self, owner: Obj | Frame, key: str) -> Sequence[Reset]:
         return self._resets.get((_identity(owner), key), ())

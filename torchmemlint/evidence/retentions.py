@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ..facts import knowledge
 from ..facts import model as m
-from ..facts.model import Site
+from ..facts.model import CALLS_PER_STATEMENT, Site
 from ..facts.passed_by import PassedBy
 from ..facts.program import targets
 from ..facts.walk import statements
@@ -110,6 +110,8 @@ class Retentions:
         """One a place and store, those with the most evidence."""
         best: dict[tuple[Site, str, bool], Retention] = {}
         for store in (*self.stores, *self._filled_later()):
+            if store.site // CALLS_PER_STATEMENT in self.lifetimes.moving:
+                continue
             for retention in self._judge(store):
                 key = (retention.site, retention.holder.text, retention.graph)
                 known = best.get(key)
