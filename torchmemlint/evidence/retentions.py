@@ -214,7 +214,9 @@ class Retentions:
             led = self._leads_to(store, growing, holder.kind == "local")
         if site is not None or led is not None:
             record = self._record(site or led or -1, store, kept, graph, holder, growing, repeats, made_from)
-            yield record._replace(left=left, passed=self._passed(holder) if growing else None, led=led is not None)
+            yield record._replace(
+                left=left, passed=self._passed(store, holder) if growing else None, led=led is not None
+            )
 
     def _led_each_round(self, store: Store, growing: list[Loop]) -> Site | None:
         """The call of this file each of which makes the place of another file grow, where what is kept comes back from
@@ -252,9 +254,8 @@ class Retentions:
             frame = frame.caller
         return frame is self.machine.module_frame
 
-    def _passed(self, holder: Holder) -> PassedBy | None:
-        ways = self.lifetimes.releases.passing_by(last_part(holder.text)) if holder.kind == "attribute" else {}
-        return next(iter(ways.values()), None)
+    def _passed(self, store: Store, holder: Holder) -> PassedBy | None:
+        return next(iter(self.lifetimes.passing_by(store, holder).values()), None)
 
     def _record(
         self,

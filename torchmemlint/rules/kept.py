@@ -248,7 +248,7 @@ def _emptied(evidence: Evidence, retention: Retention) -> bool:
     letting_go = {one for one in letting_go if not releases.is_debugging(one)} - releases.misjudging(name, owner)
     letting_go -= evidence.takes_others(store)
     if retention.passed is not None:
-        letting_go -= releases.passing_by(name).keys()
+        letting_go -= {retention.passed.function, *releases.passing_by(name)}
     if store.hook or any(loop.kind == "loop" for loop in retention.loops):  # who could let go in time is in sight
         letting_go = {one for one in letting_go if _may_be_called(evidence, retention, one)}
     if letting_go:
