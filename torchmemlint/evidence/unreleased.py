@@ -60,6 +60,12 @@ def owner_of(owner: Obj | Frame) -> tuple[Obj, Class] | None:
     return None
 
 
+def kept_in_sight(machine: Machine, owner: Obj | Frame) -> bool:
+    """Whether the object that something belongs to is made in sight, and nobody who is not in sight has it."""
+    found = owner_of(owner)
+    return found is not None and _is_made_and_kept_in_sight(machine, found[0])
+
+
 def may_be_asked(machine: Machine, owner: Obj | Frame, doing: str) -> bool:
     """Whether anybody may call a method of this name, of the object that something belongs to, after all: nobody who
     is in sight does, or has given the object to somebody who is not."""

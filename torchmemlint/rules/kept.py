@@ -22,6 +22,7 @@ from ..evidence.occasions import (
 from ..evidence.places import is_mapping, last_part
 from ..evidence.results import is_handed_back
 from ..evidence.thread_locals import is_thread_local, one_for_each
+from ..evidence.unread_parts import has_unread_part
 from ..evidence.unreleased import is_asked, may_be_asked, may_be_asked_from_afar, methods_of
 from ..facts import model as m
 from ..facts.filled_together import goes_from_another, is_taken_from_another
@@ -111,8 +112,8 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
     outside = [loop for loop in retention.loops if loop in method.loops or loop.name in ("while", "loader")]
     if not any(loop.name != "loader" for loop in outside):
         meant_to_go = evidence.releases.replaced(last_part(retention.holder.text), retention.holder.owner)
-        if retention.holder.kind in ("attribute", "closure") and not meant_to_go:
-            return 0  # one call fills it: these are its results
+        if retention.holder.kind in ("attribute", "closure") and not meant_to_go:  # one call fills it: its results
+            return min(weight, 2) if has_unread_part(evidence.machine, evidence.program, retention) else 0
         weight -= 1
     updated = isinstance(store.owner, Obj) and store.owner.kind == "dict" and retention.how == "grow"
     if updated:
