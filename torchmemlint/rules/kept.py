@@ -149,7 +149,7 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
         often = not once and (asked or periodic(retention.function) or periodic(method.name))
         # an object for each that asks: a session, which gets what is heavy later
         fresh = bool(store.instances) and retention.how == "keyed" and store.key_kind == FRESH and not known
-        often = often or store.hook or retention.holder.kind == "default"
+        often = often or store.hook or retention.holder.kind == "default" or retention.left is not None
         often = often or (weight > 1 and not once and (fresh or is_called_back(evidence.program, method.name)))
         weight = min(weight, 2 if each_thread or often else 1)
     return weight
