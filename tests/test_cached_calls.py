@@ -159,3 +159,34 @@ def run(n):
 def test_a_table_of_the_module_that_a_decorator_fills_by_a_helper() -> None:
     check(BY_STEP.format(put="TABLE[key] = value  # TML301"))
     check(BY_STEP.format(put="TABLE.clear()\n    TABLE[key] = value"))
+
+
+AROUND = """
+def remembered(method):
+    @functools.wraps(method)
+    def wrapper(self, *args):
+        if "_remembered" not in self.__dict__:
+
+            @functools.lru_cache(maxsize=64)
+            def cached(*given):
+                return method({first}*given)
+
+            self._remembered = cached
+        return self._remembered({handed}*args)
+
+    return wrapper
+
+class Grid(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Linear(64, 64)
+
+    @remembered{mark}
+    def points(self, size):
+        return torch.arange(size) * 2.0
+"""
+
+
+def test_a_cache_whose_keys_have_no_object_in_them() -> None:
+    check(AROUND.format(first="self, ", handed="", mark=""))
+    check(AROUND.format(first="", handed="self, ", mark="  # TML305"))

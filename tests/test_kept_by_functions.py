@@ -26,6 +26,7 @@ class Stack:
 
 def main():
     canvas, whole = Canvas(), torch.randn(64, 64)
+    stack = Stack(whole)
     for step in range(1000):
         images = torch.randn(3, 64, 64)
 {body}
@@ -45,8 +46,14 @@ KEPT = {
     "a method": """
         canvas.connect(step, Stack(images).show)
 """,
+    "a partial of a method": """
+        canvas.connect(step, functools.partial(Stack(images).show, 1))
+""",
 }
 LIGHT = {
+    "a partial of a method of the same one": """
+        canvas.connect(step, functools.partial(stack.show, 1))
+""",
     "the same one each time": """
         def plot(images):
             canvas.connect(step, lambda index: images[index])

@@ -441,3 +441,50 @@ def test_queues_that_others_have_as_well(params: str, bound: str, puts: str) -> 
 )
 def test_queues_of_ones_own_and_lists(bound: str, puts: str) -> None:
     check(RUNNER.format(params="failed", bound=bound, puts=puts))
+
+
+BY_NAME = """
+class Engine:
+    def encode(self, rows):
+        x = torch.randn(rows, 64)
+        {fails}
+
+    def version(self):
+        return 3
+
+class Server:
+    def __init__(self):
+        self.engine = Engine()
+        self.failed = []
+
+    def call(self, name, *args):
+        try:
+            func = getattr(self.engine, name)
+            return func(*args)
+        except Exception as error:
+            {puts}
+
+def main():
+    server = Server()
+    for rows in range(1000):
+        server.call({given})
+"""
+FAILS = "raise ValueError(x.shape)"
+
+
+def test_methods_that_are_asked_for_by_name() -> None:
+    puts = "self.failed.append(error)  # TML307"
+    check(BY_NAME.format(fails=FAILS, puts=puts, given="'encode', rows"))
+
+
+@pytest.mark.parametrize(
+    ("puts", "given"),
+    [
+        ("self.failed.append(str(error))", "'encode', rows"),
+        ("self.failed.append(error.with_traceback(None))", "'encode', rows"),
+        ("self.failed = [error]", "'encode', rows"),
+        ("self.failed.append(error)", "'version'"),
+    ],
+)
+def test_methods_whose_frames_go_or_have_no_tensors(puts: str, given: str) -> None:
+    check(BY_NAME.format(fails=FAILS, puts=puts, given=given))

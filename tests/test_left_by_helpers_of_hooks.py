@@ -38,8 +38,21 @@ def release(module):
     for handle in module.__dict__.pop("hold", ()):
         handle.remove()
 """
-GUILTY = {"by way of a table": HEAD % "  # TML108" + RELEASE}
+OWN = """
+def attach(module):
+    if isinstance(module, (nn.ReLU, nn.Tanh)):
+        module.rules = {nn.ReLU: rescale, nn.Tanh: ramp}
+        module.hold"""
+ON_MODULE = HEAD.replace("\nRULES = {nn.ReLU: rescale, nn.Tanh: ramp}\n", "").replace("RULES[", "module.rules[")
+ON_MODULE = ON_MODULE.replace(ON_MODULE[ON_MODULE.index("\ndef attach") : ON_MODULE.index(" = [module.")], OWN)
+OFF = RELEASE + "    del module.rules\n"
+GUILTY = {
+    "by way of a table": HEAD % "  # TML108" + RELEASE,
+    "of a table on the module": ON_MODULE % "  # TML108" + OFF,
+}
 INNOCENT = {
+    "a table on the module, and the attribute goes": ON_MODULE % "" + OFF + "    module.__dict__.pop('seen', None)\n",
+    "a table that somebody else asks, too": ON_MODULE % "" + OFF + "\ndef show(a, g):\n    a.rules[0](a, g)\n",
     "deleted where the hooks are removed": HEAD % "" + RELEASE + "    module.__dict__.pop('seen', None)\n",
     "read by somebody else": HEAD % "" + RELEASE + "\ndef show(module):\n    print(module.seen.mean().item())\n",
     "a helper that somebody else calls": HEAD % ""

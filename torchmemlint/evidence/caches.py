@@ -229,7 +229,8 @@ def _hands_on(cache: Expr) -> bool:
 
 def _cache_inside(machine: Machine, decorator: Function) -> Expr | None:
     """The `lru_cache` that a decorator of the project puts around the function that it is given, or around one that
-    hands its own arguments on to that; unless it makes weak references of what it is called with."""
+    hands its own arguments on to that; unless it makes weak references of what it is called with. One that puts
+    something of its surroundings before its own arguments, `func(self, *args)`, has no key for that."""
     facts = decorator.frame.unit.facts
     functions = [decorator.facts]
     for function in functions:
@@ -246,10 +247,17 @@ def _cache_inside(machine: Machine, decorator: Function) -> Expr | None:
         for around in function.decorators:
             handed = (call for call in calls(function.body) if call[2][0] == m.NAME and call[2][1] in handed_in - own)
             if _entries(machine, decorator.frame, around) is not None and any(
-                (m.STAR, (m.NAME, name)) in call[3] for call in handed for name in own
+                (m.STAR, (m.NAME, name)) in call[3] and _first(call) in own for call in handed for name in own
             ):
                 return around
     return None
+
+
+def _first(call: Expr) -> str:
+    """The name that a call has first among its arguments."""
+    first = call[3][0]
+    name = first[1] if first[0] == m.STAR else first
+    return name[1] if name[0] == m.NAME else ""
 
 
 def _resolve(machine: Machine, frame: Frame, callee: Expr) -> str:

@@ -1,4 +1,4 @@
-"""Teardowns that let go of what a run has set up, but of one part not."""
+"""Teardowns that let go of what a run has set up, but of one part not; or that only empty the cache."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ..facts import model as m
 from ..facts.model import ClassFacts, FunctionFacts, Site
 from ..facts.program import Program, expressions, targets
-from ..facts.walk import calls, calls_of, statements
+from ..facts.walk import calls, calls_of, root_of, statements
 from ..interpreter.holders import has_parameters
 from ..interpreter.machine import Machine
 from ..interpreter.values import Bound, Class, Obj, Value
@@ -16,6 +16,18 @@ from ..lexical.cleanup import collects, empties, given_up, may_clean_up
 
 _DEPTH = 5
 _FIRST = ("__init__", "__post_init__", "__del__")
+_UNDOES = {
+    "teardown": ("setup",),
+    "tear_down": ("set_up", "setup"),
+    "unload": ("load", "load_model"),
+    "unload_model": ("load_model", "load"),
+    "close": ("open",),
+    "stop": ("start",),
+    "shutdown": ("start", "startup"),
+    "__exit__": ("__enter__",),
+}
+_MOVES = ("to", "cpu", "to_empty")
+_SELF = (m.NAME, "self")
 
 
 class Forgotten(NamedTuple):
@@ -27,6 +39,17 @@ class Forgotten(NamedTuple):
     teardown: str
     freed: tuple[str, ...]
     at: Site  # where the teardown lets go of the first of those
+
+
+class Undone(NamedTuple):
+    """An attribute that one method makes, and that its counterpart does not let go of before it empties the cache."""
+
+    site: Site  # where the cache is emptied
+    attribute: str
+    what: str
+    teardown: str
+    setup: str
+    made: Site
 
 
 class _Teardown(NamedTuple):
@@ -52,6 +75,58 @@ def forgotten(machine: Machine, program: Program) -> Iterator[Forgotten]:
                     yield from _forgotten_by(machine, program, cls, teardown, run)
 
 
+def undone(machine: Machine, program: Program) -> Iterator[Undone]:
+    """Models that `setup()` makes, and `teardown()` only collects garbage and empties the cache."""
+    for cls in program.facts.classes if program.empties else ():
+        methods = {name: program.facts.functions[index] for name, index in cls.methods.items()}
+        for name in sorted(methods.keys() & _UNDOES.keys()):
+            site = _only_empties(program, cls, methods, name)
+            setup = next((one for one in _UNDOES[name] if one in methods), "") if site is not None else ""
+            if site is None or not setup:
+                continue
+            objects = [one for known in machine.instances.values() for one in known if _is_of(one, cls)]
+            for one in statements(methods[setup].body):
+                for attribute in _binds(one) if one[3:] and one[3][0] == m.CALL else ():
+                    values = [obj.fields.get(attribute, ()) for obj in objects]
+                    what = next((what for value in values if (what := _heavy(value))), "")
+                    if what not in ("", "loader") and not _is_let_go(program, attribute):
+                        yield Undone(site, attribute, what, name, setup, one[1])
+
+
+def _only_empties(
+    program: Program, cls: ClassFacts, methods: dict[str, FunctionFacts], name: str, depth: int = 2
+) -> Site | None:
+    """Where a method empties the cache, if it lets go of nothing, itself or by another method of the class, and calls
+    nothing of its object's parts."""
+    function = methods[name]
+    if not may_clean_up(program, function) or any(given_up(one) for one in statements(function.body)):
+        return None
+    found: Site | None = None
+    for call in calls(function.body):
+        callee = call[2]
+        if callee[:2] == (m.ATTR, _SELF) and callee[2] in methods and depth and not empties(program, call):
+            inner = _only_empties(program, cls, methods, callee[2], depth - 1)
+            if inner is None:
+                return None
+            found = found or call[1]
+        elif empties(program, call):
+            found = found or call[1]
+        elif callee[0] == m.ATTR and (root_of(callee) == _SELF or root_of(callee)[0] == m.CALL or callee[2] in _MOVES):
+            return None  # who knows what that lets go of
+    return found
+
+
+def _is_let_go(program: Program, attribute: str) -> bool:
+    """Whether anything lets go of an attribute of this name."""
+    return any(
+        name.rpartition(".")[2] == attribute
+        for place in program.places
+        if place.facts.name not in _FIRST
+        for one in statements(place.facts.body)
+        for name in given_up(one)
+    )
+
+
 def _teardowns(program: Program, methods: dict[str, FunctionFacts]) -> Iterator[_Teardown]:
     """The methods that set attributes to None and then collect garbage, or empty the device's cache."""
     for name, function in methods.items():
@@ -72,7 +147,7 @@ def _teardowns(program: Program, methods: dict[str, FunctionFacts]) -> Iterator[
 def _forgotten_by(
     machine: Machine, program: Program, cls: ClassFacts, teardown: _Teardown, run: FunctionFacts
 ) -> Iterator[Forgotten]:
-    torn = [call[1] for call in calls(run.body) if call[2] == (m.ATTR, (m.NAME, "self"), teardown.name)]
+    torn = [call[1] for call in calls(run.body) if call[2] == (m.ATTR, _SELF, teardown.name)]
     made = [one for known in machine.instances.values() for one in known]
     objects = [one for one in (*made, *machine.module_frame.allocs.values()) if _is_of(one, cls)]
     settings = [one for one in _settings(machine, program, objects, run) if torn and one.site < torn[-1]]
@@ -189,8 +264,4 @@ def _stays(program: Program, attribute: str, reached: set[str]) -> bool:
         outside = place.facts.name not in reached and not place.facts.name.startswith("__")
         if outside and any(expr[0] == m.ATTR and expr[2] == attribute for expr in expressions(place.facts.body)):
             return False
-        if place.facts.name not in _FIRST:
-            for one in statements(place.facts.body):
-                if any(name.rpartition(".")[2] == attribute for name in given_up(one)):
-                    return False
-    return True
+    return not _is_let_go(program, attribute)

@@ -81,6 +81,7 @@ def _with_their_helpers(facts: FileFacts, hooks: set[str]) -> set[str]:
     """The hooks, and the functions that nobody but them calls, also by way of a table of such functions."""
     users = [(function.name, _mentioned(function)) for function in facts.functions[1:]]
     tables = [pair for statement in facts.functions[0].body for pair in _bound(statement)]
+    tables += [pair for function in facts.functions[1:] for one in _tables_in(function) for pair in _bound(one)]
     for _ in range(_LEVELS):
         found = set(hooks)
         for name, _used in users:
@@ -95,10 +96,21 @@ def _with_their_helpers(facts: FileFacts, hooks: set[str]) -> set[str]:
 
 
 def _mentioned(function: FunctionFacts) -> set[str]:
-    """The names that a function uses for more than asking whether something is among them: `kind not in RULES`."""
+    """The names that a function uses for more than asking whether something is among them, `kind not in RULES`, making
+    a table of them, `layer.rules = {nn.ReLU: rectified}`, or taking that off again."""
     parts = list(expressions(function.body))
-    asked = {id(side) for part in parts if part[0] == m.COMPARE for side in part[2:4]}
-    return {last_name(part) for part in parts if part[0] in (m.NAME, m.ATTR) and id(part) not in asked}
+    left_out = {id(side) for part in parts if part[0] == m.COMPARE for side in part[2:4]}
+    for one in _tables_in(function):
+        left_out |= {id(part) for part in nodes(one[3])} | {id(target) for target in one[2]}
+    for one in statements(function.body):
+        left_out |= {id(target) for target in one[2]} if one[0] == m.DELETE else set()
+    return {last_name(part) for part in parts if part[0] in (m.NAME, m.ATTR) and id(part) not in left_out}
+
+
+def _tables_in(function: FunctionFacts) -> list[Stmt]:
+    """The statements of a function that bind a display: `layer.rules = {nn.ReLU: rectified}`."""
+    bound = (one for one in statements(function.body) if one[0] == m.ASSIGN and one[3][0] in (m.DICT, m.NEW))
+    return [one for one in bound if all(target[0] in (m.NAME, m.ATTR) for target in one[2])]
 
 
 def _bound(statement: Stmt) -> Iterator[tuple[str, set[str]]]:

@@ -10,6 +10,7 @@ from ..facts import knowledge
 from ..facts import model as m
 from ..facts.file_releases import LETS_GO
 from ..facts.model import CALLS_PER_STATEMENT, Expr, FunctionFacts, Site
+from ..facts.passed_by import PassedBy
 from ..facts.program import Program
 from ..facts.releases import Releases
 from ..facts.walk import blocks, calls, heads, last_name, nodes, statements
@@ -17,6 +18,7 @@ from ..interpreter.events import NEVER, Loops, Reset, Store, Trail
 from ..interpreter.frames import Frame, Loop, birth_of, kept_since
 from ..interpreter.machine import Machine
 from ..interpreter.values import Bound, Class, Function, Obj
+from .broken_off import not_told
 from .first_times import is_first_time, parting
 from .places import Holder, holder_of, last_part
 from .unreleased import methods_of
@@ -28,6 +30,7 @@ class Lifetimes:
     def __init__(self, machine: Machine, program: Program) -> None:
         self.machine = machine
         self.program = program
+        self._passing_by: dict[tuple[int, str], dict[str, PassedBy]] = {}
 
     @functools.cached_property
     def releases(self) -> Releases:
@@ -37,9 +40,17 @@ class Lifetimes:
     @functools.cached_property
     def _resets(self) -> dict[tuple[int, str], list[Reset]]:
         table: dict[tuple[int, str], list[Reset]] = {}
+        back = frozenset().union(*(unit.outline.moves.takes for unit in self.machine.units.values()))
         for reset in self.machine.resets:
+            if reset.site // CALLS_PER_STATEMENT in back:
+                continue  # it only moves an entry
             table.setdefault((_identity(reset.owner), reset.key), []).append(reset)
         return table
+
+    @functools.cached_property
+    def moving(self) -> frozenset[int]:
+        """The statements that put back what was in their place before, by number."""
+        return frozenset().union(*(unit.outline.moves.puts for unit in self.machine.units.values()))
 
     def _of(self, owner: Obj | Frame, key: str) -> Sequence[Reset]:
         return self._resets.get((_identity(owner), key), ())
@@ -74,7 +85,7 @@ class Lifetimes:
                 cls = holder.owner if holder.kind == "attribute" else ""
                 if reset.frame.name in self.releases.misjudging(last_part(holder.text), cls):
                     continue
-                if holder.kind == "attribute" and reset.frame.name in self.releases.passing_by(last_part(holder.text)):
+                if reset.frame.name in self.passing_by(store, holder):
                     continue
                 if reset.how in ("pop", "trim"):
                     return True
@@ -85,6 +96,18 @@ class Lifetimes:
                 if not graph or _is_at_an_optimizer_step(reset):
                     return True
         return False
+
+    def passing_by(self, store: Store, holder: Holder) -> dict[str, PassedBy]:
+        """The functions that take out of an attribute, but not all that comes there."""
+        if holder.kind != "attribute":
+            return {}
+        key = (_identity(store.owner), holder.text)
+        found = self._passing_by.get(key)
+        if found is None:
+            place = last_part(holder.text)
+            told = not_told(self.machine, self.releases, store, place)
+            found = self._passing_by[key] = {**self.releases.passing_by(place), **told}
+        return found
 
     def takes_others(self, store: Store) -> set[str]:
         """The functions that take out of the place, as far as the run shows, only what others have put there."""

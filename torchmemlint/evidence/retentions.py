@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ..facts import knowledge
 from ..facts import model as m
-from ..facts.model import Site
+from ..facts.model import CALLS_PER_STATEMENT, Site
 from ..facts.passed_by import PassedBy
 from ..facts.program import targets
 from ..facts.walk import statements
@@ -110,6 +110,8 @@ class Retentions:
         """One a place and store, those with the most evidence."""
         best: dict[tuple[Site, str, bool], Retention] = {}
         for store in (*self.stores, *self._filled_later()):
+            if store.site // CALLS_PER_STATEMENT in self.lifetimes.moving:
+                continue
             for retention in self._judge(store):
                 key = (retention.site, retention.holder.text, retention.graph)
                 known = best.get(key)
@@ -212,7 +214,9 @@ class Retentions:
             led = self._leads_to(store, growing, holder.kind == "local")
         if site is not None or led is not None:
             record = self._record(site or led or -1, store, kept, graph, holder, growing, repeats, made_from)
-            yield record._replace(left=left, passed=self._passed(holder) if growing else None, led=led is not None)
+            yield record._replace(
+                left=left, passed=self._passed(store, holder) if growing else None, led=led is not None
+            )
 
     def _led_each_round(self, store: Store, growing: list[Loop]) -> Site | None:
         """The call of this file each of which makes the place of another file grow, where what is kept comes back from
@@ -250,9 +254,8 @@ class Retentions:
             frame = frame.caller
         return frame is self.machine.module_frame
 
-    def _passed(self, holder: Holder) -> PassedBy | None:
-        ways = self.lifetimes.releases.passing_by(last_part(holder.text)) if holder.kind == "attribute" else {}
-        return next(iter(ways.values()), None)
+    def _passed(self, store: Store, holder: Holder) -> PassedBy | None:
+        return next(iter(self.lifetimes.passing_by(store, holder).values()), None)
 
     def _record(
         self,

@@ -45,14 +45,14 @@ def methods_of(cls: Class) -> dict[str, FunctionFacts]:
 def may_be_asked_from_afar(machine: Machine, owner: Obj | Frame, doing: str) -> bool:
     """Whether the object that something belongs to has a method of this name, and nobody in sight makes it: whoever
     does may call it."""
-    found = _instance(owner)
+    found = owner_of(owner)
     if found is None or not found[0].unknown or doing not in methods_of(found[1]):
         return False  # or it is made in sight, if not under the name of its class: `METRICS[name]()`
     names = {entry.facts.name for entry in found[1].mro}
     return all(names.isdisjoint(function.calls) for function in machine.facts.functions)
 
 
-def _instance(owner: Obj | Frame) -> tuple[Obj, Class] | None:
+def owner_of(owner: Obj | Frame) -> tuple[Obj, Class] | None:
     """The object of a class of the project that a container belongs to."""
     for obj in owner.holders if type(owner) is Obj else ():
         if type(obj) is Obj and obj.kind in ("instance", "module"):
@@ -60,10 +60,16 @@ def _instance(owner: Obj | Frame) -> tuple[Obj, Class] | None:
     return None
 
 
+def kept_in_sight(machine: Machine, owner: Obj | Frame) -> bool:
+    """Whether the object that something belongs to is made in sight, and nobody who is not in sight has it."""
+    found = owner_of(owner)
+    return found is not None and _is_made_and_kept_in_sight(machine, found[0])
+
+
 def may_be_asked(machine: Machine, owner: Obj | Frame, doing: str) -> bool:
     """Whether anybody may call a method of this name, of the object that something belongs to, after all: nobody who
     is in sight does, or has given the object to somebody who is not."""
-    found = _instance(owner)
+    found = owner_of(owner)
     if found is None or doing not in methods_of(found[1]):
         return True
     obj, cls = found

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..facts import model as m
 from ..facts.model import CALLS_PER_STATEMENT, Expr, FunctionFacts, Site, Stmt
-from ..facts.program import targets
+from ..facts.program import expressions, targets
 from ..facts.walk import calls_of, last_name, loops, nodes, root_of, statements
 from ..facts.ways import THERE, LeftBehind, Ways, mentions
 from ..interpreter.arguments import argument, call_of
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _ADDS = ("append", "add", "appendleft")
 _TAKES_OUT = ("pop", "remove", "discard")
 _EXITS = {"__enter__": "__exit__", "__aenter__": "__aexit__"}
+_SOCKETS, _RECEIVES = ("ws", "websocket"), ("receive", "recv")
 _BROAD = frozenset(("Exception", "BaseException", "RuntimeError", ""))
 
 
@@ -59,7 +60,8 @@ def left_behind(machine: Machine, releases: Releases, store: Store, resets: Sequ
     for way in ways.found:
         if way.failed or _is_for_nobody(machine, frame, store, name):
             return way
-    return LeftBehind(ways.unguarded, True) if ways.unguarded >= 0 and _is_caught(frame) else None
+    goes_on = ways.unguarded >= 0 and (_is_caught(frame) or _serves_a_socket(frame))
+    return LeftBehind(ways.unguarded, True) if goes_on else None
 
 
 def _left_by_exit(releases: Releases, store: Store, key: Expr, takers: Sequence[Reset], name: str) -> LeftBehind | None:
@@ -86,6 +88,24 @@ def _is_caught(frame: Frame) -> bool:
             if called and any(_goes_on(caught, clause) for caught, _, clause in statement[3]):
                 return True
     return False
+
+
+def _serves_a_socket(frame: Frame) -> bool:
+    """Whether nobody in sight calls a function that waits for what comes over a web socket which it is given: when
+    that breaks off, the wait raises, and the framework goes on to the next one."""
+    sockets = {
+        (m.NAME, param.name)
+        for param in frame.facts.params
+        if param.name in _SOCKETS or (param.hint is not None and last_name(param.hint).startswith("WebSocket"))
+    }
+    return frame.caller is None and any(
+        node[0] == m.AWAIT
+        and node[1][0] == m.CALL
+        and node[1][2][0] == m.ATTR
+        and node[1][2][1] in sockets
+        and node[1][2][2].startswith(_RECEIVES)
+        for node in expressions(frame.facts.body)
+    )
 
 
 def _goes_on(caught: Expr | None, clause: Sequence[Stmt]) -> bool:

@@ -35,7 +35,7 @@ _OWN_ATTRIBUTES = (m.ATTR, (m.NAME, "self"), "__dict__")
 class FileReleases:
     """What one file lets go of."""
 
-    def __init__(self, facts: FileFacts) -> None:
+    def __init__(self, facts: FileFacts, put_back: frozenset[int] = frozenset()) -> None:
         self.released: dict[str, dict[str, set[str]]] = {}  # place -> function -> the classes whose own it is, or ""
         self.made: set[tuple[str, str]] = set()  # attributes that a class makes itself,
         self.taken: set[tuple[str, str]] = set()  # ... or is given
@@ -52,6 +52,7 @@ class FileReleases:
         self.makings: dict[str, list[Expr]] = {}  # class -> the calls that make one
         self.rebound: dict[str, set[str]] = {}  # attributes that are set later, or by others, and the functions
         self._facts = facts
+        self._put_back = put_back  # the statements that only move an entry
         self._helpers: set[str] = set()  # the own methods that are called if the current test holds
         self._tests: tuple[Expr, ...] = ()  # that the current statement stands under
         self._lengths: dict[str, set[str]] = {}  # the other places whose length a release hangs on
@@ -114,7 +115,7 @@ class FileReleases:
 
     def _note(self, place: Expr | None, function: FunctionFacts, by: str = "") -> None:
         name = last_name(place)
-        if name:
+        if name and self._site // m.CALLS_PER_STATEMENT not in self._put_back:
             by = by or function.name
             functions = self.released.setdefault(name, {})
             functions.setdefault(by, set()).add(self._owner(place, function))

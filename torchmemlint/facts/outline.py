@@ -12,6 +12,7 @@ from .file_releases import FileReleases
 from .members import members
 from .model import Expr, FileFacts, FunctionFacts, Stmt
 from .program import Program
+from .put_back import Moves, moves
 from .relevance import loud_constructors, releasing, worth_running
 from .walk import blocks, names_of, nodes, statements
 from .when_missing import made_when_missing
@@ -57,6 +58,11 @@ class Outline:
     def made_when_missing(self) -> frozenset[int]:
         """The statements that bind what is not there yet, by number."""
         return made_when_missing(self.whole)
+
+    @cached_property
+    def moves(self) -> Moves:
+        """The statements that only move the entries of a place."""
+        return moves(self.whole)
 
     @cached_property
     def program(self) -> Program:
@@ -105,7 +111,7 @@ class Outline:
 
     @cached_property
     def _releases(self) -> FileReleases:
-        return FileReleases(self.whole)
+        return FileReleases(self.whole, self.moves.takes)
 
     def imported(self) -> tuple[tuple[int, str, tuple[str, ...]], ...]:
         """What the module's body imports: level, module, and names of it."""

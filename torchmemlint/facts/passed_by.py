@@ -100,6 +100,23 @@ def _ended(facts: FileFacts, function: FunctionFacts, table: Expr) -> PassedBy |
     return found
 
 
+def taken_when_finished(function: FunctionFacts, name: str) -> Site | None:
+    """Where a function takes something out of a table, if all that it takes out has come to its end:
+    `if output.finished: self.states.pop(output.id)`."""
+    found: Site | None = None
+    for statement, literals in _under(function.body, ()):
+        if any(last_name(table) == name for table, _ in taken(statement)):
+            if not any(_says_ended(one) for one, holds in literals if holds):
+                return None
+            found = statement[1]
+    return found
+
+
+def _says_ended(test: Expr) -> bool:
+    flags = (part for part in nodes(test) if part[0] in (m.NAME, m.ATTR))
+    return any(not _ENDED.isdisjoint(flag[-1].lower().split("_")) for flag in flags)
+
+
 def _under(block: tuple[Stmt, ...], literals: tuple[Literal, ...]) -> Iterator[tuple[Stmt, tuple[Literal, ...]]]:
     """The statements of a block, each with the conditions that hold where it stands."""
     for statement in block:

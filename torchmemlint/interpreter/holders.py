@@ -52,13 +52,15 @@ def _gather(value: Value, depth: int, found: list[Obj], seen: set[int], tensors:
 
 
 def kept_by_callable(atom: Any) -> Value:
-    """A bound method keeps its object, a partial its arguments, an inner function what it refers to."""
+    """A bound method keeps its object, a partial its arguments and what its function keeps, an inner function what it
+    refers to."""
     kind = type(atom)
     if kind is Bound:
         return (atom.receiver,) if type(atom.receiver) is Obj else ()
     if kind is Partial:
         given = (atom.callee, *atom.args, *(value for _, value in atom.kwargs))
-        return tuple(part for value in given for part in value)
+        parts = tuple(part for value in given for part in value)
+        return parts + tuple(kept for part in parts if type(part) is Bound for kept in kept_by_callable(part))
     if kind is Function and atom.frame.function is not None and atom.facts.owner < 0:
         return tuple(part for _, value in captured(atom) for part in value)
     return ()

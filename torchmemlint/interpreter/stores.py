@@ -264,7 +264,11 @@ def _of_others(frame: Frame, value: Value) -> Value:
     while callers[-1].caller is not None:
         callers.append(callers[-1].caller)
     own = [one.receiver for one in callers if one.receiver is not None]
-    return tuple(atom for atom in value if type(atom) is not Bound or not _is_part_of(atom.receiver, own))
+
+    def others(methods: Value) -> Value:
+        return tuple(atom for atom in methods if type(atom) is not Bound or not _is_part_of(atom.receiver, own))
+
+    return tuple(atom._replace(callee=others(atom.callee)) if type(atom) is Partial else atom for atom in others(value))
 
 
 def _is_part_of(obj: Any, owners: list[Any]) -> bool:

@@ -22,6 +22,7 @@ _PAIRS = (
 )
 _SELF = (m.NAME, "self")
 _READ_BY_FRAMEWORKS = frozenset("loss log progress_bar hiddens checkpoint_on early_stop_on minimize extra".split())
+_OF_DICTIONARIES = ("values", "items", "copy", "pop", "popitem", "update", "setdefault", "get")
 _OF_EQUAL_SHAPE = frozenset(  # losses of two tensors of one shape [docs]
     """binary_cross_entropy binary_cross_entropy_with_logits mse_loss l1_loss smooth_l1_loss huber_loss
     poisson_nll_loss""".split()
@@ -109,14 +110,20 @@ def _is_asked_for(facts: FileFacts, key: Expr) -> bool:
 # -- what the end of the epoch reads --------------------------------------------------------------
 
 
-class _Reader:
-    """Goes through the hook that gets all outputs, and notes which entries of each it reads."""
+class Reader:
+    """Goes through a function that has all outputs, and notes which entries of each it reads; of objects, which
+    `attributes`."""
 
-    def __init__(self, outputs: Expr) -> None:
+    def __init__(self, outputs: Expr, *, attributes: bool = False) -> None:
         self.outputs = outputs
+        self.attributes = attributes
         self.each: set[Expr] = set()
         self.keys: set[Expr] = set()
         self.escapes = False  # what is done with an output as a whole is not seen
+
+    @property
+    def names(self) -> set[str]:
+        return {_name(key) for key in self.keys}
 
     def statement(self, statement: Stmt) -> None:
         for head in heads(statement):
@@ -130,6 +137,8 @@ class _Reader:
             self.escapes = True
         elif expr[0] == m.ITEM and self._is_one(expr[1]):
             self._read(expr[2])
+        elif self.attributes and expr[0] == m.ATTR and self._is_one(expr[1]) and expr[2] not in _OF_DICTIONARIES:
+            self._read((m.CONST, expr[2]))
         elif expr[0] == m.CALL and expr[2][0] == m.ATTR and expr[2][2] == "get" and self._is_one(expr[2][1]):
             self._read(expr[3][0] if expr[3] else None)
         elif expr[0] == m.COMPARE and expr[1] in ("In", "NotIn") and self._is_one(expr[3]):
@@ -179,7 +188,7 @@ def _keys_read(end: FunctionFacts) -> set[Expr] | None:
     if len(end.params) < 2 or end.inner:
         return None
     outputs = (m.NAME, end.params[1].name)
-    reader = _Reader(outputs)
+    reader = Reader(outputs)
     for statement in statements(end.body):
         if outputs in targets(statement):
             return None

@@ -22,6 +22,7 @@ from ..evidence.occasions import (
 from ..evidence.places import is_mapping, last_part
 from ..evidence.results import is_handed_back
 from ..evidence.thread_locals import is_thread_local, one_for_each
+from ..evidence.unread_parts import has_unread_part
 from ..evidence.unreleased import is_asked, may_be_asked, may_be_asked_from_afar, methods_of
 from ..facts import model as m
 from ..facts.filled_together import goes_from_another, is_taken_from_another
@@ -114,8 +115,8 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
     outside = [loop for loop in retention.loops if loop in method.loops or loop.name in ("while", "loader")]
     if not any(loop.name != "loader" for loop in outside):
         meant_to_go = evidence.releases.replaced(last_part(retention.holder.text), retention.holder.owner)
-        if retention.holder.kind in ("attribute", "closure") and not meant_to_go:
-            return 0  # one call fills it: these are its results
+        if retention.holder.kind in ("attribute", "closure") and not meant_to_go:  # one call fills it: its results
+            return min(weight, 2) if has_unread_part(evidence.machine, evidence.program, retention) else 0
         weight -= 1
     updated = isinstance(store.owner, Obj) and store.owner.kind == "dict" and retention.how == "grow"
     if updated:
@@ -151,7 +152,7 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
         often = not once and (asked or periodic(retention.function) or periodic(method.name))
         # an object for each that asks: a session, which gets what is heavy later
         fresh = bool(store.instances) and retention.how == "keyed" and store.key_kind == FRESH and not known
-        often = often or store.hook or retention.holder.kind == "default"
+        often = often or store.hook or retention.holder.kind == "default" or retention.left is not None
         often = often or (weight > 1 and not once and (fresh or is_called_back(evidence.program, method.name)))
         weight = min(weight, 2 if each_thread or often else 1)
     return weight
@@ -251,7 +252,7 @@ def _emptied(evidence: Evidence, retention: Retention) -> bool:
     letting_go = {one for one in letting_go if not releases.is_debugging(one)} - releases.misjudging(name, owner)
     letting_go -= evidence.takes_others(store)
     if retention.passed is not None:
-        letting_go -= releases.passing_by(name).keys()
+        letting_go -= {retention.passed.function, *releases.passing_by(name)}
     if store.hook or any(loop.kind == "loop" for loop in retention.loops):  # who could let go in time is in sight
         letting_go = {one for one in letting_go if _may_be_called(evidence, retention, one)}
     if letting_go:

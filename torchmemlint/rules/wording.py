@@ -98,6 +98,7 @@ _PASSES_BY = {
     "unasked": "takes out only if its key is asked for again",
     "unclaimed": "takes out only if it has not given up waiting for it",
     "put back": "takes out only to put another one there",
+    "broken off": "takes out only when it comes to its end, and nobody says so when it is broken off",
     "apart": "alone takes out, while it goes from the table beside this one elsewhere as well",
 }
 _RELEASES = {
@@ -108,6 +109,7 @@ _RELEASES = {
     "unasked": "go through all that has expired as well, where one is added",
     "unclaimed": "note that nobody waits for it any more, and do not put it there",
     "put back": "take it out when it has served its turn",
+    "broken off": "take it out where it is broken off as well",
     "apart": "take it out wherever its entry in the other table goes",
 }
 

@@ -13,7 +13,8 @@ an `except` clause, where the next round of the loop tries again: the traceback
 still holds the frames of the failed attempt. And a model that an attribute lets
 go of, where another attribute of the object holds it too. And an attribute that
 a run sets as it sets others, where the teardown at its end lets go of those,
-empties the cache, and forgets this one.
+empties the cache, and forgets this one. And a model that `setup()` makes, where
+`teardown()` empties the cache and lets go of nothing at all.
 
 ## Why it retains
 An optimizer refers to every parameter and, after its first step, to moments of
@@ -46,7 +47,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...evidence.emptied import bound_while_emptied, emptied_while_held
-from ...evidence.forgotten import forgotten
+from ...evidence.forgotten import forgotten, undone
 from ...evidence.still_held import still_held, still_held_beside
 from ...finding import Confidence, Remedy, Retains
 from ...lexical.retries import emptied_in_clauses
@@ -169,6 +170,19 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder=left.attribute,
             release=f"let go of it in `{left.teardown}()` as well",
             related=((left.at, "the others go here"),),
+        )
+    for one in undone(evidence.machine, evidence.program):
+        yield Report(
+            site=one.site,
+            message=(
+                f"`{one.teardown}()` empties the cache while `self.{one.attribute}`, which `{one.setup}()` made, is "
+                f"still bound, so nothing of the {one.what} is freed; `del self.{one.attribute}` first"
+            ),
+            confidence=Confidence.MEDIUM,
+            value=f"the {one.what}",
+            holder=f"self.{one.attribute}",
+            release=f"`del self.{one.attribute}` before the cache is emptied",
+            related=((one.made, "made here"),),
         )
     for slip in bound_while_emptied(evidence.machine, evidence.program):
         yield Report(

@@ -58,7 +58,7 @@ from typing import TYPE_CHECKING
 
 from ...evidence.places import last_part
 from ...facts import knowledge
-from ...facts.model import ASSIGN, ATTR, NAME, TRIES, FileFacts, Site, file_of
+from ...facts.model import ASSIGN, ATTR, CALLS_PER_STATEMENT, NAME, TRIES, FileFacts, Site, file_of
 from ...facts.program import Program
 from ...facts.walk import statements
 from ...finding import Confidence, Remedy, Retains
@@ -147,14 +147,19 @@ def check(evidence: Evidence) -> Iterator[Report]:
 
 def _as_it_runs(evidence: Evidence, stored: list[handlers.Kept], said: list[handlers.Kept]) -> list[handlers.Kept]:
     """What the run shows of functions whose text shows nothing; or no more than that an object gets the error, which
-    then goes into a container, `self.calls`."""
+    then goes into a container, `self.calls`; or where it is put, and not that there are tensors."""
     judged, functions = {id(kept.function) for kept in stored}, {id(kept.function) for kept in said}
+    places = {kept.site // CALLS_PER_STATEMENT for kept in stored}
+
+    def seen(kept: handlers.Kept) -> bool:
+        return evidence.machine.is_home(kept.stored) or kept.site // CALLS_PER_STATEMENT in places
+
     sites = {kept.site for kept in said}
     gone = {(id(kept.function), last_part(kept.holder)) for kept in stored if _emptied(evidence, kept)}
     return [
         kept
         for kept, tensors in evidence.kept_errors()
-        if id(kept.function) not in (functions if evidence.machine.is_home(kept.stored) else judged)
+        if id(kept.function) not in (functions if seen(kept) else judged)
         and (id(kept.function), last_part(kept.holder)) not in gone
         and sites.isdisjoint(one[1] for one in statements(kept.function.body))
         and _lasts(evidence, kept, at_hand=tensors)

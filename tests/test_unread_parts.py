@@ -1,0 +1,74 @@
+"""Lists of records, filled by one call, of which only the light parts are ever read."""
+
+from __future__ import annotations
+
+import pytest
+from snippets import check
+
+HEAD = """
+class Trial:
+    def __init__(self, model, score):
+        self.model, self.score = model, score
+
+class Search:
+    def __init__(self):
+        self.trials = []
+
+    def fit(self, x, rounds):
+        for _ in range(rounds):
+            model = nn.Linear(64, 64)
+            with torch.no_grad():
+                score = model(x).mean().item()
+            {puts}
+
+    def best(self):
+        {reads}
+
+def main():
+    search = Search()
+    search.fit(torch.randn(8, 64), 100)
+    print(search.best())
+"""
+AS_DICT = 'self.trials.append({"model": model, "score": score})'
+AS_OBJECT = "self.trials.append(Trial(model, score))"
+GUILTY = {
+    "by a comprehension": (AS_DICT, 'return max(t["score"] for t in self.trials)'),
+    "by a loop": (AS_DICT, "for t in self.trials:\n            print(t['score'])"),
+    "the last one": (AS_DICT, "return self.trials[-1]['score'], len(self.trials)"),
+    "of an object": (AS_OBJECT, "return max(t.score for t in self.trials)"),
+}
+INNOCENT = {
+    "the model as well": (AS_DICT, 'return max((t["score"], id(t["model"])) for t in self.trials)'),
+    "whole records": (AS_DICT, "return sorted(self.trials, key=lambda t: t['score'])[0]"),
+    "handed out": (AS_DICT, "return self.trials"),
+    "by a name that is not known": (AS_DICT, "return [t[name] for t in self.trials for name in NAMES]"),
+    "nobody looks": (AS_DICT, "return None"),
+    "nothing else in it": ('self.trials.append({"model": model})', "return len(self.trials)"),
+    "of an object, by a method": (AS_OBJECT, "return [show(t) for t in self.trials]"),
+    "only the score": ('self.trials.append({"score": score})', 'return max(t["score"] for t in self.trials)'),
+}
+
+
+@pytest.mark.parametrize("name", GUILTY)
+def test_parts_that_nobody_reads(name: str) -> None:
+    puts, reads = GUILTY[name]
+    check(HEAD.format(puts=puts + "  # TML303", reads=reads))
+
+
+@pytest.mark.parametrize("name", INNOCENT)
+def test_parts_that_somebody_may_read(name: str) -> None:
+    puts, reads = INNOCENT[name]
+    check(HEAD.format(puts=puts, reads=reads))
+
+
+def test_records_that_somebody_else_gets() -> None:
+    text = HEAD.format(puts=AS_DICT, reads='return max(t["score"] for t in self.trials)')
+    check("from report import show\n" + text.replace("print(search.best())", "show(search)"))
+    check(text.replace("print(search.best())", "print(search.best(), search.trials[0]['model'])"))
+
+
+def test_tensors_of_an_evaluation() -> None:
+    text = HEAD.replace("model = nn.Linear(64, 64)", "model, rows = LAYER, torch.randn(64, 64)")
+    puts = 'self.trials.append({"rows": rows, "score": score})  # TML303'
+    reads = 'return sum(t["score"] for t in self.trials)'
+    check("LAYER = nn.Linear(64, 64)\n" + text.format(puts=puts, reads=reads))

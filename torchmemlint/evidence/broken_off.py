@@ -1,0 +1,43 @@
+"""Entries that only those leave which come to their end, where nobody tells the table of what is broken off.
+
+`step()` takes a request out of its table when it is finished. The class has `abort(ids)` for the others, and where a
+request is broken off, the method of that name is called of another object, but not of this one.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from ..facts.passed_by import PassedBy, taken_when_finished
+from .unreleased import may_be_asked, methods_of, owner_of
+
+if TYPE_CHECKING:
+    from ..facts.releases import Releases
+    from ..interpreter.events import Store
+    from ..interpreter.machine import Machine
+
+_BREAKS_OFF = frozenset("abort aborted cancel cancelled drop discard disconnect disconnected evict forget kill".split())
+
+
+def not_told(machine: Machine, releases: Releases, store: Store, place: str) -> dict[str, PassedBy]:
+    """The functions that take out of the table of a store only what has come to its end, if nobody calls the method
+    that takes out the rest."""
+    found = owner_of(store.owner)
+    if found is None:
+        return {}
+    cls = found[1]
+    letting_go = releases.of(place, cls.facts.name) - {"__init__"}
+    breaking = {name for name in letting_go if not _BREAKS_OFF.isdisjoint(re.split("_+", name))}
+    if not breaking or breaking == letting_go or not breaking <= methods_of(cls).keys():
+        return {}
+    if any(not releases.mentions(name) or may_be_asked(machine, store.owner, name) for name in breaking):
+        return {}
+    ways = {}
+    for name in letting_go - breaking:
+        function = methods_of(cls).get(name)
+        site = taken_when_finished(function, place) if function is not None else None
+        if site is None:
+            return {}
+        ways[name] = PassedBy(site, name, "broken off")
+    return ways

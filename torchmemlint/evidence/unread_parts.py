@@ -1,0 +1,79 @@
+"""Records that an object collects, of which nobody reads the part that weighs.
+
+`self.trials.append({"model": model, "score": score})`, and all that is done with them is `[t["score"] for t in
+self.trials]`. One call may fill the list, and the list be its result: the models are no part of it that anybody wants.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..facts import model as m
+from ..facts.model import Expr, FunctionFacts
+from ..facts.program import Program, expressions
+from ..facts.walk import statements
+from ..interpreter.holders import heavy_objects
+from ..interpreter.values import FEW, SCALAR, Obj, Value
+from ..lexical.unread_entries import Reader
+from .places import last_part
+from .unreleased import kept_in_sight
+
+if TYPE_CHECKING:
+    from ..interpreter.machine import Machine
+    from .retentions import Retention
+
+
+def has_unread_part(machine: Machine, program: Program, retention: Retention) -> bool:
+    """Whether all records of a list have parts that weigh, and parts that do not, and its readers, all of them in
+    sight, look at the latter only."""
+    store = retention.store_event
+    if retention.holder.kind != "attribute" or retention.how != "grow" or not kept_in_sight(machine, store.owner):
+        return False
+    records = store.owner.fields.get("*", ()) if isinstance(store.owner, Obj) else ()
+    found = [_parts(machine, atom) for atom in records]
+    if not found or not all(found):
+        return False
+    weighing = set().union(*(parts for parts in found if parts is not None))
+    read = _read(program, last_part(retention.holder.text), store.site)
+    return read is not None and bool(read) and weighing.isdisjoint(read)
+
+
+def _parts(machine: Machine, record: object) -> set[str] | None:
+    """The keys of a dictionary that have something heavy, or the attributes of an object; None if it is another thing,
+    or has nothing else."""
+    if type(record) is not Obj or record.kind not in ("dict", "instance") or record.is_put_off:
+        return None
+    fields = {key: value for key, value in record.fields.items() if key[:1] != "$"}
+    if record.kind == "dict" and any(key[:1] != "[" for key in fields):
+        return None
+    weighing = {key.strip("[]") for key, value in fields.items() if _weighs(machine, value)}
+    return weighing if 0 < len(weighing) < len(fields) else None
+
+
+def _weighs(machine: Machine, value: Value) -> bool:
+    tensors = machine.reach(value)
+    return any(tensor.size not in (SCALAR, FEW) for tensor in tensors) or bool(heavy_objects(value))
+
+
+def _read(program: Program, attribute: str, stored: int) -> set[str] | None:
+    """The parts of the records in an attribute that functions of the file read; None if any of them may be."""
+    found = set[str]()
+    for place in program.places:
+        function = place.facts
+        asked = [part for part in expressions(function.body) if part[0] == m.ATTR and part[2] == attribute]
+        for one in dict.fromkeys(asked):
+            names = _read_by(function, one, stored)
+            if names is None or function.inner:  # a function in it may have one of the records
+                return None
+            found |= names
+    return found
+
+
+def _read_by(function: FunctionFacts, records: Expr, stored: int) -> set[str] | None:
+    reader = Reader(records, attributes=True)
+    for statement in statements(function.body):
+        binds = statement[2] if statement[0] == m.ASSIGN else (statement[2],) if statement[0] == m.ANNOTATE else ()
+        if records in binds or stored // m.CALLS_PER_STATEMENT == statement[1] // m.CALLS_PER_STATEMENT:
+            continue
+        reader.statement(statement)
+    return None if reader.escapes else reader.names

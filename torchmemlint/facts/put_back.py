@@ -1,0 +1,101 @@
+"""What takes something out of a place and puts it back, by the text alone: `rows.insert(0, rows.pop(index))`.
+
+That moves an entry to the end that says it was used last. The place is as full as it was before.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from . import model as m
+from .model import CALLS_PER_STATEMENT, Expr, FileFacts, Stmt
+from .walk import blocks, calls_of, statements
+
+_TAKES = frozenset(("pop", "popleft", "remove", "discard"))
+_PUTS = frozenset(("append", "appendleft", "add", "insert"))
+Block = tuple[Stmt, ...]
+
+
+class Moves(NamedTuple):
+    """Statements by their numbers: those that take out what goes back into the same place, whatever happens, and those
+    that put nothing else there."""
+
+    takes: frozenset[int]
+    puts: frozenset[int]
+
+
+def moves(facts: FileFacts) -> Moves:
+    takes, puts = set[int](), set[int]()
+    for function in facts.functions:
+        if not _TAKES.isdisjoint(function.calls):
+            _gather(function.body, takes, puts)
+    return Moves(frozenset(takes), frozenset(puts))
+
+
+def _gather(block: Block, takes: set[int], puts: set[int]) -> None:
+    for at, statement in enumerate(block):
+        for place, call in _taken(statement):
+            _follow(statement, place, call, block[at + 1 :], takes, puts)
+        if statement[0] == m.IF and len(statement[3]) == 1 and not statement[4]:  # `if row in rows: rows.remove(row)`
+            for place, call in _taken(statement[3][0]):
+                if _is_by_value(call) and _put_below(block[at + 1 :], place, call[3][0]) is not None:
+                    takes.add(_number(statement[3][0]))
+        for suite in blocks(statement):
+            _gather(suite, takes, puts)
+
+
+def _taken(statement: Stmt) -> list[tuple[Expr, Expr]]:
+    """What a statement takes out: the place, and the call that does it."""
+    if statement[0] not in (m.EXPR, m.ASSIGN):
+        return []
+    calls = (call for call in calls_of(statement) if call[2][0] == m.ATTR and call[2][2] in _TAKES)
+    return [(call[2][1], call) for call in calls]
+
+
+def _follow(statement: Stmt, place: Expr, call: Expr, rest: Block, takes: set[int], puts: set[int]) -> None:
+    """Notes a statement that takes something out, and what puts it back."""
+    put: Stmt | None = None
+    if _is_by_value(call):
+        if statement[0] == m.EXPR and statement[2] == call and _put_below(rest, place, call[3][0]) is not None:
+            takes.add(_number(statement))  # what is put there may be new
+        return
+    if _puts(statement, place, call):
+        put = statement
+    elif statement[0] == m.ASSIGN and statement[3] == call and len(statement[2]) == 1 and statement[2][0][0] == m.NAME:
+        put = _put_below(rest, place, statement[2][0])
+    if put is None:
+        return
+    takes.add(_number(statement))
+    between = rest[: rest.index(put)] if put in rest else ()
+    bound = any(one[0] == m.ASSIGN and statement[2][0] in one[2] for one in statements(between))
+    if len(call[3]) < 2 and not bound:  # else it may be another value: `rows.pop(key, make())`
+        puts.add(_number(put))
+
+
+def _is_by_value(call: Expr) -> bool:
+    return call[2][2] in ("remove", "discard") and len(call[3]) == 1 and call[3][0][0] == m.NAME
+
+
+def _put_below(rest: Block, place: Expr, value: Expr) -> Stmt | None:
+    """The statement of a block that puts a value into a place, if it comes to that and to no other way out before."""
+    for statement in rest:
+        if _puts(statement, place, value):
+            return statement
+        if any(one[0] in m.LEAVES for one in statements((statement,))):
+            return None
+        if statement[0] == m.ASSIGN and value in statement[2]:
+            return None
+    return None
+
+
+def _puts(statement: Stmt, place: Expr, value: Expr) -> bool:
+    if statement[0] == m.ASSIGN and statement[3] == value:
+        return any(target[0] == m.ITEM and target[1] == place for target in statement[2])
+    if statement[0] != m.EXPR or statement[2][0] != m.CALL or statement[2][2][0] != m.ATTR:
+        return False
+    call = statement[2]
+    return bool(call[2][1] == place and call[2][2] in _PUTS and value in call[3])
+
+
+def _number(statement: Stmt) -> int:
+    return int(statement[1]) // CALLS_PER_STATEMENT
