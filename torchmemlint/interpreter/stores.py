@@ -381,12 +381,13 @@ def _is_in(atom: Any, owner: Obj | Frame) -> bool:
 
 def _is_made_for(machine: Machine, obj: Obj, place: tuple[Obj | Frame, str]) -> bool:
     """Whether a container has no other place: a display, a comprehension, or the variable of a call that made it; or an
-    object is the round's own, `state = State(cell(state.hidden))`."""
-    if obj.kind == "instance":
-        return obj.home is None and made_in(obj, machine.loops)
+    object is the round's own, `state = State(cell(state.hidden))`, whatever a call that made it has named it."""
     home = obj.home
-    own = home is None or home == place or (type(home[0]) is Frame and home[0].function is not None)
-    return own and obj.kind in ("dict", "list")
+    of_call = home is not None and type(home[0]) is Frame and home[0].function is not None
+    if obj.kind == "instance":
+        named = of_call and type(place[0]) is Frame and home is not None and home[0] is not place[0]
+        return (home is None or named) and made_in(obj, machine.loops)
+    return (home is None or home == place or of_call) and obj.kind in ("dict", "list")
 
 
 def _is_tuple(obj: Obj) -> bool:
