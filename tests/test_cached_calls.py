@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from projects import check_project
-from snippets import check
+from snippets import check, check_innocent
 
 CALLED = """
 class Spec:
@@ -159,3 +159,50 @@ def run(n):
 def test_a_table_of_the_module_that_a_decorator_fills_by_a_helper() -> None:
     check(BY_STEP.format(put="TABLE[key] = value  # TML301"))
     check(BY_STEP.format(put="TABLE.clear()\n    TABLE[key] = value"))
+
+
+ONE_LOGGER = """
+        class Logger:
+            def __init__(self, name):
+                self.name, self.rows, self.last = name, [], None
+
+            def note(self, value):
+                self.rows.append(value)%s
+
+            def show(self, value):
+                self.last = value
+
+            def flush(self):
+                print(len(self.rows))
+                self.rows.clear()
+
+        @functools.lru_cache(maxsize=None)
+        def get_logger(name="train"):
+            return Logger(name)
+
+        def train(model, loader, optimizer):
+            for x, y in loader:
+                loss = F.cross_entropy(model(x), y)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                %s
+        """
+
+
+@pytest.mark.parametrize("call", ["get_logger().note(loss)", 'get_logger("train").note(loss)'])
+def test_one_object_that_a_cache_has(call: str) -> None:
+    check(ONE_LOGGER % ("  # TML102", call))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "get_logger().note(loss.item())",
+        "get_logger().note(loss); get_logger().flush()",
+        "get_logger().show(loss.detach())",
+        'Logger("train").note(loss)',
+    ],
+)
+def test_one_object_that_keeps_nothing(call: str) -> None:
+    check_innocent(ONE_LOGGER % ("", call))
