@@ -75,6 +75,12 @@ def test_a_part_that_keeps_something_elsewhere(encoder: str, tmp_path: Path, mon
     check_project(_whole(encoder, 'stats.note("gate", gate)  # TML102'), tmp_path, monkeypatch)
 
 
+def test_a_main_that_something_else_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = _whole(_ENCODERS[0], 'stats.note("gate", gate)  # TML102')
+    files["main.py"] = files["main.py"].partition("if __name__")[0]
+    check_project(files, tmp_path, monkeypatch)
+
+
 @pytest.mark.parametrize("encoder", _ENCODERS)
 @pytest.mark.parametrize("note", ['stats.note("gate", gate.mean().item())', "gate = gate * 2"])
 def test_a_part_that_keeps_nothing(encoder: str, note: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
