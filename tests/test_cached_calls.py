@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from projects import check_project
-from snippets import check
+from snippets import check, check_innocent
 
 CALLED = """
 class Spec:
@@ -190,3 +190,50 @@ class Grid(nn.Module):
 def test_a_cache_whose_keys_have_no_object_in_them() -> None:
     check(AROUND.format(first="self, ", handed="", mark=""))
     check(AROUND.format(first="", handed="self, ", mark="  # TML305"))
+
+
+ONE_LOGGER = """
+        class Logger:
+            def __init__(self, name):
+                self.name, self.rows, self.last = name, [], None
+
+            def note(self, value):
+                self.rows.append(value)%s
+
+            def show(self, value):
+                self.last = value
+
+            def flush(self):
+                print(len(self.rows))
+                self.rows.clear()
+
+        @functools.lru_cache(maxsize=None)
+        def get_logger(name="train"):
+            return Logger(name)
+
+        def train(model, loader, optimizer):
+            for x, y in loader:
+                loss = F.cross_entropy(model(x), y)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                %s
+        """
+
+
+@pytest.mark.parametrize("call", ["get_logger().note(loss)", 'get_logger("train").note(loss)'])
+def test_one_object_that_a_cache_has(call: str) -> None:
+    check(ONE_LOGGER % ("  # TML102", call))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "get_logger().note(loss.item())",
+        "get_logger().note(loss); get_logger().flush()",
+        "get_logger().show(loss.detach())",
+        'Logger("train").note(loss)',
+    ],
+)
+def test_one_object_that_keeps_nothing(call: str) -> None:
+    check_innocent(ONE_LOGGER % ("", call))

@@ -248,6 +248,42 @@ def test_workers_of_a_context(method: str, due: str) -> None:
     check(ENVIRONMENTS % (f"ctx = mp.get_context({method})\n        {named}", due))
 
 
+@pytest.mark.parametrize(
+    ("made", "given", "due"),
+    [
+        ("", "", "  # TML408"),
+        ("", ", start_method='spawn'", ""),
+        ("if len(seeds) > 8:\n            start_method = 'spawn'\n        ", "", ""),
+    ],
+)
+def test_workers_of_a_context_by_default(made: str, given: str, due: str) -> None:
+    made += "ctx = mp.get_context(start_method)\n        "
+    made += ALL_PIPES_FIRST["zip"].replace("mp.Process", "ctx.Process")
+    program = (ENVIRONMENTS % (made, due)).replace("(self, seeds)", "(self, seeds, start_method='fork')")
+    check(program.replace("seed + 1])", f"seed + 1]{given})"))
+
+
+FACTORY = """
+def make_envs(seed, count=2, env_cls=Envs):
+    {}
+
+def evaluate"""
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["return env_cls([seed + n for n in range(count)])", "envs = env_cls([seed, count])\n    return envs"],
+)
+@pytest.mark.parametrize(
+    ("given", "due"), [("", "  # TML408"), (", 3", "  # TML408"), (", 3, list", ""), (", env_cls=list", "")]
+)
+def test_workers_of_a_class_by_default(body: str, given: str, due: str) -> None:
+    program = (ENVIRONMENTS % (ALL_PIPES_FIRST["zip"], due)).replace("\ndef evaluate", FACTORY.format(body))
+    program = program.replace("Envs([seed, seed + 1])", f"make_envs(seed{given})")
+    check(program)
+    check(program.replace("  # TML408", "").replace("    return score", "    envs.close()\n    return score"))
+
+
 POLLERS = """
 import threading
 

@@ -195,3 +195,57 @@ def test_what_is_cut_where_there_is_a_graph(cut: str) -> None:
 )
 def test_what_keeps_its_graph_all_the_same(cut: str) -> None:
     check(KEEP.format(cut=cut, mark="  # TML102"))
+
+
+MONITOR = """
+        class Act(nn.Module):
+            def forward(self, x):
+                return x.relu()
+
+        class Monitor:
+            def __init__(self, net, kind=None, kinds=()):
+                self.records = []
+                self.kinds = tuple(kinds) or (nn.Module,)
+                for name, part in net.named_modules():
+                    if {test}:
+                        part.register_forward_hook(self.hook_for(name))
+
+            def hook_for(self, name):
+                def hook(part, given, out):
+                    self.records.append({kept})
+                return hook
+
+        class Block(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.first, self.act = nn.Linear(8, 8), Act()
+
+            def forward(self, x):
+                return self.act(self.first(x))
+
+        def train(loader, optimizer):
+            net = Block()
+            monitor = Monitor(net, Act, [Act])
+            for x, y in loader:
+                loss = F.mse_loss(net(x), y)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                print(len(monitor.records)){after}
+        """
+ASKED = [
+    "isinstance(part, kind or nn.Module)",
+    "isinstance(part, tuple(self.kinds))",
+    "isinstance(part, self.kinds[0])",
+]
+
+
+@pytest.mark.parametrize("test", ASKED)
+def test_a_type_that_is_worked_out(test: str) -> None:
+    check(MONITOR.format(test=test, kept="out", after="").replace("append(out)", "append(out)  # TML108"))
+
+
+@pytest.mark.parametrize("test", ASKED)
+def test_a_type_that_is_worked_out_and_nothing_kept(test: str) -> None:
+    check_innocent(MONITOR.format(test=test, kept="out.mean().item()", after=""))
+    check_innocent(MONITOR.format(test=test, kept="out", after="; monitor.records.clear()"))

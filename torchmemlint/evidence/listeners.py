@@ -119,7 +119,9 @@ def _own_line(machine: Machine, obj: Obj, note: Plain) -> Site | None:
 def _subscribes(obj: Obj, note: Plain) -> Site | None:
     """Where one of the methods of the object, or of its whole, subscribes."""
     frame: Frame | None = note.frame
-    site, wholes = note.site, [one for one in obj.holders if type(one) is Obj and one.kind == "instance"]
+    around = note.detail[0].holders if type(note.detail[0]) is Obj else ()  # what has the list has the listener, too
+    wholes = [one for one in obj.holders if type(one) is Obj and one.kind == "instance" and one not in around]
+    site = note.site
     while frame is not None:
         if any(frame.receiver is whole for whole in wholes):
             return site

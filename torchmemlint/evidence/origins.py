@@ -8,6 +8,7 @@ from ..facts import model as m
 from ..facts.model import Site
 from ..facts.walk import calls
 from ..interpreter.events import Store
+from ..interpreter.frames import Frame
 from ..interpreter.machine import Machine
 from ..interpreter.values import ATTACHED, FREE, Tensor
 
@@ -111,7 +112,8 @@ def anchor(machine: Machine, store: Store, graph: bool = False) -> Site | None:
         here = [site for site in reversed(store.trail) if machine.is_home(site)]
         place = (store.owner, store.key)
         leading = {site for one in machine.stores if (one.owner, one.key) == place for site in one.trail}
-        if not handed or returned or not leading.isdisjoint(handed) or not here:
+        back = isinstance(store.owner, Frame)  # a variable got it back, `state = step(state, batch)`
+        if not handed or returned or back or not leading.isdisjoint(handed) or not here:
             return handed[0] if handed else _left_on_itself(machine, store) if graph and here else None
         return here[0]  # what was handed to another function comes here in a container
     for site in (store.site, *reversed(store.trail)):

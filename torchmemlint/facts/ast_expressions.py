@@ -112,7 +112,7 @@ def _call(low: AstExpressions, node: ast.Call) -> Expr:
         if isinstance(given, ast.keyword):
             keywords.append(low.named(given.arg or "", given.value))
         else:
-            positional.append(low.expression(given))
+            positional.append(low.given(callee, given))
     return low.call(site, callee, positional, keywords)
 
 

@@ -202,7 +202,7 @@ class FileReleases:
             paired = value[0] == m.NEW and len(value[3]) == len(target[3])
             for item, part in zip(target[3], value[3] if paired else [(m.TEXT,)] * len(target[3]), strict=True):
                 self._assigned(function, item, part, tests)
-        elif target[0] == m.ITEM and target[2][0] == m.SLICE:
+        elif target[0] == m.ITEM and (target[2][0] == m.SLICE or _is_thinned(target, value)):
             self._note(target[1], function)
         elif target[0] in (m.ATTR, m.NAME) and function.name not in _FIRST:
             if target[0] == m.NAME and not reaches_outside(function, target[1]):
@@ -254,6 +254,11 @@ class FileReleases:
     def _note_measured(self, place: Expr, function: FunctionFacts, name: str = "") -> None:
         owners = self.measured.setdefault(last_name(place), {})
         owners.setdefault(name or function.name, set()).add(self._owner(place, function))
+
+
+def _is_thinned(place: Expr, value: Expr) -> bool:
+    """`self.handlers[event] = [one for one in self.handlers[event] if one is not handler]`"""
+    return value[0] == m.COMP and any(iterated == place and tests for _, iterated, tests in value[5])
 
 
 def _sized(comparison: Expr) -> Iterator[Expr]:

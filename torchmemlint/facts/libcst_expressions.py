@@ -77,7 +77,7 @@ def _call(low: LibcstExpressions, node: cst.Call) -> Expr:
         if arg.keyword is not None or arg.star == "**":
             keywords.append(low.named("" if arg.keyword is None else arg.keyword.value, arg.value))
         else:
-            value = low.expression(arg.value)
+            value = low.given(callee, arg.value)
             positional.append((m.STAR, value) if arg.star else value)
     return low.call(site, callee, positional, keywords)
 

@@ -19,6 +19,7 @@ from .scopes import SELF, Scope, is_light, is_light_param, is_new, may_bind
 Body = Callable[[], tuple[Stmt, ...]]  # lowers a body when its scope has been entered
 _LONGEST_TEXT = 58  # characters; longer constants are never keys or device names
 _LARGEST_INTEGER = 10**18
+_BY_NAME = ((m.NAME, "getattr"), (m.NAME, "setattr"), (m.NAME, "hasattr"))
 # calls of a formatted string that only look at a value
 LOOKS = frozenset(
     """abs bool cpu detach dict float format get getattr hex id int isoformat item items join keys len list max mean
@@ -195,6 +196,11 @@ class Lowering:
     def named(self, name: str, node: Any) -> tuple[str, Expr]:
         """What a call is given by name; `cache_key=f"{kind}-{number}"` is a key."""
         return name, self.text_or_value(node) if name.endswith("key") else self.expression(node)
+
+    def given(self, callee: Expr, node: Any) -> Expr:
+        """What a call is given by position: a name that is put together, `getattr(callback, f"on_{event}")`, says
+        which attribute is meant."""
+        return self.text_or_value(node) if callee in _BY_NAME else self.expression(node)
 
     def unevaluated(self, node: Any) -> Expr:
         """An annotation. Calls inside one get no site: they are never evaluated."""

@@ -95,10 +95,12 @@ class Outline:
         return {one.name for one in found} | {self.whole.classes[one.owner].name for one in found if one.owner >= 0}
 
     def named_in(self, function: FunctionFacts) -> frozenset[str]:
-        """The names of the module that a function uses."""
+        """The names of the module that a function uses, in its body or as what a parameter is by default."""
         known = self._named.get(id(function))
         if known is None:
-            known = self._named[id(function)] = frozenset(self.bindings[0].keys() & names_of(function.body))
+            names = names_of(function.body)
+            names.update(one.default[1] for one in function.params if one.default and one.default[0] == m.NAME)
+            known = self._named[id(function)] = frozenset(self.bindings[0].keys() & names)
         return known
 
     def entire(self) -> Outline:

@@ -152,9 +152,10 @@ def _may_keep(call: Expr, error: Expr) -> bool:
 
 
 def _of_scripts(facts: FileFacts) -> set[int]:
-    """What a script calls, `if __name__ == "__main__": main()`: it may leave all that it does to other files."""
+    """What a script calls, `if __name__ == "__main__": run()`, and a `main` that something else may start: it may leave
+    all that it does to other files."""
     guarded = (one for one in facts.functions[0].body if one[0] == m.IF and (m.NAME, "__name__") in nodes(one[2]))
-    called = {last_name(call) for one in guarded for call in calls(one[3])}
+    called = {last_name(call) for one in guarded for call in calls(one[3])} | {"main"}
     return {i for i, function in enumerate(facts.functions) if function.owner < 0 and function.name in called}
 
 

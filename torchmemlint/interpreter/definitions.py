@@ -74,9 +74,9 @@ def _decorate(machine: Machine, frame: Frame, function: Function, decorator: Exp
             mode = _mode_around(machine, atom)
             if mode is not None:
                 function.grad = mode
-            enters = entering(machine, atom)
-            if enters is not None:
-                machine.call(frame, (enters,), [value], {}, function.facts.site + m.DECORATORS)
+            _enter(machine, frame, function, atom, value)
+        elif type(atom) is Bound:
+            _enter(machine, frame, function, atom, value)
         elif type(atom) is External:
             name = atom.dotted
             tail = name.rsplit(".", 1)[-1]
@@ -101,6 +101,13 @@ def _decorate(machine: Machine, frame: Frame, function: Function, decorator: Exp
         if type(atom) is Function and atom is not function:
             atom.kind = function.kind
     return value
+
+
+def _enter(machine: Machine, frame: Frame, function: Function, decorator: Function | Bound, value: Value) -> None:
+    """Do what a decorator does that puts a function where others find it: `@engine.on(EPOCH_ENDED)`."""
+    enters = entering_of(machine, decorator, (m.ASSIGN, m.EXPR))
+    if enters is not None:
+        machine.call(frame, (enters,), [value], {}, function.facts.site + m.DECORATORS)
 
 
 def _stores(machine: Machine, decorator: Any) -> bool:

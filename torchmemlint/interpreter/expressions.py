@@ -96,7 +96,10 @@ def _arith(machine: Machine, frame: Frame, expr: Expr) -> Value:
 
 
 def _number_or_text(operator: str, left: Value, right: Value) -> Value:
-    """`"request-" + str(count)`: as new as what is in it."""
+    """`"request-" + str(count)`: as new as what is in it; `"on_" + event` is known if both are."""
+    texts = constant(left), constant(right)
+    if operator == "Add" and isinstance(texts[0], str) and isinstance(texts[1], str):
+        return (Const(texts[0] + texts[1]),)
     if IDENT in left or IDENT in right:
         return (IDENT,)
     for one, other in ((left, right), (right, left)):

@@ -10,7 +10,7 @@ from ..facts import model as m
 from ..facts.knowledge import TAKES_OUT
 from ..facts.model import FunctionFacts, Site
 from ..facts.program import targets
-from ..facts.walk import asks_whether_it_trains, calls_of, nodes, statements
+from ..facts.walk import asks_whether_it_trains, calls_of, last_name, nodes, statements
 from .coroutines import keep_locals
 from .cycles import note_recursion
 from .defaults import default_of
@@ -77,6 +77,13 @@ def call_function(
         machine.unrecorded.add(id(facts))
     if function.cached:
         note_cached_call(machine, frame, function, receiver, args, kwargs, site)
+        once = _asks_for_one(function, args, kwargs) if receiver is None and on_yield is None else None
+        if once is not None:
+            if once not in machine.answers:
+                loops, machine.loops, function.cached = machine.loops, (), False
+                machine.answers[once] = call_function(machine, frame, function, receiver, args, kwargs, site, grad)
+                machine.loops, function.cached = loops, True
+            return machine.answers[once]
     if function.kind == "manager" and on_yield is None:
         manager = machine.allocate(frame, ("manager", site), "manager")
         manager.fields["$call"] = ((function, receiver, args, kwargs),)
@@ -169,6 +176,19 @@ def _leaves_its_mode(machine: Machine, inner: Frame, conditions: int) -> bool:
         return True
     left = inner.leaves_mode
     return left is not None and left[:2] == (machine.grad, conditions) and machine.grad in (ON, OFF)
+
+
+def _asks_for_one(function: Function, args: list[Value], kwargs: Kwargs) -> Any:
+    """What identifies a call of a cached function that makes an object for such arguments once and for all,
+    `get_logger("train")`; None for any other call."""
+    values = (*args, *kwargs.values())
+    if any(type(atom) not in (Const, Class) for value in values for atom in value):
+        return None
+    made = (one[2] for one in statements(function.facts.body) if one[0] == m.RETURN)
+    if not any(value is not None and value[0] == m.CALL and last_name(value)[:1].isupper() for value in made):
+        return None
+    kinds = tuple(type(atom.value) for value in values for atom in value if type(atom) is Const)
+    return ("once", id(function.facts), values, tuple(kwargs), kinds)
 
 
 def _plain_question(machine: Machine, function: Function, args: list[Value], kwargs: Kwargs) -> Any:

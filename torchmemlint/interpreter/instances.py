@@ -15,7 +15,7 @@ from .hints import value_of_hint
 from .library import fill_modules
 from .machine import Machine
 from .making import made_by_class
-from .module_classes import is_dull, is_module, is_quiet
+from .module_classes import given_loud_parts, is_dull, is_module, is_quiet
 from .modules import run_module
 from .objects import call_object
 from .passes import frozen, note_run, record_module_call
@@ -96,7 +96,10 @@ def _set_up(
         caught = tuple(atom for value in (*args, *kwargs.values()) for atom in value if type(atom) is Caught)
         machine.put(obj.fields, "args", machine.join(obj.fields.get("args", UNKNOWN), caught))
     if is_dull(machine, cls) or obj.is_put_off:
-        return (obj,)
+        if obj.is_put_off or not given_loud_parts(machine, (*args, *kwargs.values())):
+            return (obj,)
+        machine.put(obj.fields, "$loud", LIGHT)
+        first = False
     if first and is_quiet(cls):
         moment = machine.moment()
 
@@ -196,7 +199,7 @@ def call_instance(machine: Machine, frame: Frame, obj: Obj, args: list[Value], k
         note_run(machine)
     if obj.kind == "module" and not obj.is_put_off and obj.fields.get("forward"):  # `module.forward = wrapper`
         return machine.call(frame, obj.fields["forward"], args, kwargs, site)
-    if isinstance(obj.cls, Class) and (is_dull(machine, obj.cls) or _is_left_open(obj)):
+    if isinstance(obj.cls, Class) and (_is_dull(machine, obj, obj.cls) or _is_left_open(obj)):
         return run_module(machine, frame, obj, args, kwargs, site)
     if isinstance(obj.cls, Class):
         names = ("forward", "__call__") if obj.kind == "module" else ("__call__", "forward")
@@ -218,6 +221,11 @@ def call_instance(machine: Machine, frame: Frame, obj: Obj, args: list[Value], k
                 return ran(machine, frame, obj, result, args, kwargs, site, node, before)
             return result
     return call_object(machine, frame, obj, "__call__", args, kwargs, site)
+
+
+def _is_dull(machine: Machine, obj: Obj, cls: Class) -> bool:
+    """Whether the passes of an object do nothing that a rule could speak about, nor those of what it was given."""
+    return is_dull(machine, cls) and (obj.is_put_off or "$loud" not in obj.fields)
 
 
 def _is_left_open(obj: Obj) -> bool:

@@ -3,7 +3,7 @@ anything that a rule could speak about."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ..facts import knowledge
 from ..facts import model as m
@@ -12,7 +12,7 @@ from ..facts.program import expressions
 from ..facts.walk import last_name, nodes, once, statements
 from .linking import Unit
 from .machine import Machine
-from .values import Bound, Class, Function
+from .values import Bound, Class, Function, Obj, Value
 
 # Methods of modules that prepare them, or give and take what they have.
 _PREPARING = (
@@ -61,6 +61,28 @@ def is_dull(machine: Machine, cls: Class) -> bool:
         known = known and not _freezes_itself(cls)
         known = known and not _keeps_elsewhere(machine, cls)
         cls.dull = known
+    return known
+
+
+def given_loud_parts(machine: Machine, given: Iterable[Value], depth: int = 3) -> bool:
+    """Whether a constructor is given a module of the project that is not dull, alone or in a container: then the passes
+    of the whole are not, either."""
+    for atom in (atom for value in given for atom in value if type(atom) is Obj):
+        if atom.kind == "module" and type(atom.cls) is Class:
+            loud = _is_loud(machine, atom.cls)
+        else:
+            inside = depth and atom.kind in ("module", "list", "tuple", "dict") and not atom.is_put_off
+            loud = bool(inside) and given_loud_parts(machine, atom.fields.values(), depth - 1)
+        if loud:
+            return True
+    return False
+
+
+def _is_loud(machine: Machine, cls: Class) -> bool:
+    known = cls.loud
+    if known is None:
+        known = any(not name.startswith(_PREPARING) for _, name, _ in _worth(cls)) or _keeps_elsewhere(machine, cls)
+        cls.loud = known
     return known
 
 

@@ -191,14 +191,14 @@ def _truth_of_call(machine: Machine, frame: Frame, test: Expr) -> tuple[bool | N
                 lambda atom: type(atom) is Tensor or bool(rest and type(atom) is not Tensor),
                 lambda atom: type(atom) is not Tensor or (atom.bundle and not rest),
             )
-        if words <= _CONTAINER_WORDS:
+        if words and words <= _CONTAINER_WORDS:
             known, positive, negative = _split(subject, value, _may_be_container, lambda atom: not _is_list(atom))
             return known, positive, {subject: tuple(perhaps(atom) for atom in negative[subject])}
-        if words <= {"float", "int", "str", "bool", "complex", "Number", "NoneType", "bytes"}:
+        if words and words <= {"float", "int", "str", "bool", "complex", "Number", "NoneType", "bytes"}:
             return _split(
                 subject, value, lambda atom: type(atom) in (Const, Light), lambda atom: type(atom) is not Const
             )
-        if words <= _KINDS.keys():
+        if words and words <= _KINDS.keys():
             kinds = {_KINDS[word] for word in words}
             return _split(
                 subject, value, lambda atom: _kind(atom) in (*kinds, ""), lambda atom: _kind(atom) not in kinds

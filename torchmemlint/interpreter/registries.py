@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from ..facts.model import ASSIGN, ATTR, CALL, EXPR, ITEM, NAME, NAMESPACE, ClassFacts, Expr, FunctionFacts, Stmt
+from ..facts.model import ASSIGN, ATTR, CALL, EXPR, ITEM, NAME, NAMESPACE, NEW, ClassFacts, Expr, FunctionFacts, Stmt
 from ..facts.walk import calls_of, last_name, root_of, statements
 from .values import Bound, Class, Function, Obj, Value
 
@@ -65,16 +65,16 @@ def _is_empty_table(value: Value) -> bool:
     return len(value) == 1 and type(value[0]) is Obj and value[0].kind == "dict" and not value[0].fields
 
 
-def _fills(functions: Sequence[FunctionFacts], function: FunctionFacts) -> bool:
+def _fills(functions: Sequence[FunctionFacts], function: FunctionFacts, kinds: tuple[int, ...] = (ASSIGN,)) -> bool:
     """Whether a function, or a method that it hands what it is given to, enters that into a table of `self`."""
-    if any(_SELF in map(root_of, places) for one, places in _entering(function) if one[0] == ASSIGN):
+    if any(_SELF in map(root_of, places) for one, places in _entering(function) if one[0] in kinds):
         return True
     given = {(NAME, param.name) for param in function.params}
     return any(
         call[2][:2] == (ATTR, _SELF)
         and not given.isdisjoint((*call[3], *(value for _, value in call[4])))
         and any(
-            other.name == call[2][2] and other is not function and any(one[0] == ASSIGN for one, _ in _entering(other))
+            other.name == call[2][2] and other is not function and any(one[0] in kinds for one, _ in _entering(other))
             for other in functions
         )
         for one in statements(function.body)
@@ -104,12 +104,18 @@ def _entering(function: FunctionFacts) -> Iterator[tuple[Stmt, list[Expr]]]:
         if one[0] == ASSIGN and one[3] in given:
             places = [target[1] for target in one[2] if target[0] == ITEM]
         elif one[0] == EXPR and one[2][0] == CALL and one[2][2][0] == ATTR and one[2][2][2] in _ADDS:
-            places = [] if given.isdisjoint(one[2][3]) else [one[2][2][1]]
+            places = [] if given.isdisjoint(_entries(one[2][3])) else [one[2][2][1]]
         if places:
             yield one, places
 
 
-def entering_of(machine: Machine, decorator: object) -> Function | Bound | None:
+def _entries(given: tuple[Expr, ...]) -> Iterator[Expr]:
+    """What a container gets, or a tuple that it gets has: `self.handlers.append((handler, args))`."""
+    for one in given:
+        yield from one[3] if one[0] == NEW and one[2] == "tuple" else (one,)
+
+
+def entering_of(machine: Machine, decorator: object, kinds: tuple[int, ...] = (ASSIGN,)) -> Function | Bound | None:
     """What a decorator does that enters what it is given into a table: a function, or a method of a registry, itself
     or by the function that it makes, `@METERS.register("mean")`."""
     function = decorator.function if type(decorator) is Bound else decorator
@@ -118,7 +124,8 @@ def entering_of(machine: Machine, decorator: object) -> Function | Bound | None:
     alone = entering(machine, function) if function is decorator else None
     if alone is not None or (function is decorator and function.frame.receiver is None):
         return alone
-    return decorator if _fills(function.frame.unit.facts.functions, function.facts) else None  # type: ignore[return-value]
+    fills = _fills(function.frame.unit.facts.functions, function.facts, kinds)
+    return decorator if fills else None  # type: ignore[return-value]
 
 
 def entering(machine: Machine, function: Function) -> Function | None:

@@ -53,13 +53,15 @@ def store(machine: Machine, frame: Frame, owner: Obj | Frame, key: str, value: V
         machine.innocent.add(site)
         machine.innocent.update(frame.trail())
         return value
-    if how in ("grow", "keyed") and any(type(atom) in _CALLABLE for atom in value):
-        machine.note("listener", site, frame, (owner, key, value))
+    called = _callables_in(value) if how in ("grow", "keyed") else ()
+    if called:
+        machine.note("listener", site, frame, (owner, key, called))
     new = value if how == "set" else tuple(atom for atom in value if not _is_in(atom, owner))
     reached = _news(machine, new)
-    if how != "set" and any(type(atom) in _CALLABLE for atom in new):
+    called = _callables_in(new) if how != "set" else ()
+    if called:
         as_key = how == "keyed" and machine.key_kind == IDENTITY
-        reached += _referred_to(machine, owner, key, new if as_key else _of_others(frame, new))
+        reached += _referred_to(machine, owner, key, called if as_key else _of_others(frame, called))
     if how != "set" and not reached:
         reached = _of_this_round(machine, held_while_waiting(new), kept_since(owner, birth_of(owner, key)))
     objects = heavy_objects(value) if how != "set" and not reached else ()  # what replaces another does not pile up
@@ -107,6 +109,13 @@ def store(machine: Machine, frame: Frame, owner: Obj | Frame, key: str, value: V
     if veiled:
         machine.veiled_stores.append((event, tuple(veiled)))
     return written
+
+
+def _callables_in(value: Value) -> Value:
+    """The functions that a value is, or that a tuple in it has: `self.handlers.append((handler, args))`."""
+    tuples = (atom for atom in value if type(atom) is Obj and _is_tuple(atom))
+    parts = (value, *(part for atom in tuples for part in atom.fields.values()))
+    return tuple(atom for part in parts for atom in part if type(atom) in _CALLABLE)
 
 
 def _event(machine: Machine, frame: Frame, owner: Obj | Frame, key: str, how: str, site: Site) -> Store:
@@ -376,12 +385,13 @@ def _is_in(atom: Any, owner: Obj | Frame) -> bool:
 
 def _is_made_for(machine: Machine, obj: Obj, place: tuple[Obj | Frame, str]) -> bool:
     """Whether a container has no other place: a display, a comprehension, or the variable of a call that made it; or an
-    object is the round's own, `state = State(cell(state.hidden))`."""
-    if obj.kind == "instance":
-        return obj.home is None and made_in(obj, machine.loops)
+    object is the round's own, `state = State(cell(state.hidden))`, whatever a call that made it has named it."""
     home = obj.home
-    own = home is None or home == place or (type(home[0]) is Frame and home[0].function is not None)
-    return own and obj.kind in ("dict", "list")
+    of_call = home is not None and type(home[0]) is Frame and home[0].function is not None
+    if obj.kind == "instance":
+        named = of_call and type(place[0]) is Frame and home is not None and home[0] is not place[0]
+        return (home is None or named) and made_in(obj, machine.loops)
+    return (home is None or home == place or of_call) and obj.kind in ("dict", "list")
 
 
 def _is_tuple(obj: Obj) -> bool:

@@ -143,7 +143,7 @@ class Method(NamedTuple):
 class Class:
     """A class of the project."""
 
-    __slots__ = ("bases", "bring", "dull", "external", "facts", "frame", "meta", "mro", "pending", "quiet")
+    __slots__ = ("bases", "bring", "dull", "external", "facts", "frame", "loud", "meta", "mro", "pending", "quiet")
 
     def __init__(self, facts: ClassFacts, frame: Frame, bases: list[Class], external: tuple[str, ...]) -> None:
         self.facts = facts
@@ -153,6 +153,7 @@ class Class:
         self.bases = bases
         self.external = external  # dotted names of bases outside the project, also inherited ones
         self.dull: bool | None = None  # see module_classes.py; None: nobody has asked
+        self.loud: bool | None = None
         self.quiet: bool | None = None
         self.meta: Class | None = next((base.meta for base in bases if base.meta is not None), None)
         self.mro: list[Class] = [self]

@@ -8,7 +8,8 @@ from typing import NamedTuple
 from ..facts import model as m
 from ..facts.model import ClassFacts, Expr, FunctionFacts, Site, Stmt
 from ..facts.program import Place, Program, keyword, targets
-from ..facts.walk import calls, calls_of, heads, in_loops, last_name, loops, nodes, statements
+from ..facts.walk import calls, calls_of, heads, in_loops, last_name, nodes, statements
+from .forked import forks, is_chosen, pipes_first
 from .lent import ENDS, dropped_from, goes_over, is_given, is_seen_to, listed, may_be_told, may_end, may_end_itself
 from .once import SETUPS, is_repeated, runs_once
 from .serving import goes_on, serves, supplies
@@ -166,7 +167,7 @@ def _owners(program: Program) -> Iterator[tuple[str, Owner]]:
             name = last_name(call[2])
             given = keyword(call, "target", 1) if name in _PROCESSES else None
             target = "" if given is None else last_name(given)
-            shared = target in piped and _forks(program, maker, call) and any(map(_pipes_first, setup))
+            shared = target in piped and forks(program, maker, call) and any(map(pipes_first, setup))
             if name in processes or target in serving or shared:
                 yield cls.name, Owner(end, call[1], gone_over=may_end_itself(program, cls))
 
@@ -228,33 +229,6 @@ def _tells(function: FunctionFacts, asked: Expr, *, turns: bool = True) -> bool:
         return True
     bound = (one for one in statements(function.body) if one[0] == m.ASSIGN and asked in one[2]) if turns else ()
     return any(one[3][0] == m.CONST for one in bound)
-
-
-def _forks(program: Program, function: FunctionFacts, started: Expr) -> bool:
-    """Whether a process begins as a copy of this one, with all that is open here [docs: the default on Linux]."""
-    module, _, name = program.dotted(started[2]).rpartition(".")
-    context = started[2][1] if started[2][0] == m.ATTR else None
-    for one in statements(function.body):  # `ctx = mp.get_context("fork")`
-        if one[0] == m.ASSIGN and context in one[2] and one[3][0] == m.CALL and last_name(one[3]) == "get_context":
-            return bool(one[3][3] == ((m.CONST, "fork"),))
-    chosen = "set_start_method" in program.called
-    return module in ("multiprocessing", "torch.multiprocessing") and name == "Process" and not chosen
-
-
-def _pipes_first(setup: FunctionFacts) -> bool:
-    """Whether a constructor makes several pipes and then starts the processes: each gets the others' ends with its own,
-    so no pipe ends while one of them lives
-    [measured: three forked workers stay when their owner goes, one does not]."""
-    if "Pipe" not in setup.calls:
-        return False
-    comprehended = (part for one in statements(setup.body) for head in heads(one) for part in nodes(head))
-    rounds = [{last_name(c[2]) for one in inside for c in calls_of(one)} for _, inside in loops(setup.body)]
-    rounds += [
-        {last_name(call[2]) for call in nodes(part) if call[0] == m.CALL and len(call) == 5}
-        for part in comprehended
-        if part[0] == m.COMP
-    ]
-    return any("Pipe" in called and "start" not in called for called in rounds)
 
 
 def _processes(program: Program, serving: set[str]) -> set[str]:
@@ -324,21 +298,33 @@ def with_factories(program: Program, owners: dict[str, Owner]) -> dict[str, str]
     wrapped = {name: name for name in owners} | dict(_wrappers(program, owners))
     makers = dict(wrapped)
     for place in program.places if owners else ():
-        if owners.keys().isdisjoint(place.facts.calls) or len(program.by_name[place.facts.name]) > 1:
+        usual = _usual_classes(program, place.facts, wrapped)
+        none = not usual and owners.keys().isdisjoint(place.facts.calls)
+        if none or len(program.by_name[place.facts.name]) > 1:
             continue
-        made = {
-            s[2][0]: last_name(made)
-            for s in statements(place.facts.body)
-            if s[0] == m.ASSIGN and (made := construction(s[3]))[0] == m.CALL and last_name(made) in owners
-        }
+        made: dict[Expr, str] = {}
         for statement in statements(place.facts.body):
-            value = statement[2] if statement[0] == m.RETURN else None
-            value = None if value is None else construction(value)
-            if value is not None and value[0] == m.CALL and last_name(value) in wrapped:
-                makers[place.facts.name] = wrapped[last_name(value)]
-            elif value in made:
-                makers[place.facts.name] = made[value]
+            if statement[0] not in (m.ASSIGN, m.RETURN) or statement[-1] is None:
+                continue
+            value = construction(statement[-1])
+            cls = made.get(value, "")
+            if value[0] == m.CALL:
+                cls = wrapped.get(last_name(value), "") or usual.get(value[2], "")
+            if cls and statement[0] == m.ASSIGN:
+                made[statement[2][0]] = cls
+            elif cls:
+                makers[place.facts.name] = cls
     return makers
+
+
+def _usual_classes(program: Program, factory: FunctionFacts, wrapped: dict[str, str]) -> dict[Expr, str]:
+    """The parameters of a factory that name a class, `env_cls=WorkerEnvs`, where nobody is seen to name another."""
+    return {
+        (m.NAME, param.name): wrapped[last_name(param.default)]
+        for param in factory.params
+        if param.default is not None and param.default[0] in (m.NAME, m.ATTR) and last_name(param.default) in wrapped
+        if not is_chosen(program, factory, param)
+    }
 
 
 def _wrappers(program: Program, owners: dict[str, Owner]) -> Iterator[tuple[str, str]]:

@@ -1,0 +1,160 @@
+"""Modules of other files that are given parts of this one, and states that other files hand back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from projects import check_project
+
+_STATS = """
+from collections import defaultdict
+
+_seen = defaultdict(list)
+
+def note(name, value):
+    _seen[name].append(value)
+"""
+_WHOLE = """
+from torch import nn
+
+class Tagger(nn.Module):
+    def __init__(self, encoder, width):
+        super().__init__()
+        self.encoder = encoder
+        self.head = nn.Linear(width, 3)
+
+    def forward(self, x):
+        return self.head(self.encoder(x))
+"""
+_FIT = """
+import torch.nn.functional as F
+
+def fit(model, batches, optimizer):
+    for x, y in batches:
+        loss = F.cross_entropy(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+_MAIN = """
+import torch
+from torch import nn
+
+import stats
+from fit import fit
+from whole import Tagger
+
+class Gate(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.scores = nn.Linear(width, width)
+
+    def forward(self, x):
+        gate = self.scores(x).sigmoid()
+        {note}
+        return x * gate
+
+def main(batches):
+    model = Tagger({encoder}, 8)
+    fit(model, batches, torch.optim.SGD(model.parameters(), lr=0.1))
+
+if __name__ == "__main__":
+    main(torch.utils.data.DataLoader([]))
+"""
+_ENCODERS = ["Gate(8)", "nn.Sequential(nn.Linear(8, 8), Gate(8))", "nn.ModuleList([Gate(8)])[0]"]
+
+
+def _whole(encoder: str, note: str) -> dict[str, str]:
+    main = _MAIN.format(encoder=encoder, note=note)
+    return {"stats.py": _STATS, "whole.py": _WHOLE, "fit.py": _FIT, "main.py": main}
+
+
+@pytest.mark.parametrize("encoder", _ENCODERS)
+def test_a_part_that_keeps_something_elsewhere(encoder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_project(_whole(encoder, 'stats.note("gate", gate)  # TML102'), tmp_path, monkeypatch)
+
+
+def test_a_main_that_something_else_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = _whole(_ENCODERS[0], 'stats.note("gate", gate)  # TML102')
+    files["main.py"] = files["main.py"].partition("if __name__")[0]
+    check_project(files, tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize("encoder", _ENCODERS)
+@pytest.mark.parametrize("note", ['stats.note("gate", gate.mean().item())', "gate = gate * 2"])
+def test_a_part_that_keeps_nothing(encoder: str, note: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_project(_whole(encoder, note), tmp_path, monkeypatch)
+
+
+_STATE = """
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+@dataclass(frozen=True)
+class Sums:
+    count: int = 0
+    total: Any = 0.0
+
+    def plus(self, value):
+        return replace(self, count=self.count + 1, total=self.total + value)
+
+@dataclass
+class State:
+    step: int = 0
+    sums: Sums = field(default_factory=Sums)
+"""
+_LOOP = """
+from dataclasses import replace
+
+from state import Sums
+
+def epoch(state, batches, step):
+    state = replace(state, sums=Sums())
+    for batch in batches:
+        state = step(state, batch)
+    print(state.step, float(state.sums.total))
+    return state
+"""
+_STEP = """
+from dataclasses import replace
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from loop import epoch
+from state import State
+
+model = nn.Linear(8, 3)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+def step(state, batch):
+    x, y = batch
+    loss = F.cross_entropy(model(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    {sums}
+    return replace(state, step=state.step + 1, sums=sums)
+
+def main(batches):
+    epoch(State(), batches, step)
+
+if __name__ == "__main__":
+    main(torch.utils.data.DataLoader([]))
+"""
+
+
+@pytest.mark.parametrize(
+    "sums",
+    [
+        "sums = state.sums.plus(loss)  # TML105",
+        "sums = state.sums.plus(loss.item())",
+        "sums = state.sums.plus(loss.detach())",
+        "sums = replace(state.sums, total=float(loss))",
+    ],
+)
+def test_a_state_in_a_state(sums: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {"state.py": _STATE, "loop.py": _LOOP, "main.py": _STEP.format(sums=sums)}
+    check_project(files, tmp_path, monkeypatch)
