@@ -188,6 +188,8 @@ def define_class(machine: Machine, frame: Frame, index: int, facts: ClassFacts) 
                 entered_by.append(enters)
             elif type(atom) is Mode:
                 grad = atom.grad
+                external += ["@no_grad"] if grad == OFF else []
+                machine.note("mode-on-class", facts.site, frame)
             elif type(atom) is External:
                 external.append("@" + atom.dotted.rsplit(".", 1)[-1])
     body = frame.unit.facts.functions[facts.body]
@@ -223,8 +225,8 @@ def _run_body(machine: Machine, klass: Class, grad: int | None, body: Sequence[S
             atom = atom.innermost if type(atom) is Function else atom
             if type(atom) is Function and atom.frame is inner and atom.owner is None:
                 atom.owner = klass
-                if grad is not None:
-                    atom.grad = grad
+                if grad is not None and atom.facts.name == "__init__":
+                    atom.grad = grad  # of a class that a mode decorates it is the construction that runs in the mode
 
 
 def _bring(machine: Machine, klass: Class, grad: int | None, name: str) -> None:
