@@ -22,6 +22,7 @@ _ONLY_DRAWS = frozenset(("Image", "log_figure", "FigureCanvas", "FigureCanvasAgg
 _HOOK_STARTS = ("on_", "log_", "draw_", "visualize", "after_", "before_")
 _ROUTES = ("get", "post", "put", "patch", "route", "websocket")
 _HOOK_ENDS = ("_step", "_epoch_end", "_batch_end", "_epoch", "_iter")
+_ROUNDS = frozenset("step iter epoch iteration global_step n_iter batch_idx iter_ step_ current_epoch".split())
 
 
 class LeftOpen(NamedTuple):
@@ -43,7 +44,8 @@ def figures_left_open(program: Program) -> Iterator[LeftOpen]:
             call = _made_by(program, made, makers)
             if call is None or _stands_in_a_test(place, made) or (looped and _goes_over_few(place, made)):
                 continue
-            again = looped or _is_hook(place) or _answers(place) or is_repeated(program, place, driven=True)
+            again = looped or _is_hook(place) or _answers(place) or _is_told_the_round(place)
+            again = again or is_repeated(program, place, driven=True)
             method = bool(place.cls) and place.facts.name not in ONCE
             if (again or method) and _is_left(program, place, targets(made)):
                 yield LeftOpen(call[1], again)
@@ -99,6 +101,11 @@ def _is_hook(place: Place) -> bool:
     """Whether a method is called again and again by its name."""
     name = place.facts.name.lstrip("_")
     return bool(place.cls) and (name.startswith(_HOOK_STARTS) or name.endswith(_HOOK_ENDS))
+
+
+def _is_told_the_round(place: Place) -> bool:
+    """Whether a function is given the number of the step or epoch that it draws: that differs from call to call."""
+    return any(param.name in _ROUNDS for param in place.facts.params)
 
 
 def _answers(place: Place) -> bool:
