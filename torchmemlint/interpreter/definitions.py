@@ -22,6 +22,13 @@ from .values import OFF, UNKNOWN, Bound, Class, External, Function, Mode, Obj, V
 _STORES = m.GROWS | m.KEEPS
 
 
+_PUBLIC = {  # what is also known by where it is written
+    "torch.autograd.function.Function": "torch.autograd.Function",
+    "torch.autograd.function.InplaceFunction": "torch.autograd.Function",
+    "torch.autograd.function.NestedIOFunction": "torch.autograd.Function",
+}
+
+
 def define_function(machine: Machine, frame: Frame, facts: FunctionFacts) -> Value:
     """The function that a `def` or lambda makes, with what its decorators do to it."""
     function = Function(facts, frame, None)
@@ -178,7 +185,7 @@ def define_class(machine: Machine, frame: Frame, index: int, facts: ClassFacts) 
                 bases.append(atom)
                 external += atom.external
             elif type(atom) is External:
-                external.append(atom.dotted)
+                external.append(_PUBLIC.get(atom.dotted, atom.dotted))
     grad = None
     entered_by: list[Function | Bound] = []
     for decorator in facts.decorators:
