@@ -341,6 +341,13 @@ class Buffered:
             self.room.get()
         self.feeder.join()
 
+def batch_of(batches):
+    found = next(iter(batches))
+    return found.float()
+
+def drained(batches):
+    return torch.cat(list(batches))
+
 def validate(source, wanted):
     data = Buffered(source){mark}
     {read}
@@ -354,6 +361,7 @@ def main(source, epochs):
 READS = {
     "a few": "for x in itertools.islice(data, wanted):",
     "one after the other": "for _ in range(wanted):\n        x = next(data)",
+    "by a helper": "for _ in range(wanted):\n        x = batch_of(data)",
 }
 
 
@@ -361,6 +369,10 @@ READS = {
 def test_a_thread_with_a_class_of_its_own(read: str) -> None:
     check(OWN_THREAD.format(mark="  # TML505", read=read, end="return wanted"))
     check(OWN_THREAD.format(mark="", read=read, end="data.close()"))
+
+
+def test_a_helper_that_takes_all() -> None:
+    check(OWN_THREAD.format(mark="", read="for _ in range(wanted):\n        x = drained(data)", end="return wanted"))
 
 
 def test_as_many_as_there_are() -> None:

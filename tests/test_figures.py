@@ -72,6 +72,17 @@ IMPORTS = "import matplotlib.pyplot as plt\nfrom matplotlib.figure import Figure
                 plt.plot(batch)
                 self.fig.savefig("step.png")
         """,
+        # a function is told which step it draws
+        """
+        def draw_masks(masks, path, writer=None, step=0):
+            fig, axes = plt.subplots(1, len(masks))  # TML314
+            for ax, mask in zip(axes, masks):
+                ax.imshow(mask)
+            if path is not None:
+                plt.savefig(path)
+            if writer is not None:
+                writer.add_images("masks", masks, step)
+        """,
     ],
 )
 def test_figures_that_nothing_closes(text: str) -> None:
@@ -179,6 +190,20 @@ def test_figures_that_nothing_closes(text: str) -> None:
                 plt.figure()
                 plt.plot(log[name])
                 plt.savefig(name)
+        """,
+        # told which step it is, and closed; or given back to whoever asked for it
+        """
+        def draw_masks(masks, path, epoch):
+            fig, ax = plt.subplots()
+            ax.imshow(masks[0])
+            plt.savefig(path.format(epoch))
+            plt.close(fig)
+
+        def draw_slots(slots, path, epoch):
+            fig, ax = plt.subplots()
+            ax.imshow(slots[0])
+            plt.savefig(path.format(epoch))
+            return fig, ax
         """,
         # left for the caller to go on with
         """

@@ -130,6 +130,21 @@ GUILTY = {
             def backward(ctx, grad):
                 return 2 * ctx.x * grad
         """,
+    "context keeps its output, of a base that is named by its file": """
+        class Chain(torch.autograd.function.Function):
+            @staticmethod
+            def forward(ctx, x, blocks):
+                for block in blocks:
+                    x = block(x)
+                ctx.end = x  # TML106
+                return x
+
+            @staticmethod
+            def backward(ctx, grad):
+                end = ctx.end
+                del ctx.end
+                return end * grad, None
+        """,
     "recorder that is entered and returned": """
         class Recorder:
             def __init__(self, model):

@@ -124,3 +124,36 @@ def test_what_a_helper_has_filled(user: str, code: str, cut: str, after: str) ->
     after = after.format("seen" if user is VARIABLE else "self.seen")
     kept = f"  # {code}" if not cut and after == "pass" else ""
     check(WATCHED.format(cut=cut, kept=kept) + user.format(after=after))
+
+
+PROBE = """
+class Probe:
+    def __init__(self, layer):
+        self.outputs, self.inputs = [], []
+        self.after = layer.register_forward_hook(self.keep_output)
+        self.before = layer.register_forward_pre_hook(self.keep_input)
+
+    def keep_input(self, module, given):
+        self.inputs.append(given){mark}
+
+    def keep_output(self, module, given, result):
+        self.outputs.append(result.detach())
+
+    def reset(self):
+        {reset}
+
+    def close(self):
+        self.after.remove()
+        self.before.remove()
+"""
+
+
+def test_a_list_that_the_reset_beside_it_forgets() -> None:
+    check(PROBE.format(mark="  # TML303", reset="self.outputs = []"))
+    check(PROBE.format(mark="  # TML303", reset="self.outputs.clear()"))
+
+
+def test_lists_that_are_emptied_together_or_not_at_all() -> None:
+    check(PROBE.format(mark="", reset="self.outputs, self.inputs = [], []"))
+    check(PROBE.format(mark="", reset="self.outputs.clear()\n        self.inputs.clear()"))
+    check(PROBE.format(mark="", reset="self.count = 0"))

@@ -244,6 +244,27 @@ def test_parts_of_batches_that_helpers_hand_on() -> None:
     check(text.replace(batches, f"batches = iter(loader)\n    while True:\n        {batches[4:-11]} = next(batches)"))
 
 
+def test_batches_that_go_on_through_a_queue() -> None:
+    text = LOADED.format(2, False, "self.room.put(where)").replace("    return torch.cat(boxes), scores\n", "")
+    text = text.replace(
+        "@torch.inference_mode()\ndef predict(count):", "class Feed(threading.Thread):\n    def run(self):"
+    )
+    body = text[text.index("    loader =") :]
+    text = text.replace(body, "".join(f"    {line}\n" for line in body.splitlines()))
+    check(
+        "import threading\n"
+        + text
+        + """
+    def __init__(self, size):
+        super().__init__(daemon=True)
+        self.room = queue.Queue(size)
+
+    def __next__(self):
+        return self.room.get()
+"""
+    )
+
+
 STATES = """
 from torch.utils.data import DataLoader
 

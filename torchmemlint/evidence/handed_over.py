@@ -45,6 +45,8 @@ def handed_over(machine: Machine, lifetimes: Lifetimes, *, by_name: bool) -> Ite
         loop = growing(machine, store) if store.how in ("grow", "keyed") and machine.is_home(store.site) else None
         if loop is None or store in queued or any(_is_worker(one) for one in store.loops):
             continue
+        if isinstance(store.owner, Obj) and store.owner.kind == "queue":
+            continue  # on their way to whoever takes them out
         if _is_of_workers(store.frame, loop) or lifetimes.emptied_in(store, loop):
             continue
         if store.how == "keyed" and store.key_kind == KNOWN:

@@ -249,13 +249,14 @@ def _goes_over_held_out(call: ModuleCall) -> bool:
 
 
 def evaluates_by_name(frame: Frame) -> bool:
-    """Whether a function says that it evaluates, or is a method of something that does: `ValLoop`, `Evaluator`."""
+    """Whether a function says that it evaluates, or is a method of something that does: `ValLoop`, `Evaluator`, or what
+    somebody took for without gradients, with `@torch.no_grad()` around the class."""
     if says_evaluation(frame.name):
         return True
     receiver = frame.receiver
     if not isinstance(receiver, Obj) or receiver.kind == "module" or not isinstance(receiver.cls, Class):
         return False
-    return class_evaluates(receiver.cls.facts.name)
+    return class_evaluates(receiver.cls.facts.name) or "@no_grad" in receiver.cls.external
 
 
 def _weight(call: ModuleCall, trained: bool) -> int:

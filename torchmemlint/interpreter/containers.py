@@ -12,7 +12,23 @@ from .stores import store
 from .tensors import arithmetic
 from .threads import is_given, waits_for
 from .unknown import unknown_call
-from .values import LIGHT, NAMED, UNKNOWN, Class, Kwargs, Light, Mode, Obj, Value, constant, is_light
+from .values import (
+    ATTACHED,
+    LIGHT,
+    NAMED,
+    OFF,
+    UNKNOWN,
+    Class,
+    Kwargs,
+    Light,
+    Mode,
+    Obj,
+    Opaque,
+    Tensor,
+    Value,
+    constant,
+    is_light,
+)
 from .weak_keys import note_first, note_inside
 
 _GROW = ("append", "appendleft", "add", "insert", "put", "put_nowait", "extend", "extendleft", "update", "push")
@@ -38,6 +54,9 @@ def container_method(
 ) -> Value:
     if "$stack" in obj.fields:
         return _stack_method(machine, frame, obj, name, args, kwargs, site)
+    if name == "append" and args and _is_back_propagated(machine, frame, obj, args[0]):
+        node = machine.derivation.node(tuple(machine.nodes(args[0])), ("differentiated", site, ""))
+        args = [(Tensor(ATTACHED, 3, node, "scalar"),)]
     if name in _GROW:
         made = _grow(machine, frame, obj, name, args, kwargs, site)
         if obj.kind == "queue":
@@ -97,6 +116,15 @@ def container_method(
     if obj.unknown:
         machine.escape(tuple(atom for value in args for atom in value))
     return LIGHT
+
+
+def _is_back_propagated(machine: Machine, frame: Frame, obj: Obj, value: Value) -> bool:
+    """Whether what nothing is known of goes into a variable's list, one of whose entries is back-propagated there:
+    `losses.append(step()); losses[-1].backward()`."""
+    home, name = obj.home or (None, "")
+    if home is not frame or machine.grad == OFF or any(type(atom) is not Opaque for atom in value):
+        return False
+    return "backward" in frame.facts.uses.get(f"{name}[]", ())
 
 
 def set_limit(obj: Obj, args: list[Value], kwargs: Kwargs) -> None:

@@ -22,6 +22,13 @@ from .values import OFF, UNKNOWN, Bound, Class, External, Function, Mode, Obj, V
 _STORES = m.GROWS | m.KEEPS
 
 
+_PUBLIC = {  # what is also known by where it is written
+    "torch.autograd.function.Function": "torch.autograd.Function",
+    "torch.autograd.function.InplaceFunction": "torch.autograd.Function",
+    "torch.autograd.function.NestedIOFunction": "torch.autograd.Function",
+}
+
+
 def define_function(machine: Machine, frame: Frame, facts: FunctionFacts) -> Value:
     """The function that a `def` or lambda makes, with what its decorators do to it."""
     function = Function(facts, frame, None)
@@ -185,7 +192,7 @@ def define_class(machine: Machine, frame: Frame, index: int, facts: ClassFacts) 
                 bases.append(atom)
                 external += atom.external
             elif type(atom) is External:
-                external.append(atom.dotted)
+                external.append(_PUBLIC.get(atom.dotted, atom.dotted))
     grad = None
     entered_by: list[Function | Bound] = []
     for decorator in facts.decorators:
@@ -195,6 +202,8 @@ def define_class(machine: Machine, frame: Frame, index: int, facts: ClassFacts) 
                 entered_by.append(enters)
             elif type(atom) is Mode:
                 grad = atom.grad
+                external += ["@no_grad"] if grad == OFF else []
+                machine.note("mode-on-class", facts.site, frame)
             elif type(atom) is External:
                 external.append("@" + atom.dotted.rsplit(".", 1)[-1])
     body = frame.unit.facts.functions[facts.body]
@@ -230,8 +239,8 @@ def _run_body(machine: Machine, klass: Class, grad: int | None, body: Sequence[S
             atom = atom.innermost if type(atom) is Function else atom
             if type(atom) is Function and atom.frame is inner and atom.owner is None:
                 atom.owner = klass
-                if grad is not None:
-                    atom.grad = grad
+                if grad is not None and atom.facts.name == "__init__":
+                    atom.grad = grad  # of a class that a mode decorates it is the construction that runs in the mode
 
 
 def _bring(machine: Machine, klass: Class, grad: int | None, name: str) -> None:

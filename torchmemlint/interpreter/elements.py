@@ -314,6 +314,8 @@ def bind_item(machine: Machine, frame: Frame, target: Expr, value: Value, site: 
                 value = store(machine, frame, atom, field, value, how, site)
                 if is_light(value):
                     machine.reset(frame, atom, field, "replace")
+                if key == -1 and not any(type(part) is Tensor and part.graph == ATTACHED for part in value):
+                    machine.reset(frame, atom, "*", "pop")  # what was appended last gives way to what has no graph
             for part in value:
                 if type(part) is Obj and settles(frame, part):
                     part.home = (atom, field)

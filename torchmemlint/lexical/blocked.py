@@ -3,12 +3,13 @@ for ever."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.model import Expr, Site, Stmt
-from ..facts.program import Block, Place, Program, keyword, targets
+from ..facts.program import Block, Place, Program, expressions, keyword, targets
 from ..facts.walk import blocks, calls, calls_of, heads, in_loops, is_count, last_name, nodes, statements
 from .left_running import construction
 from .lent import is_given
@@ -92,9 +93,9 @@ def _left(program: Program, place: Place, made: Stmt, producer: Producer) -> Stm
                 continue
             if other is place and statement[0] == m.FOR and _read(statement[3]) == bound:
                 left = statement if _breaks_off(statement) else left
-            elif other is place and statement[0] == m.FOR and _asks_a_few(statement, bound):
+            elif other is place and statement[0] == m.FOR and _asks_a_few(program, place, statement, bound):
                 left = statement
-            elif any(_has(head, bound) for head in heads(statement)):
+            elif any(_has(program, other, head, bound) for head in heads(statement)):
                 return None
     return left
 
@@ -116,8 +117,25 @@ def _is_it(expr: Expr, bound: Expr) -> bool:
     return expr == bound or (bound[0] == m.ATTR and expr[0] == m.ATTR and expr[2] == bound[2])
 
 
-def _has(head: Expr, bound: Expr) -> bool:
-    return any(is_given(head, part) for part in {bound, *(part for part in nodes(head) if _is_it(part, bound))})
+def _has(program: Program, place: Place, head: Expr, bound: Expr) -> bool:
+    named = {bound, *(part for part in nodes(head) if _is_it(part, bound))}
+    return any(is_given(head, part, functools.partial(_takes_one, program, place, part)) for part in named)
+
+
+def _takes_one(program: Program, place: Place, bound: Expr, call: Expr) -> bool:
+    """`batch = self.read(source)`: a helper of the file that asks for the next item, and no more."""
+    found = [one for one in program.by_name.get(last_name(call[2]), ()) if one.cls in ("", place.cls)]
+    if len(found) != 1 or call[3].count(bound) != 1:
+        return False
+    helper = found[0].facts
+    index = call[3].index(bound) + (helper.owner >= 0 and "staticmethod" not in map(last_name, helper.decorators))
+    if index >= len(helper.params):
+        return False
+    name = (m.NAME, helper.params[index].name)
+    whole = (m.CALL, (m.NAME, "iter"), (name,))  # `next(iter(source))`
+    asked = [one for one in calls(helper.body) if one[2] == (m.NAME, "next") and len(one[3]) == 1]
+    taken = sum(one[3][0] == name or (one[3][0][0], *one[3][0][2:4]) == whole for one in asked)
+    return bool(0 < taken == sum(part == name for part in expressions(helper.body)))
 
 
 def _left_anew(program: Program, producer: Producer) -> Iterator[Blocked]:
@@ -175,12 +193,15 @@ def _breaks_off(loop: Stmt) -> bool:
     return _leaves(loop[4], {part for item in items for part in nodes(item) if part[0] == m.NAME})
 
 
-def _asks_a_few(loop: Stmt, bound: Expr) -> bool:
+def _asks_a_few(program: Program, place: Place, loop: Stmt, bound: Expr) -> bool:
     """`for _ in range(batches): x = next(reader)`, which is not as many as there are: `range(len(loader))`."""
     counted = loop[3][0] == m.CALL and last_name(loop[3]) == "range"
     if not counted or any(part[0] == m.CALL and last_name(part) == "len" for part in nodes(loop[3])):
         return False
-    return any(call[2] == (m.NAME, "next") and call[3] == (bound,) for call in calls(loop[4]))
+    return any(
+        (call[2] == (m.NAME, "next") and call[3] == (bound,)) or _takes_one(program, place, bound, call)
+        for call in calls(loop[4])
+    )
 
 
 def _leaves(block: Block, items: set[Expr]) -> bool:

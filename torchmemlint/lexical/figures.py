@@ -21,6 +21,7 @@ _LOOKS = frozenset("print isinstance id str type".split())
 _ONLY_DRAWS = frozenset(("Image", "log_figure", "FigureCanvas", "FigureCanvasAgg")) | _LOOKS
 _HOOK_STARTS = ("on_", "log_", "draw_", "visualize", "after_", "before_")
 _HOOK_ENDS = ("_step", "_epoch_end", "_batch_end", "_epoch", "_iter")
+_ROUNDS = frozenset("step iter epoch iteration global_step n_iter batch_idx iter_ step_ current_epoch".split())
 
 
 class LeftOpen(NamedTuple):
@@ -42,7 +43,7 @@ def figures_left_open(program: Program) -> Iterator[LeftOpen]:
             call = _made_by(program, made, makers)
             if call is None or _stands_in_a_test(place, made) or (looped and _goes_over_few(place, made)):
                 continue
-            called_back = _is_hook(place) or answers_requests(place.facts)
+            called_back = _is_hook(place) or answers_requests(place.facts) or _is_told_the_round(place)
             again = looped or called_back or is_repeated(program, place, driven=True)
             method = bool(place.cls) and place.facts.name not in ONCE
             if (again or method) and _is_left(program, place, targets(made)):
@@ -99,6 +100,11 @@ def _is_hook(place: Place) -> bool:
     """Whether a method is called again and again by its name."""
     name = place.facts.name.lstrip("_")
     return bool(place.cls) and (name.startswith(_HOOK_STARTS) or name.endswith(_HOOK_ENDS))
+
+
+def _is_told_the_round(place: Place) -> bool:
+    """Whether a function is given the number of the step or epoch that it draws: that differs from call to call."""
+    return any(param.name in _ROUNDS for param in place.facts.params)
 
 
 def _stands_in_a_test(place: Place, made: Stmt) -> bool:

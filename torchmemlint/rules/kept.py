@@ -87,7 +87,9 @@ def _code(retention: Retention) -> str | None:
 
 def _weight(evidence: Evidence, retention: Retention) -> int:
     store = retention.store_event
-    if retention.small or retention.wide or (store.hook and not hooked_in_training(evidence.machine, store)):
+    if retention.small or retention.wide:
+        return 0
+    if store.hook and not (hooked_in_training(evidence.machine, store) or _is_forgotten(evidence, retention)):
         return 0
     if retained.speaks_of(retention) or _emptied(evidence, retention) or while_made(retention):
         return 0
@@ -156,6 +158,19 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
         often = often or (weight > 1 and not once and (fresh or is_called_back(evidence.program, method.name)))
         weight = min(weight, 2 if each_thread or often else 1)
     return weight
+
+
+def _is_forgotten(evidence: Evidence, retention: Retention) -> bool:
+    """Whether a method of the object empties another list that its hooks fill, and none this one."""
+    releases, owner = evidence.releases, retention.holder.owner
+    if retention.holder.kind != "attribute" or retention.how != "grow":
+        return False
+    beside = {
+        last_part(other.holder.text)
+        for other in evidence.retentions
+        if other.store_event.hook and other.how == "grow" and other.holder.owner == owner
+    }
+    return any(releases.of(name, owner) - ONCE for name in beside - {last_part(retention.holder.text)})
 
 
 _OF_A_ROUND = frozenset("batch minibatch rollout trajectory episode transition sample".split())

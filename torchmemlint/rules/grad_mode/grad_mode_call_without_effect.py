@@ -6,7 +6,8 @@ as a statement of their own, an object of these that is assigned and never
 entered, `with torch.no_grad:` without the call, and
 `torch.inference_mode().__enter__()` on an object that nothing keeps. Also
 `torch.set_grad_enabled(True)` as a statement in a function that is called in a
-`no_grad` block, in which a model runs after it.
+`no_grad` block, in which a model runs after it. And a mode that decorates a
+class.
 
 ## Why it retains
 It keeps nothing by itself. `no_grad` and its relatives act when they are
@@ -16,7 +17,8 @@ recorded as before, with all that follows from it (TML201). In
 the line is reached. Inference mode that is entered by hand ends when its object
 is freed, which is at once where no name keeps it. `set_grad_enabled` as a
 statement outlives the function it stands in: the rest of the caller's `no_grad`
-block records graphs, and what it keeps holds them.
+block records graphs, and what it keeps holds them. A mode around a class is on
+while an object of it is made, and off again when one of its methods is called.
 
 ## When it is fine
 - `torch.set_grad_enabled(False)` as a statement acts at once, and on
@@ -24,7 +26,7 @@ block records graphs, and what it keeps holds them.
 - The object is kept and entered later, by `with` or by an exit stack.
 - `torch.no_grad().__enter__()` by hand: the mode stays off until `__exit__`,
   which nobody calls.
-- It is used as a decorator.
+- It is used as a decorator of a function or method.
 - A helper that sets what `torch.is_grad_enabled()` said before, or that is
   decorated with a mode of its own, which is undone at its end.
 
@@ -74,6 +76,16 @@ def check(evidence: Evidence) -> Iterator[Report]:
                 release="use `with torch.no_grad():` or the decorator `@torch.no_grad()`",
                 remedy=Remedy("enter-mode"),
             )
+    for note in evidence.plain("mode-on-class"):
+        yield Report(
+            site=note.site,
+            message=(
+                "this class is decorated with a grad mode, which acts while an object is made and on no other method: "
+                "these record gradients as before; decorate the methods that compute"
+            ),
+            confidence=Confidence.HIGH,
+            release="decorate the methods with `@torch.no_grad()` instead of the class",
+        )
     for note in evidence.plain("mode-left-on"):
         yield Report(
             site=note.site,

@@ -9,7 +9,9 @@ function that an inner function keeps filling. So do models and optimizers that
 are made for each round and only collected. So is a list that a hook on a module
 or a parameter fills in every step of a training. So is a buffer of the object
 that a generator hands out, and empties only after the `yield`. So is a private
-list that deep copies go into and that nothing in the file reads.
+list that deep copies go into and that nothing in the file reads. And a metric
+of torchmetrics that gathers what it is given, such as `MeanAveragePrecision` or
+`AUROC`, where the file asks for its value and never resets it.
 
 ## Why it retains
 The object owns the list and the list owns every tensor, until the object goes.
@@ -41,6 +43,7 @@ from typing import TYPE_CHECKING
 from ...finding import Confidence, Retains
 from ...lexical.given_up import given_up
 from ...lexical.unread_copies import unread_copies
+from ...lexical.unreset_metrics import unreset_metrics
 from ...lexical.yielded import yielded
 from .. import Report
 from ..kept import of_code
@@ -75,6 +78,19 @@ def check(evidence: Evidence) -> Iterator[Report]:
             value=f"a deep copy at each call of `{copy.method}`",
             holder=f"self.{copy.attribute}",
             release="leave the copy out",
+        )
+    for metric in unreset_metrics(evidence.program):
+        yield Report(
+            site=metric.site,
+            message=(
+                f"`{metric.place}` gathers all that it is given until it is reset, and nothing resets it: "
+                f"`compute()` leaves it there, so that each pass over the data adds to the last; call "
+                f"`{metric.place}.reset()` when its value was asked for"
+            ),
+            confidence=Confidence.MEDIUM,
+            value=f"every prediction that {metric.metric} was given",
+            holder=metric.place,
+            release=f"call `{metric.place}.reset()` after `compute()`",
         )
     for one in yielded(evidence.facts):
         yield Report(
