@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ..facts import model as m
 from ..facts.model import Site
+from ..facts.walk import nodes, statements
 from .contexts import keep
 from .coroutines import held_while_waiting
 from .events import NEVER, Loops, Store
@@ -389,9 +391,18 @@ def _is_made_for(machine: Machine, obj: Obj, place: tuple[Obj | Frame, str]) -> 
     home = obj.home
     of_call = home is not None and type(home[0]) is Frame and home[0].function is not None
     if obj.kind == "instance":
-        named = of_call and type(place[0]) is Frame and home is not None and home[0] is not place[0]
+        named = of_call and home is not None and home[0] is not place[0] and _is_given_back(machine, place)
         return (home is None or named) and made_in(obj, machine.loops)
     return (home is None or home == place or of_call) and obj.kind in ("dict", "list")
+
+
+def _is_given_back(machine: Machine, place: tuple[Obj | Frame, str]) -> bool:
+    """Whether a variable gets what is made of what it has: `state = step(state, batch)`."""
+    frame, name = place
+    if not isinstance(frame, Frame):
+        return False
+    bound = (one for one in statements(frame.facts.body) if one[1] == machine.statement and one[0] == m.ASSIGN)
+    return any((m.NAME, name) in nodes(one[3]) for one in bound)
 
 
 def _is_tuple(obj: Obj) -> bool:
