@@ -15,7 +15,7 @@ from .coroutines import keep_locals
 from .cycles import note_recursion
 from .defaults import default_of
 from .frames import Frame
-from .hints import is_plain_hint, may_be_none, value_of_hint
+from .hints import is_plain_hint, is_tensor_hint, may_be_none, value_of_hint
 from .imagined import parameter
 from .linking import Unit
 from .machine import Machine
@@ -332,10 +332,14 @@ def _argument(
         left.clear()
         return (named,)
     if given and not param.keyword:
-        return given.pop(0)
-    if param.name in left:
-        return left.pop(param.name)
-    return default_of(machine, function, param)
+        value = given.pop(0)
+    elif param.name in left:
+        value = left.pop(param.name)
+    else:
+        return default_of(machine, function, param)
+    if not value and param.hint is not None and is_tensor_hint(param.hint):
+        return value_of_hint(machine, inner, param.hint, 2, param.name)
+    return value
 
 
 def call_unseen(machine: Machine, function: Function, receiver: Any) -> tuple[Frame | None, Value]:

@@ -28,6 +28,11 @@ def is_plain_hint(hint: Expr) -> bool:
     return hint[0] in (m.NAME, m.ATTR) and hint[-1] in _PLAIN
 
 
+def is_tensor_hint(hint: Expr) -> bool:
+    """`torch.Tensor`, and nothing else."""
+    return hint[0] in (m.NAME, m.ATTR) and hint[-1] == "Tensor"
+
+
 def may_be_none(hint: Expr) -> bool:
     """Whether an annotation says that there may be nothing: `Optional[Tensor]`, `Tensor | None`."""
     op = hint[0]
