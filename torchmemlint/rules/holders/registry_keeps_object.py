@@ -17,8 +17,8 @@ And callbacks that refer to tensors, in what draws or updates again and again,
 whose registry gives an id back that the caller drops, `canvas.connect(show)`.
 And callbacks that a slot connects to a signal of its own object each time it is
 called, with what it was given: `self.saved.connect(lambda: write(frame))`.
-And pyplot's figures, `plt.figure()` or `plt.subplots()`, that a loop, a hook, or
-a function that is told which step it is makes again and again, draws into a
+And pyplot's figures, `plt.figure()` or `plt.subplots()`, that a loop, a hook,
+or a function that is told which step it is makes again and again, draws into a
 file or a picture, and never closes.
 
 ## Why it retains
