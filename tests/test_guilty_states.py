@@ -238,7 +238,7 @@ GUILTY = {
 
             def update(self, name, value):
                 old = getattr(self, name + "_mean")
-                setattr(self, name + "_mean", 0.9 * old + 0.1 * value.mean(0))  # TML101
+                setattr(self, name + "_mean", 0.9 * old + 0.1 * value.mean(0))  # TML105
 
         def main():
             model, stats = Net(), Stats(["hidden"])

@@ -18,6 +18,7 @@ from .lifetimes import Lifetimes
 from .places import holder_of
 
 _DEEPEST = 3
+_TELL = frozenset(("print", "info", "debug", "warning"))
 
 
 def kept_errors(machine: Machine, lifetimes: Lifetimes) -> Iterator[tuple[Kept, bool]]:
@@ -40,6 +41,8 @@ def kept_errors(machine: Machine, lifetimes: Lifetimes) -> Iterator[tuple[Kept, 
         function = caught.frame.facts
         tried = machine.tried[caught.tried][2] or tuple(part for one in tries(function) for part in one[2])
         names = started(tried) if tried else frozenset(handed(lifetimes.program, PER_TASK))  # of a future
+        if tried and names and names <= _TELL:
+            continue  # nothing is tried that could fail with a tensor at hand
         put_at = _put_on(machine, store, caught) if site == store.site else store.site
         kept = Kept(site, holder.text, holder.text, True, function, names, rounds=True, stored=put_at)
         yield kept, _has_tensors(caught.frame)
