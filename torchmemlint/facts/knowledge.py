@@ -225,6 +225,13 @@ MODEL_NAMES: Final = frozenset(
 DATA_NAMES: Final = frozenset(
     "frame frames image images img imgs clip clips video videos audio wav waveform waveforms spectrogram points".split()
 )
+# What makes tensors of images and files [docs: torchvision.transforms, torchvision.io]: classes and functions of
+# transforms, and what reads pictures.
+TO_TENSOR: Final = frozenset(("ToTensor", "PILToTensor", "ToImage"))
+TO_TENSOR_CALLS: Final = frozenset(("to_tensor", "pil_to_tensor", "to_image"))
+PICTURE_READERS: Final = frozenset(
+    ("decode_image", "read_image", "decode_jpeg", "decode_png", "decode_gif", "decode_webp")
+)
 # What the `forward` of models of transformers is given by keyword [docs of transformers: ModelOutput, BertModel].
 MODEL_ARGUMENTS: Final = frozenset(
     "input_ids attention_mask past_key_values use_cache pixel_values inputs_embeds output_hidden_states".split()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..facts import knowledge
 from ..facts.model import Site
 from .frames import Frame
 from .machine import Machine
@@ -10,9 +11,6 @@ from .values import LIGHT, External, Value
 
 ROOTS = ("torchvision", "torchaudio")
 _TO_TENSOR = "torchvision.transforms.functional.to_tensor"
-_MAKERS = ("ToTensor", "PILToTensor", "ToImage")  # classes of transforms [docs: torchvision.transforms]
-_MAKE = ("to_tensor", "pil_to_tensor", "to_image")  # functions of `torchvision.transforms`
-_READ = ("decode_image", "read_image", "decode_jpeg", "decode_png", "decode_gif", "decode_webp")  # of `torchvision.io`
 
 
 def decode(machine: Machine, frame: Frame, dotted: str, args: list[Value], site: Site) -> Value | None:
@@ -23,11 +21,13 @@ def decode(machine: Machine, frame: Frame, dotted: str, args: list[Value], site:
         pair.fields = {"[0]": free(machine, 3), "[1]": LIGHT}
         return (pair,)
     if ".transforms" in package:
-        if tail in _MAKERS:
+        if tail in knowledge.TO_TENSOR:
             return (External(_TO_TENSOR),)
         if tail == "Compose" and args:
             made = machine.elements(frame, args[0])
             return (External(_TO_TENSOR),) if External(_TO_TENSOR) in made else None
-    if (".transforms" in package and tail in _MAKE) or (package.startswith("torchvision.io") and tail in _READ):
+    makes = ".transforms" in package and tail in knowledge.TO_TENSOR_CALLS
+    reads = package.startswith("torchvision.io") and tail in knowledge.PICTURE_READERS
+    if makes or reads:
         return free(machine, 3)
     return None

@@ -9,11 +9,13 @@ from ..facts import knowledge
 from ..facts import model as m
 from ..facts.program import targets
 from ..facts.walk import heads, nodes, statements
+from .frames import Frame
 from .values import CONTAINERS, FREE, Bound, Caught, Class, Const, Function, Light, Obj, Partial, Tensor, Value
 from .written_parts import PLAIN_BASES, makes_parts, makes_weights
 
 if TYPE_CHECKING:
     from .events import Loops
+    from .machine import Machine
 
 _DEPTH = 4
 
@@ -141,3 +143,23 @@ def made_since(obj: Obj, loops: Loops, birth: Loops) -> bool:
     """The same, or in a round of a loop that a place was made before: each of its rounds makes another one, whatever
     loop goes through them then."""
     return made_in(obj, loops) or any(made_in(obj, (loop,)) for loop in loops if loop not in birth)
+
+
+def is_made_for(machine: Machine, obj: Obj, place: tuple[Obj | Frame, str]) -> bool:
+    """Whether a container has no other place: a display, a comprehension, or the variable of a call that made it; or an
+    object is the round's own, `state = State(cell(state.hidden))`, whatever a call that made it has named it."""
+    home = obj.home
+    of_call = home is not None and type(home[0]) is Frame and home[0].function is not None
+    if obj.kind == "instance":
+        named = of_call and home is not None and home[0] is not place[0] and _is_given_back(machine, place)
+        return (home is None or named) and made_in(obj, machine.loops)
+    return (home is None or home == place or of_call) and obj.kind in ("dict", "list")
+
+
+def _is_given_back(machine: Machine, place: tuple[Obj | Frame, str]) -> bool:
+    """Whether a variable gets what is made of what it has: `state = step(state, batch)`."""
+    frame, name = place
+    if not isinstance(frame, Frame):
+        return False
+    bound = (one for one in statements(frame.facts.body) if one[1] == machine.statement and one[0] == m.ASSIGN)
+    return any((m.NAME, name) in nodes(one[3]) for one in bound)

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..facts import model as m
 from ..facts.model import Site
-from ..facts.walk import nodes, statements
 from .contexts import keep
 from .coroutines import held_while_waiting
 from .events import NEVER, Loops, Store
 from .frames import Frame, birth_of, kept_since
-from .holders import heavy_objects, held_by_key, kept_by_callable, made_in, made_since
+from .holders import heavy_objects, held_by_key, is_made_for, kept_by_callable, made_in, made_since
 from .keys import IDENTITY
 from .machine import Machine
 from .values import (
@@ -325,7 +323,7 @@ def _as_written(
             for key, value in atom.fields.items()
         }
         return view
-    if type(atom) is Obj and depth and place and _is_made_for(machine, atom, place):
+    if type(atom) is Obj and depth and place and is_made_for(machine, atom, place):
         for key, value in list(atom.fields.items()):
             if key[:1] != "$" and value:
                 made = tuple(_as_written(machine, part, node, label, place, parts, depth - 1) for part in value)
@@ -383,26 +381,6 @@ def _is_in(atom: Any, owner: Obj | Frame) -> bool:
     """Whether an object is what an earlier round put into the same container: what it has got since then is no news
     of this store."""
     return type(atom) is Obj and atom.kind == "instance" and atom.home is not None and atom.home[0] is owner
-
-
-def _is_made_for(machine: Machine, obj: Obj, place: tuple[Obj | Frame, str]) -> bool:
-    """Whether a container has no other place: a display, a comprehension, or the variable of a call that made it; or an
-    object is the round's own, `state = State(cell(state.hidden))`, whatever a call that made it has named it."""
-    home = obj.home
-    of_call = home is not None and type(home[0]) is Frame and home[0].function is not None
-    if obj.kind == "instance":
-        named = of_call and home is not None and home[0] is not place[0] and _is_given_back(machine, place)
-        return (home is None or named) and made_in(obj, machine.loops)
-    return (home is None or home == place or of_call) and obj.kind in ("dict", "list")
-
-
-def _is_given_back(machine: Machine, place: tuple[Obj | Frame, str]) -> bool:
-    """Whether a variable gets what is made of what it has: `state = step(state, batch)`."""
-    frame, name = place
-    if not isinstance(frame, Frame):
-        return False
-    bound = (one for one in statements(frame.facts.body) if one[1] == machine.statement and one[0] == m.ASSIGN)
-    return any((m.NAME, name) in nodes(one[3]) for one in bound)
 
 
 def _is_tuple(obj: Obj) -> bool:
