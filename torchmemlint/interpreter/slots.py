@@ -51,8 +51,7 @@ def _signals(machine: Machine, frame: Frame, callee: Expr) -> list[Signal]:
 
 def _deliver(machine: Machine, frame: Frame, slots: Value, args: list[Value], site: Site) -> None:
     """A slot runs in the thread of its object [docs of Qt: Qt::AutoConnection], outside of what the sender is in."""
-    moved = [atom for atom in slots if type(atom) is Bound and isinstance(atom.receiver, Obj) and _is_moved(atom)]
-    if moved:
+    if any(type(atom) is Bound and _is_moved(atom) for atom in slots):
         in_thread(machine, frame, slots, args, site)
         return
     outside: dict[str, Any] = {"grad": ON, "module_depth": 0, "threads": 0, "context": None}
