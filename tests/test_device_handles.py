@@ -150,3 +150,67 @@ def test_raw_memory_that_nobody_frees(parts: tuple[str, str, str]) -> None:
 @pytest.mark.parametrize("parts", FREED)
 def test_raw_memory_that_its_owner_frees(parts: tuple[str, str, str]) -> None:
     check(POINTERS.format(*parts))
+
+
+ENGINE = """
+import pycuda.driver as cuda
+
+
+class Buffer:
+    def __init__(self, host, device):
+        self.host = host
+        self.device = device
+
+
+class Engine:
+    def __init__(self, sizes):
+        self.sizes = sizes
+        self.buffers = []
+        {made}
+
+    def _allocate(self):
+        {first}
+        for size in self.sizes:
+            device = cuda.mem_alloc(size)
+            self.buffers.append(Buffer(bytearray(size), device)){mark}
+
+    def infer(self, image):
+        {called}
+        cuda.memcpy_htod(self.buffers[0].device, image)
+"""
+
+PREPARED = {"made": "pass", "first": "pass", "mark": "", "called": "self._allocate()"}
+
+
+def test_buffers_that_each_call_allocates_anew() -> None:
+    check(ENGINE.format(**{**PREPARED, "mark": "  # TML702"}))
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param({"called": "pass", "made": "self._allocate()"}, id="once"),
+        pytest.param({"called": "if not self.buffers: self._allocate()"}, id="where there are none"),
+        pytest.param({"first": "if self.buffers: return"}, id="given up where there are some"),
+        pytest.param({"first": "self.buffers = []"}, id="emptied first"),
+    ],
+)
+def test_buffers_that_are_prepared_once(parts: dict[str, str]) -> None:
+    check(ENGINE.format(**{**PREPARED, **parts}))
+
+
+def test_arrays_that_cupy_computes() -> None:
+    text = """
+    import cupy as cp
+
+
+    class Spectra:
+        def __init__(self):
+            self.kept = {}
+
+        def one(self, request_id, signal):
+            self.kept[request_id] = VALUE
+    """
+    check(text.replace("VALUE", "cp.abs(cp.fft.rfft(cp.asarray(signal)))  # TML702"))
+    check(text.replace("VALUE", "cp.asnumpy(cp.fft.rfft(cp.asarray(signal)))[:4].tolist()"))
+    check(text.replace("VALUE", "float(cp.abs(cp.asarray(signal)).max())"))

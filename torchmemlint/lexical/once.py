@@ -14,6 +14,7 @@ SETUPS = ("__init__", "setup", "__enter__", "__post_init__")
 ONCE = (*SETUPS, "<module>", "setUp", "main")  # what runs once, for all that the file says
 _SELF = (m.NAME, "self")
 _ROUTES = ("get", "post", "put", "patch", "delete", "route", "websocket")
+_OF_SERVICERS = (("request", "context"), ("request_iterator", "context"))  # what grpc hands a method
 _TASKS = ("task", "shared_task")  # of celery
 
 
@@ -24,7 +25,9 @@ def called_as(place: Place) -> str:
 
 def answers_requests(function: FunctionFacts) -> bool:
     """Whether a function runs for each request or message: `@app.post("/draw")`, `@socket.on("frame")`,
-    `@app.task` [docs: fastapi, flask, python-socketio, celery]."""
+    `@app.task`, a servicer's `Push(self, request, context)` [docs: fastapi, flask, python-socketio, celery, grpc]."""
+    if tuple(param.name for param in function.params[1:]) in _OF_SERVICERS:
+        return True
     for decorator in function.decorators:
         named = decorator[2] if decorator[0] == m.CALL else decorator
         if last_name(named) in _TASKS:

@@ -8,7 +8,7 @@ from ..facts import model as m
 from ..facts.emptying import bounded, drained
 from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Place, Program, targets, text
-from ..facts.walk import calls_of, last_name, statements
+from ..facts.walk import calls_of, last_name, statements, with_tests
 from .devices import Slip
 
 _BUFFERS = frozenset(
@@ -21,13 +21,19 @@ _BUFFERS = frozenset(
 ENGINES = frozenset(  # each with device memory of its own
     ("create_execution_context", "deserialize_cuda_engine", "build_serialized_network", "InferenceSession")
 )
+_COMPUTED = frozenset(  # by CuPy, an array as large as what it is computed from, or larger
+    """abs absolute exp log log2 log10 log1p sqrt square sin cos tanh clip maximum minimum add subtract multiply divide
+    power matmul dot outer where copy fft ifft rfft irfft fft2 ifft2 rfft2 irfft2 fftn ifftn concatenate stack vstack
+    hstack convolve pad repeat tile transpose sort cumsum rand randn random normal uniform hanning hamming meshgrid
+    ascontiguousarray real imag angle conj einsum""".split()
+)
 LIBRARIES = ("pycuda", "cupy", "numba.cuda", "cuda", "tensorrt", "onnxruntime")
 ONCE = ("__init__", "setup", "build", "allocate", "init", "load", "create", "prepare", "__enter__", "warmup", "reset")
 _COUNTED = frozenset("number index idx i step iteration frame request id uid job task sample token epoch".split())
 
 
 def piled(program: Program, place: Place) -> Iterator[Slip]:
-    if place.facts.name.lstrip("_").startswith(ONCE) or place.facts.name == "__init__":
+    if place.facts.name == "__init__" or (_prepares(place) and not _prepares_each_time(program, place)):
         return
     made: dict[str, Site] = {}
     for statement in statements(place.facts.body):
@@ -43,6 +49,23 @@ def piled(program: Program, place: Place) -> Iterator[Slip]:
             if (made_at is None and not direct) or drained(program, name) or bounded(program, name):
                 continue
             yield Slip(site, holder, made_at if made_at is not None else -1, 2, "piled")
+
+
+def _prepares(place: Place) -> bool:
+    return place.facts.name.lstrip("_").startswith(ONCE)
+
+
+def _prepares_each_time(program: Program, place: Place) -> bool:
+    """Whether a method that does the work of the same object calls one that prepares it, whatever is there already."""
+    tested = any(one[0] in m.LEAVES and tests for one, tests in with_tests(place.facts.body))
+    return not tested and any(
+        call[2] == (m.ATTR, (m.NAME, "self"), place.facts.name)
+        for other in program.places
+        if other.cls == place.cls and place.cls and not _prepares(other)
+        for statement, tests in with_tests(other.facts.body)
+        if not tests
+        for call in calls_of(statement)
+    )
 
 
 def _kept_in(value: Expr) -> Iterator[str]:
@@ -92,6 +115,9 @@ def _table(holder: Expr) -> Expr:
 def _allocates(program: Program, expr: Expr) -> bool:
     if expr[0] == m.CALL and last_name(expr[2]) in ENGINES:
         return True
-    if expr[0] != m.CALL or last_name(expr[2]) not in _BUFFERS:
+    if expr[0] != m.CALL:
         return False
-    return program.dotted(expr[2]).startswith(("pycuda.", "cupy.", "numba.cuda.", "cuda."))
+    called = program.dotted(expr[2])
+    if called.startswith("cupy.") and last_name(expr[2]) in _COMPUTED:
+        return True
+    return last_name(expr[2]) in _BUFFERS and called.startswith(("pycuda.", "cupy.", "numba.cuda.", "cuda."))

@@ -28,7 +28,7 @@ from ..facts import model as m
 from ..facts.filled_together import goes_from_another, is_taken_from_another
 from ..facts.walk import calls_of, last_name, statements
 from ..finding import Confidence
-from ..interpreter.frames import Frame
+from ..interpreter.frames import Frame, kept_since
 from ..interpreter.keys import FIXED, FRESH, IDENTITY, KNOWN, THREAD, UNSURE
 from ..interpreter.values import Class, Obj
 from ..lexical.unread_copies import nobody_reads
@@ -108,7 +108,7 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
     parted = bool(store.objects) and not store.fresh and _let_go_elsewhere(evidence, store)
     if (store.objects and not (store.fresh or parted)) or _are_parameters(evidence, store):
         return 0  # who made them keeps them anyway
-    if retention.holder.kind == "attribute" and retention.remade:
+    if retention.holder.kind == "attribute" and retention.remade and not _grows_within_its_round(retention):
         return 0  # its object is made anew in each round, and goes with the round
     if retained.replaces(store) or _is_of_attention(store.frame):
         return 0
@@ -158,6 +158,17 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
         often = often or (weight > 1 and not once and (fresh or is_called_back(evidence.program, method.name)))
         weight = min(weight, 2 if each_thread or often else 1)
     return weight
+
+
+def _grows_within_its_round(retention: Retention) -> bool:
+    """Whether an object that each call of a function makes anew grows while that call lasts, as in a loop over epochs
+    around one of its methods, or in hooks of a model that is trained there."""
+    if retention.store_event.hook:
+        return True
+    made = kept_since(retention.store_event.owner, retention.store_event.birth)
+    if any(loop.kind == "loop" for loop in made):
+        return False
+    return any(loop.kind == "loop" for loop in entered(retention).loops if loop not in made and loop in retention.loops)
 
 
 def _is_forgotten(evidence: Evidence, retention: Retention) -> bool:
