@@ -1,4 +1,4 @@
-"""Objects that a call makes, which grow while it lasts: in a loop around their methods, or in hooks of what it trains."""
+"""Objects that a call makes and that grow while it lasts: by a loop around their methods, or by hooks."""
 
 from __future__ import annotations
 

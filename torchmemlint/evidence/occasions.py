@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..facts import model as m
+from ..facts.answering import answers_requests
 from ..facts.model import CALLS_PER_STATEMENT, Expr, Stmt
 from ..facts.walk import blocks, calls, last_name, statements
 from ..interpreter.frames import Frame, Loop
 from ..interpreter.hooks import BACKWARD
 from ..interpreter.values import Class, Obj
-from ..lexical.once import answers_requests
 from .unreleased import methods_of
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from collections.abc import Collection
 
 from . import knowledge
 from . import model as m
+from .answering import answers_requests
 from .callers import callers_by_name, makers_by_class, with_callers
 from .evaluating import class_evaluates, is_evaluation
 from .model import Expr, FileFacts, FunctionFacts, Stmt
@@ -38,6 +39,8 @@ def worth_running(facts: FileFacts) -> set[int]:
     worth |= {i for i, function in enumerate(facts.functions) if _moves_to_host(function)}
     worth |= _loads_kept_parts(facts)
     worth |= _give_themselves(facts) | _fill_elsewhere(facts) | _of_scripts(facts) | _hand_on_errors(facts)
+    worth |= {i for i, function in enumerate(facts.functions) if answers_requests(function)}
+    worth |= _use_shared(facts)
     worth -= _preparations(facts, worth)
     driving = {i for i, function in enumerate(facts.functions) if function.flags & _DRIVES or is_evaluation(function)}
     driving |= _of_evaluators(facts)
@@ -172,6 +175,27 @@ def _fill_elsewhere(facts: FileFacts) -> set[int]:
             if any(one[0] == m.EXPR and _hands_over(one[2], inside, imported) for one in inside):
                 found.add(index)
     return found
+
+
+_OF_OTHERS = knowledge.LIGHT_ROOTS | set("torch collections threading functools contextlib rich click loguru".split())
+
+
+def _use_shared(facts: FileFacts) -> set[int]:
+    """Functions that call a method of what the module has made with a class of another file, `sessions.open()`."""
+    made: set[str] = set()
+    shared: set[str] = set()
+    for one in facts.functions[0].body:
+        if one[0] == m.FROM and (one[2] or one[3].partition(".")[0] not in _OF_OTHERS):
+            made.update(local for _, local in one[4] if local[:1].isupper())
+        elif one[0] == m.ASSIGN and one[3][0] == m.CALL and one[3][2][0] == m.NAME and one[3][2][1] in made:
+            shared.update(target[1] for target in one[2] if target[0] == m.NAME)
+    if not shared:
+        return set()
+    return {
+        index
+        for index, function in enumerate(facts.functions)
+        if index and any(call[2][0] == m.ATTR and root_of(call[2])[1] in shared for call in calls(function.body))
+    }
 
 
 def _hands_over(call: Expr, inside: list[Stmt], imported: set[str]) -> bool:

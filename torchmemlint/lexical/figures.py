@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
+from ..facts.answering import answers_requests
 from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Place, Program, expressions, keyword, targets
 from ..facts.walk import calls, heads, in_loops, last_name, nodes, statements, with_tests
-from .once import ONCE, answers_requests, called_as, is_repeated
+from .once import ONCE, called_as, is_repeated
 
 _MAKES = ("figure", "subplots", "subplot_mosaic")
 _PYPLOT = ("matplotlib.pyplot.", "matplotlib.pylab.", "pylab.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..facts import model as m
-from ..facts.model import Expr, FunctionFacts
+from ..facts.model import Expr
 from ..facts.program import Place, Program, targets
 from ..facts.walk import calls_of, heads, in_loops, last_name, nodes, statements
 from .lent import ENDS
@@ -13,31 +13,11 @@ from .lent import ENDS
 SETUPS = ("__init__", "setup", "__enter__", "__post_init__")
 ONCE = (*SETUPS, "<module>", "setUp", "main")  # what runs once, for all that the file says
 _SELF = (m.NAME, "self")
-_ROUTES = ("get", "post", "put", "patch", "delete", "route", "websocket")
-_OF_SERVICERS = (("request", "context"), ("request_iterator", "context"))  # what grpc hands a method
-_TASKS = ("task", "shared_task")  # of celery
 
 
 def called_as(place: Place) -> str:
     """The name that a function is called by: of its class, if it is the constructor."""
     return place.cls if place.facts.name == "__init__" and place.cls else place.facts.name
-
-
-def answers_requests(function: FunctionFacts) -> bool:
-    """Whether a function runs for each request or message: `@app.post("/draw")`, `@socket.on("frame")`,
-    `@app.task`, a servicer's `Push(self, request, context)` [docs: fastapi, flask, python-socketio, celery, grpc]."""
-    if tuple(param.name for param in function.params[1:]) in _OF_SERVICERS:
-        return True
-    for decorator in function.decorators:
-        named = decorator[2] if decorator[0] == m.CALL else decorator
-        if last_name(named) in _TASKS:
-            return True
-        told = decorator[3][0] if decorator[0] == m.CALL and decorator[3] else None
-        if told is not None and told[0] == m.CONST and isinstance(told[1], str):
-            name = last_name(named)
-            if (name in _ROUTES and told[1].startswith("/")) or (name == "on" and named[0] == m.ATTR):
-                return True
-    return False
 
 
 def is_repeated(program: Program, place: Place, *, driven: bool = False, of_object: bool = False) -> bool:
