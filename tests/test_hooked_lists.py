@@ -157,3 +157,39 @@ def test_lists_that_are_emptied_together_or_not_at_all() -> None:
     check(PROBE.format(mark="", reset="self.outputs, self.inputs = [], []"))
     check(PROBE.format(mark="", reset="self.outputs.clear()\n        self.inputs.clear()"))
     check(PROBE.format(mark="", reset="self.count = 0"))
+
+
+SHOWN = """
+class Viewer:
+    def __init__(self, model):
+        self.model, self.grads = model, []
+        {once}
+
+    def save(self, module, given, grads):
+        self.grads.append(grads[0])
+
+    def show(self, image):
+        self.grads.clear()
+        {puts}
+        self.model(image).sum().backward()
+        {after}
+        return self.grads[0].abs().amax(1)
+
+def main(images):
+    viewer = Viewer(Net())
+    for image in images:
+        viewer.show(image)
+"""
+PUT = "self.model.layer.register_full_backward_hook(self.save)"
+
+
+def test_a_hook_that_each_call_puts_on_once_more() -> None:
+    check(SHOWN.format(once="pass", puts=PUT + "  # TML304", after="pass"))
+
+
+def test_hooks_that_are_put_on_once_or_taken_out() -> None:
+    check(SHOWN.format(once=PUT, puts="pass", after="pass"))
+    guarded = SHOWN.replace("self.model(image)", "try: self.model(image)").replace(
+        "{after}", "finally: handle.remove()"
+    )
+    check(guarded.format(once="pass", puts="handle = " + PUT))

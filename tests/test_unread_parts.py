@@ -35,11 +35,17 @@ GUILTY = {
     "by a comprehension": (AS_DICT, 'return max(t["score"] for t in self.trials)'),
     "by a loop": (AS_DICT, "for t in self.trials:\n            print(t['score'])"),
     "the last one": (AS_DICT, "return self.trials[-1]['score'], len(self.trials)"),
+    "the best one's score": (AS_DICT, "return max(self.trials, key=lambda t: t['score'])['score']"),
+    "of the best object": (AS_OBJECT, "return min(self.trials, key=lambda t: t.score).score"),
+    "the first in order": (AS_DICT, "return sorted(self.trials, key=lambda t: t['score'])[0]['score']"),
     "of an object": (AS_OBJECT, "return max(t.score for t in self.trials)"),
 }
 INNOCENT = {
     "the model as well": (AS_DICT, 'return max((t["score"], id(t["model"])) for t in self.trials)'),
     "whole records": (AS_DICT, "return sorted(self.trials, key=lambda t: t['score'])[0]"),
+    "the best record": (AS_DICT, "return max(self.trials, key=lambda t: t['score'])"),
+    "the best by its model": (AS_DICT, "return max(self.trials, key=lambda t: id(t['model']))['score']"),
+    "the best one's model": (AS_OBJECT, "return min(self.trials, key=lambda t: t.score).model"),
     "handed out": (AS_DICT, "return self.trials"),
     "by a name that is not known": (AS_DICT, "return [t[name] for t in self.trials for name in NAMES]"),
     "nobody looks": (AS_DICT, "return None"),

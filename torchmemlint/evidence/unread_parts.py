@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..facts import model as m
-from ..facts.model import Expr, FunctionFacts
+from ..facts.model import Expr, FileFacts, FunctionFacts
 from ..facts.program import Program, expressions
 from ..facts.walk import statements
 from ..interpreter.holders import heavy_objects
@@ -62,18 +62,20 @@ def _read(program: Program, attribute: str, stored: int) -> set[str] | None:
         function = place.facts
         asked = [part for part in expressions(function.body) if part[0] == m.ATTR and part[2] == attribute]
         for one in dict.fromkeys(asked):
-            names = _read_by(function, one, stored)
-            if names is None or function.inner:  # a function in it may have one of the records
+            names = _read_by(program.facts, function, one, stored)
+            if names is None:
                 return None
             found |= names
     return found
 
 
-def _read_by(function: FunctionFacts, records: Expr, stored: int) -> set[str] | None:
-    reader = Reader(records, attributes=True)
+def _read_by(facts: FileFacts, function: FunctionFacts, records: Expr, stored: int) -> set[str] | None:
+    reader = Reader(records, facts, attributes=True)
     for statement in statements(function.body):
         binds = statement[2] if statement[0] == m.ASSIGN else (statement[2],) if statement[0] == m.ANNOTATE else ()
         if records in binds or stored // m.CALLS_PER_STATEMENT == statement[1] // m.CALLS_PER_STATEMENT:
             continue
         reader.statement(statement)
-    return None if reader.escapes else reader.names
+    if reader.escapes or set(function.inner) - reader.chosen_by:  # another function in it may have one of the records
+        return None
+    return reader.names

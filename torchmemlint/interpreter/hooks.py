@@ -56,9 +56,10 @@ def note_hook(machine: Machine, frame: Frame, callee: Value, target: Obj | None,
             made = _repeats(owner.birth, target)
             if owner is atom:  # made where it is registered, perhaps in a loop over the layers
                 made = [loop for loop in made if loop in frame.loops]
-            if made or owner.unknown:
+            again = dropped and type(atom) is Bound and _puts_on_again(frame, owner, target)
+            if made or owner.unknown or again:
                 name = owner.cls.facts.name
-                machine.note("hook", at, by, Hooked(name, False, owner, dropped, keeper, tuple(made)))
+                machine.note("hook", at, by, Hooked(name, again, owner, dropped, keeper, tuple(made)))
 
 
 def _given_back(body: tuple[Stmt, ...], site: Site) -> int | None:
@@ -147,6 +148,13 @@ def _owners_of(hook: Any) -> list[Obj]:
     if type(receiver) is not Obj:
         return []
     return [receiver] if any(receiver in value for _, value in captured(hook)) else []
+
+
+def _puts_on_again(frame: Frame, owner: Obj, target: Obj | None) -> bool:
+    """Whether a method that runs the module puts the same method of its object on it once more each time, in a loop
+    around it: the module has one hook, and then two, and runs them all."""
+    around = [loop for loop in _repeats(frame.loops, target) if loop.kind == "loop" and loop not in owner.birth]
+    return bool(around) and target is not None and frame.receiver is owner and _runs_what_it_hooks(frame)
 
 
 def _of_a_call(machine: Machine, frame: Frame, hook: Any, target: Obj | None) -> bool:

@@ -114,8 +114,10 @@ class Reader:
     """Goes through a function that has all outputs, and notes which entries of each it reads; of objects, which
     `attributes`."""
 
-    def __init__(self, outputs: Expr, *, attributes: bool = False) -> None:
+    def __init__(self, outputs: Expr, facts: FileFacts | None = None, *, attributes: bool = False) -> None:
         self.outputs = outputs
+        self.facts = facts  # where the lambdas are that choose among them, `min(outputs, key=lambda one: one.score)`
+        self.chosen_by: set[int] = set()  # those of them that were gone through
         self.attributes = attributes
         self.each: set[Expr] = set()
         self.keys: set[Expr] = set()
@@ -133,6 +135,8 @@ class Reader:
                 self.expression(head)
 
     def expression(self, expr: Expr) -> None:
+        if expr[0] == m.CALL and self._chosen(expr) and last_name(expr[2]) == "sort":
+            return
         if expr == self.outputs or self._is_one(expr):
             self.escapes = True
         elif expr[0] == m.ITEM and self._is_one(expr[1]):
@@ -170,8 +174,31 @@ class Reader:
         return False
 
     def _is_one(self, expr: Expr) -> bool:
-        """`output` of a loop over them, `outputs[0]`."""
-        return expr in self.each or (expr[0] == m.ITEM and expr[1] == self.outputs and expr[2][0] != m.SLICE)
+        """`output` of a loop over them, `outputs[0]`, `max(outputs, key=...)`."""
+        if expr[0] == m.CALL and last_name(expr[2]) in ("max", "min") and self._chosen(expr):
+            return True
+        if expr[0] == m.ITEM and expr[2][0] != m.SLICE:
+            ordered = expr[1][0] == m.CALL and last_name(expr[1][2]) == "sorted"
+            return expr[1] == self.outputs or (ordered and self._chosen(expr[1]))
+        return expr in self.each
+
+    def _chosen(self, call: Expr) -> bool:
+        """`sorted(outputs, key=lambda one: one.score)`, `max(...)`, `outputs.sort(...)`: reads what the lambda does."""
+        orders = call[2][:1] == (m.NAME,) and call[2][1] in ("max", "min", "sorted") and call[3] == (self.outputs,)
+        key = dict(call[4]).get("key") if orders or call[2] == (m.ATTR, self.outputs, "sort") else None
+        if self.facts is None or key is None or key[0] != m.LAMBDA:
+            return False
+        function = self.facts.functions[key[1]]
+        if key[1] not in self.chosen_by:
+            self.chosen_by.add(key[1])
+            one = (m.NAME, function.params[0].name) if function.params else ()
+            reader = Reader(self.outputs, attributes=self.attributes)
+            reader.each.add(one)
+            for statement in statements(function.body):
+                reader.statement(statement)
+            self.keys |= reader.keys
+            self.escapes |= reader.escapes
+        return True
 
     def _is_length(self, expr: Expr) -> bool:
         return bool(expr[0] == m.CALL and expr[2] == (m.NAME, "len") and expr[3] == (self.outputs,))
