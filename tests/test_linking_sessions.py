@@ -65,3 +65,9 @@ def test_sessions_that_another_file_never_drops(tmp_path: Path, monkeypatch: pyt
 def test_sessions_that_another_file_drops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     dropped = ROOMS.format(leave="self._open.pop(key, None)")
     check_project({"rooms.py": dropped, "server.py": SERVER.format(mark="")}, tmp_path, monkeypatch)
+
+
+def test_functions_that_call_what_an_expression_gives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a call starts with may be no name."""
+    text = "from rooms import Rooms\nrooms = Rooms()\ndef tell(names):\n    return [].copy(), '{}'.format(rooms)\n"
+    check_project({"rooms.py": ROOMS.format(leave="pass"), "told.py": text}, tmp_path, monkeypatch)

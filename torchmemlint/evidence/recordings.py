@@ -41,6 +41,7 @@ class Recording(NamedTuple):
     in_test: bool  # in a method of a test case
     in_module: bool  # in a method of a module
     consumed: bool
+    drawn: bool  # into a picture
     detached: bool  # its result is detached: the graph lives no longer than the call
     kept: bool  # an attribute keeps what it gives, or code that is not seen is given it
     collected: bool  # in a loop whose results are detached when it has ended
@@ -57,6 +58,7 @@ def recordings(machine: Machine, refuted: set[int]) -> list[Recording]:
         return []
     derivation = machine.derivation
     consumed = _made_of(machine, derivation.consumed)
+    drawn = _drawn(machine)
     detached = _made_of(machine, derivation.detached)
     detached_in = _detached_in(machine)
     kept = _made_of(machine, _kept(machine))
@@ -93,6 +95,7 @@ def recordings(machine: Machine, refuted: set[int]) -> list[Recording]:
                 in_test=in_test(call.frame),
                 in_module=isinstance(call.frame.receiver, Obj) and call.frame.receiver.kind == "module",
                 consumed=call.node in consumed,
+                drawn=call.node in drawn,
                 detached=call.node in detached,
                 kept=call.node in kept or call.node in derivation.passed,
                 collected=loop is not None,
@@ -159,6 +162,13 @@ def _made_of(machine: Machine, nodes: Iterable[int]) -> set[int]:
     for node in nodes:
         machine.derivation.spread(found, node)
     return found
+
+
+def _drawn(machine: Machine) -> set[int]:
+    """What pictures are made of, also where it is detached first."""
+    found = _made_of(machine, machine.derivation.drawn)
+    shared = machine.derivation.shared
+    return found | _made_of(machine, {origin for node in found for origin in shared.get(node, ())})
 
 
 def _kept(machine: Machine) -> Iterator[int]:

@@ -232,6 +232,11 @@ TO_TENSOR_CALLS: Final = frozenset(("to_tensor", "pil_to_tensor", "to_image"))
 PICTURE_READERS: Final = frozenset(
     ("decode_image", "read_image", "decode_jpeg", "decode_png", "decode_gif", "decode_webp")
 )
+# What draws a picture or a sound, or writes it to a file [docs: torchvision.utils, torchvision.io, imageio, OpenCV,
+# matplotlib, torch.utils.tensorboard].
+PICTURE_WRITERS: Final = frozenset(
+    "save_image imsave imwrite imshow write_png write_jpeg add_image add_images add_video add_audio".split()
+)
 # What the `forward` of models of transformers is given by keyword [docs of transformers: ModelOutput, BertModel].
 MODEL_ARGUMENTS: Final = frozenset(
     "input_ids attention_mask past_key_values use_cache pixel_values inputs_embeds output_hidden_states".split()

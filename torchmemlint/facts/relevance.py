@@ -191,10 +191,11 @@ def _use_shared(facts: FileFacts) -> set[int]:
             shared.update(target[1] for target in one[2] if target[0] == m.NAME)
     if not shared:
         return set()
+    roots = {(m.NAME, name) for name in shared}
     return {
         index
         for index, function in enumerate(facts.functions)
-        if index and any(call[2][0] == m.ATTR and root_of(call[2])[1] in shared for call in calls(function.body))
+        if index and any(call[2][0] == m.ATTR and root_of(call[2]) in roots for call in calls(function.body))
     }
 
 

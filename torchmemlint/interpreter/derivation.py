@@ -26,6 +26,7 @@ class Derivation:
         self.spent: set[int] = set()
         self.escaped: set[int] = set()
         self.consumed: set[int] = set()
+        self.drawn: set[int] = set()  # into a picture that goes into a file
         self.live: set[int] = set()  # results that have a graph, or may have one
         self.passed: set[int] = set()  # given to code that is not seen
         self.stored: set[int] = set()  # went on into an attribute of an object that others see

@@ -105,6 +105,8 @@ def unknown_call(
     made = _by_name(machine, frame, callee, args, kwargs, site)
     if made is not None:
         return made
+    if name in knowledge.PICTURE_WRITERS:
+        machine.derivation.drawn.update(node for value in values for node in machine.nodes(value))
     _escape(machine, name, values)
     return _opaque(machine, values)
 
@@ -228,6 +230,8 @@ def unknown_method(
         through = receiver if not args else tuple(atom for value in args for atom in value)
         backward(machine, frame, through, kwargs, site)
         return LIGHT
+    if name in knowledge.PICTURE_WRITERS:
+        machine.derivation.drawn.update(node for value in values for node in machine.nodes(value))
     if name in knowledge.LIGHT_RESULTS:
         machine.derivation.consumed.update(machine.nodes(receiver))
         return LIGHT

@@ -143,6 +143,8 @@ def _weight(recording: Recording) -> int:
         return min(recording.weight, 2)
     if _in_handler(recording) and recording.detached:
         return min(recording.weight, 2)
+    if recording.drawn and _draws_in_training(recording):
+        return 2
     evaluates = flags & EVALUATES or recording.concludes  # itself, or the evaluation that it is a helper of
     trains = flags & BACKWARD and not _is_apart(recording)
     if recording.detached and not recording.consumed and (not evaluates or trains):
@@ -173,6 +175,13 @@ def _weight(recording: Recording) -> int:
     if recording.evaluating and not recording.escaped:
         return recording.weight
     return min(recording.weight, 2)
+
+
+def _draws_in_training(recording: Recording) -> bool:
+    """Whether a loop that trains a model has it make pictures, `save_image(generator(fixed), path)`: gradients are on."""
+    if recording.weight < 2 or recording.in_test or recording.in_module:
+        return False
+    return any(loop.kind == "loop" and (loop.backward or loop.steps) for loop in recording.call.loops)
 
 
 def _is_apart(recording: Recording) -> bool:
