@@ -113,3 +113,31 @@ def test_a_hook_that_a_helper_puts_on_for_it(register: str, kept: str, after: st
 def test_a_helper_that_puts_it_on_once() -> None:
     once = HELPED.format(register=DROPPED, kept="output.detach()", after="pass").partition("def main")[0]
     check(once + "model = Model()\nfirst = model.run_with_cache(torch.rand(4, 8))\nprint(first)\n")
+
+
+MANAGED = """
+import contextlib
+
+@contextlib.contextmanager
+def capture(model, found):
+    handles = []
+    for name, layer in model.named_modules():
+        handles.append(layer.register_forward_hook(lambda m, i, out, n=name: {keeps})){mark}
+    yield found
+    {end}
+
+def widths(model, loader):
+    for x in loader:
+        with capture(model, {{}}) as found, torch.no_grad():
+            model(x)
+        print({{name: out.std().item() for name, out in found.items()}})
+"""
+
+
+def test_hooks_that_a_context_manager_leaves() -> None:
+    keeps = "found.update({n: out.detach()})"
+    check(MANAGED.format(keeps=keeps, mark="  # TML304", end="pass"))
+    guarded = MANAGED.replace("yield found", "try: yield found")
+    check(guarded.format(keeps=keeps, mark="", end="finally: [handle.remove() for handle in handles]"))
+    check(MANAGED.format(keeps="found.update({n: tuple(out.shape)})", mark="", end="pass"))
+    check(MANAGED.format(keeps=keeps, mark="", end="undo(handles)"))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ..facts import model as m
 from ..facts.knowledge import MODEL_NAMES
 from ..facts.model import Expr, Site, Stmt
-from ..facts.walk import calls, heads, last_name, nodes, statements
+from ..facts.program import targets
+from ..facts.walk import calls, calls_of, heads, last_name, nodes, statements
 from .branching import go_round, loop_at
 from .frames import Frame, Loop
 from .holders import captured
@@ -38,7 +40,7 @@ class Hooked(NamedTuple):
 
 def note_hook(machine: Machine, frame: Frame, callee: Value, target: Obj | None, site: Site) -> None:
     """Note a hook that belongs to an object that is not the module's owner, or to a call."""
-    dropped, by, at = machine.statement_call(site), frame, site
+    dropped, by, at = machine.statement_call(site) or _is_put_away(frame, site), frame, site
     if not dropped and frame.caller is not None and _falls(frame, _given_back(frame.facts.body, site)):
         dropped, by, at = True, frame.caller, frame.call_site
     keeper = None if dropped else _keeper(frame, target)
@@ -49,7 +51,8 @@ def note_hook(machine: Machine, frame: Frame, callee: Value, target: Obj | None,
         if dropped and _of_a_call(machine, user, atom, target):
             name = atom.facts.name if type(atom) is Function else "hook"
             repeated = _keeps_again(machine, user, atom, target)
-            machine.note("hook", at, by, Hooked(name, repeated, user, dropped))
+            filled = next(_new_containers(atom, target), user)
+            machine.note("hook", at, by, Hooked(name, repeated, filled, dropped))
         for owner in _owners_of(atom):
             if owner.kind == "module" or not isinstance(owner.cls, Class) or _belongs(target, owner):
                 continue
@@ -60,6 +63,21 @@ def note_hook(machine: Machine, frame: Frame, callee: Value, target: Obj | None,
             if made or owner.unknown or again:
                 name = owner.cls.facts.name
                 machine.note("hook", at, by, Hooked(name, again, owner, dropped, keeper, tuple(made)))
+
+
+def _is_put_away(frame: Frame, site: Site) -> bool:
+    """Whether a handle goes into a list of the function that nobody looks into: `handles.append(...)`, and no more."""
+    body = frame.facts.body
+    put = next(
+        (one for one in statements(body) if one[0] == m.EXPR and site in (call[1] for call in calls_of(one))), ()
+    )
+    place = _bound_by(put) if put else ()
+    if not place or frame.function is None or put[2][3][0][:2] != (m.CALL, site):
+        return False
+    functions = [frame.facts, *(frame.unit.facts.functions[index] for index in frame.facts.inner)]
+    every = [one for function in functions for one in statements(function.body)]
+    named = sum(node == place for one in every for head in heads(one) for node in nodes(head))
+    return named == 1 + sum(place in targets(one) for one in every)
 
 
 def _given_back(body: tuple[Stmt, ...], site: Site) -> int | None:
@@ -192,6 +210,16 @@ def _keeps_again(machine: Machine, frame: Frame, hook: Any, target: Obj | None) 
     if not any(loop.kind == "loop" for loop in _repeats(frame.loops, target)):
         return False
     return any(tensor.weight > 1 for _, value in captured(hook) for tensor in machine.reach(value))
+
+
+def _new_containers(hook: Any, target: Obj | None) -> Iterator[Obj]:
+    """The containers that an inner function refers to and that each round of a loop makes, if the module was there
+    before: who has called the function that registers it may have made them."""
+    for _, value in captured(hook) if type(hook) is Function else ():
+        for atom in value:
+            if type(atom) is Obj and atom.kind in ("dict", "list"):
+                if any(loop.kind == "loop" for loop in _repeats(atom.birth, target)):
+                    yield atom
 
 
 def _belongs(part: Obj | None, owner: Obj) -> bool:

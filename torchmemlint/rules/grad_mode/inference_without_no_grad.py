@@ -178,7 +178,7 @@ def _weight(recording: Recording) -> int:
 
 
 def _draws_in_training(recording: Recording) -> bool:
-    """Whether a loop that trains a model has it make pictures, `save_image(generator(fixed), path)`: gradients are on."""
+    """Whether a loop that trains has a model make pictures, `save_image(generator(fixed), path)`: gradients are on."""
     if recording.weight < 2 or recording.in_test or recording.in_module:
         return False
     return any(loop.kind == "loop" and (loop.backward or loop.steps) for loop in recording.call.loops)

@@ -81,6 +81,7 @@ of_tests = False
 def check(evidence: Evidence) -> Iterator[Report]:
     for note in evidence.plain("hook"):
         name, owner, dropped, repeated = note.detail.name, note.detail.owner, note.detail.dropped, note.detail.repeated
+        name = name.strip("<>")  # of a lambda
         if (note.detail.made and not repeated) or (not dropped and _removes(evidence.facts, note.detail, note.frame)):
             continue
         if not repeated and isinstance(owner, Obj) and _is_optimizer(owner):
