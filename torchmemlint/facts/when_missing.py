@@ -37,6 +37,8 @@ def _gather(block: tuple[Stmt, ...], missing: frozenset[Expr], found: set[int]) 
             if statement[3] and statement[3][-1][0] in m.LEAVES:
                 missing |= present
             continue
+        if op == m.EXPR and any(place[0] == m.NAME for place in missing) and _adds_made(statement[2]):
+            found.add(statement[1] // CALLS_PER_STATEMENT)  # none of the tracks was found: there is one more now
         bound = statement[2] if op == m.ASSIGN else (statement[2],) if op == m.ANNOTATE else ()
         value = statement[-1] if bound else None
         kept = (
@@ -58,6 +60,13 @@ def _gather(block: tuple[Stmt, ...], missing: frozenset[Expr], found: set[int]) 
             continue
         for suite in blocks(statement):
             _gather(suite, missing, found)
+
+
+def _adds_made(call: Expr) -> bool:
+    """`self.tracks.append(Track(box))`"""
+    if call[0] != m.CALL or last_name(call[2]) not in ("append", "add") or len(call[3]) != 1:
+        return False
+    return bool(call[3][0][0] == m.CALL and last_name(call[3][0][2]).lstrip("_")[:1].isupper())
 
 
 def _place(expr: Expr) -> Expr:

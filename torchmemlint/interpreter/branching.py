@@ -3,9 +3,11 @@ for what the second round was the first to put into a container."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from ..facts.model import Site
 from .frames import JUMPED, NEVER_RUN, RETURNED, Frame, Loop
 from .joining import join, same_kind
 from .machine import Journal, Machine
@@ -182,3 +184,15 @@ def go_round(machine: Machine, frame: Frame, loop: Loop, body: Callable[[], Any]
 def _is_building(frame: Frame) -> bool:
     """Whether a module's constructor runs: the parts that its loops make differ in size, not in kind."""
     return frame.name == "__init__" and type(frame.receiver) is Obj and frame.receiver.kind == "module"
+
+
+@contextlib.contextmanager
+def round_of_its_own(frame: Frame, site: Site, number: int) -> Iterator[None]:
+    """What the round of one item makes, itself or in the functions that it calls, is not what the next one's makes."""
+    outer = frame.allocs, frame.children
+    made: Any = frame.allocs.setdefault(("round", site, number), ({}, {}))  # type: ignore[arg-type]
+    frame.allocs, frame.children = made
+    try:
+        yield
+    finally:
+        frame.allocs, frame.children = outer

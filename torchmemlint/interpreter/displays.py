@@ -6,7 +6,7 @@ import functools
 
 from ..facts import model as m
 from ..facts.model import Expr
-from .branching import begin_round, loop_at
+from .branching import begin_round, loop_at, round_of_its_own
 from .elements import iterate
 from .frames import Frame
 from .loops import loop_kind, take_steps
@@ -68,8 +68,7 @@ def _entries(machine: Machine, frame: Frame, expr: Expr) -> list[dict[str, Value
         return None
     method = iterable[2][2] if iterable[0] == m.CALL and iterable[2][0] == m.ATTR and not iterable[3] else ""
     over = machine.eval(frame, iterable[2][1] if method in ("items", "keys") else iterable)
-    made = value[0] in (m.NEW, m.DICT, m.COMP)  # an object for each, which is told apart by the key
-    if target[0] == m.NAME and not (method or made):
+    if target[0] == m.NAME and not method:
         names = _spelled_out(over)
         if names:
             return [{target[1]: (Const(name),)} for name in names]
@@ -106,11 +105,12 @@ def _comp_of_entries(machine: Machine, frame: Frame, expr: Expr, entries: list[d
     saved = dict(frame.vars)
     journal, since = machine.journal, len(machine.journal or ())
     made: dict[str, Value] = {}
-    for entry in entries:
+    for number, entry in enumerate(entries):
         frame.vars.update(entry)
         if any(truth(machine, frame, test)[0] is False for test in tests):
             continue
-        value = machine.eval(frame, value_expr)
+        with round_of_its_own(frame, ident, number):  # an object for each
+            value = machine.eval(frame, value_expr)
         key = constant(machine.eval(frame, element))
         field = "*" if key is ... else f"[{key}]"
         made[field] = machine.join(made.get(field, UNKNOWN), value)

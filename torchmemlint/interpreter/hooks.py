@@ -217,9 +217,9 @@ def _new_containers(hook: Any, target: Obj | None) -> Iterator[Obj]:
     before: who has called the function that registers it may have made them."""
     for _, value in captured(hook) if type(hook) is Function else ():
         for atom in value:
-            if type(atom) is Obj and atom.kind in ("dict", "list"):
-                if any(loop.kind == "loop" for loop in _repeats(atom.birth, target)):
-                    yield atom
+            container = type(atom) is Obj and atom.kind in ("dict", "list")
+            if container and any(loop.kind == "loop" for loop in _repeats(atom.birth, target)):
+                yield atom
 
 
 def _belongs(part: Obj | None, owner: Obj) -> bool:

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
-from collections.abc import Iterator
-from typing import Any
 
 from ..facts import knowledge
 from ..facts import model as m
-from ..facts.model import Expr, Site, Stmt
-from ..facts.walk import last_name
+from ..facts.model import Expr, Stmt
+from ..facts.walk import heads, last_name, nodes
 from .assignment import assign
-from .branching import branch, go_round, loop_at
+from .branching import branch, go_round, loop_at, round_of_its_own
 from .elements import iterate
 from .frames import JUMPED, Frame, Loop
 from .machine import Machine, executes
 from .narrowing import truth
 from .sweeps import sweep
-from .values import ATTACHED, CONTAINERS, FREE, LEAF, Obj, Tensor, Value, constant
+from .values import ATTACHED, CONTAINERS, FREE, LEAF, Const, Obj, Tensor, Value, constant
 from .waiting import end_of_round
 
 _MOST_ITEMS, _MOST_NAMES = 3, 8  # that are gone through one by one
@@ -45,7 +42,10 @@ def _for(machine: Machine, frame: Frame, statement: Stmt) -> None:
         loop.held_out = _HELD_OUT.match(named) is not None
     elif "accum" in named:
         loop.name = "accumulation"
-    unrolled = _unroll(value, len(body))
+    rounds = _entries(machine, frame, statement)
+    unrolled = _unroll(value, len(body)) if rounds is None else None
+    if unrolled is not None:
+        rounds = [[(target, item)] for item in unrolled]
 
     def once() -> None:
         machine.site = site  # where a generator goes on, in each round
@@ -54,10 +54,11 @@ def _for(machine: Machine, frame: Frame, statement: Stmt) -> None:
         if machine.context is not None:
             end_of_round(machine, frame, statement)
 
-    if unrolled is not None:
-        for number, item in enumerate(unrolled):
-            assign(machine, frame, target, item, site)
-            with _round_of_its_own(frame, site, number):
+    if rounds is not None:
+        for number, bound in enumerate(rounds):
+            for place, item in bound:
+                assign(machine, frame, place, item, site)
+            with round_of_its_own(frame, site, number):
                 branch(machine, frame, [lambda: machine.block(frame, body)], conditional=False)
             if frame.dead == JUMPED:
                 frame.dead = 0
@@ -83,16 +84,23 @@ def _unroll(value: Value, statements: int) -> list[Value] | None:
     return items if len(items) <= (_MOST_NAMES if names else _MOST_ITEMS) else None
 
 
-@contextlib.contextmanager
-def _round_of_its_own(frame: Frame, site: Site, number: int) -> Iterator[None]:
-    """What the round of one item makes, itself or in the functions that it calls, is not what the next one's makes."""
-    outer = frame.allocs, frame.children
-    made: Any = frame.allocs.setdefault(("round", site, number), ({}, {}))  # type: ignore[arg-type]
-    frame.allocs, frame.children = made
-    try:
-        yield
-    finally:
-        frame.allocs, frame.children = outer
+def _entries(machine: Machine, frame: Frame, statement: Stmt) -> list[list[tuple[Expr, Value]]] | None:
+    """What each round of `for name, value in values.items(): self.kept[name].append(value)` binds, if all the names are
+    known: what is kept under one of them says nothing of the others."""
+    target, iterable, body, orelse = statement[2:6]
+    method = iterable[0] == m.CALL and iterable[2][:1] == (m.ATTR,) and iterable[2][2] == "items" and not iterable[3]
+    if not method or target[0] != m.NEW or len(target[3]) != 2 or len(body) > _LITTLE or orelse:
+        return None
+    key, item = target[3]
+    if not any(node[0] == m.ITEM and node[2] == key for one in body for head in heads(one) for node in nodes(head)):
+        return None
+    over = machine.eval(frame, iterable[2][1])
+    if len(over) != 1 or type(over[0]) is not Obj or over[0].kind != "dict" or "*" in over[0].fields:
+        return None
+    entries = [(name[1:-1], part) for name, part in over[0].fields.items() if name[:1] == "["]
+    if not 1 < len(entries) <= _MOST_NAMES or over[0].unknown:
+        return None
+    return [[(key, (Const(name),)), (item, part)] for name, part in entries]
 
 
 def loop_kind(machine: Machine, frame: Frame, iterable: Expr, value: Value) -> str:
