@@ -241,3 +241,28 @@ def main(paths):
 )
 def test_what_each_item_keeps_of_itself(kept: str, told: str) -> None:
     check(OF_ITEMS.format(kept=kept, told=told), "")
+
+
+SHARDS = """
+import torch
+
+class Shards(torch.utils.data.IterableDataset):
+    def __init__(self, paths):
+        self.paths, self.seen = paths, {{}}
+
+    def __iter__(self):
+        for path in self.paths:
+            rows = torch.load(path)
+            self.seen[path] = {kept}
+            {hands}
+
+def main(paths):
+    for batch in torch.utils.data.DataLoader(Shards(paths), num_workers=4):
+        print(batch.mean())
+"""
+
+
+@pytest.mark.parametrize("hands", ["yield from rows", "for row in rows: yield row.float()"])
+def test_shards_that_are_handed_out_row_by_row(hands: str) -> None:
+    check(SHARDS.format(kept="rows  # TML404", hands=hands), "")
+    check(SHARDS.format(kept="len(rows)", hands=hands), "")

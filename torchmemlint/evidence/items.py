@@ -19,6 +19,9 @@ _FEW_NUMBERS = frozenset(
 _LIGHT_PARTS = ("size", "shape", "dtype", "ndim", "name", "stem", "suffix", "length", "width", "height")
 
 
+_YIELDS = (m.YIELD, m.YIELD_FROM)
+
+
 def is_item(machine: Machine, facts: FunctionFacts, site: Site, container: str) -> bool:
     """Whether the function that keeps a value hands the same value out, as it does with what it has loaded.
 
@@ -36,13 +39,14 @@ def is_item(machine: Machine, facts: FunctionFacts, site: Site, container: str) 
     given = ({value[1]} if value[0] == m.NAME else set[str]()) | _aliases(facts.body, site)
     for _ in range(2):
         for statement in statements(facts.body):
-            if statement[0] == m.ASSIGN and _reads(statement[3], given, container):
+            over = statement[3] if statement[0] in (m.ASSIGN, m.FOR) else None  # `for row in shard: yield row`
+            if over is not None and _reads(over, given, container):
                 given |= {target[1] for target in targets(statement) if target[0] == m.NAME}
     return any(
         _reads(expr, given, container)
         for statement in statements(facts.body)
         for expr in statement[2:3]
-        if expr is not None and (statement[0] == m.RETURN or (statement[0] == m.EXPR and expr[0] == m.YIELD))
+        if expr is not None and (statement[0] == m.RETURN or (statement[0] == m.EXPR and expr[0] in _YIELDS))
     )
 
 
