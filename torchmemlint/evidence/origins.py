@@ -10,7 +10,7 @@ from ..facts.walk import calls
 from ..interpreter.events import Store
 from ..interpreter.frames import Frame
 from ..interpreter.machine import Machine
-from ..interpreter.values import ATTACHED, FREE, Tensor
+from ..interpreter.values import ATTACHED, FREE, Obj, Tensor
 
 _NEAR = 30  # steps of a derivation that are gone back
 
@@ -100,7 +100,7 @@ def anchor(machine: Machine, store: Store, graph: bool = False) -> Site | None:
         if store.instances or (store.fresh and not listens(machine, store)):
             # no tensor was handed over: what made the object and put it there is
             return next((site for site in reversed(store.trail) if machine.is_home(site)), None)
-        if _differentiated_there(machine, store):
+        if _differentiated_there(machine, store) or (graph and _is_state_of_a_pass(store)):
             return None
         ways = [label for label in origins(machine, store.node) if label[0] == "handed over"]
         bringing = [label for label in ways if not graph or label[2] == ATTACHED]  # a line that hands over `x.detach()`
@@ -120,6 +120,14 @@ def anchor(machine: Machine, store: Store, graph: bool = False) -> Site | None:
         if site not in machine.innocent and machine.is_home(site):
             return site
     return store.site
+
+
+def _is_state_of_a_pass(store: Store) -> bool:
+    """Whether a module keeps in its own `forward` what it computes there: its file says so, whoever runs it."""
+    module = store.frame.receiver
+    return (
+        store.frame.name == "forward" and store.owner is module and isinstance(module, Obj) and module.kind == "module"
+    )
 
 
 def _left_on_itself(machine: Machine, store: Store) -> Site | None:

@@ -250,9 +250,10 @@ class Retentions:
         return frame.call_site if in_loop or (not local and self._is_of_script(frame.caller)) else None
 
     def _is_of_script(self, frame: Frame) -> bool:
+        """Whether the file is what is run: its body leads here, or a `main` that no code of it calls."""
         while frame.caller is not None:
             frame = frame.caller
-        return frame is self.machine.module_frame
+        return frame is self.machine.module_frame or (frame.name == "main" and frame.receiver is None)
 
     def _passed(self, store: Store, holder: Holder) -> PassedBy | None:
         return next(iter(self.lifetimes.passing_by(store, holder).values()), None)
