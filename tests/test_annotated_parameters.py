@@ -77,3 +77,26 @@ def test_a_tensor_with_a_shape() -> None:
         """,
         JAXTYPING,
     )
+
+
+CAST = """
+from typing import cast
+
+class Watch:
+    def __init__(self):
+        self.net = Net()
+        self.seen = []
+
+    def step(self, batch, optimizer):
+        out = self.net(batch)
+        loss = F.cross_entropy(out, batch)
+        loss.backward()
+        optimizer.step()
+        self.seen.append({kept})
+"""
+
+
+def test_a_cast_gives_what_it_is_given() -> None:
+    check(CAST.format(kept="cast(torch.Tensor, loss)").replace("loss))", "loss))  # TML102"))
+    check(CAST.format(kept="cast(float, loss.item())"))
+    check(CAST.format(kept="cast(torch.Tensor, out.detach().argmax(1).tolist())"))
