@@ -225,3 +225,36 @@ def test_weights_adapted_for_whoever_calls() -> None:
     check(ADAPTED)  # a first-order meta-learner may differentiate through them
     check(ADAPTED.replace("grads)}", "grads)}  # TML205") + MEASURED)
     check(ADAPTED + MEASURED.replace(".item()", ".backward()").replace("print(", "("))
+
+
+QUEUE = """
+from losses import contrast
+
+class Swapped(lightning.LightningModule):
+    def __init__(self, size):
+        super().__init__()
+        self.net = Net()
+        self.prototypes = nn.Linear(2, 16)
+        self.register_buffer("queue", torch.zeros(size, 2))
+
+    def assign(self, scores):
+        {read}
+
+    def training_step(self, batch, index):
+        codes = self.net(batch)
+        scores = self.prototypes(codes)
+        loss = contrast(scores, self.assign(scores))
+        self.queue[: len(codes)] = {put}
+        return loss
+"""
+READ = "known = self.prototypes(self.queue)\n        return torch.cat((scores, known))"
+UNRECORDED = "with torch.no_grad():\n            " + READ.replace("\n", "\n    ")
+
+
+def test_what_is_read_without_gradients_asks_for_no_graph() -> None:
+    check(QUEUE.format(read=UNRECORDED, put="codes  # TML101"))
+
+
+@pytest.mark.parametrize(("read", "put"), [(READ, "codes"), (UNRECORDED, "codes.detach()")])
+def test_what_is_read_with_gradients(read: str, put: str) -> None:
+    check_innocent(QUEUE.format(read=read, put=put))

@@ -69,8 +69,11 @@ class Demand:
         return bool(reads) and all(reads)
 
     def escapes(self, store: Store) -> bool:
-        """Whether something that was read from the place is handed out."""
-        return (id(store.owner), store.key) in self._escaped and not is_statistic(store)
+        """Whether something that was read from the place is handed out. Who has got it can differentiate no graph
+        that it was computed without."""
+        attached = any(tensor.graph == ATTACHED for tensor in store.tensors)
+        places = self._escaped_graphs if attached else self._escaped
+        return (id(store.owner), store.key) in places and not is_statistic(store)
 
     @functools.cached_property
     def _of_graphs(self) -> Asked:
@@ -86,15 +89,24 @@ class Demand:
     def _escaped(self) -> set[tuple[int, str]]:
         """Places that something handed out was read from."""
         derivation = self.machine.derivation
+        return self._read_from(derivation.escaped | derivation.passed)
+
+    @functools.cached_property
+    def _escaped_graphs(self) -> set[tuple[int, str]]:
+        """Those whose graphs may be differentiated with it."""
+        derivation = self.machine.derivation
+        stop = frozenset(derivation.cut | derivation.unrecorded)
+        found: set[int] = set()
+        for node in derivation.handed:
+            derivation.spread(found, node, stop)
+        return self._read_from(found | derivation.foreign & (derivation.escaped | derivation.passed))
+
+    def _read_from(self, handed: set[int]) -> set[tuple[int, str]]:
+        stored = self.machine.derivation.stored
         return {
             (id(store.owner), store.key)
             for store in self.stores
-            if any(
-                node in derivation.escaped
-                or node in derivation.passed
-                or (node in derivation.stored and isinstance(store.owner, Frame))
-                for node in store.nodes
-            )
+            if any(node in handed or (node in stored and isinstance(store.owner, Frame)) for node in store.nodes)
         }
 
     def _never_emptied(self, store: Store) -> bool:

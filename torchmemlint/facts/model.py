@@ -104,7 +104,7 @@ class FunctionFacts(NamedTuple):
     flags: int  # the sinks below
     calls: tuple[str, ...]  # last names of what it calls, for deciding what is worth evaluating
     uses: dict[str, tuple[str, ...]]  # name -> methods called on it: the evidence of use
-    backward: dict[Site, str]  # assignment whose value is back-propagated later -> the part that is ("": itself)
+    backward: dict[Site, str]  # assignment whose value is back-propagated later, or call that does it -> which part
     inner: tuple[int, ...]  # functions defined inside
 
     @property

@@ -12,6 +12,7 @@ _GROWERS = frozenset(
 )
 _PUSHERS = frozenset("heappush insort insort_left insort_right".split())
 _HOLDERS = frozenset(("cycle", "finalize", "addHandler", "addFilter"))
+_UPDATES = frozenset("step scaler optimize minimize train update".split())  # words of what takes a loss to the weights
 _REGISTRIES = frozenset((("atexit", "register"), ("signal", "signal")))
 _RECORDERS = frozenset("set_detect_anomaly detect_anomaly _record_memory_history record_memory_history profile".split())
 _THREADS = frozenset(
@@ -67,7 +68,20 @@ def note_call(scope: Scope, class_uses: dict[str, set[str]] | None, call: Expr, 
         scope.flags |= m.HOLDS
     elif method == "grad":
         scope.flags |= m.BACKWARD
+    elif call[3] and _takes_a_loss(method, call):
+        scope.flags |= m.BACKWARD
+        scope.backward[call[1]] = ""
+        scope.differentiate(call[3][0][1], "", ordinal)
     scope.calls.add(method)
+
+
+def _takes_a_loss(method: str, call: Expr) -> bool:
+    """Whether a call is given a loss, and the optimizer that is to use its gradients: `scaler(loss, optimizer)`."""
+    first = call[3][0]
+    if first[0] != m.NAME or "loss" not in first[1] or _UPDATES.isdisjoint(method.strip("_").split("_")):
+        return False
+    given = (*call[3][1:], *(value for _, value in call[4]))
+    return any(value[0] in (m.NAME, m.ATTR) and "optim" in value[-1] for value in given)
 
 
 def _note_mixed_in(scope: Scope, place: Expr) -> None:

@@ -25,6 +25,7 @@ class Derivation:
         self.cut: set[int] = set()  # what was computed without recording: no backward pass goes on from there
         self.spent: set[int] = set()
         self.escaped: set[int] = set()
+        self.handed: set[int] = set()  # out, to code that is not seen: what was made last
         self.consumed: set[int] = set()
         self.drawn: set[int] = set()  # into a picture that goes into a file
         self.live: set[int] = set()  # results that have a graph, or may have one

@@ -13,6 +13,7 @@ _SEQUENCES = ("List", "list", "Sequence", "Iterable", "Iterator", "Set", "set", 
 _MAPPINGS = ("Dict", "dict", "Mapping", "MutableMapping", "OrderedDict", "defaultdict", "DefaultDict")
 _PLAIN = ("int", "float", "str", "bool", "bytes")
 _LIGHT = (*_PLAIN, "Path", "ndarray")
+_OF_SHAPES = ("Float", "Int", "Bool", "UInt", "Integer", "Inexact", "Num", "Shaped", "Complex", "Real")
 _PLAIN_GENERICS = ("Optional", "Union", "Tuple", "tuple", "List", "list", "Sequence")
 _SHAPES = (".Protocol", ".TypedDict", ".NamedTuple")
 _MODULES = ("Module", "LightningModule", "PreTrainedModel")
@@ -133,4 +134,6 @@ def _generic(machine: Machine, frame: Frame, hint: Expr, depth: int, ident: obje
         return (obj,)
     if head == "DataLoader":
         return (machine.allocate(frame, ("hint", ident, head), "loader"),)
+    if head in _OF_SHAPES and parts[1:] and parts[-1][0] == m.CONST and type(parts[-1][1]) is str:
+        return value_of_hint(machine, frame, parts[0], depth, ident)  # jaxtyping: `Float[Tensor, "rows columns"]`
     return UNKNOWN

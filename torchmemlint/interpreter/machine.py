@@ -358,6 +358,7 @@ class Machine:
         for node in self.nodes(value):
             if node not in inside:
                 self.derivation.spread(marks, node)
+                self.derivation.handed.add(node)
         marks |= inside
 
     def unknown_node(self, parents: tuple[int, ...]) -> int:

@@ -213,7 +213,9 @@ def run_module(machine: Machine, frame: Frame, obj: Obj, args: list[Value], kwar
     if obj.unknown and obj.weight == 1 and not knowledge.MODEL_ARGUMENTS.isdisjoint(kwargs):
         obj.weight = 2  # not by its name alone: it is given what only models are
     if machine.grad == OFF:
-        return (Tensor(FREE, obj.weight, machine.derivation.node(parents, ("ran", obj)), "", bundle),)
+        node = machine.derivation.node(parents, ("ran", obj))
+        machine.derivation.cut.add(node)
+        return (Tensor(FREE, obj.weight, node, "", bundle),)
     attached = any(t.graph in (ATTACHED, LEAF) for value in values for t in machine.reach(value, 2))
     if frozen(obj) and not attached:
         graph = MAYBE if any(t.graph == MAYBE for value in values for t in machine.reach(value, 2)) else FREE

@@ -137,6 +137,10 @@ def _first(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, si
     return args[0] if args else UNKNOWN
 
 
+def _last(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    return args[-1] if args else kwargs.get("val", UNKNOWN)
+
+
 def _queue(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
     obj = machine.allocate(frame, ("queue", site), "queue")
     limit = args[0] if args else kwargs.get("maxsize", UNKNOWN)
@@ -325,7 +329,7 @@ SPECIAL: dict[str, Callable[[Machine, Frame, list[Value], Kwargs, Site], Value]]
     "functools.reduce": fold,
     "deepcopy": _deepcopy,
     "copy.copy": _first,
-    "cast": _first,
+    "cast": _last,
     "wraps": _first,
     "cycle": _cycle,
     "contextvars.ContextVar": context_variable,

@@ -102,6 +102,9 @@ def unknown_call(
     if "backward" in name and name != "register_full_backward_hook":
         backward(machine, frame, tuple(atom for value in args for atom in value), kwargs, site)
         return LIGHT
+    if site in frame.facts.backward and args:
+        backward(machine, frame, args[0], {}, site)
+        return UNKNOWN
     made = _by_name(machine, frame, callee, args, kwargs, site)
     if made is not None:
         return made
@@ -232,6 +235,9 @@ def unknown_method(
         return LIGHT
     if name in knowledge.PICTURE_WRITERS:
         machine.derivation.drawn.update(node for value in values for node in machine.nodes(value))
+    if site in frame.facts.backward and args:
+        backward(machine, frame, args[0], {}, site)
+        return UNKNOWN
     if name in knowledge.LIGHT_RESULTS:
         machine.derivation.consumed.update(machine.nodes(receiver))
         return LIGHT
