@@ -328,6 +328,7 @@ def _as_written(
             if key[:1] != "$" and value:
                 made = tuple(_as_written(machine, part, node, label, place, parts, depth - 1) for part in value)
                 machine.put(atom.fields, key, made)
+                machine.placed.update((part.node, (atom, key)) for part in made if type(part) is Tensor)
     return atom
 
 
