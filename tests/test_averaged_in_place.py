@@ -53,6 +53,27 @@ GUILTY = {
                 for name, own in self.copy.named_parameters():
                     own.copy_(0.99 * own + 0.01 * trained[name])  # TML205
         """,
+    "by operators that write in place": """
+        class Average:
+            def __init__(self, model):
+                self.copy = copy.deepcopy(model)
+                for p in self.copy.parameters():
+                    p.requires_grad = False
+
+            def update(self, model):
+                for own, p in zip(self.copy.parameters(), model.parameters()):
+                    own *= 0.99
+                    own += 0.01 * p  # TML205
+        """,
+    "slot by slot": """
+        class Average:
+            def __init__(self, model):
+                self.shadow = [p.detach().clone() for p in model.parameters()]
+
+            def update(self, model):
+                for i, p in enumerate(model.parameters()):
+                    self.shadow[i] = 0.99 * self.shadow[i] + 0.01 * p  # TML205
+        """,
     "a list of clones": """
         class Average:
             def __init__(self, model):
@@ -97,6 +118,30 @@ INNOCENT = {
                     own.lerp_(p.data, 0.01)
                     own.data.lerp_(p, 0.01)
                     kept.add_(p.detach(), alpha=0.01)
+        """,
+    "by operators, without gradients or from data": """
+        class Average:
+            def __init__(self, model):
+                self.copy = copy.deepcopy(model).requires_grad_(False)
+
+            def update(self, model):
+                with torch.no_grad():
+                    for own, p in zip(self.copy.parameters(), model.parameters()):
+                        own *= 0.99
+                        own += 0.01 * p
+                for own, p in zip(self.copy.parameters(), model.parameters()):
+                    own *= 0.99
+                    own += 0.01 * p.detach()
+        """,
+    "slots that are filled one from the other": """
+        class Average:
+            def __init__(self, model):
+                self.rows = [torch.zeros(8)] * 3
+
+            def update(self, model):
+                self.rows[0] = model.weight.sum(0)
+                for i in range(1, 3):
+                    self.rows[i] = self.rows[i - 1] * 0.5
         """,
     "from a copy that is frozen itself": """
         class Average:

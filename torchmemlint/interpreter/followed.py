@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .passes import frozen
-from .values import Obj, Tensor
+from .values import Obj
 
 if TYPE_CHECKING:
     from .machine import Machine
@@ -26,15 +25,6 @@ def owners(machine: Machine, value: Value) -> set[Obj]:
         if len(queue) < _MOST:  # of `p.data` and `p.detach()`, too
             queue += [one for one in (*derivation.parents[node], *derivation.shared.get(node, ())) if one not in queue]
     return found
-
-
-def frozen_owner(machine: Machine, value: Value) -> Obj | None:
-    """The module that does not train whose parameter a value is."""
-    for atom in value:
-        label = machine.derivation.labels.get(atom.node) if type(atom) is Tensor else None
-        if label is not None and label[0] == "parameters" and type(label[1]) is Obj and frozen(label[1]):
-            return label[1]
-    return None
 
 
 def note_following(machine: Machine, written: set[Obj], given: Value) -> None:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from ..facts import model as m
 from ..facts.knowledge import IN_PLACE_LIGHT, MIXES_IN
 from ..facts.model import Expr, Site
-from .followed import frozen_owner, note_following, owners
+from .averages import brings_graph, write_average
+from .followed import note_following, owners
 from .frames import Frame
 from .machine import Machine
-from .stores import store, write_through
+from .stores import write_through
 from .tensors import arithmetic
 from .unknown import unknown_method
-from .values import ATTACHED, FREE, LEAF, MAYBE, OFF, UNKNOWN, Class, External, Kwargs, Obj, Tensor, Value
+from .values import FREE, OFF, UNKNOWN, Class, External, Kwargs, Obj, Tensor, Value
 
 
 def write_in_place(
@@ -48,32 +47,13 @@ def write_in_place(
         return receiver  # the same tensor, and nothing that it was not made of before
     merged = arithmetic(machine, (receiver, *sources))
     root = _root_of_chain(callee[1])
-    if any(map(partial(_brings_graph, machine), added)):
-        average = frozen_owner(machine, receiver)
-        if average is not None:
-            _write_average(machine, frame, average, (receiver, *sources), site)
+    if any(brings_graph(machine, one) for one in added):
+        if write_average(machine, frame, receiver, (receiver, *sources), site):
             return merged or receiver
         through = write_through(machine, frame, receiver, merged, site, "inplace")
         if root is not None and (not through or root[0] == m.NAME):
             machine.assign(frame, root, merged, site, how="inplace")
     return merged or receiver
-
-
-def _brings_graph(machine: Machine, given: Tensor) -> bool:
-    """Whether what is computed in place from this carries a graph: a parameter that is trained needs no arithmetic."""
-    if given.graph == LEAF:
-        return frozen_owner(machine, (given,)) is None
-    return given.graph == ATTACHED or (given.graph == MAYBE and bool(machine.derivation.parents[given.node]))
-
-
-_WEIGHTS = "$weights"  # of a module that does not train: what was computed into them
-
-
-def _write_average(machine: Machine, frame: Frame, module: Obj, terms: tuple[Value, ...], site: Site) -> None:
-    """`p.mul_(1 - tau).add_(tau * q)` for the parameters of a frozen copy: they may be written to in place, and are
-    no leaves any more. Each update goes back to the last one."""
-    merged = arithmetic(machine, (module.fields.get(_WEIGHTS, UNKNOWN), *terms))
-    machine.put(module.fields, _WEIGHTS, store(machine, frame, module, _WEIGHTS, merged, "inplace", site))
 
 
 def _is_place(expr: Expr) -> bool:
