@@ -83,6 +83,18 @@ GUILTY = {
                 for own, p in zip(self.shadow, model.parameters()):
                     own.mul_(0.99).add_(p, alpha=0.01)  # TML205
         """,
+    "clones that the first update makes": """
+        class Average:
+            def __init__(self, model):
+                self.shadow, self.n = None, 0
+
+            def update(self, model):
+                if self.shadow is None:
+                    self.shadow = [p.detach().clone() for p in model.parameters()]
+                self.n += 1
+                for own, p in zip(self.shadow, model.parameters()):
+                    own += (p - own) / self.n  # TML101
+        """,
     "a table of clones": """
         class Average:
             def __init__(self, model):
@@ -152,6 +164,18 @@ INNOCENT = {
             def update(self, model):
                 for slow, slower in zip(self.slow.parameters(), self.slower.parameters()):
                     slower.mul_(0.9).add_(slow, alpha=0.1)
+        """,
+    "clones that the first update makes, from data": """
+        class Average:
+            def __init__(self, model):
+                self.shadow, self.n = None, 0
+
+            def update(self, model):
+                if self.shadow is None:
+                    self.shadow = [p.detach().clone() for p in model.parameters()]
+                self.n += 1
+                for own, p in zip(self.shadow, model.parameters()):
+                    own += (p.detach() - own) / self.n
         """,
     "another list in each round": """
         class Average:
