@@ -14,7 +14,7 @@ from ..facts import model as m
 from ..facts.model import CALLS_PER_STATEMENT, Site
 from ..facts.passed_by import PassedBy
 from ..facts.program import targets
-from ..facts.walk import statements
+from ..facts.walk import nodes, statements
 from ..facts.ways import LeftBehind
 from ..interpreter.events import NEVER, Loops, Store
 from ..interpreter.frames import Frame, Loop, kept_since
@@ -182,7 +182,7 @@ class Retentions:
         if store.how not in ("grow", "keyed") or (graph and store.key_kind == KNOWN):
             growing = [loop for loop in repeats if loop in older(store, since)]
         else:
-            growing = _of_slots(store, repeats)
+            growing = _of_slots(store, repeats, older(store, since) if graph else [])
         resets = lifetimes.resets_of(store)
         left = left_behind(self.machine, lifetimes.releases, store, resets) if resets and growing else None
         uncovered = [loop for loop in growing if left or not lifetimes.covered(store, loop, graph)]
@@ -335,16 +335,19 @@ def _is_being_made(store: Store) -> bool:
     return isinstance(kind, tuple) and kind[0] == "comp" and store.frame.allocs.get(kind[1]) is store.owner
 
 
-def _of_slots(store: Store, loops: list[Loop]) -> list[Loop]:
+def _of_slots(store: Store, loops: list[Loop], chained: list[Loop]) -> list[Loop]:
     """Without the loops that come again to the same slots of a list, `for i, v in enumerate(values): self.last[i] = v`
-    in what they call: an index replaces what was there."""
+    in what they call: an index replaces what was there, unless the new value is made of it, `kept[i] = kept[i] + v`."""
     if store.how != "keyed" or not isinstance(store.owner, Obj) or store.owner.kind != "list":
         return loops
     body = store.frame.facts.body
     put = next((one for one in statements(body) if one[1] == store.site and one[0] == m.ASSIGN), None)
     keys = {target[2] for target in (put[2] if put is not None else ()) if target[0] == m.ITEM}
     counted = {target for one in statements(body) if one[0] == m.FOR for target in targets(one)}
-    return [loop for loop in loops if loop not in store.frame.loops] if keys and keys <= counted else loops
+    if not keys or not keys <= counted:
+        return loops
+    sums = put is not None and any(target in nodes(put[3]) for target in put[2])
+    return [loop for loop in loops if loop not in store.frame.loops or (sums and loop in chained)]
 
 
 def _rank(retention: Retention) -> tuple[bool, int, bool, bool, int, bool, bool]:

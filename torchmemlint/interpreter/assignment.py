@@ -6,6 +6,7 @@ from ..facts import model as m
 from ..facts.file_releases import JOINS, joins
 from ..facts.model import Expr, Site, Stmt
 from .attributes import note_dropped_part, set_attribute
+from .averages import brings_graph, frozen_owner, write_average
 from .contexts import workers_in
 from .elements import bind_item, count_by_key, elements
 from .frames import Frame, settles
@@ -157,6 +158,10 @@ def _augment(machine: Machine, frame: Frame, statement: Stmt) -> None:
         for container in containers:
             grow(machine, frame, container, elements(machine, frame, value) or value, site)
         return
+    if target[0] == m.NAME and machine.grad != OFF and frozen_owner(machine, old) is not None:
+        if any(brings_graph(machine, tensor) for tensor in machine.reach(value, 1)):
+            write_average(machine, frame, old, (old, value), site)
+        return  # the name has the same parameter
     if operator == "Add":
         own = [atom for atom in old if type(atom) is Obj and type(atom.cls) is Class and atom.cls.find("__iadd__")]
         if own and len(own) == len(old):
@@ -177,7 +182,7 @@ def _augment(machine: Machine, frame: Frame, statement: Stmt) -> None:
     if operator == "Add" and target[0] == m.ATTR and is_light(merged):
         merged = (COUNT,)
     assign(machine, frame, target, merged, site, how="augment")
-    if target[0] == m.NAME and any(tensor.graph == ATTACHED for tensor in machine.reach(value, 1)):
+    if target[0] == m.NAME and any(brings_graph(machine, tensor) for tensor in machine.reach(value, 1)):
         write_through(machine, frame, old, merged, site, "augment")
 
 

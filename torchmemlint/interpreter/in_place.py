@@ -5,13 +5,14 @@ from __future__ import annotations
 from ..facts import model as m
 from ..facts.knowledge import IN_PLACE_LIGHT, MIXES_IN
 from ..facts.model import Expr, Site
+from .averages import brings_graph, write_average
 from .followed import note_following, owners
 from .frames import Frame
 from .machine import Machine
 from .stores import write_through
 from .tensors import arithmetic
 from .unknown import unknown_method
-from .values import ATTACHED, FREE, MAYBE, OFF, UNKNOWN, Class, External, Kwargs, Obj, Tensor, Value
+from .values import FREE, OFF, UNKNOWN, Class, External, Kwargs, Obj, Tensor, Value
 
 
 def write_in_place(
@@ -46,8 +47,9 @@ def write_in_place(
         return receiver  # the same tensor, and nothing that it was not made of before
     merged = arithmetic(machine, (receiver, *sources))
     root = _root_of_chain(callee[1])
-    computed = machine.derivation.parents
-    if any(one.graph == ATTACHED or (one.graph == MAYBE and computed[one.node]) for one in added):
+    if any(brings_graph(machine, one) for one in added):
+        if write_average(machine, frame, receiver, (receiver, *sources), site):
+            return merged or receiver
         through = write_through(machine, frame, receiver, merged, site, "inplace")
         if root is not None and (not through or root[0] == m.NAME):
             machine.assign(frame, root, merged, site, how="inplace")

@@ -167,13 +167,22 @@ def write_through(machine: Machine, frame: Frame, held: Value, value: Value, sit
     Returns whether it is kept anywhere."""
     found = False
     for atom in held:
-        owner, key = machine.placed.get(atom.node, (None, "")) if type(atom) is Tensor else (None, "")
-        there = owner.fields.get(key, UNKNOWN) if owner is not None else UNKNOWN
-        if owner is not None and any(type(one) is Tensor and one.node == atom.node for one in there):
+        for owner, key in _places_of(machine, atom.node) if type(atom) is Tensor else ():
+            there = owner.fields.get(key, UNKNOWN)
             stored = store(machine, frame, owner, key, value, how, site)
             machine.put(owner.fields, key, machine.join(there, stored) if key == "*" else stored)
             found = True
     return found
+
+
+def _places_of(machine: Machine, node: int) -> list[tuple[Obj, str]]:
+    """The place that has a tensor. Where two arms of a branch have met it has another node than was put there."""
+    places = (machine.placed.get(one) for one in (node, *machine.derivation.parents[node]))
+    return [
+        place
+        for place in dict.fromkeys(place for place in places if place is not None)
+        if any(type(one) is Tensor and one.node == node for one in place[0].fields.get(place[1], UNKNOWN))
+    ][:1]
 
 
 def _veiled_in(machine: Machine, value: Value, reached: list[Tensor]) -> list[int]:
@@ -328,6 +337,7 @@ def _as_written(
             if key[:1] != "$" and value:
                 made = tuple(_as_written(machine, part, node, label, place, parts, depth - 1) for part in value)
                 machine.put(atom.fields, key, made)
+                machine.placed.update((part.node, (atom, key)) for part in made if type(part) is Tensor)
     return atom
 
 
