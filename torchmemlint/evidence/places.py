@@ -64,9 +64,9 @@ def describe(owner: Obj | Frame, key: str, machine: Machine, depth: int = 0) -> 
         return describe(*owner.home, machine, depth + 1)._replace(container=True)  # of a class of its own
     if not container:
         cls = owner.cls.facts.name if isinstance(owner.cls, Class) else ""
-        if key[:1].isalpha() or key[:1] in "_<":
-            return Holder("attribute", f"self.{key}" if cls else key, cls, False)
-        return Holder("attribute", describe_object(owner), cls, False)
+        named = key if key[:1].isalpha() or key[:1] in "_<" else describe_object(owner)
+        of_self = cls and not named.startswith("self.")
+        return Holder("attribute", f"self.{named}" if of_self else named, cls, False)
     part = key if key.startswith("[") and not key[1:-1].isdigit() else ""
     if owner.home is None or depth >= _DEEPEST:
         return Holder("local", "a container", "", True)
