@@ -109,3 +109,33 @@ def test_a_servicer_that_forgets_its_streams() -> None:
     parts = {"given": "request, context", "mark": "  # TML303", "last": "rows = self.open[request.stream]"}
     check(SERVICER.format(**parts))
     check(SERVICER.format(**{**parts, "mark": "", "last": "rows = self.open.pop(request.stream)"}))
+
+
+STATES = """
+class States:
+    def __init__(self):
+        self.rows = []
+
+    def keep(self, score, net):
+        self.rows.append((score, copy.deepcopy(net.state_dict()))){mark}
+
+    def best(self):
+        return max(self.rows, key=lambda row: row[0])
+
+def fit(net, loader, epochs):
+    states, optimizer = States(), torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(epochs):
+        for x, y in loader:
+            optimizer.zero_grad()
+            loss = F.cross_entropy(net(x), y)
+            {trains}
+        states.keep(loss.item(), net)
+    return {given}
+"""
+TRAINS = "loss.backward(); optimizer.step()"
+
+
+def test_states_of_a_training() -> None:
+    text = "import copy\n" + STATES
+    check(text.format(mark="  # TML303", trains=TRAINS, given="states.best()"))
+    check(text.format(mark="", trains=TRAINS, given="states"))

@@ -22,7 +22,8 @@ def is_handed_back(retention: Retention) -> bool:
     frame = retention.store_event.frame.caller
     while frame is not None and whole is not None:
         if any(made is whole for made in frame.allocs.values()):
-            if frame.caller is None or frame.caller.function is None:
+            unseen = any(loop.kind == "call" for loop in frame.loops)  # who calls it, and asks for what it gives
+            if not unseen and (frame.caller is None or frame.caller.function is None):
                 return False  # nobody asks for what `main` finds
             going_on = any(loop.name == "while" for loop in retention.loops if loop not in frame.loops)
             return not going_on and any(one is whole for one in _parts(frame.returns))
