@@ -7,7 +7,7 @@ import functools
 from ..facts import model as m
 from ..facts.model import Expr
 from .branching import begin_round, loop_at, round_of_its_own
-from .elements import iterate
+from .elements import iterate, named_entries
 from .frames import Frame
 from .loops import loop_kind, take_steps
 from .machine import Machine, evaluates
@@ -72,15 +72,15 @@ def _entries(machine: Machine, frame: Frame, expr: Expr) -> list[dict[str, Value
         names = _spelled_out(over)
         if names:
             return [{target[1]: (Const(name),)} for name in names]
-    if len(over) != 1 or type(over[0]) is not Obj or over[0].kind != "dict" or "*" in over[0].fields:
+    entries = named_entries(over)
+    if entries is None:
         return None
-    entries = {key[1:-1]: part for key, part in over[0].fields.items() if key[:1] == "["}
     if method == "items":
         pair: tuple[Expr, ...] = target[3] if target[0] == m.NEW else ()
         if len(pair) != 2 or any(name[0] != m.NAME for name in pair):
             return None
         return [{pair[0][1]: (Const(key),), pair[1][1]: part} for key, part in entries.items()] or None
-    if target[0] != m.NAME or over[0].unknown:
+    if target[0] != m.NAME or any(type(atom) is Obj and atom.unknown for atom in over):
         return None
     return [{target[1]: (Const(key),)} for key in entries] or None
 

@@ -382,3 +382,10 @@ def _other_names(frame: Frame, place: Expr) -> Iterator[Expr]:
 
 Machine.iterate = iterate
 Machine.elements = elements
+
+
+def named_entries(over: Value) -> dict[str, Value] | None:
+    """What a dictionary has, by name, if all its names are known."""
+    if len(over) != 1 or type(over[0]) is not Obj or over[0].kind != "dict" or "*" in over[0].fields:
+        return None
+    return {key[1:-1]: part for key, part in over[0].fields.items() if key[:1] == "["}

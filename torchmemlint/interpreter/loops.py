@@ -10,7 +10,7 @@ from ..facts.model import Expr, Stmt
 from ..facts.walk import heads, last_name, nodes
 from .assignment import assign
 from .branching import branch, go_round, loop_at, round_of_its_own
-from .elements import iterate
+from .elements import iterate, named_entries
 from .frames import JUMPED, Frame, Loop
 from .machine import Machine, executes
 from .narrowing import truth
@@ -89,18 +89,18 @@ def _entries(machine: Machine, frame: Frame, statement: Stmt) -> list[list[tuple
     known: what is kept under one of them says nothing of the others."""
     target, iterable, body, orelse = statement[2:6]
     method = iterable[0] == m.CALL and iterable[2][:1] == (m.ATTR,) and iterable[2][2] == "items" and not iterable[3]
-    if not method or target[0] != m.NEW or len(target[3]) != 2 or len(body) > _LITTLE or orelse:
+    if not method or iterable[2][1][0] not in (m.NAME, m.ATTR):  # a call is not to be run once more
+        return None
+    if target[0] != m.NEW or len(target[3]) != 2 or len(body) > _LITTLE or orelse:
         return None
     key, item = target[3]
     if not any(node[0] == m.ITEM and node[2] == key for one in body for head in heads(one) for node in nodes(head)):
         return None
     over = machine.eval(frame, iterable[2][1])
-    if len(over) != 1 or type(over[0]) is not Obj or over[0].kind != "dict" or "*" in over[0].fields:
+    entries = named_entries(over)
+    if entries is None or not 1 < len(entries) <= _MOST_NAMES or any(type(one) is Obj and one.unknown for one in over):
         return None
-    entries = [(name[1:-1], part) for name, part in over[0].fields.items() if name[:1] == "["]
-    if not 1 < len(entries) <= _MOST_NAMES or over[0].unknown:
-        return None
-    return [[(key, (Const(name),)), (item, part)] for name, part in entries]
+    return [[(key, (Const(name),)), (item, part)] for name, part in entries.items()]
 
 
 def loop_kind(machine: Machine, frame: Frame, iterable: Expr, value: Value) -> str:

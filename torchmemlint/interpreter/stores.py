@@ -167,7 +167,9 @@ def write_through(machine: Machine, frame: Frame, held: Value, value: Value, sit
     Returns whether it is kept anywhere."""
     found = False
     for atom in held:
-        for owner, key in _places_of(machine, atom.node) if type(atom) is Tensor else ():
+        place = _place_of(machine, atom.node) if type(atom) is Tensor else None
+        if place is not None:
+            owner, key = place
             there = owner.fields.get(key, UNKNOWN)
             stored = store(machine, frame, owner, key, value, how, site)
             machine.put(owner.fields, key, machine.join(there, stored) if key == "*" else stored)
@@ -175,14 +177,13 @@ def write_through(machine: Machine, frame: Frame, held: Value, value: Value, sit
     return found
 
 
-def _places_of(machine: Machine, node: int) -> list[tuple[Obj, str]]:
+def _place_of(machine: Machine, node: int) -> tuple[Obj, str] | None:
     """The place that has a tensor. Where two arms of a branch have met it has another node than was put there."""
-    places = (machine.placed.get(one) for one in (node, *machine.derivation.parents[node]))
-    return [
-        place
-        for place in dict.fromkeys(place for place in places if place is not None)
-        if any(type(one) is Tensor and one.node == node for one in place[0].fields.get(place[1], UNKNOWN))
-    ][:1]
+    for place in (machine.placed.get(one) for one in (node, *machine.derivation.parents[node])):
+        there = UNKNOWN if place is None else place[0].fields.get(place[1], UNKNOWN)
+        if any(type(one) is Tensor and one.node == node for one in there):
+            return place
+    return None
 
 
 def _veiled_in(machine: Machine, value: Value, reached: list[Tensor]) -> list[int]:

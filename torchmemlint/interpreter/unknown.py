@@ -102,14 +102,11 @@ def unknown_call(
     if "backward" in name and name != "register_full_backward_hook":
         backward(machine, frame, tuple(atom for value in args for atom in value), kwargs, site)
         return LIGHT
-    if site in frame.facts.backward and args:
-        backward(machine, frame, args[0], {}, site)
+    if _is_used_up(machine, frame, name, args, kwargs, site):
         return UNKNOWN
     made = _by_name(machine, frame, callee, args, kwargs, site)
     if made is not None:
         return made
-    if name in knowledge.PICTURE_WRITERS:
-        machine.derivation.drawn.update(node for value in values for node in machine.nodes(value))
     _escape(machine, name, values)
     return _opaque(machine, values)
 
@@ -211,6 +208,17 @@ def _says_module(callee: Expr, args: list[Value], kwargs: Kwargs) -> bool:
     return callee[2] in ("to", "cuda") and _name_of(callee[1]) in knowledge.MODEL_NAMES
 
 
+def _is_used_up(machine: Machine, frame: Frame, name: str, args: list[Value], kwargs: Kwargs, site: Site) -> bool:
+    """Whether unseen code back-propagates a loss that it is given. What it draws is noted."""
+    if name in knowledge.PICTURE_WRITERS:
+        given = (*args, *kwargs.values())
+        machine.derivation.drawn.update(node for value in given for node in machine.nodes(value))
+    if site not in frame.facts.backward or not args:
+        return False
+    backward(machine, frame, args[0], {}, site)
+    return True
+
+
 def unknown_method(
     machine: Machine,
     frame: Frame,
@@ -233,10 +241,7 @@ def unknown_method(
         through = receiver if not args else tuple(atom for value in args for atom in value)
         backward(machine, frame, through, kwargs, site)
         return LIGHT
-    if name in knowledge.PICTURE_WRITERS:
-        machine.derivation.drawn.update(node for value in values for node in machine.nodes(value))
-    if site in frame.facts.backward and args:
-        backward(machine, frame, args[0], {}, site)
+    if _is_used_up(machine, frame, name, args, kwargs, site):
         return UNKNOWN
     if name in knowledge.LIGHT_RESULTS:
         machine.derivation.consumed.update(machine.nodes(receiver))

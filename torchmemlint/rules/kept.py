@@ -163,11 +163,11 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
 def _grows_within_its_round(retention: Retention) -> bool:
     """Whether an object that each call of a function makes anew grows for as long as a training lasts: in a loop around
     one of its methods that trains, or that goes through a whole loader each time, or in hooks of what is trained."""
-    if retention.store_event.hook:
-        return True
     made = kept_since(retention.store_event.owner, retention.store_event.birth)
     if any(loop.kind == "loop" for loop in made):
         return False
+    if retention.store_event.hook:
+        return True
     around = [one for one in entered(retention).loops if one.kind == "loop" and one not in made]
     passes = any(loop.name == "loader" and loop not in around for loop in retention.loops)
     return any((passes or loop.backward or loop.steps) and loop in retention.loops for loop in around)

@@ -15,7 +15,8 @@ where the results are detached only when the loop has ended, and a loop in
 which nothing is trained and all results are detached at once. A method such as
 `full_sort_predict` or `encode_image` of a model that was put in eval mode
 counts as a run of it; `generate`, which mostly sees to the mode itself, does
-not.
+not. So is the picture that a training loop has a model draw,
+`save_image(generator(fixed), path)`.
 
 ## Why it retains
 `.eval()` changes dropout and normalisation layers; it does not turn recording

@@ -5,7 +5,8 @@ Reports an update of weights, of a moving average of weights or of running
 statistics that is written as plain tensor arithmetic outside `no_grad`, from
 values that carry a graph: `w = w - lr * g`,
 `shadow[name] = d * shadow[name] + (1 - d) * p`,
-`self.mean = m * self.mean + (1 - m) * x.mean(0)`.
+`self.mean = m * self.mean + (1 - m) * x.mean(0)`. So is one that is written in
+place into the weights of a frozen copy, `own.mul_(d).add_(p, alpha=1 - d)`.
 
 ## Why it retains
 The new value is a function of the old one. Each update adds nodes, and each
