@@ -8,7 +8,8 @@ but leaves behind where it returns or raises before that, or forgets beside
 another one that it frees; one on an object that a larger allocation overwrites;
 and buffers of PyCUDA, CuPy and Numba that a method appends to a list on its
 object, or puts into a table under a number, call after call, where nothing
-takes them out, also in a method that prepares them anew for each call. So is Numba's `defer_cleanup()` around a loop that allocates.
+takes them out, also in a method that prepares them anew for each call.
+So is Numba's `defer_cleanup()` around a loop that allocates.
 
 ## Why it retains
 A raw pointer is an integer: nothing is freed when the name goes. An owned

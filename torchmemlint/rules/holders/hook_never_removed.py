@@ -8,8 +8,9 @@ profiler that is made for each image and hooks into the caller's model. The
 hook may also be an object that can be called, or a function that refers to the
 object. So is one whose handle goes into a list that nobody looks into, and one
 that a method puts on the model which it runs, once more each time. So are hooks
-that a function leaves behind at each call, with what they collect, and objects that could take their hooks out, made in a loop by code
-that never tells them to: there the line that uses the object is reported. And
+that a function leaves behind at each call, with what they collect, and
+objects that could take their hooks out, made in a loop by code that never tells
+them to: there the line that uses the object is reported. And
 so is a handle that a loop over layers binds to the same name each time, where
 `remove()` later takes out the last hook only; and `del self.handles` of handles
 that nobody has removed, as if that took the hooks out. So is a function that
