@@ -294,7 +294,8 @@ def test_runs_at_the_same_time(project: Path) -> None:
 
 def test_the_key_depends_on_the_version(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def keys() -> bytes:
-        return Session(project, (), 10_000, cache.open_cache(None))._key(b"facts", b"")
+        with closing(cache.open_cache(None)) as store:
+            return Session(project, (), 10_000, store)._key(b"facts", b"")
 
     before = keys()
     assert keys() == before

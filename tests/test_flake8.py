@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from conftest import ROOT, Lint, Write
@@ -112,3 +114,13 @@ def test_what_the_command_would_not_read(write: Write, lint: Lint, flake8: Flake
         "--select", "TML", "--stdin-display-name", "latin1.py", "-", input="import torch\ntorch.no_grad()\n"
     )
     assert line.startswith("latin1.py:2:1: TML202 ")
+
+
+def test_a_cache_that_goes_with_the_run_leaves_nothing(write: Write, tmp_path: Path) -> None:
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    write({f"{name}.py": MIXED for name in "abcdef"} | {"torchmemlint.toml": f'cache-dir = "{os.devnull}/none"\n'})
+    command = [sys.executable, "-m", "flake8", "--select", "TML", "-j2", "."]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "TMPDIR": str(folder)})
+    assert (done.returncode, done.stderr, len(done.stdout.splitlines())) == (1, "", 18)
+    assert list(folder.iterdir()) == []

@@ -157,10 +157,15 @@ def open_cache(folder: Path | None) -> Cache:
         if cache.trouble is None:
             return cache
     try:
-        other = Cache(Path(tempfile.mkdtemp(prefix="torchmemlint-")) / _FILE, temporary=True)
+        made = tempfile.mkdtemp(prefix="torchmemlint-")
     except OSError as error:  # then each worker is on its own
         other = Cache(Path(os.devnull), temporary=True)
         other.trouble = str(error)
+    else:
+        from multiprocessing.util import Finalize  # at the end of a worker too, where `atexit` is not heard
+
+        other = Cache(Path(made) / _FILE, temporary=True)
+        Finalize(None, shutil.rmtree, (made, True), exitpriority=0)  # where nobody closes it, as under flake8
     other.instead_of = cache if folder is not None else None
     return other
 
