@@ -16,6 +16,7 @@ from ..interpreter.weights import heavy
 from .records import makes_array
 
 _FEW_WEIGHTS = 100_000
+_SETTINGS = ("config", "cfg", "settings", "options", "args")  # ends of the names of classes whose objects are small
 
 
 class MadeAtImport(NamedTuple):
@@ -45,6 +46,8 @@ def made_at_import(machine: Machine, program: Program) -> Iterator[MadeAtImport]
             if expr is None or expr[0] != m.CALL:
                 continue
             what, weight = heavy(machine, machine.module_frame.vars.get(target[1], ()))
+            if last_name(expr[2]).lower().endswith(_SETTINGS):
+                continue
             small = _is_small_model(machine, expr) if what == "module" else _small(machine, program, expr)
             if what in ("tensor", "array", "module") and weight > 1 and not small:
                 yield MadeAtImport(statement[1], target[1], what, started[0].site, weight)

@@ -27,15 +27,21 @@ class OwnInstance(NamedTuple):
 
 
 def own_instances(machine: Machine, program: Program) -> Iterator[OwnInstance]:
-    """Of classes that have to do with PyTorch: others may well keep a list of their few small objects."""
+    """Of classes that have to do with PyTorch: others may well keep a list of their few small objects. Of which the
+    import makes all there are, stay as many as the file says."""
     if program.called.isdisjoint(_ADDS):
         return
     of_module = any(_made(one) for one in machine.facts.functions[0].body)
     for cls in machine.home.classes.values():
-        if isinstance(cls, Class) and (of_module or any(_made(one) for each in cls.mro for one in _body(each))):
+        lists = of_module or (isinstance(cls, Class) and any(_made(one) for each in cls.mro for one in _body(each)))
+        if isinstance(cls, Class) and lists and not _only_import_makes(machine.facts, cls.facts.name):
             for found in _of_class(machine, cls):
                 if any(dotted.partition(".")[0] == "torch" for dotted in program.imports.values()):
                     yield found
+
+
+def _only_import_makes(facts: FileFacts, cls: str) -> bool:
+    return cls in facts.functions[0].calls and not any(cls in function.calls for function in facts.functions[1:])
 
 
 def _of_class(machine: Machine, cls: Class) -> Iterator[OwnInstance]:

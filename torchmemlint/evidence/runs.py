@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ..interpreter.values import Obj
 
 Label = tuple[Any, ...]  # ("module", what is run, where), of a node that a run has made
+_OF_ONE_RUN = ("module", "loss", "wide-loss", "handed over")  # the last: given to a function of another file
 
 
 class Runs:
@@ -77,7 +78,7 @@ class Runs:
         runs = [label[2] for label in origins if label[0] == "module" and label[2] in self.loops_at]
         if not runs:  # those of a model's parts are within its own
             return loops
-        if any(label[0] not in ("module", "loss", "wide-loss") for label in origins):
+        if any(label[0] not in _OF_ONE_RUN for label in origins):
             return loops
         if not self._yielding.isdisjoint(runs):
             return loops

@@ -18,6 +18,11 @@ _LOSSES = ("_loss", "cross_entropy", "cross_entropy_with_logits")
 _REFERENCES = ("label", "target", "truth", "gt", "ref", "old", "gold", "answer", "true")
 
 
+def goes_back(method: str) -> bool:
+    """Whether a method of this name computes gradients: `engine.backward(loss)`, but no hook that is called then."""
+    return "backward" in method and "hook" not in method
+
+
 def operands(value: Expr) -> dict[str, str]:
     """The names in a sum, product, negation, mean or loss, and which part of each; "?" for anything else in it."""
     found: dict[str, str] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import model as m
+from .differentiated import goes_back
 from .knowledge import GRAD_MODES, MIXES_IN, TAKES_OUT
 from .model import Expr
 from .scopes import SELF, Scope
@@ -46,7 +47,7 @@ def note_call(scope: Scope, class_uses: dict[str, set[str]] | None, call: Expr, 
             _note_mixed_in(scope, receiver)
         elif method == "eval":
             scope.flags |= m.EVALUATES
-        elif "backward" in method:
+        elif goes_back(method):
             scope.flags |= m.BACKWARD
             for root, part in _differentiated(call):
                 scope.differentiate(root, part, ordinal)

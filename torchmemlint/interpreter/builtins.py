@@ -165,7 +165,9 @@ def _second(pairs: Value) -> Value:
 
 
 def _dynamic_attribute(machine: Machine, frame: Frame, name: str, args: list[Value], site: Site) -> Value:
-    key = constant(args[1]) if len(args) > 1 else ...
+    if len(args) < 2:  # which Python refuses
+        return UNKNOWN
+    key = constant(args[1])
     if not isinstance(key, str) or not key:  # no attribute is called ""
         if name == "setattr" and len(args) > 2:
             set_by_name(machine, frame, args[0], args[2], site)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..facts import knowledge
 from ..facts import model as m
+from ..facts.differentiated import goes_back
 from ..facts.evaluating import says_evaluation
 from ..facts.model import Site
 from .attributes import part_of, set_attribute
@@ -42,7 +43,7 @@ def _submodules(machine: Machine, frame: Frame, obj: Obj) -> Value:
     """The parts of a module: those in containers, and those with a class of the project wherever they are."""
     found = [obj]
     for owner in found:
-        for key, part in () if owner.is_put_off else owner.fields.items():
+        for key, part in () if owner.is_put_off else [*owner.fields.items()]:  # to look at the elements may add one
             inside = (
                 machine.elements(frame, part)
                 if any(type(atom) is Obj and atom.kind == "module" for atom in part)
@@ -110,7 +111,7 @@ def module_method(
         return free(machine) if name == "buffers" else UNKNOWN
     if name in ("__call__", "forward"):
         return run_module(machine, frame, obj, args, kwargs, site)
-    if "backward" in name:
+    if goes_back(name):
         backward(machine, frame, tuple(atom for value in args for atom in value), kwargs, site)
         return LIGHT
     if name in knowledge.ATTACHED_STEPS and machine.grad != OFF:

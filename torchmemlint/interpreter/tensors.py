@@ -147,7 +147,7 @@ def tensor_attribute(machine: Machine, tensor: Tensor, name: str) -> Value:
     if name == "data" and tensor.graph == ATTACHED:
         machine.derivation.detached.setdefault(tensor.node, machine.loops)
         _says_recorded(machine, tensor)
-    if name in ("data", "indices") or (name == "grad" and not tensor.bundle):
+    if name in ("data", "indices", "grad"):
         node = machine.derivation.node()
         if name == "data" and _is_parameter(machine, tensor):
             machine.derivation.shared[node] = (tensor.node,)

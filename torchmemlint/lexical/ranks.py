@@ -77,10 +77,12 @@ def _is_small(body: Block, given: Expr) -> bool:
 
 
 def _is_of_numbers(value: Expr) -> bool:
-    """`torch.tensor([loss, count])`, `(name, rank)`, `value.item()`, `len(rows)`"""
+    """`torch.tensor([loss, count])`, `torch.tensor(hits / total).to(device)`, `value.item()`, `len(rows)`"""
+    while value[0] == m.CALL and value[2][0] == m.ATTR and value[2][2] in ("to", "cuda", "unsqueeze"):
+        value = value[2][1]
     if value[0] == m.CALL:
         if value[2][-1] in ("tensor", "as_tensor") and value[3]:
-            return bool(value[3][0][0] == m.NEW or value[3][0][0] == m.CONST)
+            return value[3][0][0] in (m.NEW, m.CONST, m.ARITH)
         return value[2][-1] in ("item", "len", "float", "int", "gethostname", "time", "get_rank")
     return value[0] in (m.CONST, m.TEXT)
 
