@@ -131,6 +131,38 @@ SNIPPETS = {
         exp = Operation(torch.exp, torch.ones(3))
         sin = Operation(torch.sin, torch.ones(3))
         """,
+    "an optimizer that one may differentiate through": """
+        class DifferentiableMomentum:
+            def __init__(self, params):
+                self.params = list(params)
+                self.state = [{} for _ in self.params]
+
+            def step(self, loss):
+                slopes = torch.autograd.grad(loss, self.params, create_graph=True)
+                for index, (weight, slope) in enumerate(zip(self.params, slopes)):
+                    state = self.state[index]
+                    if "average" not in state:
+                        state["average"] = torch.zeros_like(weight)
+                    state["average"] = state["average"] * 0.9 + slope * 0.1
+                    self.params[index] = weight - 0.1 * state["average"]
+                return self.params
+        """,
+    "an optimizer that nobody says so of": """
+        class Momentum:
+            def __init__(self, params):
+                self.params = list(params)
+                self.state = [{} for _ in self.params]
+
+            def step(self, loss):
+                slopes = torch.autograd.grad(loss, self.params, create_graph=True)
+                for index, (weight, slope) in enumerate(zip(self.params, slopes)):
+                    state = self.state[index]
+                    if "average" not in state:
+                        state["average"] = torch.zeros_like(weight)
+                    state["average"] = state["average"] * 0.9 + slope * 0.1  # TML110
+                    self.params[index] = weight - 0.1 * state["average"]  # TML110
+                return self.params
+        """,
     "a list of whatever is made": """
         OPERATIONS = []
 

@@ -13,7 +13,7 @@ from ..facts.model import file_of
 from ..facts.walk import heads, is_count, nodes, statements, with_tests
 from ..finding import Confidence, Remedy, Retains
 from ..interpreter.frames import Frame
-from ..interpreter.values import ANY_NAME, ASSUMED, ATTACHED, ON, Obj
+from ..interpreter.values import ANY_NAME, ASSUMED, ATTACHED, ON, Class, Obj
 from . import Report
 
 if TYPE_CHECKING:
@@ -78,6 +78,13 @@ def _code(retention: Retention) -> str | None:
         made = kinds & {"module", "loss", "wide-loss", "differentiated", "hook", "grad", "input"}
         return "TML101" if made or retention.how == "augment" or retention.spent else "TML205"
     return "TML108" if retention.hook and holder.kind != "local" else "TML102"
+
+
+def _is_of_a_differentiable(frame: Frame) -> bool:
+    """Whether a method's class says that one may differentiate through what it does: `DifferentiableSGD`."""
+    receiver = frame.receiver
+    cls = receiver.cls if isinstance(receiver, Obj) else None
+    return isinstance(cls, Class) and any("Differentiable" in name for name in (cls.facts.name, *cls.base_names))
 
 
 def _names_state(text: str) -> bool:
@@ -152,6 +159,8 @@ def _weight(retention: Retention) -> int:
         return 1 if retention.wide or texts else min(weight, 2)
     if retention.chain and is_conversion(retention.store_event):
         return 0  # the same tensor again, or a copy of it elsewhere
+    if _is_of_a_differentiable(retention.store_event.frame):
+        return 0  # the graph of all its steps is what it is there for
     local = holder.kind == "local" or (holder.kind == "global" and retention.function == "<module>")
     inside = retention.store_event.inside or _in_a_pass(retention.store_event.frame)
     if local and inside and not (retention.training or _samples(retention)):
