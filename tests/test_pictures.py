@@ -50,3 +50,28 @@ def test_samples_with_a_graph(image: str) -> None:
 )
 def test_samples_without_one(draws: str) -> None:
     check(GAN.format(image="one.detach()", draws=draws), PRELUDE)
+
+
+@pytest.mark.parametrize("mode", ["torch.no_grad()", "torch.autocast('cpu')"])
+def test_samples_that_become_an_array(mode: str) -> None:
+    mark = "" if "no_grad" in mode else "  # TML201"
+    text = f"""
+class Gan:
+    def __init__(self):
+        self.gen, self.dis = nn.Linear(64, 784), nn.Linear(784, 1)
+        self.optimizer = torch.optim.Adam(self.gen.parameters())
+
+    def draw(self, samples, path):
+        rows = [one.detach().view(28, 28) for one in samples]
+        plt.imsave(path, torch.cat(rows, dim=1).numpy())
+
+    def fit(self, steps, fixed):
+        for step in range(steps):
+            loss = -self.dis(self.gen(torch.randn(4, 64))).mean()
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+            with {mode}:
+                self.draw(self.gen(fixed), str(step)){mark}
+"""
+    check(text, PRELUDE + "from matplotlib import pyplot as plt\n")

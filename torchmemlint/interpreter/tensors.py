@@ -228,6 +228,8 @@ def tensor_method(
         machine.moves.append((tensor.node, machine.loops))
     if name in knowledge.LIGHT_RESULTS:
         machine.derivation.consumed.add(tensor.node)
+        if name == "numpy" and not knowledge.PICTURE_WRITERS.isdisjoint(frame.facts.calls):
+            machine.derivation.drawn.add(tensor.node)
         if name == "numpy" and tensor.graph == ATTACHED and not (args or kwargs):
             machine.derivation.refuted.add(tensor.node)  # [torch.Tensor.numpy] it would raise, had it a graph
         if name == "data_ptr":
