@@ -11,7 +11,8 @@ from ..facts.program import Program, expressions, keyword
 from ..facts.walk import calls, last_name, loops, root_of, statements
 from .at_work import started
 from .caught import says_memory, type_names
-from .keepers import ADDS, RESULT, Keeping, is_exception, is_one_of_many, place_of, with_names
+from .keepers import ADDS, RESULT, Keeping, filed_in, is_exception, is_one_of_many, place_of, with_names
+from .kept_places import kept_place
 
 LETS_GO = frozenset(("with_traceback", "clear_frames"))
 _CONTAINERS = ("list", "dict", "set", "deque", "defaultdict")
@@ -231,6 +232,11 @@ def _handed_over(
             if put.root == "self" or put.process_wide or put.root not in own_names(helper):
                 yield put._replace(site=call[1], stored=put.site, function=function, put_by=put_by)
                 break
+            root, _, part = put.holder.partition(".")
+            place = kept_place(program, helper, (m.ATTR, (m.NAME, root), part)) if root == put.root else None
+            if place is not None and place.grows:  # `task.error = error` of a task that a table has
+                yield put._replace(site=call[1], stored=put.site, grows=True, function=function, put_by=helper.name)
+                break
 
 
 def _returned(
@@ -277,15 +283,6 @@ def own_names(function: FunctionFacts) -> set[str]:
     """The parameters and variables of a function."""
     bound = {t[1] for s in statements(function.body) if s[0] == m.ASSIGN for t in s[2] if t[0] == m.NAME}
     return (bound | {param.name for param in function.params}) - {"cls"}
-
-
-def filed_in(function: FunctionFacts, local: Expr) -> Expr | None:
-    """The attribute or global that a function adds a local container to."""
-    for statement in statements(function.body):
-        place = place_of(statement, {local[1]}, {})
-        if place is not None and place[1] and root_of(place[0]) != local:
-            return place[0]
-    return None
 
 
 def _entered(facts: FileFacts, cls: str) -> tuple[frozenset[str], bool]:
