@@ -40,9 +40,12 @@ def one_more(trial):
 
 
 def test_an_error_on_a_record_that_a_table_has() -> None:
-    text = RUNNER.replace("self.failed(trial, error)", "self.failed(trial, error)  # TML307")
-    check(text.format(given="trial", put="trial.error = error"))
-    check(text.format(given="task", put="task.error = error").replace("one_more(trial)\n        task", "task"))
+    text = RUNNER.format(given="trial", put="trial.error = error  # TML307")
+    check(text)
+    check(text.replace("failed(self, trial,", "failed(self, task,").replace("trial.error =", "task.error =")
+          .replace("        one_more(trial)\n", ""))  # fmt: skip
+    twice = "except RuntimeError as error:\n            self.failed(trial, error)\n        "
+    check(text.replace("except RuntimeError", twice + "except ValueError"))
 
 
 @pytest.mark.parametrize(

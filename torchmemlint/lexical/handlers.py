@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ..facts import model as m
-from ..facts.model import ClassFacts, Expr, FileFacts, FunctionFacts, Site, Stmt
+from ..facts.model import ClassFacts, Expr, FileFacts, FunctionFacts, Site, Stmt, file_of
 from ..facts.program import Program, expressions, keyword
 from ..facts.walk import calls, last_name, loops, root_of, statements
 from .at_work import started
@@ -235,7 +235,9 @@ def _handed_over(
             root, _, part = put.holder.partition(".")
             place = kept_place(program, helper, (m.ATTR, (m.NAME, root), part)) if root == put.root else None
             if place is not None and place.grows:  # `task.error = error` of a task that a table has
-                yield put._replace(site=call[1], stored=put.site, grows=True, function=function, put_by=helper.name)
+                kept = put._replace(grows=True, function=function, put_by=helper.name)
+                own = file_of(put.site) == file_of(call[1])
+                yield kept if own else kept._replace(site=call[1], stored=put.site)
                 break
 
 
