@@ -10,7 +10,7 @@ from .attributes import get_attribute, get_by_name, set_attribute, set_by_name
 from .folds import for_each
 from .frames import Frame
 from .machine import Machine
-from .stores import renew
+from .stores import renew, settle
 from .tensors import arithmetic, note_terms
 from .values import (
     COUNT,
@@ -149,6 +149,7 @@ def copy_container(machine: Machine, frame: Frame, name: str, args: list[Value],
                 machine.put(copy.fields, "*", machine.join(copy.fields.get("*", UNKNOWN), part))
     for key, value in kwargs.items():
         if kind == "dict":
+            settle(copy, f"[{key}]", value)
             machine.put(copy.fields, f"[{key}]", value)
     return (copy,)
 
