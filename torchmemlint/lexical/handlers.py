@@ -290,13 +290,10 @@ def own_names(function: FunctionFacts) -> set[str]:
 def _entered(facts: FileFacts, cls: str) -> tuple[frozenset[str], bool]:
     """What is called in the `with` blocks of a class, and whether each makes an object of its own."""
     called, anew = set[str](), True
-    for function in facts.functions:
-        made = {
-            target
-            for statement in statements(function.body)
-            if statement[0] == m.ASSIGN and statement[3][0] == m.CALL and last_name(statement[3]) == cls
-            for target in statement[2]
-        }
+    using = [function for function in facts.functions if cls in function.calls]
+    own = {target for function in using for target in _made_of(function, cls) if target[0] == m.ATTR}
+    for function in facts.functions if own else using:
+        made = own | _made_of(function, cls)
         for statement in statements(function.body):
             for context, _ in statement[2] if statement[0] == m.WITH else ():
                 fresh = context[0] == m.CALL and last_name(context) == cls
@@ -304,6 +301,16 @@ def _entered(facts: FileFacts, cls: str) -> tuple[frozenset[str], bool]:
                     anew = anew and fresh
                     called |= {last_name(call[2]) for call in calls(statement[3])}
     return frozenset(called), anew
+
+
+def _made_of(function: FunctionFacts, cls: str) -> set[Expr]:
+    """The names and attributes that a function binds to an object of a class."""
+    return {
+        target
+        for statement in statements(function.body)
+        if statement[0] == m.ASSIGN and statement[3][0] == m.CALL and last_name(statement[3]) == cls
+        for target in statement[2]
+    }
 
 
 def _targets(body: tuple[Stmt, ...]) -> Iterator[Expr]:
