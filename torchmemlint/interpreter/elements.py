@@ -131,9 +131,7 @@ def _item_of(machine: Machine, frame: Frame, atom: Any, index_expr: Expr, index:
         if index_expr[0] == m.SLICE:
             if atom.kind == "module":
                 return (atom,)
-            copy = machine.allocate(frame, ("slice", atom.serial), "list")
-            machine.put(copy.fields, "*", elements(machine, frame, (atom,)))
-            return (copy,)
+            return (_part_of_series(machine, frame, atom, index_expr),)
         if atom.kind == "instance" and isinstance(atom.cls, Class) and atom.cls.find("__getitem__") is not None:
             return machine.call_method(frame, atom, "__getitem__", [index], {}, machine.site)
         if isinstance(atom.cls, Class) and atom.cls.find("__missing__") is not None:
@@ -153,6 +151,21 @@ def _item_of(machine: Machine, frame: Frame, atom: Any, index_expr: Expr, index:
     if atom == AN_ARRAY and _slices(index_expr):
         return (atom,)
     return (atom,) if atom == COUNT else UNKNOWN  # `uuid4().hex[:8]`
+
+
+def _part_of_series(machine: Machine, frame: Frame, series: Obj, index: Expr) -> Obj:
+    """`losses[1:]`, position by position where these are known and the bounds are written; else with what all have."""
+    written = [one for one in index[1:] if one is None or (one[0] == m.CONST and type(one[1]) is int)]
+    bounds, fields = [None if one is None else one[1] for one in written], series.fields
+    places = [f"[{position}]" for position in range(len(fields)) if f"[{position}]" in fields]
+    if len(bounds) < len(index) - 1 or not places or "*" in fields or series.kind not in ("tuple", "list"):
+        copy = machine.allocate(frame, ("slice", series.serial), "list")
+        machine.put(copy.fields, "*", elements(machine, frame, (series,)))
+        return copy
+    copy = machine.allocate(frame, ("slice", series.serial, *bounds), "list")
+    for position, place in enumerate(places[slice(*bounds)]):
+        machine.put(copy.fields, f"[{position}]", read(machine, series, fields[place]))
+    return copy
 
 
 def _is_of_callbacks(table: Obj) -> bool:

@@ -112,7 +112,8 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
         return 0  # its object is made anew in each round, and goes with the round
     if retained.replaces(store) or _is_of_attention(store.frame):
         return 0
-    weight = min(retention.weight, 1) if _is_passing(retention) else retention.weight
+    passing = _is_passing(retention) or _goes_either_way(evidence, store)
+    weight = min(retention.weight, 1) if passing else retention.weight
     method = entered(retention)
     outside = [loop for loop in retention.loops if loop in method.loops or loop.name in ("while", "loader")]
     if not any(loop.name != "loader" for loop in outside):
@@ -241,6 +242,18 @@ def _of_futures(evidence: Evidence, retention: Retention) -> bool:
         return False
     kept = kept_in_containers(evidence.machine, evidence.program)
     return any(one.item.kind == "future" and one.holder.text == retention.holder.text for one in kept)
+
+
+def _goes_either_way(evidence: Evidence, store: Store) -> bool:
+    """Whether a statement puts its value into one of several containers, as the moment says, and one of them is
+    emptied: the others are for what is to stay, `kept if is_key_frame else recent`."""
+    return any(
+        other.site == store.site
+        and other.owner is not store.owner
+        and (other.trail, other.loops, other.how) == (store.trail, store.loops, store.how)
+        and emptied(evidence.machine, other.owner, other.key)
+        for other in evidence.machine.stores
+    )
 
 
 def _are_parameters(evidence: Evidence, store: Store) -> bool:

@@ -121,7 +121,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
     travelled = (kept for kept in Travels(program, keeping).kept() if evidence.machine.is_home(kept.site))
     stored += [kept for kept in travelled if known.isdisjoint((kept.site, kept.record))]
     stored = [one if one.grows or not _is_of_table(evidence, one) else one._replace(grows=True) for one in stored]
-    lasting = [kept for kept in stored if _lasts(evidence, kept)]
+    lasting = list({kept.site: kept for kept in stored if _lasts(evidence, kept)}.values())
     lasting += _as_it_runs(evidence, stored, lasting)
     for kept in lasting:
         again = handlers.raised_again(evidence.program, kept)
