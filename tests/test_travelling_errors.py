@@ -228,6 +228,20 @@ MADE = {
             raise problem
         self.check = fail  # TML307
     """,
+    "by an inner function that is told of it": """
+        def give_up(problem):
+            self.check = partial(refuse, problem)  # TML307
+            raise problem
+        if limit > 2:
+            give_up(DoesNotFit(limit))
+    """,
+    "by an inner function that is told what it says": """
+        def give_up(problem):
+            self.check = partial(refuse_anew, copy.copy(problem))
+            raise problem
+        if limit > 2:
+            give_up(DoesNotFit(limit))
+    """,
     "in a table of what stays": """
         problem = DoesNotFit(limit)
         self.problems[limit] = problem  # TML307
