@@ -11,6 +11,7 @@ from ..facts.model import CALLS_PER_STATEMENT, Expr, Stmt
 from ..facts.walk import blocks, calls, last_name, statements
 from ..interpreter.frames import Frame, Loop
 from ..interpreter.hooks import BACKWARD
+from ..interpreter.keys import FRESH
 from ..interpreter.values import Class, Obj
 from .unreleased import methods_of
 
@@ -70,12 +71,15 @@ def in_first_phase(store: Store) -> bool:
 
 
 def hooked_in_training(machine: Machine, store: Store) -> bool:
-    """Whether a hook adds to a list in every backward pass; or to that of an object, where both are there before a loop
-    that trains. What is hooked in a round goes with it, and who runs a model to look into it asks for what it finds."""
-    if store.how != "grow" or any(loop.kind == "loop" for loop in store.loops):
+    """Whether a hook adds to a list, or to a table under a number of its own, in every backward pass; or to the list of
+    an object, where both are there before a loop that trains. What is hooked in a round goes with it, and who runs a
+    model to look into it asks for what it finds."""
+    if any(loop.kind == "loop" for loop in store.loops):
         return False
     if any(loop.name == BACKWARD for loop in store.loops):
-        return True
+        return store.how == "grow" or (store.how == "keyed" and store.key_kind == FRESH)
+    if store.how != "grow":
+        return False
     owners = store.owner.holders if isinstance(store.owner, Obj) else ()
     owner = next((one for one in owners if isinstance(one, Obj) and one.kind in ("instance", "module")), None)
     return owner is not None and not owner.unknown and any(_trained_in(machine, store))
