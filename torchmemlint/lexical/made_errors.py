@@ -91,7 +91,9 @@ def _given(program: Program, making: list[Place]) -> dict[int, dict[str, Site]]:
                 continue
             taking = helpers[0].facts
             params = taking.params[1:] if helpers[0].cls and call[2][0] == m.ATTR else taking.params
-            names = [param.name for param, item in zip(params, call[3], strict=False) if is_made_exception(program, item)]
+            names = [
+                param.name for param, item in zip(params, call[3], strict=False) if is_made_exception(program, item)
+            ]
             names += [name for name, item in call[4] if name and is_made_exception(program, item)]
             for name in names:
                 found.setdefault(id(taking), {})[name] = call[1]
