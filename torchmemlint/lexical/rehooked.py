@@ -1,0 +1,75 @@
+"""Hooks that another hook puts on the module that is being run: once more in each pass, over the handle of the last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ..facts import model as m
+from ..facts.model import Expr, FileFacts, FunctionFacts, Site
+from ..facts.walk import calls, last_name, with_tests
+
+_ON_MODULES = frozenset(
+    """register_forward_hook register_forward_pre_hook register_full_backward_hook
+    register_full_backward_pre_hook register_backward_hook""".split()
+)
+_GIVEN = frozenset("input inputs inp inps args x xs".split())  # what a hook of a pass gets beside the module
+
+
+class Rehooked(NamedTuple):
+    """A place in an object whose handle the next pass replaces. `place`: `self.handles[...]`, in words."""
+
+    site: Site
+    place: str
+
+
+def rehooked(facts: FileFacts) -> Iterator[Rehooked]:
+    """`self.handles[name] = module.register_forward_hook(self.after)` in a hook that runs before each pass of `module`,
+    where neither it nor `after` takes one out."""
+    for function in facts.functions:
+        if not function.flags & m.HOOKS or _takes_out(facts, function):
+            continue
+        params = [(m.NAME, param.name) for param in function.params[function.owner >= 0 :]]
+        if len(params) < 2 or not _is_hook(facts, function, params[1]):
+            continue
+        for statement, tests in with_tests(function.body):
+            call = statement[3] if statement[0] == m.ASSIGN and statement[3][0] == m.CALL else ()
+            if not call or len(statement[2]) != 1 or last_name(call[2]) not in _ON_MODULES or tests:
+                continue
+            place, hook = statement[2][0], call[3][0] if call[3] else ()
+            if call[2][0] == m.ATTR and call[2][1] == params[0] and _is_own(place) and _stays(facts, function, hook):
+                yield Rehooked(statement[1], f"self.{last_name(place[1] if place[0] == m.ITEM else place)}")
+
+
+def _is_hook(facts: FileFacts, function: FunctionFacts, second: Expr) -> bool:
+    """Whether a function is called before or after a pass: by what it is called and gets, or since the file registers
+    it."""
+    if "hook" in function.name and second[1].strip("_") in _GIVEN:
+        return True
+    return any(
+        last_name(call[2]).startswith("register_") and call[3] and last_name(call[3][0]) == function.name
+        for one in facts.functions
+        if one.flags & m.HOOKS
+        for call in calls(one.body)
+    )
+
+
+def _is_own(place: Expr) -> bool:
+    """`self.handle`, and `self.handles[name]`"""
+    place = place[1] if place[0] == m.ITEM else place
+    return place[:2] == (m.ATTR, (m.NAME, "self"))
+
+
+def _stays(facts: FileFacts, function: FunctionFacts, hook: Expr) -> bool:
+    """Whether what is registered is a function of the file that takes no hook out, least of all itself."""
+    if not hook or hook[0] not in (m.NAME, m.ATTR):
+        return False
+    meant = [one for one in facts.functions if one.name == last_name(hook) and one is not function]
+    return len(meant) == 1 and not _takes_out(facts, meant[0])
+
+
+def _takes_out(facts: FileFacts, function: FunctionFacts) -> bool:
+    """Whether a function calls `remove()` of anything, itself or by a function of the file."""
+    return "remove" in function.calls or any(
+        "remove" in one.calls for one in facts.functions if one.name in function.calls
+    )
