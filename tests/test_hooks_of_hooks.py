@@ -27,7 +27,7 @@ class Stack:
         self.after.clear()
 """
 LEFT = {
-    "over the one of the last pass, in a table": "self.after[module] = module.register_forward_hook(self.leave)  # TML304",
+    "over that of the last pass": "self.after[module] = module.register_forward_hook(self.leave)  # TML304",
     "in an attribute": "self.last = module.register_full_backward_hook(self.leave)  # TML304",
 }
 INNOCENT = {

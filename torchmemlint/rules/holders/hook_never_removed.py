@@ -132,11 +132,11 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder="the modules' hook tables",
             release=f"`for handle in {lost.place}: handle.remove()`",
         )
-    for lost in rehooked(evidence.facts):
+    for again in rehooked(evidence.facts):
         yield Report(
-            site=lost.site,
+            site=again.site,
             message=(
-                f"each pass of the module puts another hook on it, and `{lost.place}` has only the handle of the last: "
+                f"each pass of the module puts another hook on it, and `{again.place}` has only the handle of the last: "
                 "the others stay on the module and all of them run; `remove()` the former one first"
             ),
             confidence=Confidence.MEDIUM,
