@@ -30,7 +30,7 @@ class MadeAtImport(NamedTuple):
 
 def made_at_import(machine: Machine, program: Program) -> Iterator[MadeAtImport]:
     """What every spawned worker of this module's functions makes again."""
-    method = _spawns(program)
+    method = start_method(program)
     started = [note for note in machine.plain if note.kind == "worker"]
     started = [n for n in started if (n.detail[0].method or method) in ("spawn", "forkserver")]
     if not _is_main_script(machine):  # which workers import, wherever their function is [docs of multiprocessing]
@@ -50,7 +50,7 @@ def made_at_import(machine: Machine, program: Program) -> Iterator[MadeAtImport]
                 yield MadeAtImport(statement[1], target[1], what, started[0].site, weight)
 
 
-def _spawns(program: Program) -> str:
+def start_method(program: Program) -> str:
     """The start method that the file sets for all."""
     for place in program.places:
         if not {"set_start_method", "get_context"} & set(place.facts.calls):

@@ -136,8 +136,8 @@ def check(evidence: Evidence) -> Iterator[Report]:
         yield Report(
             site=again.site,
             message=(
-                f"each pass of the module puts another hook on it, and `{again.place}` has only the handle of the last: "
-                "the others stay on the module and all of them run; `remove()` the former one first"
+                f"each pass puts another hook on the module, and `{again.place}` has only the handle of the last: "
+                "the others stay there and all of them run; `remove()` the former one first"
             ),
             confidence=Confidence.MEDIUM,
             value="a hook for each pass",
