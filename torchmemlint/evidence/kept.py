@@ -14,7 +14,7 @@ from ..facts.releases import Releases
 from ..facts.walk import calls, heads, last_name, loops, nodes, statements
 from ..interpreter.contexts import Context, Kept, is_module_level, root
 from ..interpreter.events import Plain
-from ..interpreter.frames import Frame, kept_since
+from ..interpreter.frames import Frame, Loop, kept_since
 from ..interpreter.keys import KNOWN
 from ..interpreter.machine import Machine
 from ..interpreter.values import Class, Const, Obj, constant
@@ -38,6 +38,7 @@ _OF_ITEMS = (
     "decord.VideoReader",
     "VideoDecoder",
 )
+_STAY = ("loader", "pool", "executor")
 _CLOSES = ("close", "clear", "pop", "popleft", "pop_all", "aclose", "remove")
 
 
@@ -226,8 +227,7 @@ def kept_in_containers(machine: Machine, program: Program) -> Iterator[KeptWorke
         method = ""
         passed = _passed(machine, container, keeping, last) if item.kind == "future" else None
         if passed is None and (emptied(machine, container, "*") or drained(keeping, last, lasting=True)):
-            looped = item.kind == "future" and any(loop.kind == "loop" for loop in loops)
-            method = method_not_called(machine, program, note, container, last) if looped else ""
+            method = method_not_called(machine, program, note, container, last) if _is_piled(item, loops) else ""
             if not method:
                 continue
         if made_once(note.frame):
@@ -238,6 +238,12 @@ def kept_in_containers(machine: Machine, program: Program) -> Iterator[KeptWorke
         seen.add(anchor)
         stepping = any(loop.backward and loop.kind == "loop" for loop in loops)
         yield KeptWorker(anchor, holder, item, repeated, keeping, note.site, stepping, method, passed)
+
+
+def _is_piled(item: Obj, loops: list[Loop]) -> bool:
+    """Whether a loop adds one after the other: futures; or workers that stay, in each round of a training."""
+    around = [loop for loop in loops if loop.kind == "loop"]
+    return (item.kind == "future" and bool(around)) or (item.kind in _STAY and any(loop.backward for loop in around))
 
 
 def _passed(machine: Machine, container: Obj, program: Program, name: str) -> PassedBy | None:
