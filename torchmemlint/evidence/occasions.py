@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import TYPE_CHECKING
 
 from ..facts import model as m
 from ..facts.answering import answers_requests
-from ..facts.model import CALLS_PER_STATEMENT, Expr, Stmt
+from ..facts.model import CALLS_PER_STATEMENT, Expr, Site, Stmt
 from ..facts.walk import blocks, calls, last_name, statements
 from ..interpreter.frames import Frame, Loop
 from ..interpreter.hooks import BACKWARD
@@ -36,15 +36,16 @@ _PERIODIC_STARTS = ("on_", "process_", "handle_", "predict_", "record_", "update
 _PERIODIC_ENDS = ("_step", "_hook", "_batch", "_batch_end", "_frame", "_request", "_callback", "_forward")
 
 
-def while_made(retention: Retention) -> bool:
-    """Filled by a loop that runs while something is set up, which is done once. A hook that is put on runs later."""
+def while_made(retention: Retention, threads: Container[Site] = ()) -> bool:
+    """Filled by a loop that runs while something is set up, which is done once. A hook that is put on runs later, and
+    so does what goes on in one of the `threads`, by where they are made."""
     if retention.store_event.hook:
         return False
     frame: Frame | None = retention.store_event.frame
     while frame is not None:
         if frame.name in ONCE and not any(loop in frame.loops for loop in retention.loops):
             return True
-        frame = frame.caller
+        frame = None if frame.call_site in threads else frame.caller
     owner = entered(retention)
     receiver = owner.receiver
     return isinstance(receiver, Obj) and isinstance(receiver.cls, Class) and _onlywhile_made(receiver.cls, owner.name)
