@@ -68,3 +68,41 @@ def test_a_function_that_registers_one() -> None:
             return None
     """.replace("x)", "name)")
     )
+
+
+AVERAGED = """
+import torch.distributed as dist
+
+class Averaged(nn.Module):
+    def __init__(self, module):
+        super().__init__()
+        self.module, self.hooked, self.handles = module, False, []
+        {made}
+
+    def hook_up(self):
+        {early}
+        def reduce(param):
+            dist.all_reduce(param.grad)
+        for name, param in self.module.named_parameters():
+            if param.requires_grad:
+                {keep}param.register_post_accumulate_grad_hook(reduce){close}
+
+    def forward(self, x):
+        {each}
+        return self.module(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "early", "keep", "close", "each"),
+    [
+        ("pass", "pass", "", "  # TML304", "self.hook_up()"),
+        ("pass", "pass", "", "  # TML304", "if self.training: self.hook_up()"),
+        ("self.hook_up()", "pass", "", "", "pass"),
+        ("pass", "pass", "", "", "if not self.hooked: self.hook_up(); self.hooked = True"),
+        ("pass", "if self.hooked: return", "", "", "self.hook_up()"),
+        ("pass", "for one in self.handles: one.remove()", "self.handles.append(", ")", "self.hook_up()"),
+    ],
+)
+def test_put_on_parameters_by_forward(made: str, early: str, keep: str, close: str, each: str) -> None:
+    check(AVERAGED.format(made=made, early=early, keep=keep, close=close, each=each))

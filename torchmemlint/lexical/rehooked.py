@@ -1,4 +1,5 @@
-"""Hooks that another hook puts on the module that is being run: once more in each pass, over the handle of the last."""
+"""Hooks that are put on once more in each pass: by another hook on the module that is being run, or by a `forward` on
+its parameters."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.model import Expr, FileFacts, FunctionFacts, Site
-from ..facts.walk import calls, last_name, with_tests
+from ..facts.walk import calls, calls_of, last_name, nodes, root_of, with_tests
 
 _ON_MODULES = frozenset(
     """register_forward_hook register_forward_pre_hook register_full_backward_hook
@@ -39,6 +40,59 @@ def rehooked(facts: FileFacts) -> Iterator[Rehooked]:
             place, hook = statement[2][0], call[3][0] if call[3] else ()
             if call[2][0] == m.ATTR and call[2][1] == params[0] and _is_own(place) and _stays(facts, function, hook):
                 yield Rehooked(statement[1], f"self.{last_name(place[1] if place[0] == m.ITEM else place)}")
+
+
+_EACH = frozenset("parameters named_parameters modules named_modules children named_children".split())
+_OF_A_PASS = frozenset("training requires_grad is_grad_enabled is_leaf".split())  # true in each of them, or in none
+
+
+def hooked_in_each_pass(facts: FileFacts) -> Iterator[Site]:
+    """`for param in self.module.parameters(): param.register_hook(reduce)` in `forward`, or in a method that it calls,
+    where nobody has the handles."""
+    for cls in facts.classes:
+        methods = {name: facts.functions[index] for name, index in cls.methods.items()}
+        forward = methods.get("forward")
+        if forward is None or _leaves_first(forward) or any("remove" in one.calls for one in methods.values()):
+            continue
+        called = {
+            call[2][2]
+            for statement, tests in with_tests(forward.body)
+            for call in calls_of(statement)
+            if call[2][:2] == (m.ATTR, (m.NAME, "self")) and all(map(_is_of_a_pass, tests))
+        }
+        for function in (forward, *(one for name, one in methods.items() if name in called and one is not forward)):
+            if function.flags & m.HOOKS and not _leaves_first(function):
+                yield from _on_each(function)
+
+
+def _on_each(function: FunctionFacts) -> Iterator[Site]:
+    for loop, outer in with_tests(function.body):
+        if loop[0] != m.FOR or not _goes_through_own(loop[3]) or not all(map(_is_of_a_pass, outer)):
+            continue
+        items = {part for part in nodes(loop[2]) if part[0] == m.NAME}
+        for statement, tests in with_tests(loop[4]):
+            if statement[0] != m.EXPR or statement[2][0] != m.CALL or not all(map(_is_of_a_pass, tests)):
+                continue
+            callee = statement[2][2]
+            if callee[0] == m.ATTR and callee[1] in items and callee[2][:9] == "register_" and callee[2][-4:] == "hook":
+                yield statement[2][1]
+
+
+def _goes_through_own(over: Expr) -> bool:
+    """`self.parameters()`, `self.module.named_parameters()`"""
+    return bool(over[0] == m.CALL and last_name(over[2]) in _EACH and root_of(over[2]) == (m.NAME, "self"))
+
+
+def _leaves_first(function: FunctionFacts) -> bool:
+    """Whether a function may end early, for a reason that a pass before it may have given."""
+    return any(one[0] in m.LEAVES and not all(map(_is_of_a_pass, tests)) for one, tests in with_tests(function.body))
+
+
+def _is_of_a_pass(test: Expr) -> bool:
+    """Whether a test asks for nothing that the first pass may have changed: `self.training`, `param.requires_grad`."""
+    return any(part[0] in (m.NAME, m.ATTR) and part[-1] in _OF_A_PASS for part in nodes(test)) and not any(
+        part[0] == m.BOOL for part in nodes(test)
+    )
 
 
 def _is_hook(facts: FileFacts, function: FunctionFacts, second: Expr) -> bool:
