@@ -39,6 +39,7 @@ _OF_ITEMS = (
     "VideoDecoder",
 )
 _STAY = ("loader", "pool", "executor")
+_OF_AN_ITEM = ("index", "idx", "item", "i")
 _CLOSES = ("close", "clear", "pop", "popleft", "pop_all", "aclose", "remove")
 
 
@@ -168,13 +169,13 @@ def _during_the_pass(note: Plain, kept: Kept) -> bool:
 
 def _one_a_file(facts: FunctionFacts, site: Site) -> bool:
     """`self.files[path] = h5py.File(path)`: as many handles as there are shards, which somebody has listed; each video
-    or text, opened as it is, holds an item of its own."""
+    or text, opened as it is, holds an item of its own, and so does what goes by the number of the item."""
     keys = {
         target[2]
         for statement in statements(facts.body)
         if statement[1] == site
         for target in targets(statement)
-        if target[0] == m.ITEM and target[2][0] == m.NAME
+        if target[0] == m.ITEM and target[2][0] == m.NAME and target[2][1] not in _OF_AN_ITEM
     }
     return any(call[3] and call[3][0] in keys and text(call[2]) not in _OF_ITEMS for call in calls(facts.body))
 
