@@ -11,7 +11,7 @@ from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Place, Program, keyword, targets
 from ..facts.walk import last_name, statements
 from ..interpreter.keys import FRESH, kind_of_key
-from .once import SETUPS, is_repeated, runs_once
+from .once import SETUPS, called_last, is_repeated
 from .segments import made_in
 
 
@@ -37,7 +37,7 @@ def piled_segments(program: Program) -> Iterator[PiledSegments]:
             if keyword(call, "create", 1) != (m.CONST, True) or not is_repeated(program, place, driven=True):
                 continue
             for site, holder in _put_away(program, place, call, statement):
-                if _is_kept(program, holder, ends) and all(runs_once(program, one) for one in ends):
+                if _is_kept(program, holder, ends) and all(called_last(program, one) for one in ends):
                     yield PiledSegments(site, f"self.{holder}", call[1], ends[0].facts.name)
 
 
