@@ -49,10 +49,13 @@ _OF_A_PASS = frozenset("training requires_grad is_grad_enabled is_leaf".split())
 def hooked_in_each_pass(facts: FileFacts) -> Iterator[Site]:
     """`for param in self.module.parameters(): param.register_hook(reduce)` in `forward`, or in a method that it calls,
     where nobody has the handles."""
-    for cls in facts.classes:
+    hooking = {function.owner for function in facts.functions if function.flags & m.HOOKS}
+    for number, cls in enumerate(facts.classes) if hooking else ():
+        if number not in hooking or "forward" not in cls.methods:
+            continue
         methods = {name: facts.functions[index] for name, index in cls.methods.items()}
-        forward = methods.get("forward")
-        if forward is None or _leaves_first(forward) or any("remove" in one.calls for one in methods.values()):
+        forward = methods["forward"]
+        if _leaves_first(forward) or any("remove" in one.calls for one in methods.values()):
             continue
         called = {
             call[2][2]
