@@ -14,6 +14,9 @@ from .taken_models import empties_container, is_changed, models_of_containers
 _SHORTENS = frozenset("evict trim prune drop shrink truncate release free discard purge cleanup expire keep".split())
 
 
+_OF_ACCELERATORS = ("free_memory", "clear")
+
+
 # -- borrowed names -------------------------------------------------------------------------------
 
 
@@ -223,7 +226,7 @@ def results_dropped(program: Program) -> Iterator[Slip]:
     helpers = {place.facts.name: place.facts.site for place in places}
     methods = {place.facts.name for place in places if place.cls}
     yield from _shortened(program)
-    wanted = {"release_memory", *helpers}
+    wanted = {"release_memory", *_OF_ACCELERATORS, *helpers}
     for place in program.places:
         if wanted.isdisjoint(place.facts.calls):
             continue
@@ -233,6 +236,8 @@ def results_dropped(program: Program) -> Iterator[Slip]:
                     continue
                 name = last_name(head[2])
                 known = name == "release_memory" and "accelerate" in program.dotted(head[2])
+                known = known or _is_of_accelerator(program, head[2])
+                said = name if head[2][0] == m.NAME or name in helpers else text(head[2]) or name
                 if not known and name not in helpers:
                     continue
                 if name in methods and head[2][0] == m.ATTR and head[2][1] != (m.NAME, "self"):
@@ -248,7 +253,14 @@ def results_dropped(program: Program) -> Iterator[Slip]:
                 else:
                     continue
                 if left and _still_there(place, left[0], statement):
-                    yield Slip(head[1], ", ".join(left[:3]), helpers.get(name, -1), 3, name)
+                    yield Slip(head[1], ", ".join(left[:3]), helpers.get(name, -1), 3, said)
+
+
+def _is_of_accelerator(program: Program, callee: Expr) -> bool:
+    """`accelerator.free_memory(model, optimizer)`, which gives a None for each [docs of accelerate]."""
+    if callee[0] != m.ATTR or callee[2] not in _OF_ACCELERATORS or "accelerator" not in last_name(callee[1]).lower():
+        return False
+    return any(dotted.partition(".")[0] == "accelerate" for dotted in program.imports.values())
 
 
 def _shortened(program: Program) -> Iterator[Slip]:
