@@ -91,7 +91,9 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
         return 0
     if store.hook and not (hooked_in_training(evidence.machine, store) or _is_forgotten(evidence, retention)):
         return 0
-    if retained.speaks_of(retention) or _emptied(evidence, retention) or while_made(retention):
+    if retained.speaks_of(retention) or _emptied(evidence, retention):
+        return 0
+    if while_made(retention, {note.site for note in evidence.plain("thread")}):
         return 0
     if in_first_phase(store) or is_handed_back(retention):
         return 0

@@ -12,10 +12,12 @@ that a function leaves behind at each call, with what they collect, and
 objects that could take their hooks out, made in a loop by code that never tells
 them to: there the line that uses the object is reported. And
 so is a handle that a loop over layers binds to the same name each time, where
-`remove()` later takes out the last hook only; and `del self.handles` of handles
-that nobody has removed, as if that took the hooks out. So is a function that
-puts a hook with a record on a module that it was given, runs the model, and
-takes the hook out afterwards, but not in a `finally`; likewise a context
+`remove()` later takes out the last hook only; one that a hook itself puts on
+the module in each pass, over the handle of the one before; those that a
+`forward` puts on the parameters, once more each time; and `del self.handles` of
+handles that nobody has removed, as if that took the hooks out. So is a function
+that puts a hook with a record on a module that it was given, runs the model,
+and takes the hook out afterwards, but not in a `finally`; likewise a context
 manager whose `yield` stands in no `try`, also where its hooks only use what it
 was given, and one whose `__exit__` returns before it removes them, say when the
 block has raised.
@@ -65,6 +67,7 @@ from ...interpreter.values import Class, Obj
 from ...lexical.early_exit import early_exits
 from ...lexical.global_hooks import global_hooks
 from ...lexical.lost_handles import dropped_handles, lost_handles
+from ...lexical.rehooked import hooked_in_each_pass, rehooked
 from ...lexical.unguarded_hooks import unguarded_hooks
 from .. import Report
 
@@ -129,6 +132,30 @@ def check(evidence: Evidence) -> Iterator[Report]:
             value="the hooks and what they record",
             holder="the modules' hook tables",
             release=f"`for handle in {lost.place}: handle.remove()`",
+        )
+    for again in rehooked(evidence.facts):
+        yield Report(
+            site=again.site,
+            message=(
+                f"each pass puts another hook on the module, and `{again.place}` has only the handle of the last: "
+                "the others stay there and all of them run; `remove()` the former one first"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="a hook for each pass",
+            holder="the module's hook table",
+            release="call `remove()` of the handle that is there, and then register the next",
+        )
+    for site in hooked_in_each_pass(evidence.facts):
+        yield Report(
+            site=site,
+            message=(
+                "each pass puts another hook on the same parts of the model, and nothing takes one out: all of them "
+                "stay, with what they refer to, and all of them run; register the hooks once, in the constructor"
+            ),
+            confidence=Confidence.HIGH,
+            value="a hook for each pass",
+            holder="the tables of hooks of parameters and modules",
+            release="register the hooks once, in the constructor",
         )
     for site in global_hooks(evidence.program):
         yield Report(
