@@ -178,14 +178,14 @@ def check(evidence: Evidence) -> Iterator[Report]:
 
 
 def _removes(facts: FileFacts, hooked: Hooked, frame: Frame) -> bool:
-    """Whether anything in the file may take out this hook. A class that hooks into modules itself, and has nothing to
-    do with the owner or with who registers it, removes its own."""
-    related = {
-        entry.facts.name
-        for obj in (hooked.owner, hooked.keeper, frame.receiver)
-        if isinstance(obj, Obj) and isinstance(obj.cls, Class)
-        for entry in obj.cls.mro
-    }
+    """Whether anything in the file may take out this hook, or a method that the object has of a base in another file.
+    A class that hooks into modules itself, and has nothing to do with the owner or with who registers it, removes its
+    own."""
+    objects = [obj for obj in (hooked.owner, hooked.keeper, frame.receiver) if isinstance(obj, Obj)]
+    classes = [obj.cls for obj in objects if isinstance(obj.cls, Class)]
+    if any(methods_that(cls, "remove") for cls in classes):
+        return True
+    related = {entry.facts.name for cls in classes for entry in cls.mro}
     strangers = {
         index
         for cls in facts.classes
