@@ -77,7 +77,7 @@ def _whole_in(machine: Machine, frame: Frame, expr: Expr, steps: int) -> Obj | N
     if expr[0] == m.ATTR and expr[1] == (m.NAME, "self") and type(frame.receiver) is Obj:
         value = frame.receiver.fields.get(expr[2])
     for atom in value or ():
-        if type(atom) is Obj and atom.kind in ("module", "list", "dict") and not atom.unknown:
+        if type(atom) is Obj and atom.kind == "module" and not atom.unknown:
             return atom
     if expr[0] == m.NAME:
         bound = (one[3] for one in statements(frame.facts.body) if one[0] == m.ASSIGN and expr in one[2])
