@@ -314,7 +314,7 @@ def bind_item(machine: Machine, frame: Frame, target: Expr, value: Value, site: 
             outlives = len(machine.loops) > len(atom.birth)
             if outlives:
                 value = store(machine, frame, atom, field, value, how, site)
-                if is_light(value) or _is_an_empty_container(machine, value):
+                if is_light(value) or _is_begun_anew(frame, value, site):
                     machine.reset(frame, atom, field, "replace")
                 if key == -1 and not any(type(part) is Tensor and part.graph == ATTACHED for part in value):
                     machine.reset(frame, atom, "*", "pop")  # what was appended last gives way to what has no graph
@@ -337,7 +337,7 @@ def bind_item(machine: Machine, frame: Frame, target: Expr, value: Value, site: 
                 machine.reset(frame, atom, "*", "pop")
             if "$weak" not in atom.fields and not machine.reach(value):
                 _keep_key(machine, frame, atom, index, site)
-            if _is_an_empty_container(machine, value):
+            if _is_begun_anew(frame, value, site):
                 _note_emptied(machine, frame, atom, index, target, site)
             machine.grow(frame, atom, value, site, "*", "keyed")
 
@@ -357,10 +357,10 @@ def _note_emptied(machine: Machine, frame: Frame, table: Obj, index: Value, targ
                     machine.reset(frame, table, "*", "clear")
 
 
-def _is_an_empty_container(machine: Machine, value: Value) -> bool:
-    """`self.seen[name] = []`: what the list before it has goes."""
-    empty = all(type(atom) is Obj and atom.kind in CONTAINERS for atom in value)
-    return bool(value) and empty and not machine.reach(value, 1)
+def _is_begun_anew(frame: Frame, value: Value, site: Site) -> bool:
+    """`self.seen[name] = []`: what the list before it has goes, unless this is done where there is none."""
+    empty = all(type(atom) is Obj and atom.kind in CONTAINERS and not atom.fields for atom in value)
+    return bool(value) and empty and site // m.CALLS_PER_STATEMENT not in frame.unit.outline.made_when_missing
 
 
 def count_by_key(machine: Machine, frame: Frame, target: Expr, site: Site) -> None:
