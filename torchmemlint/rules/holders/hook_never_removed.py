@@ -62,6 +62,8 @@ from typing import TYPE_CHECKING
 
 from ...evidence.unreleased import in_charge, is_asked, methods_that
 from ...evidence.wrappers import put_around_again
+from ...facts import model as m
+from ...facts.program import expressions
 from ...finding import Confidence, Remedy, Retains
 from ...interpreter.values import Class, Obj
 from ...lexical.early_exit import early_exits
@@ -82,12 +84,16 @@ name = "hook-never-removed"
 retains: Retains | None = Retains.GROWING
 of_tests = False
 
+_TABLES = frozenset(("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"))
+
 
 def check(evidence: Evidence) -> Iterator[Report]:
     for note in evidence.plain("hook"):
         name, owner, dropped, repeated = note.detail.name, note.detail.owner, note.detail.dropped, note.detail.repeated
         name = name.strip("<>")  # of a lambda
         if (note.detail.made and not repeated) or (not dropped and _removes(evidence.facts, note.detail, note.frame)):
+            continue
+        if dropped and not repeated and _empties_tables(evidence.facts):
             continue
         if not repeated and isinstance(owner, Obj) and _is_optimizer(owner):
             continue  # it is there for the module, and for as long
@@ -199,14 +205,14 @@ def check(evidence: Evidence) -> Iterator[Report]:
 
 
 def _removes(facts: FileFacts, hooked: Hooked, frame: Frame) -> bool:
-    """Whether anything in the file may take out this hook. A class that hooks into modules itself, and has nothing to
-    do with the owner or with who registers it, removes its own."""
-    related = {
-        entry.facts.name
-        for obj in (hooked.owner, hooked.keeper, frame.receiver)
-        if isinstance(obj, Obj) and isinstance(obj.cls, Class)
-        for entry in obj.cls.mro
-    }
+    """Whether anything in the file may take out this hook, or a method that the object has of a base in another file.
+    A class that hooks into modules itself, and has nothing to do with the owner or with who registers it, removes its
+    own."""
+    objects = [obj for obj in (hooked.owner, hooked.keeper, frame.receiver) if isinstance(obj, Obj)]
+    classes = [obj.cls for obj in objects if isinstance(obj.cls, Class)]
+    if any(methods_that(cls, "remove") for cls in classes):
+        return True
+    related = {entry.facts.name for cls in classes for entry in cls.mro}
     strangers = {
         index
         for cls in facts.classes
@@ -215,6 +221,12 @@ def _removes(facts: FileFacts, hooked: Hooked, frame: Frame) -> bool:
     }
     removing = (i for i, one in enumerate(facts.functions) if any("remove" in called for called in one.calls))
     return any(index not in strangers for index in removing)
+
+
+def _empties_tables(facts: FileFacts) -> bool:
+    """Whether the file takes hooks out by their tables, without handles: `del layer._forward_hooks[key]`."""
+    every = (node for function in facts.functions for node in expressions(function.body))
+    return any(node[0] == m.ATTR and node[2] in _TABLES for node in every)
 
 
 def _hooks(function: FunctionFacts) -> bool:
