@@ -23,12 +23,23 @@ def _thread(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, s
 
 
 def _timer(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
-    """`threading.Timer(interval, function, args, kwargs)` [docs]."""
+    """`threading.Timer(interval, function, args, kwargs)` [docs]. One that starts itself anew goes round and round."""
     target = kwargs.get("function", args[1] if len(args) > 1 else UNKNOWN)
     given = items_of(kwargs.get("args", args[2] if len(args) > 2 else UNKNOWN))
     machine.note("timer", site, frame, (target, given))
+    outer = machine.loops
+    if any(type(atom) in (Bound, Function) and _runs(frame, atom) for atom in target):
+        machine.loops = (*outer, loop_at(machine, frame, ("each", site)))
+        machine.loops[-1].name = "timer"
+        begin_round(machine, machine.loops[-1])
     in_thread(machine, frame, target, given, site)
+    machine.loops = outer
     return (machine.allocate(frame, ("thread", site), "thread"),)
+
+
+def _runs(frame: Frame, target: Any) -> bool:
+    function = target.function if type(target) is Bound else target
+    return type(function) is Function and function.facts is frame.facts
 
 
 def _executor(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:

@@ -120,7 +120,7 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
     passing = _is_passing(retention) or _goes_either_way(evidence, store)
     weight = min(retention.weight, 1) if passing else retention.weight
     method = entered(retention)
-    outside = [loop for loop in retention.loops if loop in method.loops or loop.name in ("while", "loader")]
+    outside = [loop for loop in retention.loops if loop in method.loops or loop.name in ("while", "loader", "timer")]
     if not any(loop.name != "loader" for loop in outside):
         meant_to_go = evidence.releases.replaced(last_part(retention.holder.text), retention.holder.owner)
         if retention.holder.kind in ("attribute", "closure") and not meant_to_go:  # one call fills it: its results

@@ -4,7 +4,9 @@
 Reports the waiting call (`queue.get()`, `connection.recv()`, `event.wait()`) in
 the loop of a long-lived worker thread where tensors of the previous round are
 still bound to names of the loop. And a container in a `threading.local` that
-the tasks of a pool's threads fill with tensors and that no task empties.
+the tasks of a pool's threads fill with tensors and that no task empties. And a
+local list that gains a tensor for each item that a worker or a server waits
+for, and that nothing reads.
 
 ## Why it retains
 The body of a loop has no scope of its own: `batch` and `output` stay bound
@@ -13,7 +15,8 @@ idle worker therefore holds its last item and all that was made from it, for
 hours if nothing comes, once for each worker thread; with gradients recorded,
 the graph too. A pool's threads live as long as the pool, and what is
 thread-local lives as long as its thread: a `reset()` that the main thread calls
-clears the main thread's own.
+clears the main thread's own. A local list lives as long as the function, and a
+worker's function as long as there is work.
 
 ## When it is fine
 - The loop lets go before it waits: `del batch, output`, `output = None`, or the
@@ -37,6 +40,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ...evidence.service_loops import filled_by_waiting
 from ...evidence.thread_locals import grown_by_threads
 from ...finding import Confidence, Remedy, Retains
 from ...interpreter.values import Obj
@@ -92,6 +96,20 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder=own.holder,
             release="clear it at the end of the task, or keep numbers",
             related=((own.started, "the thread runs it from here"),) if own.started != own.site else (),
+        )
+    for kept in filled_by_waiting(evidence.retentions):
+        yield Report(
+            site=kept.site,
+            message=(
+                f"`{kept.holder.text}` gains a tensor for each item that this loop waits for, and nothing reads it: "
+                "they stay as long as the worker lives; drop the list, or keep numbers"
+            ),
+            confidence=Confidence.MEDIUM,
+            retains=Retains.GROWING,
+            value="a tensor for each item",
+            holder=kept.holder.text,
+            release="do without the list, or keep numbers",
+            related=kept.related,
         )
 
 
