@@ -29,6 +29,7 @@ UNFIXED = {
     # where a rule names a remedy that the text does not allow
     "TML104/bad_tuned_rate": "the reset is the optimizer's own method, under a name of its own",
     "TML107/bad_epoch_outputs": "without graphs the list grows all the same: it must be emptied",
+    "TML201/bad_drawn_samples": "the call is an argument of another, in the middle of a training step",
     "TML202/bad_bare_statement": "what was meant to run under a mode that is only given a name is not in the text",
     "TML503/bad_prints_not_awaited": "another method takes the futures out of the list, in its own order",
     "TML503/bad_reply_table": "an entry of a table goes by its key",

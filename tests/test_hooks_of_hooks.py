@@ -101,7 +101,7 @@ class Averaged(nn.Module):
         ("self.hook_up()", "pass", "", "", "pass"),
         ("pass", "pass", "", "", "if not self.hooked: self.hook_up(); self.hooked = True"),
         ("pass", "if self.hooked: return", "", "", "self.hook_up()"),
-        ("pass", "for one in self.handles: one.remove()", "self.handles.append(", ")", "self.hook_up()"),
+        ("pass", "while self.handles: self.handles.pop().remove()", "self.handles.append(", ")", "self.hook_up()"),
     ],
 )
 def test_put_on_parameters_by_forward(made: str, early: str, keep: str, close: str, each: str) -> None:

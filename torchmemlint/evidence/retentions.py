@@ -104,6 +104,7 @@ class Retentions:
         self.demand = demand
         self.refuted = refuted
         self.in_tests = in_tests
+        self._threads = {note.site for note in machine.plain if note.kind == "thread"}
         self.runs = Runs(machine)
 
     def found(self) -> list[Retention]:
@@ -200,7 +201,8 @@ class Retentions:
         if uncovered and not growing:
             return  # it is there for one step
         made_from = origins(self.machine, store.node)
-        if graph and holder.kind == "local" and (since < NEVER or store.how in ("grow", "keyed")):
+        parts = since < NEVER or store.how in ("grow", "keyed")
+        if graph and holder.kind == "local" and parts and not self._in_thread(store.frame):
             growing = self.runs.repeated_in(growing, made_from)
         if not growing and (holder.kind == "local" or not graph or not repeats):
             return
@@ -217,6 +219,12 @@ class Retentions:
             yield record._replace(
                 left=left, passed=self._passed(store, holder) if growing else None, led=led is not None
             )
+
+    def _in_thread(self, frame: Frame | None) -> bool:
+        """Whether a thread runs it, which is given something new in each round."""
+        while frame is not None and frame.call_site not in self._threads:
+            frame = frame.caller
+        return frame is not None
 
     def _led_each_round(self, store: Store, growing: list[Loop]) -> Site | None:
         """The call of this file each of which makes the place of another file grow, where what is kept comes back from

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 OPEN, GUARDED = "open", "guarded"
 _MOST_FOLDERS = 4000
 _TESTS = re.compile(r"(?:^|[/_])tests?(?:[/_.]|$)")
-_BY_ITSELF = re.compile(r"__\w+__|forward|main|<.*>")  # what is called by other names, or by the user
+# what is called by other names, by a framework or by the user
+_BY_ITSELF = re.compile(r"__\w+__|forward|compute_loss|\w+_step|on_\w+|main|<.*>")
 _DEEPEST = 3
 
 
@@ -32,13 +33,15 @@ def without_gradients(facts: FileFacts, site: Site, path: str, project: Callers 
 
 def _guarded(facts: FileFacts, function: FunctionFacts, path: str, project: Callers, depth: int) -> bool:
     name = function.name
-    if not depth or _BY_ITSELF.fullmatch(name) or sum(one.name == name for one in facts.functions) > 1:
+    several = sum(one.name == name for one in facts.functions) > 1
+    if not depth or function.generator or several or _BY_ITSELF.fullmatch(name):  # a generator runs where it is asked
         return False
     own = [(caller, off) for caller, off in mentions(facts, name) if caller is not function]
     if not all(off or _guarded(facts, caller, path, project, depth - 1) for caller, off in own):
         return False
     others = project.called(path, name)
-    return others == GUARDED or (bool(own) and others is None)
+    led = any(not off for _, off in own)  # what the file itself does under a mode, its run has shown
+    return others == GUARDED or (led and others is None)
 
 
 def others_who_call(project: Project, path: str, name: str) -> str | None:

@@ -255,10 +255,16 @@ def _goes_either_way(evidence: Evidence, store: Store) -> bool:
     return any(
         other.site == store.site
         and other.owner is not store.owner
+        and not _one_after_the_other(other.owner, store.owner)
         and (other.trail, other.loops, other.how) == (store.trail, store.loops, store.how)
         and emptied(evidence.machine, other.owner, other.key)
         for other in evidence.machine.stores
     )
+
+
+def _one_after_the_other(one: Obj | Frame, other: Obj | Frame) -> bool:
+    """Whether two containers are in the same place in turn: `self.rows = self.rows[-8:]`."""
+    return isinstance(one, Obj) and isinstance(other, Obj) and one.home is not None and one.home == other.home
 
 
 def _are_parameters(evidence: Evidence, store: Store) -> bool:
