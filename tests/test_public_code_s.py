@@ -1,0 +1,146 @@
+"""More of what public code does that looks like a leak and is none, each beside what it is taken for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from projects import check_project
+from snippets import check
+
+SNIPPETS = {
+    "a decorator that chooses how it turns gradients off": """
+        OLD = False
+
+        def without_gradients(function):
+            return torch.no_grad()(function) if OLD else torch.inference_mode()(function)
+
+        class Runner:
+            def __init__(self, model):
+                self.model = model.eval()
+                self.found = []
+
+            @without_gradients
+            def inference(self, loader):
+                for x in loader:
+                    self.process(x)
+
+            def process(self, x):
+                self.found += self.predict(x)
+
+            def predict(self, x):
+                return self.model(x).cpu().numpy()
+        """,
+    "a decorator that chooses whether it does": """
+        OLD = False
+
+        def without_gradients(function):
+            return torch.enable_grad()(function) if OLD else torch.inference_mode()(function)
+
+        @without_gradients
+        def evaluate(model, loader):
+            return [model(x).argmax(1).cpu().numpy() for x in loader]
+
+        def validate(model, loader):
+            model.eval()
+            return [model(x).argmax(1).cpu().numpy() for x in loader]  # TML201
+        """,
+}
+_ATTRIBUTION = """
+import torch
+
+class Neurons:
+    def __init__(self, model):
+        self.model = model
+
+    def baseline(self, x):
+        return self.model(x).argmax(1)
+
+    def slopes(self, x, steps=20):
+        target = self.baseline(x)
+        total = 0
+        for step in range(steps):
+            inputs = (x * step / steps).requires_grad_()
+            score = self.model(inputs)[:, target].sum()
+            total = total + torch.autograd.grad(score, inputs)[0]
+        return total / steps
+"""
+_ATTRIBUTED = """
+import sys
+
+import torch
+from torch import nn
+from neurons import Neurons
+
+def main(paths):
+    model = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 2))
+    model.eval()
+    neurons = Neurons(model)
+    found = {path: neurons.slopes(torch.load(path)) for path in paths}
+    torch.save(found, "found.pt")
+
+def guess(paths):
+    model = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 2))
+    model.eval()
+    neurons = Neurons(model)
+    for path in paths:
+        print(neurons.baseline(torch.load(path)).item())  # TML201
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
+    guess(sys.argv[1:])
+"""
+_SHIFTS = """
+import torch.nn.functional as F
+from torch import nn
+
+class Shift(nn.Module):
+    def __init__(self, stride):
+        super().__init__()
+        self.stride = stride
+
+    def forward(self, features, box):
+        return F.grid_sample(features, box.view(-1, 1, 1, 2) / self.stride)
+
+class Mix(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.mix = nn.Conv2d(width, width, 1)
+
+    def forward(self, features):
+        return F.relu(self.mix(features))
+"""
+_TRACKER = """
+import torch
+from shifts import Mix, Shift
+
+class Tracker:
+    def features(self, image):
+        with torch.no_grad():
+            return self.net.extract(image)
+
+    def track(self, image, box):
+        scores = self.predict_response(self.features(image), box)
+        return scores.max().item()
+
+    def predict_response(self, features, box):
+        moved = Shift(stride=16)(features.clone(), box)
+        return torch.sigmoid(moved).detach().cpu()
+
+    def predict_mixture(self, frames):
+        return [torch.sigmoid(Mix(8)(frame)).detach().cpu().numpy() for frame in frames]  # TML201
+"""
+PROJECTS = {
+    "a module that only moves what it is given": {"shifts.py": _SHIFTS, "tracker.py": _TRACKER},
+    "a helper that differentiates what it runs": {"neurons.py": _ATTRIBUTION, "attribute.py": _ATTRIBUTED},
+}
+
+
+@pytest.mark.parametrize("name", SNIPPETS)
+def test_snippets(name: str) -> None:
+    check(SNIPPETS[name])
+
+
+@pytest.mark.parametrize("name", PROJECTS)
+def test_projects(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_project(PROJECTS[name], tmp_path, monkeypatch)
