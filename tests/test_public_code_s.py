@@ -15,21 +15,10 @@ SNIPPETS = {
         def without_gradients(function):
             return torch.no_grad()(function) if OLD else torch.inference_mode()(function)
 
-        class Runner:
-            def __init__(self, model):
-                self.model = model.eval()
-                self.found = []
-
-            @without_gradients
-            def inference(self, loader):
-                for x in loader:
-                    self.process(x)
-
-            def process(self, x):
-                self.found += self.predict(x)
-
-            def predict(self, x):
-                return self.model(x).cpu().numpy()
+        @without_gradients
+        def evaluate(model, loader):
+            model.eval()
+            return [model(x).argmax(1).cpu().numpy() for x in loader]
         """,
     "a decorator that chooses whether it does": """
         OLD = False
@@ -45,7 +34,117 @@ SNIPPETS = {
             model.eval()
             return [model(x).argmax(1).cpu().numpy() for x in loader]  # TML201
         """,
+    "texts that a model gives": """
+        class Talk:
+            def __init__(self):
+                self.module, self.said = Net(), []
+
+            def answer(self, text):
+                label = self.module(text)
+                print("it says: " + label)
+                self.said.append(label)
+
+        class Reader:
+            def __init__(self):
+                self.module, self.said = Net(), []
+
+            def read(self, text):
+                label = self.module(text)
+                print("it says:", label)
+                self.said.append(label)  # TML102
+        """,
+    "how often something may go back": """
+        def walk(model, env, rounds):
+            seen, chances = [], []
+            graph = env.new()
+            for _ in range(rounds):
+                seen.append(graph)
+                graph = env.step(graph)
+                chances.append(1 / env.count_backward_transitions(graph))
+            return len(seen), chances
+
+        def train(model, env, rounds):
+            seen = []
+            for _ in range(rounds):
+                loss = env.score()
+                env.backward(loss)
+                seen.append(loss)  # TML102
+            print(len(seen))
+        """,
+    "documents that a model finds": """
+        class Document:
+            def __init__(self, title: str, text: str):
+                self.title = title
+                self.text = text
+
+        class Agent:
+            def __init__(self, model: nn.Module):
+                self.model, self.found = model, []
+
+            def record(self, batch):
+                docs: list[list[Document]] = []
+                scores, docs = self.model(batch)
+                self.found.append([one for row in docs for one in row])
+                return scores.argmax().item()
+
+        class Rows:
+            def __init__(self, model: nn.Module):
+                self.model, self.found = model, []
+
+            def add(self, batch):
+                scores, vectors = self.model(batch)
+                self.found.append(vectors)  # TML102
+                return scores.argmax().item()
+        """,
 }
+_LOSSES = """
+from typing import Callable
+
+from torch import nn
+
+class Base:
+    def prepare_loss(self, loss: Callable[[nn.Module], nn.Module] | nn.Module, model: nn.Module) -> nn.Module:
+        if isinstance(loss, nn.Module):
+            return loss.to(model.device)
+        return loss(model).to(model.device)
+
+    def compute_loss(self, loss, model):
+        return loss(model).to(model.device)
+"""
+_PREPARED = """
+from losses import Base
+from torch import nn
+
+class Trainer(Base):
+    def __init__(self, model: nn.Module, loss):
+        self.loss = {name: self.prepare_loss(loss_fn, model) for name, loss_fn in loss.items()}
+"""
+_ASKED = """
+import server
+
+def ask(session, texts):
+    last = None
+    for attempt in range(3):
+        try:
+            return server.prompt.generate(session, texts)
+        except Exception as error:
+            last = error
+            print(attempt, error)
+    raise last
+"""
+_GENERATED = """
+import torch
+
+def ask(model, tokens):
+    last = None
+    for attempt in range(3):
+        try:
+            return model.generate(torch.tensor(tokens))
+        except Exception as error:
+            last = error  # TML307
+            print(attempt, error)
+    raise last
+"""
 _ATTRIBUTION = """
 import torch
 
@@ -131,6 +230,8 @@ class Tracker:
         return [torch.sigmoid(Mix(8)(frame)).detach().cpu().numpy() for frame in frames]  # TML201
 """
 PROJECTS = {
+    "losses that are made ready": {"losses.py": _LOSSES, "prepared.py": _PREPARED},
+    "a server that is asked again": {"asked.py": _ASKED, "generated.py": _GENERATED},
     "a module that only moves what it is given": {"shifts.py": _SHIFTS, "tracker.py": _TRACKER},
     "a helper that differentiates what it runs": {"neurons.py": _ATTRIBUTION, "attribute.py": _ATTRIBUTED},
 }
