@@ -82,6 +82,35 @@ def test_a_file_that_comes_to_be_counts(project: Path) -> None:
     assert lint("train.py") == []
 
 
+CHECKS = """
+import torch
+
+def validate(model, loader):
+    model.eval()
+    return sum((model(x) - y).abs().mean().item() for x, y in loader)
+"""
+CALLER = """
+import torch
+from checks import validate
+
+def report(model, loader):
+    with torch.{mode}():
+        return validate(model, loader)
+"""
+
+
+@pytest.mark.parametrize("names", [("checks.py",), ("report.py", "checks.py")])
+def test_a_change_in_who_calls_counts(project: Path, names: tuple[str, ...]) -> None:
+    (project / "checks.py").write_text(CHECKS)
+    found = [("checks.py", 6, "TML201")]
+    assert lint(*names[-1:]) == found
+    for mode, wanted in (("no_grad", []), ("profiler.profile", found), ("inference_mode", [])):
+        (project / "report.py").write_text(CALLER.format(mode=mode))
+        assert lint(*names) == wanted
+    (project / "report.py").unlink()
+    assert lint("checks.py") == found
+
+
 BELOW = "\ndef unused(value):\n    return [[value], {1: value}, lambda: value]\n"
 LOCAL = METER.format(value="value").replace("self.total = self.total + value", "total = self.total + value")
 

@@ -487,3 +487,30 @@ def test_optimizers_that_are_made_later() -> None:
     check(ANEW.format(mark="  # TML604", early=empty, late="pass"))
     once = ANEW.replace("def run(widths", "def run(width").replace("for width in widths", "if width")
     check(once.format(mark="", early=empty, late="pass"))
+
+
+ACCELERATED = """
+from accelerate import Accelerator
+
+def main(x):
+    accelerator = Accelerator()
+    model = accelerator.prepare(Net())
+    with torch.no_grad():
+        print(model(x).sum().item())
+    {}
+    print(Net())
+"""
+
+
+@pytest.mark.parametrize(
+    "free",
+    [
+        "accelerator.free_memory(model)  # TML603",
+        "accelerator.clear(model)  # TML603",
+        "model = accelerator.free_memory(model)",
+        "accelerator.free_memory(model); del model",
+        "accelerator.free_memory()",
+    ],
+)
+def test_what_an_accelerator_gives_for_what_it_frees(free: str) -> None:
+    check(ACCELERATED.format(free))

@@ -274,3 +274,68 @@ def test_groups_that_are_handed_out_when_they_are_complete() -> None:
     check(DATA + GROUPS.format(WAITS.format("", "self.waiting[0] = []"), ""))
     check(DATA + GROUPS.format(WAITS.format("  # TML404", "self.size += 1"), ""))
     check(DATA + GROUPS.format(BEGUN, "").replace("[[], []]", "{}"))
+
+
+REMEMBERED = """
+class Remembered:
+    def __init__(self):
+        self.loaders = []
+
+    def add(self, data):
+        loader = DataLoader(data, num_workers=2, persistent_workers=True)
+        self.loaders.append(loader){mark}
+        return loader
+
+    def forget(self):
+        self.loaders = []
+
+def fit(model, optimizer, data, epochs):
+    seen = Remembered()
+    {first}
+    for _ in range(epochs):
+        for x in {loader}:
+            loss = model(x).pow(2).mean()
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        {after}
+
+net = Net()
+fit(net, torch.optim.SGD(net.parameters(), 0.1), range(9), 8)
+"""
+
+
+@pytest.mark.parametrize(
+    ("mark", "first", "loader", "after"),
+    [
+        ("  # TML408", "pass", "seen.add(data)", "pass"),
+        ("", "pass", "seen.add(data)", "seen.forget()"),
+        ("", "loader = seen.add(data)", "loader", "pass"),
+        ("", "[seen.add(data) for _ in range(2)]", "[x for loader in seen.loaders for x in loader]", "pass"),
+    ],
+)
+def test_loaders_that_nobody_is_told_to_forget(mark: str, first: str, loader: str, after: str) -> None:
+    check(DATA + REMEMBERED.format(mark=mark, first=first, loader=loader, after=after))
+
+
+def test_loaders_that_each_epoch_goes_through() -> None:
+    check(
+        DATA
+        + """
+class Suite:
+    def __init__(self):
+        self.loaders = []
+
+    def add(self, data):
+        self.loaders.append(DataLoader(data, num_workers=2, persistent_workers=True))
+
+def main(sets):
+    suite = Suite()
+    for data in sets:
+        suite.add(data)
+    for _ in range(3):
+        for loader in suite.loaders:
+            for x in loader:
+                print(x)
+"""
+    )

@@ -214,3 +214,23 @@ def test_arrays_that_cupy_computes() -> None:
     check(text.replace("VALUE", "cp.abs(cp.fft.rfft(cp.asarray(signal)))  # TML702"))
     check(text.replace("VALUE", "cp.asnumpy(cp.fft.rfft(cp.asarray(signal)))[:4].tolist()"))
     check(text.replace("VALUE", "float(cp.abs(cp.asarray(signal)).max())"))
+
+
+def test_pinned_buffers_of_cupy() -> None:
+    text = """
+    import cupyx
+
+    class Staged:
+        def __init__(self, shape):
+            self.shape, self.kept = shape, []
+            self.one = cupyx.empty_pinned(shape)
+
+        def take(self, result):
+            out = VALUE
+            result.get(out=out)
+            self.kept.append(PART)MARK
+    """
+    made = text.replace("VALUE", "cupyx.empty_pinned(self.shape)")
+    check(made.replace("PART", "out").replace("MARK", "  # TML702"))
+    check(made.replace("PART", "float(out.sum())").replace("MARK", ""))
+    check(text.replace("VALUE", "self.one").replace("PART", "out.mean()").replace("MARK", ""))

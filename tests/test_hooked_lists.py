@@ -193,3 +193,48 @@ def test_hooks_that_are_put_on_once_or_taken_out() -> None:
         "{after}", "finally: handle.remove()"
     )
     check(guarded.format(once="pass", puts="handle = " + PUT))
+
+
+STAGE = """
+import torch.distributed as dist
+
+class Stage:
+    def __init__(self, rank):
+        self.rank, self.works, self.state = rank, [], torch.zeros(64)
+
+    def tell(self, step):
+        {first}
+        self.state[step % 64] += 1
+        buffer = self.state.clone()
+        work = {start}
+        self.works.append((work, buffer)){mark}
+
+    def finish(self):
+        for work, _ in self.works:
+            work.wait()
+        self.works.clear()
+
+def run(rank, steps):
+    stage = Stage(rank)
+    for step in range(steps):
+        stage.tell(step)
+        {each}
+    stage.finish()
+
+def main():
+    run(0, 1000)
+"""
+
+
+@pytest.mark.parametrize(
+    ("mark", "first", "start", "each"),
+    [
+        ("  # TML303", "pass", "dist.isend(buffer, dst=1)", "pass"),
+        ("  # TML303", "pass", "dist.all_reduce(buffer, async_op=True)", "pass"),
+        ("", "self.finish()", "dist.isend(buffer, dst=1)", "pass"),
+        ("", "pass", "dist.isend(buffer, dst=1)", "stage.finish()"),
+        ("", "while self.works and self.works[0][0].is_completed(): self.works.pop(0)", "dist.isend(buffer)", "pass"),
+    ],
+)
+def test_sends_that_only_the_end_waits_for(mark: str, first: str, start: str, each: str) -> None:
+    check(STAGE.format(mark=mark, first=first, start=start, each=each))

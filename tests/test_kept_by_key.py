@@ -331,3 +331,37 @@ from torch import nn
 )
 def test_kept_by_key(text: str) -> None:
     check(textwrap.dedent(text), IMPORTS)
+
+
+VIEWED = """
+import numpy as np
+
+class Views:
+    def __init__(self):
+        self.made = {{}}
+
+    def of(self, array):
+        key = {key}
+        if key not in self.made:
+            self.made[key] = {view}{mark}
+        return self.made[key]
+
+def main(read, model):
+    views = Views()
+    while True:
+        print(model(views.of(read())).sum().item())
+"""
+
+
+@pytest.mark.parametrize(
+    ("key", "view", "mark"),
+    [
+        ("(array.ctypes.data, array.shape)", "torch.from_dlpack(array)", "  # TML311"),
+        ("array.data.ptr", "torch.utils.dlpack.from_dlpack(array.toDlpack())", "  # TML311"),
+        ('array.__cuda_array_interface__["data"][0]', "torch.as_tensor(array)", "  # TML311"),
+        ("array.shape", "torch.from_dlpack(array)", ""),
+        ("array.ctypes.data", "array.nbytes", ""),
+    ],
+)
+def test_views_by_the_address_of_an_array(key: str, view: str, mark: str) -> None:
+    check(VIEWED.format(key=key, view=view, mark=mark), prelude=IMPORTS)

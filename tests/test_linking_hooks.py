@@ -94,3 +94,34 @@ def main(loader):
 
 def test_a_state_that_its_own_file_speaks_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     check_project({"coding.py": CODES, "train.py": TRAIN}, tmp_path, monkeypatch)
+
+
+EXTRACTOR = """
+class Extractor:
+    def __init__(self, model):
+        self.model, self.handles, self.map = model, [], None
+
+    def {method}(self):
+        for handle in self.handles:
+            handle.{does}()
+        self.handles.clear()
+"""
+INPUTS = """
+from base import Extractor
+
+class OfInputs(Extractor):
+    def __init__(self, model):
+        super().__init__(model)
+        self.handles.append(model.register_forward_pre_hook(self.keep)){mark}
+
+    def keep(self, module, inputs):
+        self.map = inputs[0].detach().clone()
+"""
+
+
+@pytest.mark.parametrize(("method", "does", "mark"), [("close", "remove", ""), ("show", "describe", "  # TML304")])
+def test_a_base_of_another_file_takes_the_hooks_out(
+    method: str, does: str, mark: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {"base.py": EXTRACTOR.format(method=method, does=does), "inputs.py": INPUTS.format(mark=mark)}
+    check_project(files, tmp_path, monkeypatch)

@@ -346,3 +346,39 @@ def test_what_the_main_script_makes_on_import(
 def test_snippets_are_programs() -> None:
     for text in (*FILLED.values(), *NOT_FILLED.values()):
         compile(PRELUDE + START % "" + textwrap.dedent(text), "snippet", "exec")
+
+
+TABLE = """
+import multiprocessing as mp
+import numpy as np
+
+def read(path):
+    return torch.load(path)["embeddings"]
+
+{made}
+
+def score(i):
+    return TABLE[i].sum()
+
+def main(n):
+    with mp.get_context("{method}").Pool(4) as pool:
+        return sum(pool.imap(score, range(n)))
+
+if __name__ == "__main__":
+    main(100)
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "method"),
+    [
+        ('TABLE = torch.load("table.pt")  # TML402', "spawn"),
+        ('TABLE = np.load("table.npy").astype("float32")  # TML402', "forkserver"),
+        ('TABLE = read("table.pt")  # TML402', "spawn"),
+        ('TABLE = np.load("table.npy", mmap_mode="r")', "spawn"),
+        ('TABLE = torch.load("table.pt")', "fork"),
+        ('if __name__ == "__main__":\n    TABLE = torch.load("table.pt")', "spawn"),
+    ],
+)
+def test_tables_that_are_loaded_on_import(made: str, method: str) -> None:
+    check(TABLE.format(made=made, method=method))

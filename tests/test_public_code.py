@@ -272,7 +272,60 @@ def work(rank):
 if __name__ == "__main__":
     mp.spawn(work, nprocs=4)
 """
+_CHECKS = """
+import torch
+
+def validate(model, loader, device):
+    model.eval()
+    total = 0.0
+    for x, y in loader:
+        total += ((model(x.to(device)) - y) ** 2).mean().item(){mark}
+    return total
+"""
+_CALLS = """
+import torch
+from checks import validate
+
+def fit(model, loader, optimizer, device):
+    for epoch in range(9):
+        for x, y in loader:
+            optimizer.zero_grad()
+            ((model(x) - y) ** 2).mean().backward()
+            optimizer.step()
+        {call}
+"""
+
+
+def called(call: str, mark: str = "", **others: str) -> dict[str, str]:
+    files = {"checks.py": _CHECKS.format(mark=mark), "fit.py": _CALLS.format(call=call)}
+    return files | {f"{name}.py": text for name, text in others.items()}
+
+
+_OFF = "with torch.no_grad(): validate(model, loader, device)"
+_OTHER = """
+import torch
+from checks import validate
+
+{decorator}def report(model, loader):
+    return validate(model, loader, "cpu")
+"""
+_USE = """
+import torch
+from other import validate
+
+def use(model):
+    with torch.no_grad():
+        validate(model)
+"""
 PROJECTS = {
+    "an evaluation whose only caller is another file": called(_OFF),
+    "one that a decorator covers there": called(_OFF, report=_OTHER.format(decorator="@torch.inference_mode()\n")),
+    "one that somebody calls as it is": called(_OFF, "  # TML201", report=_OTHER.format(decorator="")),
+    "one that is handed on": called(_OFF + "; optimizer.after(validate)", "  # TML201"),
+    "one that only tests call": called("pass", "  # TML201", test_fit=_OTHER.format(decorator="@torch.no_grad()\n")),
+    "one of the same name elsewhere": called(
+        "pass", "  # TML201", other="def validate(model):\n    return model\n", use=_USE
+    ),
     "the parts of one loss, put together by another file": {"helpers.py": _HELPERS, "engine.py": _ENGINE},
     "a hook of another file's class that is given what it has detached": {
         "collector.py": _COLLECTOR,

@@ -159,3 +159,44 @@ def test_segments_that_are_closed_when_the_next_one_comes() -> None:
             "            send_back(self.current)\n        self.current",
         )
     )
+
+
+VERSIONS = """
+from multiprocessing.shared_memory import SharedMemory
+
+class Versions:
+    def __init__(self, size, spares=()):
+        self.size, self.version, self.blocks = size, 0, {{}}
+        for spare in spares:
+            self.blocks[spare] = SharedMemory(create=True, size=size)
+
+    def write(self, flat):
+        block = SharedMemory(create=True, size=self.size)
+        block.buf[:] = flat.numpy().tobytes()
+        {key}
+        {more}
+        return block.name
+
+    def {end}(self):
+        for block in self.blocks.values():
+            block.close()
+            block.unlink()
+        self.blocks.clear()
+
+def main(send, flats):
+    versions = Versions(4096)
+    for flat in flats:
+        send(versions.write(flat)){each}
+    versions.close()
+"""
+
+
+def test_segments_of_all_versions() -> None:
+    new = "self.version += 1; self.blocks[self.version] = block"
+    drop = "old = self.blocks.pop(self.version - 1, None)"
+    asked = "\n        versions.close()"
+    check(VERSIONS.format(key=new + "  # TML407", more="pass", end="close", each=""))
+    check(VERSIONS.format(key="self.blocks[self.size] = block", more="pass", end="close", each=""))
+    check(VERSIONS.format(key=new, more=drop, end="close", each=""))
+    check(VERSIONS.format(key=new, more="pass", end="close", each=asked))
+    check(VERSIONS.format(key=new, more="self.forget()", end="forget", each=""))

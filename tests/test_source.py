@@ -49,6 +49,12 @@ def test_coding_line_that_names_no_text_encoding(name: bytes) -> None:
     assert name.decode() in message
 
 
+@pytest.mark.parametrize("name", [b"future_fstrings", b"future-fstrings", b"future_annotations"])
+def test_coding_line_of_a_package_that_lends_newer_syntax(name: bytes) -> None:
+    raw = b"# -*- coding: " + name + b" -*-\nname = 'caf\xc3\xa9'\n"
+    assert decode("snippet.py", raw).text.endswith("name = 'caf\xe9'\n")
+
+
 def test_coding_line_that_contradicts_the_byte_order_mark() -> None:
     said = "declares the encoding 'latin-1', but begins with UTF-8's byte order mark"
     assert refused(b"\xef\xbb\xbf# coding: latin-1\n")[2] == said

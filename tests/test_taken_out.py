@@ -158,3 +158,38 @@ def main():
 @pytest.mark.parametrize(("off", "told"), [("tell", "  # TML303"), ("slow_down", "")])
 def test_a_listener_that_is_not_the_one_taken_out(off: str, told: str) -> None:
     check(BUS.format(off=off, told=told))
+
+
+SERVICE = """
+import gc
+
+class Service:
+    PARTS = ("text", "image")
+
+    def __init__(self):
+        self.text, self.image, self.version = Net(), Net(), 0
+
+    def unload(self):
+        for name in self.PARTS:
+            part = getattr(self, name)
+            {gone}
+        gc.collect()
+        torch.cuda.empty_cache()
+        self.version = None
+"""
+
+
+@pytest.mark.parametrize(
+    "gone",
+    [
+        "del part  # TML602",
+        "if part is not None: del part  # TML602",
+        "del part; setattr(self, name, None)",
+        "del part; delattr(self, name)",
+        "del part; self.text = None",
+        "print(part); del part",
+        "print(name)",
+    ],
+)
+def test_a_part_that_is_asked_for_by_name(gone: str) -> None:
+    check(SERVICE.format(gone=gone))

@@ -243,3 +243,47 @@ def test_writer_that_is_only_used_at_the_end() -> None:
         def on_train_end(self, best):
             self.events.add_scalar("best", best, 0)
     """)
+
+
+DRAWN = """
+import threading
+
+SEEN = {{"weights": [], "counts": []}}
+
+class Drawing:
+    def __init__(self, weights, out):
+        self.weights, self.out, self.stop, self.drawn = weights, out, threading.Event(), []
+        self.thread = threading.Thread(target=self.{run}, daemon=True)
+        self.thread.start()
+        {made}
+
+    def go_on(self):
+        while not self.stop.is_set():
+            picked = torch.multinomial(self.weights, 32)
+            self.out.put(picked)
+            {keep}
+
+    def fill(self):
+        for weight in self.weights:
+            self.drawn.append(weight * 2)
+
+def main(loader, out):
+    drawing = Drawing(torch.ones(64), out)
+    for x in loader:
+        print(x.sum(), out.get())
+"""
+
+
+@pytest.mark.parametrize(
+    ("run", "made", "keep"),
+    [
+        ("go_on", "pass", 'SEEN["weights"].append(self.weights.clone())  # TML301'),
+        ("go_on", "pass", "self.drawn.append(picked)  # TML303"),
+        ("go_on", "pass", 'SEEN["counts"].append(picked.sum().item())'),
+        ("go_on", "pass", "self.drawn.append(picked); self.drawn = self.drawn[-8:]"),
+        ("fill", "pass", "pass"),
+        ("fill", "self.drawn = [weight * 2 for weight in weights]", "pass"),
+    ],
+)
+def test_threads_that_a_constructor_starts(run: str, made: str, keep: str) -> None:
+    check(DRAWN.format(run=run, made=made, keep=keep))

@@ -228,6 +228,20 @@ MADE = {
             raise problem
         self.check = fail  # TML307
     """,
+    "by an inner function that is told of it": """
+        def give_up(problem):
+            self.check = partial(refuse, problem)  # TML307
+            raise problem
+        if limit > 2:
+            give_up(DoesNotFit(limit))
+    """,
+    "by an inner function that is told what it says": """
+        def give_up(problem):
+            self.check = partial(refuse_anew, copy.copy(problem))
+            raise problem
+        if limit > 2:
+            give_up(DoesNotFit(limit))
+    """,
     "in a table of what stays": """
         problem = DoesNotFit(limit)
         self.problems[limit] = problem  # TML307
@@ -360,3 +374,41 @@ def test_what_the_tasks_of_a_table_were_made_to_call() -> None:
     check(TABLE.format(kept="error  # TML307", work=TENSORS))
     check(TABLE.format(kept="str(error)", work=TENSORS))
     check(TABLE.format(kept="error", work="print(seed)"))
+
+
+LOGGED = """
+import logging
+
+log = logging.getLogger("work")
+
+class Recent(logging.Handler):
+    def __init__(self):
+        super().__init__()
+        self.found = {found}
+
+    def emit(self, record):
+        if record.levelno >= logging.ERROR:
+            {keep}
+
+def work(model, x: torch.Tensor):
+    try:
+        return model(x)
+    except ValueError as error:
+        {tell}
+"""
+
+
+@pytest.mark.parametrize(
+    ("found", "keep", "tell"),
+    [
+        ("[]", "self.found.append(record)  # TML307", 'log.exception("failed")'),
+        ("[]", "self.found.append(record)  # TML307", 'log.error("failed", exc_info=True)'),
+        ("[]", "self.found.append(record)", 'log.error("failed: %s", error)'),
+        ("[]", "self.found.append(self.format(record))", 'log.exception("failed")'),
+        ("[]", "record.exc_info = None; self.found.append(record)", 'log.exception("failed")'),
+        ("[]", "self.found.append(record); self.found = self.found[-9:]", 'log.exception("failed")'),
+        ("deque(maxlen=9)", "self.found.append(record)", 'log.exception("failed")'),
+    ],
+)
+def test_records_of_a_logger(found: str, keep: str, tell: str) -> None:
+    check(LOGGED.format(found=found, keep=keep, tell=tell))

@@ -173,6 +173,31 @@ def test_files_that_are_items_and_files_of_many_items(made: str) -> None:
     _check("import h5py\n" + OPENED % made)
 
 
+CHILDREN = """
+import subprocess
+
+class Child:
+    def __init__(self, number, size):
+        self.process = subprocess.Popen(["decode", str(number), str(size)], stdout=subprocess.PIPE)
+
+class Clips(Dataset):
+    def __init__(self, count):
+        self.count, self.children = count, {}
+
+    def child(self, %(key)s):
+        self.children[%(key)s] = Child(%(key)s, 64)%(mark)s
+        return self.children[%(key)s]
+
+    def __getitem__(self, i):
+        return self.child(%(given)s).process.stdout.read(64)
+"""
+
+
+def test_children_by_the_number_of_an_item() -> None:
+    _check(CHILDREN % {"key": "index", "given": "i", "mark": "  # TML406"})
+    _check(CHILDREN % {"key": "shard", "given": "i // 1000", "mark": ""})
+
+
 MANIFEST = """
 import collections
 import json

@@ -24,6 +24,8 @@ TRACES = (
 )  # fmt: skip
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
+# Encodings of packages that lend an old Python newer syntax: the bytes are UTF-8, and Python reads them as they stand.
+_BACKPORTS = frozenset(("future_fstrings", "future_annotations"))
 _CODING = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)", re.M)
 BOM = b"\xef\xbb\xbf"
 
@@ -144,6 +146,8 @@ def _fallback_encoding(raw: bytes, error: SyntaxError) -> str:
     message = str(error)
     if "unknown encoding" in message or "encoding problem" in message:
         named = message.rpartition(":")[2].strip()
+        if named.lower().replace("-", "_") in _BACKPORTS:
+            return "utf-8"
         row = 1 if b"coding" in raw.split(b"\n", 1)[0] else 2
         declared = _CODING.search(raw.removeprefix(BOM))
         if raw.startswith(BOM) and declared:  # then Python names what it would have liked to see

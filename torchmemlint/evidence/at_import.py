@@ -13,6 +13,7 @@ from ..facts.walk import calls_of, last_name, nodes, statements
 from ..interpreter.machine import Machine
 from ..interpreter.values import Value, constant, functions_behind
 from ..interpreter.weights import heavy
+from ..lexical.loaded_tables import holds_loaded
 from .records import makes_array
 
 _FEW_WEIGHTS = 100_000
@@ -31,7 +32,7 @@ class MadeAtImport(NamedTuple):
 
 def made_at_import(machine: Machine, program: Program) -> Iterator[MadeAtImport]:
     """What every spawned worker of this module's functions makes again."""
-    method = _spawns(program)
+    method = start_method(program)
     started = [note for note in machine.plain if note.kind == "worker"]
     started = [n for n in started if (n.detail[0].method or method) in ("spawn", "forkserver")]
     if not _is_main_script(machine):  # which workers import, wherever their function is [docs of multiprocessing]
@@ -43,17 +44,19 @@ def made_at_import(machine: Machine, program: Program) -> Iterator[MadeAtImport]
             if target[0] != m.NAME:
                 continue
             expr = statement[3] if statement[0] == m.ASSIGN else statement[4]
-            if expr is None or expr[0] != m.CALL:
-                continue
+            if expr is None or expr[0] != m.CALL or any(key == "mmap_mode" for key, _ in expr[4]):
+                continue  # what is mapped into memory is one file for all
             what, weight = heavy(machine, machine.module_frame.vars.get(target[1], ()))
+            if not what and holds_loaded(program, program.facts.functions[0], expr):
+                what, weight = "table", 2
             if last_name(expr[2]).lower().endswith(_SETTINGS):
                 continue
             small = _is_small_model(machine, expr) if what == "module" else _small(machine, program, expr)
-            if what in ("tensor", "array", "module") and weight > 1 and not small:
+            if what in ("tensor", "array", "module", "table") and weight > 1 and not small:
                 yield MadeAtImport(statement[1], target[1], what, started[0].site, weight)
 
 
-def _spawns(program: Program) -> str:
+def start_method(program: Program) -> str:
     """The start method that the file sets for all."""
     for place in program.places:
         if not {"set_start_method", "get_context"} & set(place.facts.calls):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from ..facts.filled_together import BREAKS_OFF
 from ..facts.passed_by import PassedBy, taken_when_finished
 from .unreleased import may_be_asked, methods_of, owner_of
 
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from ..facts.releases import Releases
     from ..interpreter.events import Store
     from ..interpreter.machine import Machine
-
-_BREAKS_OFF = frozenset("abort aborted cancel cancelled drop discard disconnect disconnected evict forget kill".split())
 
 
 def not_told(machine: Machine, releases: Releases, store: Store, place: str) -> dict[str, PassedBy]:
@@ -28,7 +27,7 @@ def not_told(machine: Machine, releases: Releases, store: Store, place: str) -> 
         return {}
     cls = found[1]
     letting_go = releases.of(place, cls.facts.name) - {"__init__"}
-    breaking = {name for name in letting_go if not _BREAKS_OFF.isdisjoint(re.split("_+", name))}
+    breaking = {name for name in letting_go if not BREAKS_OFF.isdisjoint(re.split("_+", name))}
     if not breaking or breaking == letting_go or not breaking <= methods_of(cls).keys():
         return {}
     if any(not releases.mentions(name) or may_be_asked(machine, store.owner, name) for name in breaking):

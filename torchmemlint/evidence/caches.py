@@ -240,9 +240,12 @@ def _cache_inside(machine: Machine, decorator: Function) -> Expr | None:
     handed_in = {param.name for function in functions for param in function.params if not param.kind}
     for function in functions:
         own = {param.name for param in function.params}
+        later = set(_bound_outside(function))
         for call in calls(function.body):  # `lru_cache(maxsize=8)(func)`, `lru_cache(func)`
             given = call[3][0][1] if len(call[3]) == 1 and call[3][0][0] == m.NAME else None
-            if given in own and _entries(machine, decorator.frame, call[2]) is not None:
+            if (given in own or (given in handed_in and call in later)) and _entries(
+                machine, decorator.frame, call[2]
+            ) is not None:
                 return call[2]  # type: ignore[no-any-return]
         for around in function.decorators:
             handed = (call for call in calls(function.body) if call[2][0] == m.NAME and call[2][1] in handed_in - own)
@@ -251,6 +254,16 @@ def _cache_inside(machine: Machine, decorator: Function) -> Expr | None:
             ):
                 return around
     return None
+
+
+def _bound_outside(function: FunctionFacts) -> Iterator[Expr]:
+    """The calls whose results a function binds to names of the one around it: `nonlocal cached`, `cached =
+    lru_cache(maxsize=8)(func)`."""
+    body = list(statements(function.body))
+    outer = {(m.NAME, name) for one in body if one[0] == m.NONLOCAL for name in one[2]}
+    for statement in body if outer else ():
+        if statement[0] == m.ASSIGN and not outer.isdisjoint(statement[2]):
+            yield from calls_of(statement)
 
 
 def _first(call: Expr) -> str:

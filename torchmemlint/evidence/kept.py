@@ -14,7 +14,7 @@ from ..facts.releases import Releases
 from ..facts.walk import calls, heads, last_name, loops, nodes, statements
 from ..interpreter.contexts import Context, Kept, is_module_level, root
 from ..interpreter.events import Plain
-from ..interpreter.frames import Frame, kept_since
+from ..interpreter.frames import Frame, Loop, kept_since
 from ..interpreter.keys import KNOWN
 from ..interpreter.machine import Machine
 from ..interpreter.values import Class, Const, Obj, constant
@@ -38,6 +38,8 @@ _OF_ITEMS = (
     "decord.VideoReader",
     "VideoDecoder",
 )
+_STAY = ("loader", "pool", "executor")
+_OF_AN_ITEM = ("index", "idx", "item", "i")
 _CLOSES = ("close", "clear", "pop", "popleft", "pop_all", "aclose", "remove")
 
 
@@ -167,13 +169,13 @@ def _during_the_pass(note: Plain, kept: Kept) -> bool:
 
 def _one_a_file(facts: FunctionFacts, site: Site) -> bool:
     """`self.files[path] = h5py.File(path)`: as many handles as there are shards, which somebody has listed; each video
-    or text, opened as it is, holds an item of its own."""
+    or text, opened as it is, holds an item of its own, and so does what goes by the number of the item."""
     keys = {
         target[2]
         for statement in statements(facts.body)
         if statement[1] == site
         for target in targets(statement)
-        if target[0] == m.ITEM and target[2][0] == m.NAME
+        if target[0] == m.ITEM and target[2][0] == m.NAME and target[2][1] not in _OF_AN_ITEM
     }
     return any(call[3] and call[3][0] in keys and text(call[2]) not in _OF_ITEMS for call in calls(facts.body))
 
@@ -226,8 +228,7 @@ def kept_in_containers(machine: Machine, program: Program) -> Iterator[KeptWorke
         method = ""
         passed = _passed(machine, container, keeping, last) if item.kind == "future" else None
         if passed is None and (emptied(machine, container, "*") or drained(keeping, last, lasting=True)):
-            looped = item.kind == "future" and any(loop.kind == "loop" for loop in loops)
-            method = method_not_called(machine, program, note, container, last) if looped else ""
+            method = method_not_called(machine, program, note, container, last) if _is_piled(item, loops) else ""
             if not method:
                 continue
         if made_once(note.frame):
@@ -238,6 +239,12 @@ def kept_in_containers(machine: Machine, program: Program) -> Iterator[KeptWorke
         seen.add(anchor)
         stepping = any(loop.backward and loop.kind == "loop" for loop in loops)
         yield KeptWorker(anchor, holder, item, repeated, keeping, note.site, stepping, method, passed)
+
+
+def _is_piled(item: Obj, loops: list[Loop]) -> bool:
+    """Whether a loop adds one after the other: futures; or workers that stay, in each round of a training."""
+    around = [loop for loop in loops if loop.kind == "loop"]
+    return (item.kind == "future" and bool(around)) or (item.kind in _STAY and any(loop.backward for loop in around))
 
 
 def _passed(machine: Machine, container: Obj, program: Program, name: str) -> PassedBy | None:

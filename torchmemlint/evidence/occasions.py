@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import TYPE_CHECKING
 
 from ..facts import model as m
 from ..facts.answering import answers_requests
-from ..facts.model import CALLS_PER_STATEMENT, Expr, Stmt
+from ..facts.model import CALLS_PER_STATEMENT, Expr, Site, Stmt
 from ..facts.walk import blocks, calls, last_name, statements
 from ..interpreter.frames import Frame, Loop
 from ..interpreter.hooks import BACKWARD
+from ..interpreter.keys import FRESH
 from ..interpreter.values import Class, Obj
 from .unreleased import methods_of
 
@@ -35,15 +36,16 @@ _PERIODIC_STARTS = ("on_", "process_", "handle_", "predict_", "record_", "update
 _PERIODIC_ENDS = ("_step", "_hook", "_batch", "_batch_end", "_frame", "_request", "_callback", "_forward")
 
 
-def while_made(retention: Retention) -> bool:
-    """Filled by a loop that runs while something is set up, which is done once. A hook that is put on runs later."""
+def while_made(retention: Retention, threads: Container[Site] = ()) -> bool:
+    """Filled by a loop that runs while something is set up, which is done once. A hook that is put on runs later, and
+    so does what goes on in one of the `threads`, by where they are made."""
     if retention.store_event.hook:
         return False
     frame: Frame | None = retention.store_event.frame
     while frame is not None:
         if frame.name in ONCE and not any(loop in frame.loops for loop in retention.loops):
             return True
-        frame = frame.caller
+        frame = None if frame.call_site in threads else frame.caller
     owner = entered(retention)
     receiver = owner.receiver
     return isinstance(receiver, Obj) and isinstance(receiver.cls, Class) and _onlywhile_made(receiver.cls, owner.name)
@@ -70,12 +72,15 @@ def in_first_phase(store: Store) -> bool:
 
 
 def hooked_in_training(machine: Machine, store: Store) -> bool:
-    """Whether a hook adds to a list in every backward pass; or to that of an object, where both are there before a loop
-    that trains. What is hooked in a round goes with it, and who runs a model to look into it asks for what it finds."""
-    if store.how != "grow" or any(loop.kind == "loop" for loop in store.loops):
+    """Whether a hook adds to a list, or to a table under a number of its own, in every backward pass; or to the list of
+    an object, where both are there before a loop that trains. What is hooked in a round goes with it, and who runs a
+    model to look into it asks for what it finds."""
+    if any(loop.kind == "loop" for loop in store.loops):
         return False
     if any(loop.name == BACKWARD for loop in store.loops):
-        return True
+        return store.how == "grow" or (store.how == "keyed" and store.key_kind == FRESH)
+    if store.how != "grow":
+        return False
     owners = store.owner.holders if isinstance(store.owner, Obj) else ()
     owner = next((one for one in owners if isinstance(one, Obj) and one.kind in ("instance", "module")), None)
     return owner is not None and not owner.unknown and any(_trained_in(machine, store))

@@ -138,7 +138,7 @@ def _filled(machine: Machine, program: Program, cls: Class) -> Iterator[Records]
             continue
         local: dict[str, tuple[Site, bool]] = {}
         for statement, looped in in_loops(function.facts.body, name in repeated):
-            for site, place, rich in _adds(statement, function.facts.body) if looped else ():
+            for site, place, rich in adds_objects(statement, function.facts.body) if looped else ():
                 if place[0] == m.ATTR and place[1] == (m.NAME, "self"):
                     yield Records(site, place[2], cls.facts.name, rich, -1, 3)
                 elif place[0] == m.NAME:
@@ -157,7 +157,7 @@ def _filled(machine: Machine, program: Program, cls: Class) -> Iterator[Records]
                     site, rich = local[value[1]]
                     yield Records(site, target[2], cls.facts.name, rich, -1, 3)
                 elif value[0] == m.COMP and value[2] in ("list", "dict"):
-                    made = _rich(value[3] if value[4] is None else value[4], function.facts.body)
+                    made = has_parts(value[3] if value[4] is None else value[4], function.facts.body)
                     if made is not None:
                         yield Records(statement[1], target[2], cls.facts.name, made, -1, 3)
                 elif (_parses(program, value) and not _are_settings(cls, target)) or any(
@@ -167,16 +167,16 @@ def _filled(machine: Machine, program: Program, cls: Class) -> Iterator[Records]
                     yield Records(statement[1], target[2], cls.facts.name, True, -1, 2)
 
 
-def _adds(statement: Stmt, body: Block) -> Iterator[tuple[Site, Expr, bool]]:
+def adds_objects(statement: Stmt, body: Block) -> Iterator[tuple[Site, Expr, bool]]:
     """The containers that a statement adds an object to: where, the container, and whether the object has parts."""
     for call in calls_of(statement):
         if call[2][0] == m.ATTR and call[2][2] == "append" and call[3]:
-            rich = _rich(call[3][0], body)
+            rich = has_parts(call[3][0], body)
             if rich is not None:
                 yield call[1], _container(call[2][1]), rich
     value = statement[3] if statement[0] == m.ASSIGN else None
     for target in targets(statement):
-        if value is not None and target[0] == m.ITEM and not _is_fixed(target[2]) and _rich(value, body):
+        if value is not None and target[0] == m.ITEM and not _is_fixed(target[2]) and has_parts(value, body):
             yield statement[1], _container(target), True
 
 
@@ -222,19 +222,20 @@ def _lists_objects(function: FunctionFacts, position: int = -1) -> bool:
     body = function.body
     if function.generator:
         handed = (part[1] for one in statements(body) for part in _all(one) if part[0] == m.YIELD)
-        return any(part is not None and _rich(part, body) for part in handed)
+        return any(part is not None and has_parts(part, body) for part in handed)
     filled = {
         place[1]
         for statement, looped in in_loops(body, False)
         if looped
-        for _, place, rich in _adds(statement, body)
+        for _, place, rich in adds_objects(statement, body)
         if rich and place[0] == m.NAME
     }
     returned = [one[2] for one in statements(body) if one[0] == m.RETURN and one[2] is not None]
     if position >= 0:
         returned = [one[3][position] for one in returned if one[0] == m.NEW and position < len(one[3])]
     made = (value[3] if value[4] is None else value[4] for value in returned if value[0] == m.COMP)
-    return any(value[0] == m.NAME and value[1] in filled for value in returned) or any(_rich(one, body) for one in made)
+    named = any(value[0] == m.NAME and value[1] in filled for value in returned)
+    return named or any(has_parts(one, body) for one in made)
 
 
 def _gives_parsed(program: Program, function: FunctionFacts) -> bool:
@@ -244,12 +245,12 @@ def _gives_parsed(program: Program, function: FunctionFacts) -> bool:
     return any(_parses(program, value) for value in (*returned, *bound))
 
 
-def _rich(expr: Expr, body: Block) -> bool | None:
+def has_parts(expr: Expr, body: Block) -> bool | None:
     """Whether an element is an object of several parts (True), a string, pair or small tuple (False), or neither."""
     if expr[0] == m.NAME:
         for statement in statements(body):
             if statement[0] == m.ASSIGN and expr in statement[2] and statement[3][0] in (m.DICT, m.NEW, m.CALL):
-                return _rich(statement[3], body)
+                return has_parts(statement[3], body)
         return None
     if expr[0] == m.DICT:
         return len(expr[2]) > 2 and not any(makes_array(value) for _, value in expr[2])

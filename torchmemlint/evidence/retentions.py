@@ -200,7 +200,7 @@ class Retentions:
         if uncovered and not growing:
             return  # it is there for one step
         made_from = origins(self.machine, store.node)
-        if graph and holder.kind == "local" and store.how in ("grow", "keyed"):
+        if graph and holder.kind == "local" and (since < NEVER or store.how in ("grow", "keyed")):
             growing = self.runs.repeated_in(growing, made_from)
         if not growing and (holder.kind == "local" or not graph or not repeats):
             return

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from ..interpreter.values import Obj
 
 Label = tuple[Any, ...]  # ("module", what is run, where), of a node that a run has made
-_OF_ONE_RUN = ("module", "loss", "wide-loss", "handed over")  # the last: given to a function of another file
+# what is there once a module has run; the last: given to a function of another file
+_OF_RUNS = ("module", "ran", "loss", "wide-loss", "cat", "handed over")
 
 
 class Runs:
@@ -74,11 +75,11 @@ class Runs:
 
     def repeated_in(self, loops: list[Loop], origins: list[Label]) -> list[Loop]:
         """The loops that run what a value was made from: `[loss * w for w in weights]` collects parts of one graph,
-        which is there anyway."""
+        which is there anyway, and `total = reward[t] + 0.99 * total` adds them up."""
         runs = [label[2] for label in origins if label[0] == "module" and label[2] in self.loops_at]
         if not runs:  # those of a model's parts are within its own
             return loops
-        if any(label[0] not in _OF_ONE_RUN for label in origins):
+        if any(label[0] not in _OF_RUNS for label in origins):
             return loops
         if not self._yielding.isdisjoint(runs):
             return loops

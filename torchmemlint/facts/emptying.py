@@ -90,3 +90,17 @@ def ending(program: Program, name: str) -> Iterator[Place]:
                 continue
             if any(call[2][0] == m.ATTR and call[2][2] in _ENDS for call in calls(statement[4])):
                 yield place
+
+
+def gone_through(program: Program, name: str) -> bool:
+    """Whether something goes through each element of the container of this name: `for loader in self.loaders: for x in
+    loader:`, also with others beside it."""
+    for place in program.places:
+        for statement in statements(place.facts.body):
+            if statement[0] != m.FOR or not any(part[-1] == name for part in nodes(statement[3])):
+                continue
+            elements = {part for part in nodes(statement[2]) if part[0] == m.NAME}
+            inner = (one[3] for one in statements(statement[4]) if one[0] == m.FOR)
+            if any(part in elements for over in inner for part in nodes(over)):
+                return True
+    return False

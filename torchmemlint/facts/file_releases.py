@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from . import knowledge
 from . import model as m
 from .beside import bounded_beside
-from .filled_together import forgotten_beside
+from .filled_together import fetched_or_broken_off, forgotten_beside
 from .model import Expr, FileFacts, FunctionFacts, Site, Stmt
 from .one_rank import emptied_by_one
 from .passed_by import PassedBy, passed_by
@@ -82,7 +82,7 @@ class FileReleases:
         found = passed_by(self._facts)
         for name, functions in emptied_by_one(self._facts, self._at):
             found[name] = {**functions, **found.get(name, {})}
-        for name, way in forgotten_beside(self._facts):
+        for name, way in (*forgotten_beside(self._facts), *fetched_or_broken_off(self._facts)):
             found.setdefault(name, {}).setdefault(way.function, way)
         return found
 

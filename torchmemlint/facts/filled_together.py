@@ -4,24 +4,27 @@ def finish(self, request):                 def abort(self, rid):
     self.running.remove(request)               self.running = [r for r in self.running if r.rid != rid]
     self.states.pop(request.rid)
 
-`abort` ends a request as `finish` does, and forgets one of the two tables. And where nothing is ever taken out of a
-table, its keys come and go if those of the table beside it do: that they are called names makes them no few.
+`abort` ends a request as `finish` does, and forgets one of the two tables. So it does where only who waits for the
+answer takes that out, `wait(rid)`, and who has gone calls `abort(rid)` instead. And where nothing is ever taken out of
+a table, its keys come and go if those of the table beside it do: that they are called names makes them no few.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from . import model as m
 from .model import CALLS_PER_STATEMENT, Expr, FileFacts, FunctionFacts, Site, Stmt
 from .passed_by import PassedBy
 from .program import Block, targets
-from .walk import blocks, calls_of, last_name, nodes, root_of, statements
+from .walk import blocks, calls_of, heads, last_name, nodes, root_of, statements
 from .ways import TAKES, lets_go
 
 _FILLS = ("append", "appendleft", "add", "extend", "update", "setdefault", "put", "put_nowait", "insert", "heappush")
 _FIRST = ("__init__", "__post_init__", "__new__", "__setstate__")
 _FOR_A_WHILE = frozenset("pause preempt suspend swap park move requeue defer postpone transfer".split())
+BREAKS_OFF = frozenset("abort aborted cancel cancelled drop discard disconnect disconnected evict forget kill".split())
+_LEAVES = (m.RETURN, m.RAISE, m.JUMP)
 _OTHERS = ("NotEqual", "NotIn", "IsNot")
 _SELF = (m.NAME, "self")
 
@@ -42,6 +45,61 @@ def forgotten_beside(facts: FileFacts) -> Iterator[tuple[str, PassedBy]]:
                 for other, its in taking:
                     if not beside.isdisjoint(its) and _ends(other, its) and not _with(facts, methods, other, method):
                         yield last_name(table), PassedBy(site, method.name, "apart")
+
+
+def fetched_or_broken_off(facts: FileFacts) -> Iterator[tuple[str, PassedBy]]:
+    """The tables, by their last names, that only who comes for an entry takes it out of, where somebody calls a method
+    instead that breaks it off, and that takes it out of the table beside this one alone."""
+    for cls in facts.classes:
+        methods = [facts.functions[index] for name, index in cls.methods.items() if name not in _FIRST]
+        breaking = [one for one in methods if not BREAKS_OFF.isdisjoint(one.name.lower().split("_"))]
+        for method in methods if breaking else ():
+            given = {param.name for param in method.params[1:]}
+            for table, (site, key) in dict(_taken_of_its_own(method)).items():
+                if root_of(key)[1] not in given or any(_empties(one, table) for one in methods if one is not method):
+                    continue
+                beside = _filled_beside(methods, table)
+                for other in breaking:
+                    its = dict(_taken_of_its_own(other))
+                    alone = not beside.isdisjoint(its) and _ends(other, its, _unread(methods, other))
+                    if alone and not _with(facts, methods, other, method) and _instead(facts, other, method):
+                        yield last_name(table), PassedBy(site, method.name, "apart")
+
+
+def _filled_beside(methods: list[FunctionFacts], table: Expr) -> set[Expr]:
+    """The tables that get something under a key of the name that this one's keys have: `self.sizes[rid] = size`,
+    `self.outputs[output.rid] = output`."""
+    statements_of = (one for method in methods for one in statements(method.body) if one[0] == m.ASSIGN)
+    filled = [target for one in statements_of for target in one[2] if target[0] == m.ITEM]
+    keys = {last_name(target[2]) for target in filled if target[1] == table} - {""}
+    return {target[1] for target in filled if last_name(target[2]) in keys and target[1] != table}
+
+
+def _unread(methods: list[FunctionFacts], method: FunctionFacts) -> set[Expr]:
+    """The attributes of its object that a method of the class alone speaks of: what it notes there is for nobody."""
+    others = {
+        node
+        for one in methods
+        if one is not method
+        for statement in statements(one.body)
+        for head in heads(statement)
+        for node in nodes(head)
+        if node[0] == m.ATTR
+    }
+    own = {call[2][1] for one in statements(method.body) for call in calls_of(one) if call[2][0] == m.ATTR}
+    return {place for place in own if place[0] == m.ATTR and place[1] == _SELF} - others
+
+
+def _instead(facts: FileFacts, other: FunctionFacts, method: FunctionFacts) -> bool:
+    """Whether a function calls the one and leaves, where it else comes to the other."""
+    both = {other.name, method.name}
+    return any(
+        suite[-1][0] in _LEAVES and other.name in {last_name(call[2]) for one in suite for call in calls_of(one)}
+        for function in facts.functions
+        if both <= set(function.calls)
+        for suite in _suites(function.body)
+        if suite is not function.body and suite
+    )
 
 
 def goes_from_another(facts: FileFacts, function: FunctionFacts, site: Site) -> bool:
@@ -125,7 +183,7 @@ def _empties(function: FunctionFacts, table: Expr) -> bool:
     return any(lets_go(statement, table) for statement in statements(function.body))
 
 
-def _ends(function: FunctionFacts, taken: dict[Expr, tuple[Site, Expr]]) -> bool:
+def _ends(function: FunctionFacts, taken: dict[Expr, tuple[Site, Expr]], unread: Collection[Expr] = ()) -> bool:
     """Whether a function takes an entry that it is told of out for good: it puts nothing anywhere, and hands nothing
     back."""
     given = {param.name for param in function.params[1:]}
@@ -138,7 +196,7 @@ def _ends(function: FunctionFacts, taken: dict[Expr, tuple[Site, Expr]]) -> bool
             return False
         if any(target[0] == m.ITEM for target in targets(statement) if statement[0] == m.ASSIGN):
             return False
-        if any(last_name(call[2]) in _FILLS for call in calls_of(statement)):
+        if any(last_name(call[2]) in _FILLS and call[2][1] not in unread for call in calls_of(statement)):
             return False
     return True
 

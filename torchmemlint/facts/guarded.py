@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from . import model as m
 from .evaluating import says_no_grad
 from .knowledge import GRAD_OFF
-from .model import Expr, FunctionFacts, Stmt
+from .model import Expr, FileFacts, FunctionFacts, Stmt
 from .program import targets
 from .walk import blocks, heads, last_name, nodes
 
@@ -27,6 +27,18 @@ def own_reads(function: FunctionFacts) -> Iterator[tuple[str, bool]]:
             bound = targets(statement)
             for head in heads(statement):
                 yield from ((node[2], off) for node in nodes(head) if node[:2] == (m.ATTR, own) and node not in bound)
+
+
+def mentions(facts: FileFacts, name: str) -> Iterator[tuple[FunctionFacts, bool]]:
+    """Where a file calls something of this name, or hands it on: in which function, and whether gradients are off.
+    What is handed on may be called with them."""
+    for function in facts.functions:
+        for statement, off in _modes(function.body, any(map(_turns_off, function.decorators))):
+            found = [node for head in heads(statement) for node in nodes(head)]
+            called = sum(node[0] == m.CALL and last_name(node[2]) == name for node in found)
+            named = sum(node[0] in (m.NAME, m.ATTR) and node[-1] == name for node in found)
+            if named:
+                yield function, off and called == named
 
 
 def _calls(body: tuple[Stmt, ...], own: Expr, off: bool) -> Iterator[tuple[str, bool]]:

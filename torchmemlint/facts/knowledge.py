@@ -23,10 +23,10 @@ GRAPH_FREE: Final = frozenset(
 
 # Factories: fresh storage, no graph unless `requires_grad=True` [docs].
 FACTORIES: Final = frozenset(
-    """zeros ones empty full arange linspace logspace eye tensor as_tensor from_numpy rand randn randint randperm
-    normal zeros_like ones_like empty_like full_like rand_like randn_like randint_like scalar_tensor tril_indices
-    triu_indices empty_strided complex_tensor frombuffer Tensor FloatTensor LongTensor BoolTensor hann_window
-    hamming_window blackman_window range meshgrid_indices""".split()
+    """zeros ones empty full arange linspace logspace eye tensor as_tensor from_numpy from_dlpack rand randn randint
+    randperm normal zeros_like ones_like empty_like full_like rand_like randn_like randint_like scalar_tensor
+    tril_indices triu_indices empty_strided complex_tensor frombuffer Tensor FloatTensor LongTensor BoolTensor
+    hann_window hamming_window blackman_window range meshgrid_indices""".split()
 )
 
 # Tensor methods and functions of `torch` that give Python numbers, shapes, or other light things [docs].

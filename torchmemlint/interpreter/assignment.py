@@ -179,11 +179,16 @@ def _augment(machine: Machine, frame: Frame, statement: Stmt) -> None:
         machine.innocent.add(site)
     if operator == "Add" and target[0] == m.ITEM and (not merged or is_light(merged)):
         count_by_key(machine, frame, target, site)
-    if operator == "Add" and target[0] == m.ATTR and is_light(merged):
+    if operator == "Add" and is_light(merged) and _is_there_before(machine, frame, target):
         merged = (COUNT,)
     assign(machine, frame, target, merged, site, how="augment")
     if target[0] == m.NAME and any(brings_graph(machine, tensor) for tensor in machine.reach(value, 1)):
         write_through(machine, frame, old, merged, site, "augment")
+
+
+def _is_there_before(machine: Machine, frame: Frame, target: Expr) -> bool:
+    """Whether what a function adds to goes on from one call to the next: an attribute, or a name of the module."""
+    return target[0] == m.ATTR or (target[0] == m.NAME and machine.scope_of(frame, target[1]) is not frame)
 
 
 def grow(

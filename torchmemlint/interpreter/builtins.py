@@ -7,9 +7,10 @@ from typing import Any
 
 from ..facts.model import Site
 from .attributes import get_attribute, get_by_name, set_attribute, set_by_name
+from .folds import for_each
 from .frames import Frame
 from .machine import Machine
-from .stores import renew
+from .stores import renew, settle
 from .tensors import arithmetic, note_terms
 from .values import (
     COUNT,
@@ -90,7 +91,9 @@ def call_builtin(machine: Machine, frame: Frame, name: str, args: list[Value], k
     if name in ("map", "filter"):
         over = [machine.iterate(frame, value) for value in args[1:]]
         mapped = machine.allocate(frame, ("mapped", site), "list")
-        made = over[0] if name == "filter" and over else machine.call(frame, first, over, {}, site)
+        with for_each(machine, frame, args[1] if over else UNKNOWN, site):
+            made = machine.call(frame, first, over, {}, site)
+        made = over[0] if name == "filter" and over else made
         machine.put(mapped.fields, "*", made)
         return (mapped,)
     if name in ("getattr", "setattr", "object.__setattr__"):
@@ -146,6 +149,7 @@ def copy_container(machine: Machine, frame: Frame, name: str, args: list[Value],
                 machine.put(copy.fields, "*", machine.join(copy.fields.get("*", UNKNOWN), part))
     for key, value in kwargs.items():
         if kind == "dict":
+            settle(copy, f"[{key}]", value)
             machine.put(copy.fields, f"[{key}]", value)
     return (copy,)
 

@@ -7,14 +7,16 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.knowledge import MODEL_NAMES
-from ..facts.model import Expr, FileFacts, FunctionFacts
+from ..facts.model import CALLS_PER_STATEMENT, Expr, FileFacts, FunctionFacts
 from ..facts.walk import calls, calls_of, heads, last_name, nodes, statements
 from .events import Plain
 from .frames import Frame
-from .holders import captured, heavy_objects
+from .holders import captured, free_names, heavy_objects
+from .imagined import is_module_by_use
 from .machine import Machine
 from .values import Bound, Class, Function, Obj, Partial, Value
 
+_SHOWS = frozenset("print debug info warning error exception log exit".split())
 _OWNERS = MODEL_NAMES | {"state", "trainer", "engine", "pipeline", "agent", "learner"}
 
 
@@ -48,6 +50,45 @@ def held_by(machine: Machine, note: Plain) -> Iterator[Held]:
             if name in _OWNERS:
                 found.append(Held(f"what is passed as `{name}`", False, True, False, 2))
     return iter(sorted(found, key=lambda held: (-held.weight, not held.heavy)))
+
+
+def outlived_by(machine: Machine, note: Plain) -> Iterator[Held]:
+    """The models of a function that has set a signal's handler, which knows them, and returns to who goes on."""
+    frame, facts = note.frame, note.frame.facts
+    given = {param.name for param in facts.params}
+    if frame.function is None or facts.owner >= 0 or facts.name == "main" or not _goes_on(frame):
+        return
+    made = {
+        part[1]
+        for one in statements(facts.body)
+        if one[0] == m.ASSIGN and one[3][0] == m.CALL
+        for target in one[2]
+        for part in nodes(target)
+        if part[0] == m.NAME and part[1] not in given
+    }
+    known = list(objects_in(machine, note.detail[1:]))
+    names = {name for value in note.detail[1:] for atom in value if type(atom) is Function for name in free_names(atom)}
+    for name in sorted(made):
+        value = frame.vars.get(name, ())
+        heavy = (atom for atom in value if type(atom) is Obj and atom.kind in ("module", "optimizer"))
+        seen = any(obj in known for obj in heavy)
+        if seen or (not value and name in names and _is_used_as_model(facts, name)):
+            yield Held(f"`{name}` of `{facts.name}`", True, True, False, 2)
+
+
+def _is_used_as_model(facts: FunctionFacts, name: str) -> bool:
+    uses = facts.uses.get(name, ())
+    return is_module_by_use(uses, name) or (name in MODEL_NAMES and "save_pretrained" in uses)
+
+
+def _goes_on(frame: Frame) -> bool:
+    """Whether the caller of a function does more when that returns; one that is not seen is given something."""
+    if frame.caller is None:
+        back = (one[2] for one in statements(frame.facts.body) if one[0] == m.RETURN)
+        return any(value is not None and value[0] != m.CONST for value in back)
+    number = frame.call_site // CALLS_PER_STATEMENT
+    later = (one for one in statements(frame.caller.facts.body) if one[1] // CALLS_PER_STATEMENT > number)
+    return any(last_name(call[2]) not in _SHOWS for one in later for call in calls_of(one))
 
 
 def is_removed(facts: FileFacts, note: Plain) -> bool:

@@ -12,8 +12,8 @@ from .frames import Frame
 from .loops import loop_kind, take_steps
 from .machine import Machine, evaluates
 from .narrowing import truth
-from .stores import renew, store
-from .values import OFF, UNKNOWN, Class, Const, Obj, Value, constant
+from .stores import renew, settle, store
+from .values import OFF, UNKNOWN, Const, Obj, Value, constant
 
 
 @evaluates(m.NEW)
@@ -28,16 +28,9 @@ def _new(machine: Machine, frame: Frame, expr: Expr) -> Value:
         key = "*" if starred or index >= 8 or kind == "set" else f"[{index}]"
         if key == "*":
             value = machine.join(obj.fields.get("*", UNKNOWN), value)
-        _settle(obj, key, value)
+        settle(obj, key, value)
         machine.put(obj.fields, key, value)
     return (obj,)
-
-
-def _settle(holder: Obj, key: str, value: Value) -> None:
-    """What a display is made of lives in it; of modules those of the project, which may keep more than parameters."""
-    for atom in value:
-        if type(atom) is Obj and atom.home is None and (atom.kind != "module" or isinstance(atom.cls, Class)):
-            atom.home = (holder, key)
 
 
 @evaluates(m.DICT)
@@ -54,7 +47,7 @@ def _dict(machine: Machine, frame: Frame, expr: Expr) -> Value:
             continue
         name = constant(machine.eval(frame, key))
         field = "*" if name is ... else f"[{name}]"
-        _settle(obj, field, value)
+        settle(obj, field, value)
         machine.put(obj.fields, field, machine.join(obj.fields.get(field, UNKNOWN), value))
     return (obj,)
 
@@ -119,7 +112,7 @@ def _comp_of_entries(machine: Machine, frame: Frame, expr: Expr, entries: list[d
     frame.vars.update(saved)
     obj = renew(machine, machine.allocate(frame, ident, kind))  # not before: it may be what is added to
     for field, value in made.items():
-        _settle(obj, field, value)
+        settle(obj, field, value)
         machine.put(obj.fields, field, value)
     return (obj,)
 
@@ -170,7 +163,7 @@ def _collect(machine: Machine, frame: Frame, expr: Expr) -> Value:
     machine.forget_locals(frame, journal, since)  # its variables are its own
     frame.vars.clear()
     frame.vars.update(saved)
-    _settle(obj, field, value)
+    settle(obj, field, value)
     machine.put(obj.fields, field, value)
     if field == "*" and value_expr is not None and value_expr[0] == m.NEW and not value_expr[3]:
         obj.fields["$each"] = value  # `{event: [] for event in Events}`: a list for each

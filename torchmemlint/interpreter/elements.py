@@ -7,7 +7,7 @@ from typing import Any
 
 from ..facts import model as m
 from ..facts.model import Expr, Site, Stmt
-from ..facts.walk import heads, loops, nodes, statements
+from ..facts.walk import heads, last_name, loops, nodes, statements
 from .attributes import get_by_name, set_by_name
 from .containers import a_key_of, each_of, keys_of
 from .contexts import keep_in_element
@@ -23,6 +23,7 @@ from .tensors import arithmetic, names_number
 from .values import (
     AN_ARRAY,
     ATTACHED,
+    CONTAINERS,
     COUNT,
     FEW,
     FREE,
@@ -35,6 +36,7 @@ from .values import (
     UNKNOWN,
     Bound,
     Class,
+    Const,
     External,
     Light,
     Obj,
@@ -131,9 +133,7 @@ def _item_of(machine: Machine, frame: Frame, atom: Any, index_expr: Expr, index:
         if index_expr[0] == m.SLICE:
             if atom.kind == "module":
                 return (atom,)
-            copy = machine.allocate(frame, ("slice", atom.serial), "list")
-            machine.put(copy.fields, "*", elements(machine, frame, (atom,)))
-            return (copy,)
+            return (_part_of_series(machine, frame, atom, index_expr),)
         if atom.kind == "instance" and isinstance(atom.cls, Class) and atom.cls.find("__getitem__") is not None:
             return machine.call_method(frame, atom, "__getitem__", [index], {}, machine.site)
         if isinstance(atom.cls, Class) and atom.cls.find("__missing__") is not None:
@@ -153,6 +153,21 @@ def _item_of(machine: Machine, frame: Frame, atom: Any, index_expr: Expr, index:
     if atom == AN_ARRAY and _slices(index_expr):
         return (atom,)
     return (atom,) if atom == COUNT else UNKNOWN  # `uuid4().hex[:8]`
+
+
+def _part_of_series(machine: Machine, frame: Frame, series: Obj, index: Expr) -> Obj:
+    """`losses[1:]`, position by position where these are known and the bounds are written; else with what all have."""
+    written = [one for one in index[1:] if one is None or (one[0] == m.CONST and type(one[1]) is int)]
+    bounds, fields = [None if one is None else one[1] for one in written], series.fields
+    places = [f"[{position}]" for position in range(len(fields)) if f"[{position}]" in fields]
+    if len(bounds) < len(index) - 1 or not places or "*" in fields or series.kind not in ("tuple", "list"):
+        copy = machine.allocate(frame, ("slice", series.serial), "list")
+        machine.put(copy.fields, "*", elements(machine, frame, (series,)))
+        return copy
+    copy = machine.allocate(frame, ("slice", series.serial, *bounds), "list")
+    for position, place in enumerate(places[slice(*bounds)]):
+        machine.put(copy.fields, f"[{position}]", read(machine, series, fields[place]))
+    return copy
 
 
 def _is_of_callbacks(table: Obj) -> bool:
@@ -312,7 +327,7 @@ def bind_item(machine: Machine, frame: Frame, target: Expr, value: Value, site: 
             outlives = len(machine.loops) > len(atom.birth)
             if outlives:
                 value = store(machine, frame, atom, field, value, how, site)
-                if is_light(value):
+                if is_light(value) or _is_begun_anew(frame, value, site):
                     machine.reset(frame, atom, field, "replace")
                 if key == -1 and not any(type(part) is Tensor and part.graph == ATTACHED for part in value):
                     machine.reset(frame, atom, "*", "pop")  # what was appended last gives way to what has no graph
@@ -335,7 +350,30 @@ def bind_item(machine: Machine, frame: Frame, target: Expr, value: Value, site: 
                 machine.reset(frame, atom, "*", "pop")
             if "$weak" not in atom.fields and not machine.reach(value):
                 _keep_key(machine, frame, atom, index, site)
+            if _is_begun_anew(frame, value, site):
+                _note_emptied(machine, frame, atom, index, target, site)
             machine.grow(frame, atom, value, site, "*", "keyed")
+
+
+def _note_emptied(machine: Machine, frame: Frame, table: Obj, index: Value, target: Expr, site: Site) -> None:
+    """`for name in NAMES: self.seen[name] = []`: one entry after the other is made anew, for names that are written
+    there, those of a constant, or those that the table has."""
+    if len(index) > 1 and all(type(one) is Const for one in index):
+        for one in index:
+            machine.reset(frame, table, f"[{constant((one,))}]", "replace")
+    elif target[2][0] == m.NAME:
+        for loop, inside in loops(frame.facts.body):
+            if loop[0] == m.FOR and loop[2] == target[2] and any(one[1] == machine.statement for one in inside):
+                over = loop[3]
+                over = over[2][1] if over[0] == m.CALL and last_name(over) == "keys" else over
+                if over == target[1] or last_name(over).isupper():
+                    machine.reset(frame, table, "*", "clear")
+
+
+def _is_begun_anew(frame: Frame, value: Value, site: Site) -> bool:
+    """`self.seen[name] = []`: what the list before it has goes, unless this is done where there is none."""
+    empty = all(type(atom) is Obj and atom.kind in CONTAINERS and not atom.fields for atom in value)
+    return bool(value) and empty and site // m.CALLS_PER_STATEMENT not in frame.unit.outline.made_when_missing
 
 
 def count_by_key(machine: Machine, frame: Frame, target: Expr, site: Site) -> None:

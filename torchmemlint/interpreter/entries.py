@@ -217,7 +217,7 @@ def _grad_of_entry(function: Function, receiver: object) -> int:
     bases = receiver.cls.base_names
     if function.facts.name in knowledge.LIGHTNING_GRAD_OFF and _is_driven_by_lightning(receiver.cls, bases):
         return OFF
-    if function.facts.name in ("update", "compute") and _is_of_torchmetrics(receiver.cls):
+    if function.facts.name in ("update", "compute") and is_of_torchmetrics(receiver.cls):
         return OFF  # both are wrapped in set_grad_enabled(self._enable_grad), which is off
     if function.facts.name == "_forward" and any(dotted.endswith("Pipeline") for dotted in bases):
         return OFF  # [docs of transformers: `Pipeline.forward` runs `_forward` under `no_grad`]
@@ -253,7 +253,7 @@ def _is_driven_by_lightning(cls: Class, bases: tuple[str, ...]) -> bool:
     return len(steps) == 2 and any(not dotted.startswith(("torch.", "builtins.")) for dotted in cls.external)
 
 
-def _is_of_torchmetrics(cls: Class) -> bool:
+def is_of_torchmetrics(cls: Class) -> bool:
     """Whether a class derives from torchmetrics' `Metric`; those of other packages leave the grad mode alone."""
     if not any(dotted.endswith("Metric") for dotted in cls.base_names):
         return False

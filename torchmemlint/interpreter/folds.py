@@ -1,10 +1,13 @@
-"""`functools.reduce`: a loop without the statement, over a variable without a name."""
+"""Loops without the statement: `functools.reduce`, over a variable without a name, and `map`."""
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+
 from ..facts import model as m
 from ..facts.model import Site
-from .branching import go_round, loop_at
+from .branching import begin_round, go_round, loop_at
 from .frames import Frame
 from .loops import loop_kind, take_steps
 from .machine import Machine
@@ -30,3 +33,15 @@ def fold(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site
     go_round(machine, frame, loop, once)
     take_steps(machine, loop, over)
     return frame.vars.pop(_SO_FAR, UNKNOWN)
+
+
+@contextlib.contextmanager
+def for_each(machine: Machine, frame: Frame, over: Value, site: Site) -> Iterator[None]:
+    """What is called for each item, as in a comprehension: `map(step, batches)`."""
+    outer = machine.loops
+    loop = loop_at(machine, frame, ("each", site), loop_kind(machine, frame, _NO_NAME, over))
+    machine.loops = (*outer, loop)
+    begin_round(machine, loop)
+    yield
+    take_steps(machine, loop, over)
+    machine.loops = outer

@@ -245,7 +245,17 @@ def is_beside_the_point(function: Function, home: Unit, args: Sequence[Value]) -
     plain = function.owner is None and all(value and all(type(atom) in _PLAIN for atom in value) for value in args)
     if len(function.facts.body) <= (_SHORTER if plain else _SHORT) or unit.is_worth_running(function.facts):
         return False
-    return not _takes_out(function.facts)
+    return not (_takes_out(function.facts) or _sets_up(function))
+
+
+def _sets_up(function: Function) -> bool:
+    """Whether it is the constructor of a class with methods that a rule could speak about: what they find on their
+    object is what it has put there."""
+    unit, owner = function.frame.unit, function.owner
+    if function.facts.name != "__init__" or owner is None:
+        return False
+    methods = (unit.facts.functions[index] for index in owner.facts.methods.values())
+    return any(map(unit.is_worth_running, methods))
 
 
 def _takes_out(function: FunctionFacts) -> bool:

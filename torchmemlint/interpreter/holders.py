@@ -81,6 +81,14 @@ def captured(function: Function) -> Iterator[tuple[str, Value]]:
     """The variables of the outer function that an inner one refers to."""
     if function.frame.function is None:
         return
+    for name in sorted(free_names(function)):
+        value = function.frame.vars.get(name)
+        if value:
+            yield name, value
+
+
+def free_names(function: Function) -> set[str]:
+    """The names that a function reads and does not bind."""
     own = {param.name for param in function.facts.params}
     for statement in statements(function.facts.body):
         own.update(target[1] for target in targets(statement) if target[0] == m.NAME)
@@ -93,10 +101,7 @@ def captured(function: Function) -> Iterator[tuple[str, Value]]:
         for node in nodes(head)
         if node[0] == m.NAME
     }
-    for name in sorted(names - own):
-        value = function.frame.vars.get(name)
-        if value:
-            yield name, value
+    return names - own
 
 
 def has_parameters(module: Obj, seen: set[int] | None = None) -> bool:

@@ -9,7 +9,7 @@ from ..facts import model as m
 from ..facts.knowledge import MODEL_NAMES
 from ..facts.model import Expr, Site, Stmt
 from ..facts.program import targets
-from ..facts.walk import calls, calls_of, heads, last_name, nodes, statements
+from ..facts.walk import call_at, calls, calls_of, heads, last_name, nodes, statements
 from .branching import go_round, loop_at
 from .frames import Frame, Loop
 from .holders import captured
@@ -44,6 +44,9 @@ def note_hook(machine: Machine, frame: Frame, callee: Value, target: Obj | None,
     if not dropped and frame.caller is not None and _falls(frame, _given_back(frame.facts.body, site)):
         dropped, by, at = True, frame.caller, frame.call_site
     keeper = None if dropped else _keeper(frame, target)
+    if target is None or target.unknown:
+        call = call_at(frame.facts.body, site)
+        target = (_whole_in(machine, frame, call[2], 4) if call is not None else None) or target
     for atom in callee:
         user = frame
         if type(atom) is Function and atom.frame is frame.caller:
@@ -60,9 +63,27 @@ def note_hook(machine: Machine, frame: Frame, callee: Value, target: Obj | None,
             if owner is atom:  # made where it is registered, perhaps in a loop over the layers
                 made = [loop for loop in made if loop in frame.loops]
             again = dropped and type(atom) is Bound and _puts_on_again(frame, owner, target)
-            if made or owner.unknown or again:
+            if made or owner.unknown or again or _is_part_of_the_unknown(frame, owner, target):
                 name = owner.cls.facts.name
                 machine.note("hook", at, by, Hooked(name, again, owner, dropped, keeper, tuple(made)))
+
+
+def _whole_in(machine: Machine, frame: Frame, expr: Expr, steps: int) -> Obj | None:
+    """The module that a layer is asked of which is not seen: `self.net` of `getattr(self.net, name)`, and of a name for
+    what that gives."""
+    if not steps:
+        return None
+    value = machine.look_up(frame, expr[1]) if expr[0] == m.NAME else None
+    if expr[0] == m.ATTR and expr[1] == (m.NAME, "self") and type(frame.receiver) is Obj:
+        value = frame.receiver.fields.get(expr[2])
+    for atom in value or ():
+        if type(atom) is Obj and atom.kind == "module" and not atom.unknown:
+            return atom
+    if expr[0] == m.NAME:
+        bound = (one[3] for one in statements(frame.facts.body) if one[0] == m.ASSIGN and expr in one[2])
+        return next((found for one in bound if (found := _whole_in(machine, frame, one, steps - 1))), None)
+    parts = (expr[1],) if expr[0] in (m.ATTR, m.ITEM) else (expr[2], *expr[3]) if expr[0] == m.CALL else ()
+    return next((found for part in parts if (found := _whole_in(machine, frame, part, steps - 1))), None)
 
 
 def _is_put_away(frame: Frame, site: Site) -> bool:
@@ -168,6 +189,15 @@ def _owners_of(hook: Any) -> list[Obj]:
     return [receiver] if any(receiver in value for _, value in captured(hook)) else []
 
 
+def _is_part_of_the_unknown(frame: Frame, owner: Obj, target: Obj | None) -> bool:
+    """Whether an object that can be called is a part of the one whose method puts it on a module, and nobody is seen to
+    make that one, as with a method of its own."""
+    whole = frame.receiver
+    if type(whole) is not Obj or not whole.unknown or whole is owner or whole.kind == "module":
+        return False
+    return whole in owner.holders and not _belongs(target, whole)
+
+
 def _puts_on_again(frame: Frame, owner: Obj, target: Obj | None) -> bool:
     """Whether a method that runs the module puts the same method of its object on it once more each time, in a loop
     around it: the module has one hook, and then two, and runs them all."""
@@ -228,8 +258,8 @@ def _belongs(part: Obj | None, owner: Obj) -> bool:
     if part is None or part is owner or part.unknown:
         return False
     for holder in (part, *part.holders):
-        if holder is owner:
-            return True
+        if holder is owner or (isinstance(holder, Frame) and holder.receiver is owner):
+            return True  # or a variable of its own method has it
         if isinstance(holder, Obj) and 0 < holder.serial < owner.serial:
             return False
     return False

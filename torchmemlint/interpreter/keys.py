@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ..facts import model as m
-from ..facts.walk import calls, is_count, nodes, statements
+from ..facts.walk import calls, is_count, last_name, nodes, statements
 from .arguments import argument
 from .spread_keys import given_for_all, is_drawn, turns_away, unwrapped
 from .values import CONTAINERS, COUNT, IDENT, NAMED, Const, Obj, Tensor, Value
@@ -87,6 +87,8 @@ def kind_of_key(value: Value, expr: Expr, frame: Frame | None = None) -> str:
         name = expr[2][-1] if expr[2][0] in (m.NAME, m.ATTR) else ""
         if name in ("id", "uuid4", "uuid1", "token_hex", "perf_counter", "time", "data_ptr"):
             return IDENTITY
+    if _is_address(expr):
+        return IDENTITY
     if expr[0] == m.ATTR and expr[2] == "index" and str(expr[1][-1]).endswith("device"):
         return KNOWN
     if expr[0] == m.ATTR and expr[2] in ("id", "uid", "uuid"):
@@ -201,6 +203,20 @@ def _assigned(expr: Expr, body: tuple[Stmt, ...]) -> Expr:
         return expr
     found = [s[3] for s in statements(body) if s[0] == m.ASSIGN and s[2] == (expr,)]
     return found[0] if len(found) == 1 else expr
+
+
+def _is_address(expr: Expr) -> bool:
+    """Where an array of another library lies: `array.ctypes.data`, `array.data.ptr`,
+    `array.__cuda_array_interface__["data"][0]` [docs of NumPy, CuPy, Numba]."""
+    while expr[0] == m.ITEM:
+        expr = expr[1]
+    if expr[0] != m.ATTR:
+        return False
+    named = (last_name(expr[1]), expr[2])
+    return named in (("ctypes", "data"), ("data", "ptr")) or expr[2] in _ADDRESSES
+
+
+_ADDRESSES = ("__array_interface__", "__cuda_array_interface__")
 
 
 def _is_content(expr: Expr) -> bool:

@@ -42,6 +42,10 @@ class Project(Protocol):
     def may_have(self, path: str, name: str) -> bool:
         """Whether a file may bind a name, itself or by star imports: its text has that word."""
 
+    def called(self, path: str, name: str) -> str | None:
+        """Whether other files call a function of this one with gradients off, `guarded`, or not, `open`; None if none
+        calls it."""
+
     def outline(self, path: str) -> Outline | None:
         """What the file does; None where it cannot be parsed."""
 

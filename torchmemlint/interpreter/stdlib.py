@@ -14,7 +14,7 @@ from .folds import fold
 from .frames import Frame
 from .machine import Machine
 from .own_operators import by_own_operator
-from .stores import renew
+from .stores import renew, settle
 from .tensors import arithmetic, note_terms
 from .threads import THREADS
 from .values import (
@@ -152,6 +152,7 @@ def _namespace(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs
     """An object with whatever attributes are set on it."""
     obj = machine.allocate(frame, ("namespace", site), "instance")
     for name, value in kwargs.items():
+        settle(obj, name, value)
         machine.put(obj.fields, name, value)
     return (obj,)
 

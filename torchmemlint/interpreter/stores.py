@@ -215,6 +215,13 @@ def made_again(machine: Machine, obj: Obj) -> None:
     obj.earlier = frozenset(tensor.node for tensor in machine.reach((obj,)))
 
 
+def settle(holder: Obj, key: str, value: Value) -> None:
+    """What a display is made of lives in it; of modules those of the project, which may keep more than parameters."""
+    for atom in value:
+        if type(atom) is Obj and atom.home is None and (atom.kind != "module" or isinstance(atom.cls, Class)):
+            atom.home = (holder, key)
+
+
 def renew(machine: Machine, obj: Obj) -> Obj:
     """An expression makes an empty object each time: what an earlier round put in belongs to another one."""
     if obj.stays:

@@ -34,7 +34,7 @@ def sweep(machine: Machine, frame: Frame, statement: Stmt) -> bool:
     """Go through such a loop, if it is one and all entries are seen."""
     _, site, target, iterable, body, orelse = statement
     swept = _swept(target, iterable)
-    if swept is None or orelse or not _replaces(body, swept):
+    if swept is None or orelse or _only_shows(body) or not _replaces(body, swept):
         return False
     value = machine.eval(frame, swept.place)
     if len(value) != 1 or type(value[0]) is not Obj or value[0].kind not in ("dict", "list"):
@@ -125,6 +125,15 @@ def _replaces(body: tuple[Stmt, ...], swept: _Swept) -> bool:
         if not fine:
             return False
     return True
+
+
+def _only_shows(body: tuple[Stmt, ...]) -> bool:
+    """`for batch in batches: print(step(batch))`: whatever `step` does, it is done round by round."""
+    return all(
+        (one[0] == m.IF and _only_shows(one[3]) and _only_shows(one[4]))
+        or (one[0] == m.EXPR and one[2][0] == m.CALL and last_name(one[2]) in _SHOWS)
+        for one in body
+    )
 
 
 def _is_detached(body: tuple[Stmt, ...], item: Expr) -> bool:

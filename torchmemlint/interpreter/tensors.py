@@ -279,6 +279,10 @@ def tensor_method(
         return _values_and_indices(machine, frame, tensor, site)
     if name == "register_hook" and args:
         note_tensor_hook(machine, frame, tensor, args[0], site)
+        if tensor.graph == ATTACHED and not machine.in_hook:  # the next backward pass calls it
+            outer, machine.grad = machine.grad, OFF
+            machine.call(frame, args[0], [free(machine)], {}, site)
+            machine.grad = outer
     if name in knowledge.MODULE_EVIDENCE:
         return UNKNOWN  # it is a module after all
     if name in ("new", "new_empty", "apply_", "remove", "stop_gradient") or name.startswith("register_"):

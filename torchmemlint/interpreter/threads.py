@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..facts.model import Site
+from .branching import begin_round, loop_at
 from .contexts import Context, in_worker, items_of, kind_of_worker, receiver_of
 from .frames import Frame
 from .machine import Machine
@@ -100,7 +101,12 @@ def run_in_thread(
             given = items_of(kwargs.get("args", args[1] if len(args) > 1 else UNKNOWN))
         else:
             given = args[1:] if name == "submit" else [machine.iterate(frame, value) for value in args[1:]]
+        outer = machine.loops
+        if "map" in name:  # one call for each item
+            machine.loops = (*outer, loop_at(machine, frame, ("each", site)))
+            begin_round(machine, machine.loops[-1])
         made = in_thread(machine, frame, args[0], given, site)
+        machine.loops = outer
         future = machine.allocate(frame, ("future", site), "future")
         machine.note("submitted", site, frame, made)
         machine.put(future.fields, "*", made)

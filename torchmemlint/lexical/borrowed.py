@@ -14,6 +14,9 @@ from .taken_models import empties_container, is_changed, models_of_containers
 _SHORTENS = frozenset("evict trim prune drop shrink truncate release free discard purge cleanup expire keep".split())
 
 
+_OF_ACCELERATORS = ("free_memory", "clear")
+
+
 # -- borrowed names -------------------------------------------------------------------------------
 
 
@@ -223,7 +226,8 @@ def results_dropped(program: Program) -> Iterator[Slip]:
     helpers = {place.facts.name: place.facts.site for place in places}
     methods = {place.facts.name for place in places if place.cls}
     yield from _shortened(program)
-    wanted = {"release_memory", *helpers}
+    accelerated = any(dotted.partition(".")[0] == "accelerate" for dotted in program.imports.values())
+    wanted = {"release_memory", *helpers, *(_OF_ACCELERATORS if accelerated else ())}
     for place in program.places:
         if wanted.isdisjoint(place.facts.calls):
             continue
@@ -233,6 +237,8 @@ def results_dropped(program: Program) -> Iterator[Slip]:
                     continue
                 name = last_name(head[2])
                 known = name == "release_memory" and "accelerate" in program.dotted(head[2])
+                known = known or (accelerated and _is_of_accelerator(head[2]))
+                said = name if head[2][0] == m.NAME or name in helpers else text(head[2]) or name
                 if not known and name not in helpers:
                     continue
                 if name in methods and head[2][0] == m.ATTR and head[2][1] != (m.NAME, "self"):
@@ -248,7 +254,13 @@ def results_dropped(program: Program) -> Iterator[Slip]:
                 else:
                     continue
                 if left and _still_there(place, left[0], statement):
-                    yield Slip(head[1], ", ".join(left[:3]), helpers.get(name, -1), 3, name)
+                    yield Slip(head[1], ", ".join(left[:3]), helpers.get(name, -1), 3, said)
+
+
+def _is_of_accelerator(callee: Expr) -> bool:
+    """`accelerator.free_memory(model, optimizer)`, which gives a None for each [docs of accelerate]."""
+    named = callee[0] == m.ATTR and callee[2] in _OF_ACCELERATORS
+    return named and "accelerator" in last_name(callee[1]).lower()
 
 
 def _shortened(program: Program) -> Iterator[Slip]:

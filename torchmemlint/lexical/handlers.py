@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ..facts import model as m
-from ..facts.model import ClassFacts, Expr, FileFacts, FunctionFacts, Site, Stmt
+from ..facts.model import ClassFacts, Expr, FileFacts, FunctionFacts, Site, Stmt, file_of
 from ..facts.program import Program, expressions, keyword
 from ..facts.walk import calls, last_name, loops, root_of, statements
 from .at_work import started
 from .caught import says_memory, type_names
-from .keepers import ADDS, RESULT, Keeping, is_exception, is_one_of_many, place_of, with_names
+from .keepers import ADDS, RESULT, Keeping, filed_in, is_exception, is_one_of_many, place_of, with_names
+from .kept_places import kept_place
 
 LETS_GO = frozenset(("with_traceback", "clear_frames"))
 _CONTAINERS = ("list", "dict", "set", "deque", "defaultdict")
@@ -231,6 +232,13 @@ def _handed_over(
             if put.root == "self" or put.process_wide or put.root not in own_names(helper):
                 yield put._replace(site=call[1], stored=put.site, function=function, put_by=put_by)
                 break
+            root, _, part = put.holder.partition(".")
+            place = kept_place(program, helper, (m.ATTR, (m.NAME, root), part)) if root == put.root else None
+            if place is not None and place.grows:  # `task.error = error` of a task that a table has
+                kept = put._replace(grows=True, function=function, put_by=helper.name)
+                own = file_of(put.site) == file_of(call[1])
+                yield kept if own else kept._replace(site=call[1], stored=put.site)
+                break
 
 
 def _returned(
@@ -279,25 +287,13 @@ def own_names(function: FunctionFacts) -> set[str]:
     return (bound | {param.name for param in function.params}) - {"cls"}
 
 
-def filed_in(function: FunctionFacts, local: Expr) -> Expr | None:
-    """The attribute or global that a function adds a local container to."""
-    for statement in statements(function.body):
-        place = place_of(statement, {local[1]}, {})
-        if place is not None and place[1] and root_of(place[0]) != local:
-            return place[0]
-    return None
-
-
 def _entered(facts: FileFacts, cls: str) -> tuple[frozenset[str], bool]:
     """What is called in the `with` blocks of a class, and whether each makes an object of its own."""
     called, anew = set[str](), True
-    for function in facts.functions:
-        made = {
-            target
-            for statement in statements(function.body)
-            if statement[0] == m.ASSIGN and statement[3][0] == m.CALL and last_name(statement[3]) == cls
-            for target in statement[2]
-        }
+    using = [function for function in facts.functions if cls in function.calls]
+    own = {target for function in using for target in _made_of(function, cls) if target[0] == m.ATTR}
+    for function in facts.functions if own else using:
+        made = own | _made_of(function, cls)
         for statement in statements(function.body):
             for context, _ in statement[2] if statement[0] == m.WITH else ():
                 fresh = context[0] == m.CALL and last_name(context) == cls
@@ -305,6 +301,16 @@ def _entered(facts: FileFacts, cls: str) -> tuple[frozenset[str], bool]:
                     anew = anew and fresh
                     called |= {last_name(call[2]) for call in calls(statement[3])}
     return frozenset(called), anew
+
+
+def _made_of(function: FunctionFacts, cls: str) -> set[Expr]:
+    """The names and attributes that a function binds to an object of a class."""
+    return {
+        target
+        for statement in statements(function.body)
+        if statement[0] == m.ASSIGN and statement[3][0] == m.CALL and last_name(statement[3]) == cls
+        for target in statement[2]
+    }
 
 
 def _targets(body: tuple[Stmt, ...]) -> Iterator[Expr]:

@@ -8,7 +8,7 @@ from typing import Any
 from ..facts import model as m
 from ..facts.model import ClassFacts, Expr, FileFacts, FunctionFacts, Site, Stmt
 from ..facts.program import Program
-from ..facts.walk import calls, calls_of, last_name, statements
+from ..facts.walk import calls, calls_of, last_name, root_of, statements
 
 ADDS = ("append", "add", "appendleft", "insert", "put", "put_nowait")
 _PASSES_ON = ("put", "put_nowait")  # what is put into a queue is on its way to somebody
@@ -55,6 +55,15 @@ def place_of(statement: Stmt, names: set[str], keeping: Keeping) -> tuple[Expr, 
             if place[0] == m.CALL and last_name(place) == "setdefault" and place[2][0] == m.ATTR:
                 place = place[2][1]
             return place, True
+    return None
+
+
+def filed_in(function: FunctionFacts, local: Expr) -> Expr | None:
+    """The attribute or global that a function adds a local container to."""
+    for statement in statements(function.body):
+        place = place_of(statement, {local[1]}, {})
+        if place is not None and place[1] and root_of(place[0]) != local:
+            return place[0]
     return None
 
 

@@ -8,7 +8,7 @@ from ..facts import model as m
 from ..facts.model import Expr, FunctionFacts, Stmt
 from ..facts.program import Program, keyword, targets
 from ..facts.walk import calls, last_name, root_of, statements
-from .handlers import filed_in
+from .keepers import filed_in
 
 _LOOKS_UP = ("get", "setdefault")
 _GOES_THROUGH = ("values", "items")

@@ -34,10 +34,13 @@ def made_kept_and_raised(program: Program) -> Iterator[KeptError]:
     if takes_tracebacks_off(program):
         return
     kinds = {name for name in program.called if is_exception_class(program, name)}
-    for place in program.places:
-        if place.facts.name == "<module>" or kinds.isdisjoint(place.facts.calls):
+    making = [one for one in program.places if not kinds.isdisjoint(one.facts.calls) and one.facts.name != "<module>"]
+    given = _given(program, making)
+    works = {id(one.facts) for one in making} | given.keys()
+    for place in program.places if making else ():
+        if id(place.facts) not in works:
             continue
-        made = dict(_made(program, place.facts))
+        made = {**given.get(id(place.facts), {}), **dict(_made(program, place.facts))}
         for one in statements(place.facts.body):
             for holder, value in _put(one):
                 found = _how_raised(program, place, made, one, holder, value)
@@ -75,6 +78,26 @@ def _made(program: Program, function: FunctionFacts) -> Iterator[tuple[str, Site
     for one in statements(function.body):
         if one[0] == m.ASSIGN and is_made_exception(program, one[3]):
             yield from ((t[1], one[1]) for t in one[2] if t[0] == m.NAME and t[1] not in declared)
+
+
+def _given(program: Program, making: list[Place]) -> dict[int, dict[str, Site]]:
+    """The parameters that get an exception which was made for the call, `fail(BuildError(name))`, by the identity of
+    the facts of their functions."""
+    found: dict[int, dict[str, Site]] = {}
+    for place in making:
+        for call in calls(place.facts.body):
+            helpers = program.by_name.get(last_name(call[2]), ())
+            if len(helpers) != 1:
+                continue
+            taking = helpers[0].facts
+            params = taking.params[1:] if helpers[0].cls and call[2][0] == m.ATTR else taking.params
+            names = [
+                param.name for param, item in zip(params, call[3], strict=False) if is_made_exception(program, item)
+            ]
+            names += [name for name, item in call[4] if name and is_made_exception(program, item)]
+            for name in names:
+                found.setdefault(id(taking), {})[name] = call[1]
+    return found
 
 
 def _put(statement: Stmt) -> Iterator[tuple[Expr, Expr]]:

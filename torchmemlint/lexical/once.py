@@ -82,6 +82,22 @@ def runs_once(program: Program, place: Place, depth: int = 3) -> bool:
     return found
 
 
+def called_last(program: Program, place: Place, depth: int = 3) -> bool:
+    """Whether a function ends something when all is done: the program itself calls it, once, or a function that the
+    program calls once does, or the `close()` of another object that it ends."""
+    name, found = place.facts.name, False
+    if name in ("<module>", "main"):
+        return not is_repeated(program, place)
+    for other in program.places if depth and (not place.cls or name.lstrip("_") in ENDS) else ():
+        for statement, looped in in_loops(other.facts.body) if name in other.facts.calls else ():
+            told = [call for call in calls_of(statement) if last_name(call[2]) == name]
+            if any(call[2][0] == m.NAME or _may_call(program, other, call, place) for call in told):
+                found = True
+                if looped or other is place or not called_last(program, other, depth - 1):
+                    return False
+    return found
+
+
 def _may_call(program: Program, caller: Place, call: Expr, method: Place) -> bool:
     """Whether a call may mean a method, by what its receiver is bound to anywhere in the file."""
     callee = call[2]

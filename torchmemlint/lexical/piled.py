@@ -120,4 +120,4 @@ def _allocates(program: Program, expr: Expr) -> bool:
     called = program.dotted(expr[2])
     if called.startswith("cupy.") and last_name(expr[2]) in _COMPUTED:
         return True
-    return last_name(expr[2]) in _BUFFERS and called.startswith(("pycuda.", "cupy.", "numba.cuda.", "cuda."))
+    return last_name(expr[2]) in _BUFFERS and called.startswith(("pycuda.", "cupy.", "cupyx.", "numba.cuda.", "cuda."))

@@ -9,13 +9,13 @@ from ..facts.emptying import emptyings
 from ..facts.knowledge import TAKES_OUT
 from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Place, Program, targets, text
-from ..facts.walk import calls, calls_of, last_name, statements
+from ..facts.walk import calls, calls_of, heads, last_name, nodes, statements
 from .cleanup import MODELS, let_go
 
 
 def models_of_containers(program: Program, place: Place) -> Iterator[tuple[Site, str, str]]:
-    """`model = experts[stage]`, `model = state.get("model")` or `model = trainer.model`, and `del model` while that
-    keeps it."""
+    """`model = experts[stage]`, `model = state.get("model")`, `model = trainer.model` or `part = getattr(self, name)`,
+    and `del model` while that keeps it."""
     taken: dict[str, tuple[Expr, Expr | None]] = {}
     for statement in statements(place.facts.body):
         for name in let_go(statement):
@@ -24,7 +24,8 @@ def models_of_containers(program: Program, place: Place) -> Iterator[tuple[Site,
         for target, value in _bound(statement):
             if target[0] == m.NAME:
                 taken.pop(target[1], None)
-                held = _holder(place, value) if not {*target[1].lower().split("_")}.isdisjoint(MODELS) else None
+                named = not {*target[1].lower().split("_")}.isdisjoint(MODELS)
+                held = _holder(place, value) if named else _asked_by_name(place, target, value)
                 if held is not None and text(held[0]):
                     taken[target[1]] = held
 
@@ -50,9 +51,50 @@ def _holder(place: Place, value: Expr) -> tuple[Expr, Expr | None] | None:
     return (value, None) if owned and any(param.name == value[1][1] for param in place.facts.params) else None
 
 
+def _asked_by_name(place: Place, target: Expr, value: Expr) -> tuple[Expr, Expr | None] | None:
+    """`getattr(self, name)`: the object goes on having it. Of a function that works with what it asks for, the end of a
+    name says no more than that it is done with that."""
+    if value[0] != m.CALL or value[2] != (m.NAME, "getattr") or len(value[3]) < 2 or value[3][0][0] != m.NAME:
+        return None
+    used = any(
+        target in nodes(head)
+        for one in statements(place.facts.body)
+        if one[0] != m.IF and target[1] not in let_go(one) and target not in targets(one)
+        for head in heads(one)
+    )
+    return None if used else (value[3][0], value[3][1])
+
+
+def _changes_attributes(program: Program, place: Place, owner: Expr, key: Expr) -> bool:
+    """Whether a function binds or deletes the attribute of an object that goes by a name, as far as the names are
+    known."""
+    if any(call[2][-1] in ("setattr", "delattr") and owner in call[3][:1] for call in calls(place.facts.body)):
+        return True
+    names = set(_names(program, place, key))
+    changed = [target for one in statements(place.facts.body)
+               for target in (*targets(one), *(one[2] if one[0] == m.DELETE else ()))]  # fmt: skip
+    attributes = {target[2] for target in changed if target[0] == m.ATTR and target[1] == owner}
+    return bool(attributes) if not names else not attributes.isdisjoint(names)
+
+
+def _names(program: Program, place: Place, key: Expr) -> Iterator[str]:
+    """The words that a key stands for: itself, or those that a loop goes through, `for name in self.PARTS`."""
+    if key[0] == m.CONST:
+        yield key[1]
+    for loop in statements(place.facts.body):
+        if loop[0] != m.FOR or key not in targets(loop):
+            continue
+        bound = (one[3] for function in program.facts.functions for one in statements(function.body)
+                 if one[0] == m.ASSIGN and last_name(loop[3]) in map(last_name, targets(one)))  # fmt: skip
+        for table in (loop[3], *bound):
+            yield from (item[1] for item in (table[3] if table[0] == m.NEW else ()) if item[0] == m.CONST)
+
+
 def _is_let_go_of(program: Program, place: Place, held: Expr, key: Expr | None) -> bool:
     """Whether a function lets go of what keeps a model, or of the object that has it, or calls one that may."""
     body = list(statements(place.facts.body))
+    if held[0] == m.NAME and key is not None and _changes_attributes(program, place, held, key):
+        return True
     owner = held[1] if held[0] == m.ATTR else held
     if any(text(owner) in let_go(one) for one in body):
         return True

@@ -20,8 +20,10 @@ from ..interpreter.machine import Machine
 from ..notebook import percent_cells
 from ..rules import Report, Rule
 from ..source import Source, Unreadable, read
+from .callers import without_gradients
 from .limits import unreadable
 
+_OF_GRAPHS = frozenset("TML101 TML102 TML105 TML107 TML108 TML201 TML204 TML205".split())
 Spoken = tuple[Rule, Report]
 Place = tuple[str, Location, Location]  # path as the user would name it, start, end
 
@@ -50,6 +52,7 @@ def findings(
     spoken = [(rule, report) for rule in speaking for report in rule.check(evidence) if machine.is_home(report.site)]
     spoken = _in_plain_words(evidence, speaking, spoken)
     spoken = [one for one in spoken if not _says_itself(machine, one[1], rules, project)]
+    spoken = [one for one in spoken if not _is_without_gradients(one, facts, path, project)]
     if not spoken:
         return []
     places = _places(source, machine, [report for _, report in spoken])
@@ -116,6 +119,11 @@ def _says_itself(machine: Machine, report: Report, rules: Collection[Rule], proj
         for rule in rules
         for other in rule.check(evidence)
     )
+
+
+def _is_without_gradients(one: Spoken, facts: FileFacts, path: str, project: Project | None) -> bool:
+    """Whether something is so only where gradients are recorded, and whoever calls the function turns them off."""
+    return one[0].code in _OF_GRAPHS and without_gradients(facts, one[1].site, path, project)
 
 
 def _places(source: Source, machine: Machine, reports: Collection[Report]) -> dict[int, Place]:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ..facts.model import NAMESPACE, FileFacts
 from ..source import has_trace
+from .callers import files_below, others_who_call
 from .imports import Import, exported, imports, words
 from .patterns import Patterns
 from .watched import Watched
@@ -18,7 +19,7 @@ from .watched import Watched
 _MOST_STATEMENTS = 60_000  # of facts that are kept in memory: some 60 MB
 _SUFFIX = ".py"
 # importer, level, dotted name; level -1: a submodule of a package; -2: the file itself, if a name may come from it;
-# -3: the file in a folder that a package's `__init__` would take a name from
+# -3: the file in a folder that a package's `__init__` would take a name from; -4: see callers.py
 Asked = tuple[str, int, str]
 
 
@@ -38,6 +39,7 @@ class Project:
         self._names: dict[str, tuple[bytes, list[str]]] = {}
         self._scanned: dict[str, tuple[bool, list[Import]]] = {}
         self._answers: dict[Asked, str | None] = {}
+        self._files: list[str] | None = None
         self.asked: dict[Asked, str | None] = {}
         self.used: dict[str, Watched | None] = {}  # None: it cannot be read or parsed
         self.scanned: set[str] = set()  # whose text was asked for torch and for imports
@@ -64,6 +66,10 @@ class Project:
         leaves it out."""
         return self.answer((path, -2, name)) is not None
 
+    def called(self, path: str, name: str) -> str | None:
+        """Whether other files call a function of this one with gradients off, see callers.py."""
+        return self.answer((path, -4, name))
+
     def answer(self, asked: Asked) -> str | None:
         """The file that a name means to a file; None where the project has none."""
         if asked not in self._answers:
@@ -76,6 +82,8 @@ class Project:
             return importer if self._may_have(importer, dotted.encode(), set()) else None
         if level == -3:
             return self._defining(importer, dotted)
+        if level == -4:
+            return others_who_call(self, importer, dotted)
         folder = os.path.dirname(importer)
         if level < 0:
             is_package = os.path.basename(importer) in ("", "__init__.py")
@@ -178,6 +186,12 @@ class Project:
         if asked not in self._answers:
             self._answers[asked] = self._find(*asked)
         return self._answers[asked]
+
+    def texts(self) -> Iterator[tuple[str, bytes]]:
+        """Its files that are no tests."""
+        if self._files is None:
+            self._files = files_below(self._root, self._belongs)
+        return ((path, _bytes_of(path)) for path in self._files)
 
     # -- relevance --------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ..evidence.kept import kept_in_containers
 from ..evidence.let_go import emptied
 from ..evidence.memo import looks_up
+from ..evidence.metric_states import is_state_of_a_metric
 from ..evidence.occasions import (
     ONCE,
     entered,
@@ -91,7 +92,9 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
         return 0
     if store.hook and not (hooked_in_training(evidence.machine, store) or _is_forgotten(evidence, retention)):
         return 0
-    if retained.speaks_of(retention) or _emptied(evidence, retention) or while_made(retention):
+    if retained.speaks_of(retention) or _emptied(evidence, retention):
+        return 0
+    if while_made(retention, {note.site for note in evidence.plain("thread")}):
         return 0
     if in_first_phase(store) or is_handed_back(retention):
         return 0
@@ -105,6 +108,8 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
         return 0  # entries go with their keys; TML316 speaks of those that do not
     if isinstance(store.owner, Obj) and store.key == "*" and (store.owner.unknown or store.owner.kind == "module"):
         return 0  # somebody else's container, or the parts of a model
+    if is_state_of_a_metric(store):
+        return 0  # the base class has `reset()`, which puts back what it began with
     parted = bool(store.objects) and not store.fresh and _let_go_elsewhere(evidence, store)
     if (store.objects and not (store.fresh or parted)) or _are_parameters(evidence, store):
         return 0  # who made them keeps them anyway
@@ -112,7 +117,8 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
         return 0  # its object is made anew in each round, and goes with the round
     if retained.replaces(store) or _is_of_attention(store.frame):
         return 0
-    weight = min(retention.weight, 1) if _is_passing(retention) else retention.weight
+    passing = _is_passing(retention) or _goes_either_way(evidence, store)
+    weight = min(retention.weight, 1) if passing else retention.weight
     method = entered(retention)
     outside = [loop for loop in retention.loops if loop in method.loops or loop.name in ("while", "loader")]
     if not any(loop.name != "loader" for loop in outside):
@@ -241,6 +247,18 @@ def _of_futures(evidence: Evidence, retention: Retention) -> bool:
         return False
     kept = kept_in_containers(evidence.machine, evidence.program)
     return any(one.item.kind == "future" and one.holder.text == retention.holder.text for one in kept)
+
+
+def _goes_either_way(evidence: Evidence, store: Store) -> bool:
+    """Whether a statement puts its value into one of several containers, as the moment says, and one of them is
+    emptied: the others are for what is to stay, `kept if is_key_frame else recent`."""
+    return any(
+        other.site == store.site
+        and other.owner is not store.owner
+        and (other.trail, other.loops, other.how) == (store.trail, store.loops, store.how)
+        and emptied(evidence.machine, other.owner, other.key)
+        for other in evidence.machine.stores
+    )
 
 
 def _are_parameters(evidence: Evidence, store: Store) -> bool:

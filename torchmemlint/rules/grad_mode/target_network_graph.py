@@ -110,11 +110,12 @@ def check(evidence: Evidence) -> Iterator[Report]:
 def _is_target(evidence: Evidence, recording: Recording) -> bool:
     if recording.call.attached_inputs or not any(map(_frozen_role, _names(recording))):
         return False
+    if recording.call.module is recording.call.frame.receiver:
+        return False  # a model that computes its own loss, whatever its class is called
     if recording.demanded:
         of_values = not _VALUES.isdisjoint(_words(recording.module))
         return evidence.meets_others(recording) and not (of_values and not _meets_a_prediction(evidence, recording))
-    own = recording.call.module is recording.call.frame.receiver  # a model that computes its loss
-    return recording.escaped and recording.weight > 1 and not own and evidence.meets_others_in_loss(recording)
+    return recording.escaped and recording.weight > 1 and evidence.meets_others_in_loss(recording)
 
 
 def _follows(evidence: Evidence, recording: Recording) -> bool:

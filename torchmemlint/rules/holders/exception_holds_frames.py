@@ -17,7 +17,8 @@ that was handed in, adds it to what it keeps, which is said of the line of this
 file that hands it over. Third, an exception that the module
 makes once, as a constant, and that is raised as it is from where tensors are at
 hand; or one that a function makes, puts away, by itself or bound by
-`functools.partial`, and that is raised.
+`functools.partial`, and that is raised. So is a handler of a logger that keeps
+the records, `exc_info` and all.
 
 ## Why it retains
 An exception refers to its traceback, the traceback to every frame between the
@@ -67,6 +68,7 @@ from ...lexical import handlers, keepers, retries
 from ...lexical.at_work import decorated, handed_in, has_tensors, is_called_at_work, reaches_work
 from ...lexical.error_records import Travels
 from ...lexical.kept_places import kept_place
+from ...lexical.log_records import KeptRecords, kept_records
 from ...lexical.made_errors import KeptError, made_kept_and_raised
 from ...lexical.shared_errors import SharedError, raised_again_and_again
 from .. import Report
@@ -84,6 +86,7 @@ retains: Retains | None = Retains.HELD
 def check(evidence: Evidence) -> Iterator[Report]:
     yield from map(_raised_as_it_is, raised_again_and_again(evidence.program))
     yield from (_kept_and_raised(one) for one in made_kept_and_raised(evidence.program) if not _let_go(evidence, one))
+    yield from map(_kept_by_a_handler, kept_records(evidence.program))
     facts = evidence.facts
     leaves = any("__exit__" in cls.methods or "__aexit__" in cls.methods for cls in facts.classes)
     tried = any(function.flags & TRIES for function in facts.functions) or evidence.brings_errors
@@ -123,7 +126,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
     travelled = (kept for kept in Travels(program, keeping).kept() if evidence.machine.is_home(kept.site))
     stored += [kept for kept in travelled if known.isdisjoint((kept.site, kept.record))]
     stored = [one if one.grows or not _is_of_table(evidence, one) else one._replace(grows=True) for one in stored]
-    lasting = [kept for kept in stored if _lasts(evidence, kept)]
+    lasting = list({kept.site: kept for kept in stored if _lasts(evidence, kept)}.values())
     lasting += _as_it_runs(evidence, stored, lasting)
     for kept in lasting:
         again = handlers.raised_again(evidence.program, kept)
@@ -217,6 +220,22 @@ def _kept_and_raised(kept: KeptError) -> Report:
         release="keep what the exception is made from, and make it where it is raised",
         retains=Retains.GROWING if kept.again else Retains.HELD,
         related=((kept.raised, "raised here"),),
+    )
+
+
+def _kept_by_a_handler(kept: KeptRecords) -> Report:
+    return Report(
+        site=kept.site,
+        message=(
+            f"`{kept.holder}` keeps every record, and the `exc_info` of an error's record the traceback with every "
+            "frame of the failed call and its tensors; keep `self.format(record)` instead"
+        ),
+        confidence=Confidence.MEDIUM,
+        value="the frames of every error that is logged",
+        holder=kept.holder,
+        release="keep `self.format(record)`, and no more than the last few",
+        retains=Retains.GROWING,
+        related=((kept.logged, "logged with its traceback here"),),
     )
 
 

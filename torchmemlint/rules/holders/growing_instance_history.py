@@ -9,9 +9,13 @@ function that an inner function keeps filling. So do models and optimizers that
 are made for each round and only collected. So is a list that a hook on a module
 or a parameter fills in every step of a training. So is a buffer of the object
 that a generator hands out, and empties only after the `yield`. So is a private
-list that deep copies go into and that nothing in the file reads. And a metric
+list that deep copies go into and that nothing in the file reads. So is a list
+of the handles of hooks that are put on for each call and taken out again, while
+the handles stay in it. And a metric
 of torchmetrics that gathers what it is given, such as `MeanAveragePrecision` or
-`AUROC`, where the file asks for its value and never resets it.
+`AUROC`, where the file asks for its value and never resets it. And a list that
+gains the handle of a communication at each call, `dist.isend(...)`, where only
+the program's end waits for them.
 
 ## Why it retains
 The object owns the list and the list owns every tensor, until the object goes.
@@ -41,7 +45,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...finding import Confidence, Retains
+from ...lexical.dead_handles import dead_handles
 from ...lexical.given_up import given_up
+from ...lexical.pending_sends import pending_sends
 from ...lexical.unread_copies import unread_copies
 from ...lexical.unreset_metrics import unreset_metrics
 from ...lexical.yielded import yielded
@@ -91,6 +97,32 @@ def check(evidence: Evidence) -> Iterator[Report]:
             value=f"every prediction that {metric.metric} was given",
             holder=metric.place,
             release=f"call `{metric.place}.reset()` after `compute()`",
+        )
+    for sends in pending_sends(evidence.program):
+        yield Report(
+            site=sends.site,
+            message=(
+                f"`{sends.holder}` gains the handle of a communication at each call, and the buffer with it, and only "
+                f"`{sends.end}()` waits for them, when all is done: wait for the former ones as you go, and drop them"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="handles of communication that has ended, with their buffers",
+            holder=sends.holder,
+            release="`wait()` for what was started before, and clear the list, before the next is started",
+        )
+    for handle in dead_handles(evidence.facts):
+        each_time = "each time hooks are put on" if handle.gone else "at each pass"
+        yield Report(
+            site=handle.site,
+            message=(
+                f"`{handle.place}` gains handles {each_time} and keeps them when the hooks are gone, as long as the "
+                f"{handle.cls} lives: whoever removes hooks goes through all of them; clear it when the hooks are out"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="the handles of hooks that are gone",
+            holder=handle.place,
+            release=f"`{handle.place}.clear()` after the hooks were removed",
+            related=((handle.gone, "the hooks are taken out here"),) if handle.gone else (),
         )
     for one in yielded(evidence.facts):
         yield Report(

@@ -12,10 +12,12 @@ that a function leaves behind at each call, with what they collect, and
 objects that could take their hooks out, made in a loop by code that never tells
 them to: there the line that uses the object is reported. And
 so is a handle that a loop over layers binds to the same name each time, where
-`remove()` later takes out the last hook only; and `del self.handles` of handles
-that nobody has removed, as if that took the hooks out. So is a function that
-puts a hook with a record on a module that it was given, runs the model, and
-takes the hook out afterwards, but not in a `finally`; likewise a context
+`remove()` later takes out the last hook only; one that a hook itself puts on
+the module in each pass, over the handle of the one before; those that a
+`forward` puts on the parameters, once more each time; and `del self.handles` of
+handles that nobody has removed, as if that took the hooks out. So is a function
+that puts a hook with a record on a module that it was given, runs the model,
+and takes the hook out afterwards, but not in a `finally`; likewise a context
 manager whose `yield` stands in no `try`, also where its hooks only use what it
 was given, and one whose `__exit__` returns before it removes them, say when the
 block has raised.
@@ -60,11 +62,14 @@ from typing import TYPE_CHECKING
 
 from ...evidence.unreleased import in_charge, is_asked, methods_that
 from ...evidence.wrappers import put_around_again
+from ...facts import model as m
+from ...facts.program import expressions
 from ...finding import Confidence, Remedy, Retains
 from ...interpreter.values import Class, Obj
 from ...lexical.early_exit import early_exits
 from ...lexical.global_hooks import global_hooks
 from ...lexical.lost_handles import dropped_handles, lost_handles
+from ...lexical.rehooked import hooked_in_each_pass, rehooked
 from ...lexical.unguarded_hooks import unguarded_hooks
 from .. import Report
 
@@ -79,12 +84,16 @@ name = "hook-never-removed"
 retains: Retains | None = Retains.GROWING
 of_tests = False
 
+_TABLES = frozenset(("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"))
+
 
 def check(evidence: Evidence) -> Iterator[Report]:
     for note in evidence.plain("hook"):
         name, owner, dropped, repeated = note.detail.name, note.detail.owner, note.detail.dropped, note.detail.repeated
         name = name.strip("<>")  # of a lambda
         if (note.detail.made and not repeated) or (not dropped and _removes(evidence.facts, note.detail, note.frame)):
+            continue
+        if dropped and not repeated and _empties_tables(evidence.facts):
             continue
         if not repeated and isinstance(owner, Obj) and _is_optimizer(owner):
             continue  # it is there for the module, and for as long
@@ -130,6 +139,30 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder="the modules' hook tables",
             release=f"`for handle in {lost.place}: handle.remove()`",
         )
+    for again in rehooked(evidence.facts):
+        yield Report(
+            site=again.site,
+            message=(
+                f"each pass puts another hook on the module, and `{again.place}` has only the handle of the last: "
+                "the others stay there and all of them run; `remove()` the former one first"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="a hook for each pass",
+            holder="the module's hook table",
+            release="call `remove()` of the handle that is there, and then register the next",
+        )
+    for site in hooked_in_each_pass(evidence.facts):
+        yield Report(
+            site=site,
+            message=(
+                "each pass puts another hook on the same parts of the model, and nothing takes one out: all of them "
+                "stay, with what they refer to, and all of them run; register the hooks once, in the constructor"
+            ),
+            confidence=Confidence.HIGH,
+            value="a hook for each pass",
+            holder="the tables of hooks of parameters and modules",
+            release="register the hooks once, in the constructor",
+        )
     for site in global_hooks(evidence.program):
         yield Report(
             site=site,
@@ -172,14 +205,14 @@ def check(evidence: Evidence) -> Iterator[Report]:
 
 
 def _removes(facts: FileFacts, hooked: Hooked, frame: Frame) -> bool:
-    """Whether anything in the file may take out this hook. A class that hooks into modules itself, and has nothing to
-    do with the owner or with who registers it, removes its own."""
-    related = {
-        entry.facts.name
-        for obj in (hooked.owner, hooked.keeper, frame.receiver)
-        if isinstance(obj, Obj) and isinstance(obj.cls, Class)
-        for entry in obj.cls.mro
-    }
+    """Whether anything in the file may take out this hook, or a method that the object has of a base in another file.
+    A class that hooks into modules itself, and has nothing to do with the owner or with who registers it, removes its
+    own."""
+    objects = [obj for obj in (hooked.owner, hooked.keeper, frame.receiver) if isinstance(obj, Obj)]
+    classes = [obj.cls for obj in objects if isinstance(obj.cls, Class)]
+    if any(methods_that(cls, "remove") for cls in classes):
+        return True
+    related = {entry.facts.name for cls in classes for entry in cls.mro}
     strangers = {
         index
         for cls in facts.classes
@@ -188,6 +221,12 @@ def _removes(facts: FileFacts, hooked: Hooked, frame: Frame) -> bool:
     }
     removing = (i for i, one in enumerate(facts.functions) if any("remove" in called for called in one.calls))
     return any(index not in strangers for index in removing)
+
+
+def _empties_tables(facts: FileFacts) -> bool:
+    """Whether the file takes hooks out by their tables, without handles: `del layer._forward_hooks[key]`."""
+    every = (node for function in facts.functions for node in expressions(function.body))
+    return any(node[0] == m.ATTR and node[2] in _TABLES for node in every)
 
 
 def _hooks(function: FunctionFacts) -> bool:

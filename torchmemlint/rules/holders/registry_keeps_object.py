@@ -4,7 +4,8 @@
 Reports `atexit.register(self.close)`, `signal.signal(..., partial(f, model))`
 and `weakref.finalize(self, self.close)` where the callback, or an argument that
 it is registered with, keeps an object with tensors or a model, such objects are
-made more than once, and nothing unregisters it. So are handlers of a logger,
+made more than once, and nothing unregisters it. So is the handler of a signal
+that knows the model of a function which has returned. So are handlers of a logger,
 `logger.addHandler(...)`, that keep such an object and are never removed.
 So are objects with tensors that a `threading.Timer` is given, to expire in a
 long time, where they are dropped earlier and nobody cancels the timer.
@@ -67,7 +68,7 @@ from ...evidence.timers import left_timers
 from ...facts.model import CALLS_PER_STATEMENT
 from ...facts.walk import calls, last_name
 from ...finding import Confidence, Remedy, Retains
-from ...interpreter.callbacks import held_by, is_removed, is_restored
+from ...interpreter.callbacks import held_by, is_removed, is_restored, outlived_by
 from ...lexical.dropped_ids import dropped_ids
 from ...lexical.figures import figures_left_open
 from ...lexical.signals import connected_each_time
@@ -88,12 +89,11 @@ _OF_TENSORS = "TML302"  # which says as much of a list of the class that gets te
 def check(evidence: Evidence) -> Iterator[Report]:
     unregisters = any("unregister" in function.calls for function in evidence.facts.functions)
     for note in (*evidence.plain("registered"), *evidence.led_to("registered")):
-        for held in held_by(evidence.machine, note):
+        signal = any(last_name(call[2]) == "signal" for call in calls(note.frame.facts.body) if call[1] == note.site)
+        outlived = outlived_by(evidence.machine, note) if signal else ()
+        for held in (*held_by(evidence.machine, note), *outlived):
             if unregisters or not held.again or is_restored(evidence.facts, note):
                 continue
-            signal = any(
-                last_name(call[2]) == "signal" for call in calls(note.frame.facts.body) if call[1] == note.site
-            )
             until = (
                 "another takes its place, also when it is done with"
                 if signal

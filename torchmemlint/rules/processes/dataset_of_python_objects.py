@@ -3,7 +3,8 @@
 ## What it does
 Reports a list or dict of dicts, objects or parsed records on a `Dataset` that a
 `DataLoader` with workers reads: `self.records.append({"text": text})`, also
-grouped by a key, and in an object that the data set has for the purpose.
+grouped by a key, and in an object that the data set has for the purpose. And
+such a list or dict of the module, which the tasks of a forked pool read.
 
 ## Why it retains
 Forked workers share the parent's pages until somebody writes to them. Reading a
@@ -34,6 +35,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ...evidence.global_records import read_from_globals
 from ...evidence.records import read_by_forked_workers
 from ...finding import Confidence, Retains
 from .. import Report
@@ -47,6 +49,19 @@ retains: Retains | None = Retains.GROWING
 
 
 def check(evidence: Evidence) -> Iterator[Report]:
+    for table in read_from_globals(evidence.machine, evidence.program):
+        yield Report(
+            site=table.site,
+            message=(
+                f"`{table.name}` holds one Python object or more for each item: forked workers copy its pages by "
+                "reading them (reference counts), until each worker has all; pack it into an array or tensor"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="Python objects, once more in each worker",
+            holder=table.name,
+            release="pack the records into one numpy array or tensor, and unpack one where it is asked for",
+            related=((table.workers, "read by these workers"),),
+        )
     for records in read_by_forked_workers(evidence.machine, evidence.program):
         yield Report(
             site=records.site,

@@ -47,7 +47,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...evidence.kept import KeptWorker, kept_in_containers
-from ...facts.emptying import ending
+from ...facts.emptying import ending, gone_through
 from ...finding import Confidence, Retains
 from ...lexical.groups import groups_each_time, groups_let_go
 from ...lexical.launched import launched_and_dropped
@@ -81,12 +81,15 @@ def check(evidence: Evidence) -> Iterator[Report]:
             ):
                 yield _ended_late(kept)
             continue
+        if kept.item.kind == "loader" and gone_through(kept.program, kept.holder.text.rsplit(".", 1)[-1]):
+            continue  # one for each data set, which all the passes use
         what = WHAT[kept.item.kind]
+        who = f"nothing calls `{kept.method}()`" if kept.method else "nothing closes them or takes them out"
         yield Report(
             site=kept.site,
             message=(
                 f"`{kept.holder.text}` keeps every {what}, and each keeps its workers running with their memory: "
-                "nothing closes them or takes them out; make one and reuse it, or close the old one first"
+                f"{who}; make one and reuse it, or close the old one first"
             ),
             confidence=Confidence.HIGH if kept.repeated else Confidence.MEDIUM,
             value="worker processes with all that they hold",

@@ -37,6 +37,7 @@ from typing import TYPE_CHECKING
 
 from ...finding import Confidence, Retains
 from ...lexical.left_segments import left_segments
+from ...lexical.piled_segments import piled_segments
 from ...lexical.segments import never_unlinked, replaced_segments
 from .. import Report
 
@@ -79,6 +80,19 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder="/dev/shm",
             release="`unlink()` after `close()`, or write into the same segment",
             related=((closed, "the one before is closed here"),),
+        )
+    for piled in piled_segments(evidence.program):
+        yield Report(
+            site=piled.site,
+            message=(
+                f"`{piled.holder}` gains a shared memory segment at each call, and only `{piled.end}()` unlinks them, "
+                "when all is done: until then each one stays in /dev/shm; unlink the former ones as you go"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="shared memory segments",
+            holder=piled.holder,
+            release="`close()` and `unlink()` what nobody reads any more, or write into the same segment",
+            related=((piled.made, "the segment is made here"),) if piled.made != piled.site else (),
         )
     for left in left_segments(evidence.program):
         yield Report(

@@ -1,0 +1,78 @@
+"""Who calls a function: whether all that do, in its file and in others, have turned gradients off."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ..facts.guarded import mentions
+from ..facts.model import CALLS_PER_STATEMENT, FileFacts, FunctionFacts, Site
+from ..facts.walk import statements
+from .imports import imports
+
+if TYPE_CHECKING:
+    from ..interpreter.linking import Project as Callers
+    from .project import Project
+
+OPEN, GUARDED = "open", "guarded"
+_MOST_FOLDERS = 4000
+_TESTS = re.compile(r"(?:^|[/_])tests?(?:[/_.]|$)")
+_BY_ITSELF = re.compile(r"__\w+__|forward|main|<.*>")  # what is called by other names, or by the user
+_DEEPEST = 3
+
+
+def without_gradients(facts: FileFacts, site: Site, path: str, project: Callers | None) -> bool:
+    """Whether what stands here runs for callers only that have turned gradients off, as the text has it."""
+    here = site - site % CALLS_PER_STATEMENT
+    owners = [one for one in facts.functions[1:] if any(each[1] == here for each in statements(one.body))]
+    return bool(owners) and project is not None and _guarded(facts, owners[0], path, project, _DEEPEST)
+
+
+def _guarded(facts: FileFacts, function: FunctionFacts, path: str, project: Callers, depth: int) -> bool:
+    name = function.name
+    if not depth or _BY_ITSELF.fullmatch(name) or sum(one.name == name for one in facts.functions) > 1:
+        return False
+    own = [(caller, off) for caller, off in mentions(facts, name) if caller is not function]
+    if not all(off or _guarded(facts, caller, path, project, depth - 1) for caller, off in own):
+        return False
+    others = project.called(path, name)
+    return others == GUARDED or (bool(own) and others is None)
+
+
+def others_who_call(project: Project, path: str, name: str) -> str | None:
+    """Whether the calls in other files are made with gradients off; None if there are none. Tests say nothing: they try
+    what is there for others. Where several files define the name, those count that import it from this one."""
+    word = name.encode()
+    defines = re.compile(rb"\bdef %s\b" % re.escape(word))
+    texts = [(other, raw) for other, raw in project.texts() if word in raw and other != path]
+    several = any(defines.search(raw) for _, raw in texts)
+    found = None
+    for other, raw in texts:
+        if defines.search(raw) or (several and not _takes(project, other, raw, path, name)):
+            continue
+        outline = project.known(other)
+        for _, off in () if outline is None else mentions(outline.whole, name):
+            if not off:
+                return OPEN
+            found = GUARDED
+    return found
+
+
+def _takes(project: Project, importer: str, raw: bytes, path: str, name: str) -> bool:
+    """Whether a file imports a name from a file."""
+    asked = (module for module, names in imports(raw) if module is not None and name in names)
+    levels = ((module, len(module) - len(module.lstrip("."))) for module in asked)
+    return any(project.answer((importer, level, module[level:])) == path for module, level in levels)
+
+
+def files_below(root: str, belongs: Callable[[str], bool]) -> list[str]:
+    """The Python files of a project that are no tests; none where it has too many folders to be one project."""
+    found: list[str] = []
+    for number, (folder, inner, files) in enumerate(os.walk(root)):
+        if number > _MOST_FOLDERS:
+            return []
+        inner[:] = sorted(name for name in inner if belongs(os.path.join(folder, name)))
+        found += (os.path.join(folder, name) for name in sorted(files) if name.endswith(".py"))
+    return [path for path in found if belongs(path) and not _TESTS.search(path[len(root) :].replace(os.sep, "/"))]
