@@ -96,6 +96,100 @@ SNIPPETS = {
                 self.found.append(vectors)  # TML102
                 return scores.argmax().item()
         """,
+    "a list on a ctx that is empty again when the function returns": """
+        class Tile(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, tile):
+                ctx.scratch = [x]
+                y = tile.run(x, ctx)
+                ctx.save_for_backward(*ctx.scratch)
+                ctx.scratch = []
+                return y
+
+            @staticmethod
+            def backward(ctx, slope):
+                return slope * ctx.saved_tensors[0], None
+
+        class Kept(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, tile):
+                ctx.scratch = [x]  # TML106
+                y = tile.run(x, ctx)
+                ctx.save_for_backward(y)
+                ctx.shapes = []
+                return y
+
+            @staticmethod
+            def backward(ctx, slope):
+                return slope * ctx.saved_tensors[0], None
+        """,
+    "a container that goes after its items have lost a name": """
+        import gc
+
+        def free(info):
+            if info.scores is not None:
+                for tensor in info.scores:
+                    del tensor
+                del info.scores
+            gc.collect()
+            torch.cuda.empty_cache()
+
+        def free_only(info):
+            if info.scores is not None:
+                for tensor in info.scores:
+                    del tensor  # TML602
+            del info.masks
+            gc.collect()
+            torch.cuda.empty_cache()
+        """,
+    "tables of empty lists, one for each stage": """
+        class Features(lightning.Callback):
+            def __init__(self):
+                self.seen = {stage: self.empty() for stage in ["train", "val"]}
+
+            def empty(self):
+                return {name: [] for name in ("features", "names")}
+
+            def update_seen(self, outputs, stage):
+                self.seen[stage]["features"].extend(torch.cat(outputs["features"]))
+
+            def end(self, stage):
+                print(len(self.seen[stage]["features"]))
+                self.seen[stage] = self.empty()
+
+            def on_train_batch_end(self, trainer, module, outputs, batch, index):
+                self.update_seen(outputs, "train")
+
+            def on_validation_batch_end(self, trainer, module, outputs, batch, index):
+                self.update_seen(outputs, "val")
+
+            def on_train_epoch_end(self, trainer, module):
+                self.end("train")
+
+            def on_validation_epoch_end(self, trainer, module):
+                self.end("val")
+        """,
+    "tables of lists that are not made anew": """
+        class Features(lightning.Callback):
+            def __init__(self):
+                self.seen = {stage: self.empty() for stage in ["train", "val"]}
+
+            def empty(self):
+                return {name: [] for name in ("features", "names")}
+
+            def update_seen(self, outputs, stage):
+                self.seen[stage]["features"].extend(torch.cat(outputs["features"]))  # TML303
+
+            def on_train_batch_end(self, trainer, module, outputs, batch, index):
+                self.update_seen(outputs, "train")
+
+            def on_validation_batch_end(self, trainer, module, outputs, batch, index):
+                self.update_seen(outputs, "val")
+
+            def on_train_epoch_end(self, trainer, module):
+                print(len(self.seen["train"]["features"]))
+                self.seen["train"]["names"] = []
+        """,
 }
 _LOSSES = """
 from typing import Callable
