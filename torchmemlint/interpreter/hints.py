@@ -37,7 +37,7 @@ def is_tensor_hint(hint: Expr) -> bool:
 
 def is_module_hint(hint: Expr) -> bool:
     """`nn.Module`, and nothing else."""
-    return hint[0] == m.ATTR and hint[1][-1] == "nn" and hint[2] == "Module"
+    return bool(hint[0] == m.ATTR and hint[1][-1] == "nn" and hint[2] == "Module")
 
 
 def rules_out_tensors(machine: Machine, frame: Frame, hint: Expr) -> bool:
