@@ -262,6 +262,150 @@ SNIPPETS = {
                 results = self.shared_step(batch)
                 return {names.LOSS: results[names.LOSS]}
         """,
+    "attention maps that nobody has kept": """
+        class Layer(nn.Module):
+            def __init__(self, width, keep_maps=False):
+                super().__init__()
+                self.mix = nn.Linear(width, width)
+                self.keep_maps = keep_maps
+
+            def forward(self, x):
+                maps = torch.softmax(self.mix(x), -1)
+                if self.keep_maps:
+                    self.maps = maps
+                return x * maps
+
+        class Encoder(nn.Module):
+            def __init__(self, width, depth, keep_maps=True):
+                super().__init__()
+                self.layers = nn.ModuleList([Layer(width, keep_maps=keep_maps) for _ in range(depth)])
+
+            def forward(self, x):
+                for layer in self.layers:
+                    x = layer(x)
+                return x
+
+        class Forecast(nn.Module):
+            def __init__(self, width):
+                super().__init__()
+                keep_maps = False
+                self.encoder = Encoder(width, 4, keep_maps=keep_maps)
+
+            def forward(self, x):
+                return self.encoder(x)
+        """,
+    "attention maps that one encoder has kept": """
+        class Layer(nn.Module):
+            def __init__(self, width, keep_maps=False):
+                super().__init__()
+                self.mix = nn.Linear(width, width)
+                self.keep_maps = keep_maps
+
+            def forward(self, x):
+                maps = torch.softmax(self.mix(x), -1)
+                if self.keep_maps:
+                    self.maps = maps  # TML108
+                return x * maps
+
+        class Encoder(nn.Module):
+            def __init__(self, width, depth, keep_maps=True):
+                super().__init__()
+                self.layers = nn.ModuleList([Layer(width, keep_maps=keep_maps) for _ in range(depth)])
+
+            def forward(self, x):
+                for layer in self.layers:
+                    x = layer(x)
+                return x
+
+        class Forecast(nn.Module):
+            def __init__(self, width):
+                super().__init__()
+                self.encoder = Encoder(width, 4)
+
+            def forward(self, x):
+                return self.encoder(x)
+        """,
+    "what a tracer keeps, detached if one likes": """
+        def copied(x, clone=None, detach=None):
+            if not clone and not detach:
+                return x
+            if isinstance(x, torch.Tensor):
+                x = x.detach() if detach else x
+                return x.clone() if clone else x
+            return type(x)([copied(part, clone, detach) for part in x])
+
+        class Trace:
+            def __init__(self, module, keep_input=False, clone=False, detach=False):
+                tracer = self
+
+                def hook(module, given, named, output):
+                    if keep_input and "hidden_states" in named:
+                        tracer.input = copied(named["hidden_states"], clone=clone, detach=detach)
+
+                self.handle = module.register_forward_hook(hook, with_kwargs=True)
+
+            def __enter__(self):
+                return self
+
+            def __exit__(self, *error):
+                self.close()
+
+            def close(self):
+                self.handle.remove()
+        """,
+    "what a tracer keeps as it is": """
+        class Trace:
+            def __init__(self, module, keep_input=False):
+                tracer = self
+
+                def hook(module, given, named, output):
+                    if keep_input and "hidden_states" in named:
+                        tracer.input = named["hidden_states"]  # TML108
+
+                self.handle = module.register_forward_hook(hook, with_kwargs=True)
+
+            def __enter__(self):
+                return self
+
+            def __exit__(self, *error):
+                self.close()
+
+            def close(self):
+                self.handle.remove()
+        """,
+    "edges that the first pass keeps, beside what tells that it did": """
+        class Graphs(nn.Module):
+            def __init__(self, width):
+                super().__init__()
+                self.mix = nn.Linear(width, width)
+                self.weights = None
+                self.edges = None
+
+            def forward(self, x, edges):
+                if self.weights is None:
+                    loops = torch.arange(0, x.shape[0]).repeat(2, 1)
+                    edges = torch.cat([edges, loops], dim=1)
+                    weights = torch.ones(edges.shape[1])
+                    self.weights = weights
+                    self.edges = edges
+                else:
+                    edges = self.edges
+                    weights = self.weights
+                return self.mix(x)[edges[0]] * weights
+
+        class Growing(nn.Module):
+            def __init__(self, width):
+                super().__init__()
+                self.mix = nn.Linear(width, width)
+                self.edges = torch.zeros(2, 0)
+
+            def forward(self, x):
+                known = self.edges
+                loops = torch.arange(0, x.shape[0]).repeat(2, 1)
+                known = torch.cat([known, loops], dim=1)
+                self.edges = known  # TML303
+                return self.mix(x)[known[0]]
+        """,
 }
 _LOSSES = """
 from typing import Callable
