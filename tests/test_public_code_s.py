@@ -406,6 +406,31 @@ SNIPPETS = {
                 self.edges = known  # TML303
                 return self.mix(x)[known[0]]
         """,
+    "a cache of what a teacher says, in one process or in many": """
+        from torch.utils.data import DataLoader, Dataset
+
+        class Pairs(Dataset):
+            def __init__(self, teacher_model, rows):
+                self.teacher_model, self.rows = teacher_model, rows
+                self.cache = {}
+
+            def __getitem__(self, index):
+                text = self.rows[index]
+                if text not in self.cache:
+                    self.cache[text] = self.teacher_model.encode(text)
+                return self.cache[text]
+
+        class Images(Dataset):
+            def __init__(self, paths):
+                self.paths = paths
+                self.cache = {}
+
+            def __getitem__(self, index):
+                path = self.paths[index]
+                if path not in self.cache:
+                    self.cache[path] = torch.load(path)  # TML404
+                return self.cache[path]
+        """,
 }
 _LOSSES = """
 from typing import Callable
@@ -539,7 +564,42 @@ class Tracker:
     def predict_mixture(self, frames):
         return [torch.sigmoid(Mix(8)(frame)).detach().cpu().numpy() for frame in frames]  # TML201
 """
+_ROWS = """
+import torch
+from torch.utils.data import Dataset
+
+class {name}(Dataset):
+    def __init__(self, matrix):
+        self.matrix = matrix
+        self.cache = {{}}
+
+    def __len__(self):
+        return len(self.matrix)
+
+    def __getitem__(self, items):
+        key = str(items)
+        if key not in self.cache:
+            self.cache[key] = torch.from_numpy(self.matrix[items]).float(){mark}
+        return self.cache[key]
+"""
+_LOADED = """
+from torch.utils.data import BatchSampler, DataLoader, SequentialSampler
+from {module} import {name}
+
+def loader(matrix):
+    rows = {name}(matrix)
+    sampler = BatchSampler(SequentialSampler(rows), 8, drop_last=False)
+    return DataLoader(rows, sampler=sampler, batch_size=None{more}){mark}
+"""
 PROJECTS = {
+    "a cache of rows that no worker loads": {
+        "rows.py": _ROWS.format(name="Rows", mark=""),
+        "loaded.py": _LOADED.format(module="rows", name="Rows", more="", mark=""),
+        "wide.py": _ROWS.format(name="Wide", mark="  # TML404"),
+        "workers.py": _LOADED.format(module="wide", name="Wide", more=", num_workers=4", mark="  # TML404"),
+        "deep.py": _ROWS.format(name="Deep", mark="  # TML404"),
+        "options.py": _LOADED.format(module="deep", name="Deep", more=", **OPTIONS", mark=""),
+    },
     "losses that are made ready": {"losses.py": _LOSSES, "prepared.py": _PREPARED},
     "a server that is asked again": {"asked.py": _ASKED, "generated.py": _GENERATED},
     "a module that only moves what it is given": {"shifts.py": _SHIFTS, "tracker.py": _TRACKER},
