@@ -78,7 +78,11 @@ class Demand:
     @functools.cached_property
     def _of_graphs(self) -> Asked:
         """What backward passes come to: they do not go through what was computed with gradients off."""
-        return Asked(self.machine, self.stores, self.machine.derivation.gone_through)
+        derivation = self.machine.derivation
+        found = set(derivation.gone_through)
+        for node in self.machine.losses:  # and what a framework differentiates
+            derivation.spread(found, node, frozenset(derivation.cut | derivation.unrecorded))
+        return Asked(self.machine, self.stores, found)
 
     @functools.cached_property
     def _of_values(self) -> Asked:

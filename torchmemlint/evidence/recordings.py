@@ -64,6 +64,7 @@ def recordings(machine: Machine, refuted: set[int]) -> list[Recording]:
     kept = _made_of(machine, _kept(machine))
     trained = {call.module for call in machine.module_calls if call.node in derivation.demanded}
     by_hooks = any(derivation.labels.get(node, ("",))[0] == "hook" for node in derivation.demanded)
+    differentiating = {site for call in machine.module_calls if call.node in derivation.demanded for site in call.trail}
     found = []
     for call in machine.module_calls:
         if call.grad in (OFF, DEPENDS, WANTED) or _is_mostly_guarded(machine, call):
@@ -78,8 +79,8 @@ def recordings(machine: Machine, refuted: set[int]) -> list[Recording]:
             continue
         if not machine.is_home(site):
             frame, site = _handed_to_helper(machine, call)
-            if not machine.is_home(site):
-                continue
+            if not machine.is_home(site) or site in differentiating:
+                continue  # `neurons.attribute(model)` asks for gradients, whatever else it runs
         found.append(
             Recording(
                 site=site,

@@ -14,13 +14,15 @@ _OPERATIONS = frozenset(
     logsigmoid softplus logsumexp norm view reshape flatten squeeze unsqueeze transpose permute contiguous float half
     double bfloat16 to neg masked_fill masked_select gather index_select unbind chunk""".split()
 )
+_ASK = ("count", "enumerate", "has", "is", "n", "num", "sample")  # first words of names that do nothing to a value
 _LOSSES = ("_loss", "cross_entropy", "cross_entropy_with_logits")
 _REFERENCES = ("label", "target", "truth", "gt", "ref", "old", "gold", "answer", "true")
 
 
 def goes_back(method: str) -> bool:
-    """Whether a method of this name computes gradients: `engine.backward(loss)`, but no hook that is called then."""
-    return "backward" in method and "hook" not in method
+    """Whether a method of this name computes gradients: `engine.backward(loss)`, but no hook that is called then, nor
+    `count_backward_transitions(graph)`, which goes back some other way."""
+    return "backward" in method and "hook" not in method and method.split("_", 1)[0] not in _ASK
 
 
 def operands(value: Expr) -> dict[str, str]:

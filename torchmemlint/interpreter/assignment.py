@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..facts import model as m
 from ..facts.file_releases import JOINS, joins
 from ..facts.model import Expr, Site, Stmt
+from ..facts.walk import loops, statements
 from .attributes import note_dropped_part, set_attribute
 from .averages import brings_graph, frozen_owner, write_average
 from .contexts import workers_in
@@ -44,12 +45,12 @@ def _assign(machine: Machine, frame: Frame, statement: Stmt) -> None:
     if site in frame.facts.backward and not any(target[0] == m.NEW for target in targets):
         value = _differentiated_later(machine, frame, site, value)
     machine.site = machine.statement = site
-    how = "grow" if _joins_itself(machine, frame, targets[0], expr, value) else "set"
+    how = "grow" if _joins_itself(machine, frame, targets[0], expr, value, site) else "set"
     for target in targets:
         assign(machine, frame, target, value, site, how)
 
 
-def _joins_itself(machine: Machine, frame: Frame, target: Expr, expr: Expr, value: Value) -> bool:
+def _joins_itself(machine: Machine, frame: Frame, target: Expr, expr: Expr, value: Value, site: Site) -> bool:
     """`self.seen = torch.cat([self.seen, x])`: the tensor grows. One with a graph is followed through its nodes."""
     if target[0] == m.NAME and target[1] not in frame.outer:
         return False
@@ -57,9 +58,16 @@ def _joins_itself(machine: Machine, frame: Frame, target: Expr, expr: Expr, valu
         return False
     return (
         not JOINS.isdisjoint(frame.facts.calls)
-        and joins(target, expr, frame.facts.body)
+        and joins(target, expr, _said_before(frame.facts.body, site))
         and not any(tensor.graph == ATTACHED for tensor in machine.reach(value))
     )
+
+
+def _said_before(body: tuple[Stmt, ...], site: Site) -> tuple[Stmt, ...]:
+    """The statements of a body that may come before one: what an `else` binds does not, unless a loop comes back."""
+    if any(one[1] == site for _, inside in loops(body) for one in inside):
+        return body
+    return tuple(one for one in statements(body) if one[0] == m.ASSIGN and one[1] < site)
 
 
 def _extends_itself(machine: Machine, frame: Frame, targets: tuple[Expr, ...], expr: Expr, site: Site) -> bool:

@@ -150,12 +150,10 @@ def _mode_around(machine: Machine, decorator: Function) -> int | None:
         return None
     wrapped = facts.params[0].name
     for statement in statements(facts.body):
-        made = statement[2] if statement[0] == m.RETURN else None
-        if made is not None and made[0] == m.CALL and made[3] == ((m.NAME, wrapped),):
-            for atom in machine.eval(decorator.frame, made[2]):
-                if type(atom) is Mode:
-                    machine.entered.add(atom.site)
-                    return atom.grad
+        if statement[0] == m.RETURN and statement[2] is not None:
+            mode = _mode_put_around(machine, decorator.frame, statement[2], wrapped)
+            if mode is not None:
+                return mode
     for index in facts.inner:
         for statement in statements(decorator.frame.unit.facts.functions[index].body):
             if statement[0] != m.WITH or wrapped not in {last_name(call[2]) for call in calls(statement[3])}:
@@ -165,6 +163,19 @@ def _mode_around(machine: Machine, decorator: Function) -> int | None:
                     if type(atom) is Mode:
                         machine.entered.add(atom.site)
                         return atom.grad
+    return None
+
+
+def _mode_put_around(machine: Machine, frame: Frame, made: Expr, wrapped: str) -> int | None:
+    """The grad mode of `torch.no_grad()(function)`, or of both arms of a choice between such."""
+    if made[0] == m.COND:
+        arms = {_mode_put_around(machine, frame, arm, wrapped) for arm in made[2:]}
+        return arms.pop() if len(arms) == 1 else None
+    if made[0] == m.CALL and made[3] == ((m.NAME, wrapped),):
+        for atom in machine.eval(frame, made[2]):
+            if type(atom) is Mode:
+                machine.entered.add(atom.site)
+                return atom.grad
     return None
 
 

@@ -371,9 +371,18 @@ def _note_emptied(machine: Machine, frame: Frame, table: Obj, index: Value, targ
 
 
 def _is_begun_anew(frame: Frame, value: Value, site: Site) -> bool:
-    """`self.seen[name] = []`: what the list before it has goes, unless this is done where there is none."""
-    empty = all(type(atom) is Obj and atom.kind in CONTAINERS and not atom.fields for atom in value)
+    """`self.seen[name] = []`: what the list before it has goes, unless this is done where there is none. Likewise a
+    table of empty lists."""
+    empty = all(_is_empty(atom) or (type(atom) is Obj and atom.kind == "dict" and _has_empty(atom)) for atom in value)
     return bool(value) and empty and site // m.CALLS_PER_STATEMENT not in frame.unit.outline.made_when_missing
+
+
+def _is_empty(atom: Any) -> bool:
+    return type(atom) is Obj and atom.kind in CONTAINERS and not atom.fields
+
+
+def _has_empty(table: Obj) -> bool:
+    return all(part and all(map(_is_empty, part)) for key, part in table.fields.items() if key[:1] != "$")
 
 
 def count_by_key(machine: Machine, frame: Frame, target: Expr, site: Site) -> None:

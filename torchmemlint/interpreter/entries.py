@@ -197,7 +197,8 @@ def _loss_of(value: Value) -> Value:
     found: list[object] = []
     for atom in value:
         table = atom.kind in ("tuple", "dict") if isinstance(atom, Obj) else False
-        found += [*atom.fields.get("[0]", ()), *atom.fields.get("[loss]", ())] if table else [atom]
+        names = ("[0]", "[loss]", "*") if table and "[loss]" not in atom.fields else ("[0]", "[loss]")
+        found += [one for name in names for one in atom.fields.get(name, ())] if table else [atom]
     return tuple(found)
 
 

@@ -26,6 +26,7 @@ from .values import (
     Imported,
     Obj,
     Opaque,
+    Tensor,
     Value,
     constant,
     is_light,
@@ -79,6 +80,9 @@ def _arith(machine: Machine, frame: Frame, expr: Expr) -> Value:
         if AN_ARRAY in left or AN_ARRAY in right:
             return ARRAY
         return _number_or_text(expr[1], left, right)
+    if expr[1] == "Add" and (_is_text(left) or _is_text(right)):
+        machine.derivation.refuted.update(atom.node for atom in (*left, *right) if type(atom) is Tensor)
+        return LIGHT  # `"label: " + label`
     if expr[1] == "Add":
         merged = _concatenate(machine, frame, left, right)
         if merged is not None:
@@ -93,6 +97,10 @@ def _arith(machine: Machine, frame: Frame, expr: Expr) -> Value:
     result = arithmetic(machine, (left, right))
     note_terms(machine, expr[1], left, right, result)
     return result
+
+
+def _is_text(value: Value) -> bool:
+    return isinstance(constant(value), str)
 
 
 def _number_or_text(operator: str, left: Value, right: Value) -> Value:

@@ -15,7 +15,7 @@ from .coroutines import keep_locals
 from .cycles import note_recursion
 from .defaults import default_of
 from .frames import Frame
-from .hints import is_plain_hint, is_tensor_hint, may_be_none, value_of_hint
+from .hints import is_module_hint, is_plain_hint, is_tensor_hint, may_be_none, value_of_hint
 from .imagined import parameter
 from .linking import Unit
 from .machine import Machine
@@ -155,6 +155,8 @@ def call_function(
         if len(machine.backwards) > passes:
             made.fields["$backward"] = LIGHT  # each item comes after a backward pass
         return (made,)
+    if facts.returns is not None and is_module_hint(facts.returns):  # `return loss(model)`, of a class of losses
+        inner.returns = tuple(atom for atom in inner.returns if type(atom) is not Tensor)
     if not inner.returns and facts.returns is not None:
         hinted = value_of_hint(machine, inner, facts.returns, 2, "returns")
         return machine.join(hinted, NOTHING) if hinted and may_be_none(facts.returns) else hinted

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ..facts import model as m
-from ..facts.model import Expr
+from ..facts.model import Expr, Stmt
+from ..facts.walk import once, statements
 from .frames import Frame
 from .machine import Machine
 from .values import LIGHT, MAYBE, UNKNOWN, Class, External, Tensor, Value
@@ -32,6 +33,32 @@ def is_plain_hint(hint: Expr) -> bool:
 def is_tensor_hint(hint: Expr) -> bool:
     """`torch.Tensor`, and nothing else."""
     return hint[0] in (m.NAME, m.ATTR) and hint[-1] == "Tensor"
+
+
+def is_module_hint(hint: Expr) -> bool:
+    """`nn.Module`, and nothing else."""
+    return bool(hint[0] == m.ATTR and hint[1][-1] == "nn" and hint[2] == "Module")
+
+
+def rules_out_tensors(machine: Machine, frame: Frame, hint: Expr) -> bool:
+    """Whether an annotation promises objects of a class of the project, or text, and no tensor: `List[Document]`."""
+    if hint[0] == m.ITEM and hint[1][-1] in (*_SEQUENCES, *_MAPPINGS, *_PLAIN_GENERICS):
+        parts = hint[2][3] if hint[2][0] == m.NEW else (hint[2],)
+        return all(rules_out_tensors(machine, frame, part) for part in parts)
+    if hint[0] not in (m.NAME, m.ATTR):
+        return False
+    if hint[-1] in _PLAIN:
+        return True
+    found = machine.eval(frame, hint)
+    return bool(found) and all(type(atom) is Class and not atom.external for atom in found)
+
+
+def declared(block: tuple[Stmt, ...]) -> dict[str, Expr]:
+    """What the annotations of a function's body say of its variables."""
+    return {one[2][1]: one[3] for one in statements(block) if one[0] == m.ANNOTATE and one[2][0] == m.NAME}
+
+
+hints_of = once(declared)
 
 
 def may_be_none(hint: Expr) -> bool:

@@ -11,7 +11,7 @@ from ..facts.program import targets
 from ..facts.walk import heads, nodes, statements
 from .frames import Frame
 from .values import CONTAINERS, FREE, Bound, Caught, Class, Const, Function, Light, Obj, Partial, Tensor, Value
-from .written_parts import PLAIN_BASES, makes_parts, makes_weights
+from .written_parts import PLAIN_BASES, makes_parts, makes_weights, only_notes
 
 if TYPE_CHECKING:
     from .events import Loops
@@ -113,7 +113,7 @@ def has_parameters(module: Obj, seen: set[int] | None = None) -> bool:
         known = not module.unknown and all(base.startswith(PLAIN_BASES) for base in module.cls.external)
         parts = [part for key, part in module.fields.items() if key[0] != "$"]
         if not parts and module.cls.find("__init__") is not None:
-            return True  # what its constructor makes was not worth a run
+            return not ("$settings" in module.fields and known and only_notes(module))  # it was not worth a run
         if makes_parts(module, missing=True):
             return True  # likewise, though its `forward` has been looked into
         return not known or any(_may_be_trained(part, seen) for part in parts)

@@ -35,6 +35,7 @@ from .values import (
     Obj,
     Tensor,
     Value,
+    constant,
     is_light,
     tensors,
 )
@@ -97,6 +98,8 @@ def _set_up(
         machine.put(obj.fields, "args", machine.join(obj.fields.get("args", UNKNOWN), caught))
     if is_dull(machine, cls) or obj.is_put_off:
         if obj.is_put_off or not given_loud_parts(machine, (*args, *kwargs.values())):
+            if not obj.is_put_off and all(constant(value) is not ... for value in (*args, *kwargs.values())):
+                machine.put(obj.fields, "$settings", LIGHT)
             return (obj,)
         machine.put(obj.fields, "$loud", LIGHT)
         first = False

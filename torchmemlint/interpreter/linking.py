@@ -46,6 +46,9 @@ class Project(Protocol):
         """Whether other files call a function of this one with gradients off, `guarded`, or not, `open`; None if none
         calls it."""
 
+    def loaded(self, path: str, name: str) -> str | None:
+        """`alone` if other files load a data set of this one, and all without workers."""
+
     def outline(self, path: str) -> Outline | None:
         """What the file does; None where it cannot be parsed."""
 

@@ -9,6 +9,7 @@ from ..facts.model import Expr, Site
 from ..facts.walk import last_name
 from .elements import iterate
 from .frames import Frame
+from .hints import hints_of, rules_out_tensors, value_of_hint
 from .loaders import part_of_batch
 from .machine import Machine
 from .stores import renew
@@ -38,6 +39,10 @@ def unpack(machine: Machine, frame: Frame, targets: tuple[Expr, ...], value: Val
             part = UNKNOWN  # next to what a module computed it hands out lengths and masks
         elif target[0] == m.NAME and frame.facts.backward.get(site, target[1]) != target[1]:
             part = tuple(_beside_the_loss(machine, atom) for atom in part)
+        if target[0] == m.NAME and part and all(type(atom) is Tensor and atom.weight < 3 for atom in part):
+            hint = hints_of(frame.facts.body).get(target[1])
+            if hint is not None and rules_out_tensors(machine, frame, hint):
+                part = value_of_hint(machine, frame, hint)
         machine.assign(frame, target, part, site)
 
 

@@ -8,7 +8,7 @@ from ..facts import model as m
 from ..facts.knowledge import BUILTINS, LIGHT_ROOTS
 from ..facts.model import Stmt
 from ..facts.program import targets
-from ..facts.walk import last_name, root_of, statements
+from ..facts.walk import calls, last_name, root_of, statements
 from .module_classes import is_dull
 from .values import UNKNOWN, Class, External, Obj, Value
 
@@ -58,6 +58,16 @@ def makes_parts(obj: Obj, *, missing: bool = False) -> bool:
             if _makes_part(statement) and not (missing and _is_there(obj, statement)):
                 return True
     return False
+
+
+def only_notes(obj: Obj) -> bool:
+    """Whether the constructors of a module call nothing but one another: they note what they are given."""
+    return isinstance(obj.cls, Class) and all(
+        last_name(one[2]) in ("__init__", "super")
+        for cls in obj.cls.mro
+        if "__init__" in cls.facts.methods
+        for one in calls(cls.frame.unit.facts.functions[cls.facts.methods["__init__"]].body)
+    )
 
 
 def makes_weights(obj: Obj) -> bool:

@@ -80,7 +80,7 @@ def _first_alias(place: Place) -> tuple[Site, str, str] | None:
         if statement[0] == m.FOR:
             over = [part[1] for part in nodes(statement[3]) if part[0] == m.NAME and part[1] in params]
             own = {target[1] for target in targets(statement) if target[0] == m.NAME}
-            for inner in statements(statement[4]) if over else ():
+            for inner in statements(statement[4]) if over and not _goes_after(place, statement) else ():
                 for name in let_go(inner):
                     if name in own and not _works_with(statement[4], name):
                         return inner[1], name, over[0]
@@ -89,6 +89,15 @@ def _first_alias(place: Place) -> tuple[Site, str, str] | None:
                 if params.get(name):  # its own tuple, or dictionary
                     return statement[1], name, name
     return None
+
+
+def _goes_after(place: Place, loop: Stmt) -> bool:
+    """`for item in owner.items: del item`, and then `del owner.items`: what held them is gone."""
+    return loop[3][0] == m.ATTR and any(
+        one[1] > loop[1] and loop[3] in one[2] and (one[0] == m.DELETE or one[3] == (m.CONST, None))
+        for one in statements(place.facts.body)
+        if one[0] in (m.DELETE, m.ASSIGN)
+    )
 
 
 def _items_of_containers(place: Place) -> Iterator[tuple[Site, str, str]]:

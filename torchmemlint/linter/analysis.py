@@ -20,7 +20,7 @@ from ..interpreter.machine import Machine
 from ..notebook import percent_cells
 from ..rules import Report, Rule
 from ..source import Source, Unreadable, read
-from .callers import without_gradients
+from .callers import without_gradients, without_workers
 from .limits import unreadable
 
 _OF_GRAPHS = frozenset("TML101 TML102 TML105 TML107 TML108 TML201 TML204 TML205".split())
@@ -53,6 +53,7 @@ def findings(
     spoken = _in_plain_words(evidence, speaking, spoken)
     spoken = [one for one in spoken if not _says_itself(machine, one[1], rules, project)]
     spoken = [one for one in spoken if not _is_without_gradients(one, facts, path, project)]
+    spoken = [one for one in spoken if not _is_without_workers(one, facts, source.text, path, project)]
     if not spoken:
         return []
     places = _places(source, machine, [report for _, report in spoken])
@@ -124,6 +125,11 @@ def _says_itself(machine: Machine, report: Report, rules: Collection[Rule], proj
 def _is_without_gradients(one: Spoken, facts: FileFacts, path: str, project: Project | None) -> bool:
     """Whether something is so only where gradients are recorded, and whoever calls the function turns them off."""
     return one[0].code in _OF_GRAPHS and without_gradients(facts, one[1].site, path, project)
+
+
+def _is_without_workers(one: Spoken, facts: FileFacts, text: str, path: str, project: Project | None) -> bool:
+    """Whether something is so only in the workers of a loader, and whoever loads has none."""
+    return one[0].code == "TML404" and without_workers(facts, one[1].site, text, path, project)
 
 
 def _places(source: Source, machine: Machine, reports: Collection[Report]) -> dict[int, Place]:

@@ -1,4 +1,5 @@
-"""Who calls a function: whether all that do, in its file and in others, have turned gradients off."""
+"""Who calls a function: whether all that do, in its file and in others, have turned gradients off. And who loads the
+items of a data set: whether any of them has workers do it."""
 
 from __future__ import annotations
 
@@ -17,11 +18,13 @@ if TYPE_CHECKING:
     from .project import Project
 
 OPEN, GUARDED = "open", "guarded"
+ALONE = "alone"
 _MOST_FOLDERS = 4000
 _TESTS = re.compile(r"(?:^|[/_])tests?(?:[/_.]|$)")
 # what is called by other names, by a framework or by the user
 _BY_ITSELF = re.compile(r"__\w+__|forward|compute_loss|\w+_step|on_\w+|main|<.*>")
 _DEEPEST = 3
+_HANDED_ON = re.compile(rb"DataLoader\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\*\*")
 
 
 def without_gradients(facts: FileFacts, site: Site, path: str, project: Callers | None) -> bool:
@@ -61,6 +64,28 @@ def others_who_call(project: Project, path: str, name: str) -> str | None:
                 return OPEN
             found = GUARDED
     return found
+
+
+def without_workers(facts: FileFacts, site: Site, text: str, path: str, project: Callers | None) -> bool:
+    """Whether the data set whose method stands here is loaded by others of the project, and never with workers."""
+    here = site - site % CALLS_PER_STATEMENT
+    owners = {
+        facts.classes[one.owner].name
+        for one in facts.functions[1:]
+        if one.owner >= 0 and any(each[1] == here for each in statements(one.body))
+    }
+    if project is None or "num_workers" in text:
+        return False
+    return any(project.loaded(path, name) == ALONE for name in owners)
+
+
+def loaded_by_others(project: Project, path: str, name: str) -> str | None:
+    """Whether the files that name a data set have loaders, and none that says how many workers it has, or gets what is
+    handed on to it."""
+    word = re.compile(rb"\b%s\b" % re.escape(name.encode()))
+    texts = [raw for other, raw in project.texts() if other != path and word.search(raw)]
+    loads = any(b"DataLoader(" in raw for raw in texts)
+    return ALONE if loads and not any(b"num_workers" in raw or _HANDED_ON.search(raw) for raw in texts) else None
 
 
 def _takes(project: Project, importer: str, raw: bytes, path: str, name: str) -> bool:

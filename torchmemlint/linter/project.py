@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..facts.model import NAMESPACE, FileFacts
 from ..source import has_trace
-from .callers import files_below, others_who_call
+from .callers import files_below, loaded_by_others, others_who_call
 from .imports import Import, exported, imports, words
 from .patterns import Patterns
 from .watched import Watched
@@ -19,7 +19,7 @@ from .watched import Watched
 _MOST_STATEMENTS = 60_000  # of facts that are kept in memory: some 60 MB
 _SUFFIX = ".py"
 # importer, level, dotted name; level -1: a submodule of a package; -2: the file itself, if a name may come from it;
-# -3: the file in a folder that a package's `__init__` would take a name from; -4: see callers.py
+# -3: the file in a folder that a package's `__init__` would take a name from; -4 and -5: see callers.py
 Asked = tuple[str, int, str]
 
 
@@ -70,6 +70,10 @@ class Project:
         """Whether other files call a function of this one with gradients off, see callers.py."""
         return self.answer((path, -4, name))
 
+    def loaded(self, path: str, name: str) -> str | None:
+        """Whether other files load a data set of this one without workers, see callers.py."""
+        return self.answer((path, -5, name))
+
     def answer(self, asked: Asked) -> str | None:
         """The file that a name means to a file; None where the project has none."""
         if asked not in self._answers:
@@ -84,6 +88,8 @@ class Project:
             return self._defining(importer, dotted)
         if level == -4:
             return others_who_call(self, importer, dotted)
+        if level == -5:
+            return loaded_by_others(self, importer, dotted)
         folder = os.path.dirname(importer)
         if level < 0:
             is_package = os.path.basename(importer) in ("", "__init__.py")

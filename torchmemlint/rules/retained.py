@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..evidence.places import is_pass, last_part
+from ..evidence.switched_off import is_switched_off, may_be_detached
 from ..facts import model as m
 from ..facts.evaluating import says_evaluation
 from ..facts.model import file_of
@@ -226,6 +227,8 @@ def _weight(retention: Retention) -> int:
     if not retention.growing:
         weight = min(weight, 2)
         if retention.hook and _goes_with_the_call(retention.store_event):
+            return 0
+        if is_switched_off(retention.store_event) or may_be_detached(retention.store_event):
             return 0
         if holder.text == f"self.{holder.owner}":
             return 0  # whoever called has made it for this pass

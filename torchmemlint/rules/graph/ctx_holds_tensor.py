@@ -125,6 +125,8 @@ def _stores(evidence: Evidence) -> Iterator[tuple[Plain, int, str]]:
             continue
         if _WRITTEN_BACK.search(name.lower()) or _is_number(note):
             continue
+        if _is_let_go_again(note, name):
+            continue
         if any(type(atom) is Obj and isinstance(atom.cls, Class) for atom in value):
             continue  # an object of the project that has a tensor sees to it itself
         returned = {tensor.node for tensor in evidence.machine.reach(note.frame.returns)}
@@ -140,6 +142,17 @@ def _stores(evidence: Evidence) -> Iterator[tuple[Plain, int, str]]:
             yield note, min(max(weights), 3), "input or output of the function"
         else:
             yield note, 2, _TEMPORARY
+
+
+def _is_let_go_again(note: Plain, name: str) -> bool:
+    """Whether the function empties the place before it returns, `ctx.parts = []`, having saved what was in it."""
+    return any(
+        one[0] == m.ASSIGN
+        and one[1] > note.site
+        and (one[3] in ((m.CONST, None), (m.DICT, one[3][1], ())) or (one[3][0] == m.NEW and not one[3][3]))
+        and any(target[0] == m.ATTR and target[2] == name for target in one[2])
+        for one in note.frame.facts.body
+    )
 
 
 def _is_number(note: Plain) -> bool:

@@ -115,6 +115,8 @@ def check(evidence: Evidence) -> Iterator[Report]:
             for kept in handlers.lingering(function, keeping):
                 tried_again = set(kept.names) | decorated(facts, function)
                 tried_again |= handed_in(evidence.program, function, kept.names)
+                if not (_uses_torch(evidence) or _uses_torch(evidence, "transformers")):
+                    tried_again -= {"generate"}  # which may ask a server
                 if reaches_work(evidence.program, tried_again):
                     yield _while_tried_again(kept)
     for cls in facts.classes:
@@ -322,8 +324,8 @@ def _is_global(evidence: Evidence, kept: handlers.Kept) -> bool:
     return kept.process_wide or (kept.root in evidence.machine.module_frame.vars and not is_own)
 
 
-def _uses_torch(evidence: Evidence) -> bool:
-    return any(dotted.partition(".")[0] == "torch" for dotted in evidence.program.imports.values())
+def _uses_torch(evidence: Evidence, package: str = "torch") -> bool:
+    return any(dotted.partition(".")[0] == package for dotted in evidence.program.imports.values())
 
 
 def _is_taken_out(facts: FileFacts, name: str) -> bool:

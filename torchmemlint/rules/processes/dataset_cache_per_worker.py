@@ -42,6 +42,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...evidence.kept import WorkerRetention, kept_by_workers
+from ...facts import model as m
+from ...facts.knowledge import MODEL_NAMES
+from ...facts.walk import calls, last_name, nodes
 from ...finding import Confidence, Retains
 from .. import Report
 
@@ -64,18 +67,31 @@ def check(evidence: Evidence) -> Iterator[Report]:
             yield _handed_singly(kept)
             continue
         seen = any(note.site == kept.context.site for note in evidence.plain("loader-workers"))
+        weight = kept.weight if seen else 1 if _runs_a_model(evidence, kept) else min(kept.weight, 2)
         yield Report(
             site=kept.site,
             message=(
                 f"`{kept.holder.text}` keeps every item that was loaded, and each worker of the loader has a copy of "
                 "its own: the cache costs its size times `num_workers`; bound it, or fill it before the workers start"
             ),
-            confidence=Confidence(kept.weight if seen else min(kept.weight, 2)),
+            confidence=Confidence(weight),
             value="the items loaded so far",
             holder=kept.holder.text,
             release="bound the cache, or share one between the workers",
             related=kept.related[:4],
         )
+
+
+def _runs_a_model(evidence: Evidence, kept: WorkerRetention) -> bool:
+    """`self.teacher_model.encode(texts)`: a model on a device runs in no worker, which is forked."""
+    return any(
+        last_name(part).rpartition("_")[2] in MODEL_NAMES
+        for cls in evidence.facts.classes
+        if cls.name == kept.holder.owner and kept.function in cls.methods
+        for call in calls(evidence.facts.functions[cls.methods[kept.function]].body)
+        for part in nodes(call[2])
+        if part[0] == m.ATTR and part[1] == (m.NAME, "self")
+    )
 
 
 def _past_its_limit(kept: WorkerRetention) -> Report:
