@@ -50,12 +50,57 @@ SNIPPETS = {
     "a table of sessions whose rows are taken out, and whose keys stay": """
         SESSIONS = {}
 
-        def run(requests):
-            for request in requests:
-                SESSIONS[request.id] = [torch.ones(3)]  # TML301
-                SESSIONS[request.id].append(torch.ones(4))
+        def run(loader):
+            for request in loader:
+                out = torch.ones(3)
+                SESSIONS[request.id] = [out]  # TML301
+                SESSIONS[request.id].append(out)
                 rows = SESSIONS[request.id]
                 rows.pop()
+        """,
+    "a file of each rank's own": """
+        import os
+        import torch.distributed as dist
+
+        class Checkpoints:
+            def save(self, folder):
+                torch.save(self.model.state_dict(), folder / f"model_{self.local_rank}.pt")
+
+            def load(self, folder):
+                self.model.load_state_dict(torch.load(folder / f"model_{self.local_rank}.pt"))
+
+            def load_state(self, folder):
+                rank = dist.get_rank()
+                state = torch.load(os.path.join(folder, f"state_{rank}.pt"))
+                self.optimizer.load_state_dict(state)
+
+            def load_named(self, folder):
+                path = os.path.join(folder, f"model_{self.name}.pt")
+                self.model.load_state_dict(torch.load(path))  # TML312
+        """,
+    "what a trainer has moved to the host when it was saved": """
+        import torch.distributed as dist
+
+        model = Net()
+        trainer = lightning.Trainer(max_epochs=1, devices=2)
+        trainer.fit(model)
+        print(dist.get_rank())
+        torch.save({"net": model.state_dict()}, "model.pth")
+        checkpoint = torch.load("model.pth")
+        Net().load_state_dict(checkpoint["net"])
+        """,
+    "what was saved from where a loop had trained it": """
+        import torch.distributed as dist
+
+        def fit(model, loader, optimizer):
+            model = model.to(dist.get_rank())
+            for x in loader:
+                optimizer.zero_grad()
+                model(x).mean().backward()
+                optimizer.step()
+            torch.save({"net": model.state_dict()}, "model.pth")
+            checkpoint = torch.load("model.pth")  # TML312
+            Net().load_state_dict(checkpoint["net"])
         """,
 }
 _REGISTRY = """

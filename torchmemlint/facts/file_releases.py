@@ -39,7 +39,7 @@ class FileReleases:
         self.released: dict[str, dict[str, set[str]]] = {}  # place -> function -> the classes whose own it is, or ""
         self.made: set[tuple[str, str]] = set()  # attributes that a class makes itself,
         self.taken: set[tuple[str, str]] = set()  # ... or is given
-        self.parted: dict[str, set[str]] = {}  # place -> the functions that take something out of what it has under a key
+        self.parted: dict[str, set[str]] = {}  # place -> who takes something out of what it has under a key
         self.sound: dict[str, set[str]] = {}  # likewise, but for what hangs on the length of something else
         self.measured: dict[str, dict[str, set[str]]] = {}  # likewise
         self.mentioned: set[str] = set()
@@ -273,8 +273,8 @@ class FileReleases:
 def _under_a_key(value: Expr) -> Expr | None:
     """The place of `place[key]`, `place.get(key)`, `place.setdefault(key, [])`."""
     if value[0] == m.CALL and value[2][0] == m.ATTR and value[2][2] in ("get", "setdefault") and value[3]:
-        return value[2][1]
-    return value[1] if value[0] == m.ITEM else None
+        return tuple(value[2][1])
+    return tuple(value[1]) if value[0] == m.ITEM else None
 
 
 def _of_a_record(arguments: tuple[Expr, ...]) -> bool:
