@@ -102,6 +102,40 @@ SNIPPETS = {
             checkpoint = torch.load("model.pth")  # TML312
             Net().load_state_dict(checkpoint["net"])
         """,
+    "the state of an algorithm that works with it on the device": """
+        def interfaces(cores, sets, device):
+            right = [None] * (len(cores) - 1)
+            for core in cores:
+                row = torch.ones(core.rank, 1).to(device)
+                for j in range(len(cores)):
+                    row = torch.einsum("iaj,ja->ia", [core.values[j][:, sets[j]].to(device), row])
+                    right[j] = row
+            return right
+
+        def sweep(cores, sets, device, rounds):
+            right = interfaces(cores, sets, device)
+            for _ in range(rounds):
+                for j in range(len(cores) - 1):
+                    block = torch.einsum("iaj,ja->ia", cores[j].values.to(device), right[j])
+                    block = block.abs().pow(0.5).flatten(1)
+                    q, _ = torch.linalg.qr(block.t())
+                    q = torch.relu(q - q.mean()).exp()
+                    rows = pick(q.detach().cpu().numpy())
+                    right[j] = torch.einsum("ia,ja->ij", right[j], block[rows])
+        """,
+    "predictions that are joined before they leave the device, and their rewards": """
+        def predict(loader, device):
+            model = nn.Linear(3, 4).to(device)
+            model.eval()
+            rows, rewards = [], []
+            with torch.no_grad():
+                for x, y in loader:
+                    out = model(x.to(device))
+                    rows.append(out)  # TML310
+                    rewards.append(out.max(dim=1).values)
+            best = torch.softmax(torch.cat(rows), dim=1)
+            return best.cpu(), torch.cat(rewards).cpu()
+        """,
 }
 _REGISTRY = """
 from torch import nn
