@@ -136,6 +136,57 @@ SNIPPETS = {
             best = torch.softmax(torch.cat(rows), dim=1)
             return best.cpu(), torch.cat(rewards).cpu()
         """,
+    "a loader without workers unless somebody asks for them": """
+        from torch.utils.data import DataLoader
+
+        @torch.inference_mode()
+        def predict(data, num_workers: int = 0):
+            model, boxes, scores = Net().eval(), [], []
+            loader = DataLoader(data, num_workers=num_workers)
+            for crops, where in loader:
+                boxes.append(where)
+            return torch.cat(boxes), scores
+
+        @torch.inference_mode()
+        def predict_fast(data, num_workers: int = 2):
+            model, boxes, scores = Net().eval(), [], []
+            loader = DataLoader(data, num_workers=num_workers)
+            for crops, where in loader:
+                boxes.append(where)  # TML409
+            return torch.cat(boxes), scores
+        """,
+    "a loader that somebody asks for workers": """
+        from torch.utils.data import DataLoader
+
+        @torch.inference_mode()
+        def predict(data, num_workers: int = 0):
+            model, boxes, scores = Net().eval(), [], []
+            loader = DataLoader(data, num_workers=num_workers)
+            for crops, where in loader:
+                boxes.append(where)  # TML409
+            return torch.cat(boxes), scores
+
+        def main(data):
+            print(predict(data, num_workers=4))
+        """,
+    "the results of an operator that gives several": """
+        class Factors:
+            def __init__(self, factors):
+                self.factors = list(factors)
+
+            def orthogonalize(self, whole: torch.Tensor):
+                for mu, factor in enumerate(self.factors):
+                    q, r = torch.linalg.qr(torch.einsum("ij,jk->ik", whole, factor))
+                    if r.sum() > 0:
+                        self.factors[mu] = q
+
+        @torch.no_grad()
+        def take(batches):
+            first, model = [], Net().eval()
+            for x in batches:
+                first.append(model(x)[:, 0])  # TML309
+            return first
+        """,
 }
 _REGISTRY = """
 from torch import nn

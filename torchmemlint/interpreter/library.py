@@ -191,6 +191,10 @@ def _call_torch(machine: Machine, frame: Frame, dotted: str, args: list[Value], 
         for tensor in args[0] if args else ():
             if type(tensor) is Tensor:
                 return tensor_method(machine, frame, tensor, "topk", [], {}, site)
+    if tail in knowledge.SEVERAL_RESULTS:
+        row = machine.allocate(frame, ("results", site), "tuple")
+        row.fields = {f"[{place}]": arithmetic(machine, values) for place in range(knowledge.SEVERAL_RESULTS[tail])}
+        return (row,)
     if tail[0].islower():
         label = ("cat",) if tail in ("cat", "concat", "hstack", "vstack", "stack") else None
         size = SCALAR if tail in knowledge.REDUCTIONS and len(values) == 1 else None
