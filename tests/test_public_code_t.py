@@ -187,6 +187,85 @@ SNIPPETS = {
                 first.append(model(x)[:, 0])  # TML309
             return first
         """,
+    "failed assertions that a test collects for its report": """
+        from torch.testing import assert_close
+
+        def compare(model, loader, others):
+            failed = []
+            for x in loader:
+                found = model(x)
+                for other in others:
+                    try:
+                        assert_close(found, other(x))
+                    except Exception as error:
+                        failed.append(error)
+            return failed
+
+        def run(model, loader):
+            failed = []
+            for x in loader:
+                try:
+                    model(x).mean().backward()
+                except Exception as error:
+                    failed.append(error)  # TML307
+            return failed
+        """,
+    "records with an error that a list is thinned out of": """
+        from collections import deque
+        from dataclasses import dataclass
+
+        @dataclass
+        class Pending:
+            request: int
+            local_error: Exception | None = None
+            safe: bool = False
+
+        class Engine:
+            def __init__(self, model):
+                self.model = model
+                self._pending = deque()
+                self._quarantined: list[Pending] = []
+
+            def submit(self, request, x: torch.Tensor):
+                pending = Pending(request)
+                self._pending.append(pending)
+                try:
+                    self.model(x)
+                except Exception as error:
+                    pending.local_error = error
+
+            def finish(self):
+                while self._pending:
+                    pending = self._pending.popleft()
+                    if not pending.safe:
+                        self._quarantined.append(pending)
+
+            def reset(self):
+                still = []
+                for pending in self._quarantined:
+                    if not pending.safe:
+                        still.append(pending)
+                self._quarantined = still
+
+        class Retries:
+            def __init__(self, model):
+                self.model = model
+                self.waiting = deque()
+                self.failed: list[Pending] = []
+
+            def submit(self, request, x: torch.Tensor):
+                pending = Pending(request)
+                self.waiting.append(pending)
+                try:
+                    self.model(x)
+                except Exception as error:
+                    pending.local_error = error  # TML307
+
+            def reset(self):
+                for pending in self.waiting:
+                    if not pending.safe:
+                        self.failed.append(pending)
+        """,
 }
 _REGISTRY = """
 from torch import nn
