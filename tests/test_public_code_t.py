@@ -296,8 +296,56 @@ def work(rank):
     layer = make_linear(64)
     assert layer(torch.ones(2, 64)).shape == (2, 64)
 """
+_FREEZING = """
+from torch import nn
+
+def freeze(model: nn.Module):
+    for param in model.parameters():
+        param.requires_grad = False
+
+def average(model: nn.Module, teacher: nn.Module, momentum: float):
+    for ours, theirs in zip(model.parameters(), teacher.parameters()):
+        theirs.data = theirs.data * momentum + ours.data * (1.0 - momentum)
+"""
+_DISTILLED = """
+import copy
+
+from mylib.models import utils
+from torch import nn
+
+class Distilled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.student = nn.Linear(3, 4)
+        self.teacher = copy.deepcopy(self.student)
+        utils.freeze(self.teacher)
+
+    def forward(self, x):
+        return self.teacher(x)
+
+    def step(self):
+        utils.average(self.student, self.teacher, 0.9)
+
+class Thawed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.student = nn.Linear(3, 4)
+        self.teacher = copy.deepcopy(self.student)
+
+    def forward(self, x):
+        return self.teacher(x)  # TML204
+
+    def step(self):
+        utils.average(self.student, self.teacher, 0.9)
+"""
 PROJECTS: dict[str, dict[str, str]] = {
     "what another file adds in a loop of its own, and says": {"registry.py": _REGISTRY, "worker.py": _WORKER},
+    "a copy that is frozen by a helper, which a package takes from itself": {
+        "distilled.py": _DISTILLED,
+        "mylib/__init__.py": "",
+        "mylib/models/__init__.py": "from mylib.models import utils",
+        "mylib/models/utils.py": _FREEZING,
+    },
 }
 
 
