@@ -266,6 +266,36 @@ SNIPPETS = {
                     if not pending.safe:
                         self.failed.append(pending)
         """,
+    "what is put into a tensor of whole numbers": """
+        def search(policy: nn.Module, given, rounds, optimizer):
+            best, kept = torch.zeros(3, 9, dtype=int), torch.zeros(3, 9)
+            for _ in range(rounds):
+                out = policy(given)
+                row = out["actions"][out["reward"].argmax()]
+                best[0, : row.shape[0]] = row
+                kept[0, : row.shape[0]] = row  # TML101
+                loss = -out["likelihood"].mean()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            return best, kept
+        """,
+    "a number that is annotated as a tensor": """
+        class Sampled(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, value: torch.Tensor, step: torch.Tensor, offsets: torch.Tensor):
+                ctx.step = step
+                ctx.offsets = offsets  # TML106
+                return value * 2
+
+        class Sampler(nn.Module):
+            def __init__(self, step: int = 64):
+                super().__init__()
+                self.step = step
+
+            def forward(self, value, offsets):
+                return Sampled.apply(value, self.step, offsets)
+        """,
 }
 _REGISTRY = """
 from torch import nn

@@ -46,7 +46,7 @@ from .values import (
 
 _WHOLE = frozenset(
     """LongTensor IntTensor BoolTensor ByteTensor torch.long torch.int torch.int8 torch.int16 torch.int32 torch.int64
-    torch.uint8 torch.bool""".split()
+    torch.uint8 torch.bool int bool builtins.int builtins.bool""".split()
 )  # tensor types whose elements cannot require gradients [docs: torch.Tensor.requires_grad_]
 _MODULE_PACKAGES = frozenset(("nn", "layers", "backbones"))
 _FEEDERS = ("Loader", "Sampler", "Dataset")  # what such packages have besides modules: it gives them their inputs
