@@ -24,10 +24,12 @@ SNIPPETS = {
                 FREE[key] = []
             FREE[key].append(row)
 
-        def run(steps):
-            for _ in range(steps):
-                row = take((8, 8), torch.float32)
-                give(row.mul_(2))
+        def gather(loader):
+            return [take(x.shape, x.dtype).copy_(x) for x in loader]
+
+        def scatter(loader):
+            for x in loader:
+                give(torch.ones(3, 4) * x)
         """,
     "a list of buffers that is only looked at by a name for it": """
         USED: dict[tuple, list] = {}
@@ -147,6 +149,14 @@ SNIPPETS = {
                 boxes.append(where)
             return torch.cat(boxes), scores
 
+        class Statistics:
+            @torch.inference_mode()
+            def __init__(self, data, num_workers: int = 0):
+                loader = DataLoader(data, num_workers=num_workers)
+                model, self.boxes, self.scores = Net().eval(), [], []
+                for crops, where in loader:
+                    self.boxes.append(where)  # TML409
+
         @torch.inference_mode()
         def predict_fast(data, num_workers: int = 2):
             model, boxes, scores = Net().eval(), [], []
@@ -190,13 +200,16 @@ SNIPPETS = {
     "failed assertions that a test collects for its report": """
         from torch.testing import assert_close
 
-        def compare(model, loader, others):
+        def compare(model, loader, world):
             failed = []
             for x in loader:
                 found = model(x)
+                found.mean().backward()
+                others = [torch.empty_like(found) for _ in range(world)]
+                torch.distributed.gather(found, others, dst=0)
                 for other in others:
                     try:
-                        assert_close(found, other(x))
+                        assert_close(found, other)
                     except Exception as error:
                         failed.append(error)
             return failed

@@ -27,8 +27,9 @@ def loader(machine: Machine, frame: Frame, obj: Obj, args: list[Value], kwargs: 
         machine.put(obj.fields, "$persistent", (Const(persistent is True),))
     method = constant(kwargs.get("multiprocessing_context", UNKNOWN))
     context = Context("loader", site, method=method if isinstance(method, str) else "")
-    pinned = constant(kwargs.get("pin_memory", (Const(False),))) is not False
-    if not pinned and (isinstance(count, int) or not _none_by_default(frame, site)):
+    if not isinstance(count, int) and _none_by_default(frame, site):
+        machine.put(obj.fields, "$idle", (Const(True),))
+    if constant(kwargs.get("pin_memory", (Const(False),))) is False:
         machine.put(obj.fields, "$shares", (Const(True),))  # its tensors come as they are, in shared memory
     dataset = kwargs.get("dataset", args[0] if args else UNKNOWN)
     machine.note("loader-workers", site, frame, (dataset, 3 if isinstance(count, int) else 2, context))
