@@ -14,9 +14,11 @@ from ..interpreter.events import Store
 from ..interpreter.frames import Frame, Loop
 from ..interpreter.machine import Machine
 from ..interpreter.values import ANY, ATTACHED
-from .places import describe
+from .places import Holder, describe, last_part
 
 _NEAR = 8  # nodes of the derivation between a place and what fills it
+_STEPS = 6  # from a collection to what is moved: joined, cast, the best of it; beyond that it is worked with
+_OF_SAMPLES = frozenset("reward rewards score scores loss losses acc accs accuracy accuracies".split())
 
 
 class Collected(NamedTuple):
@@ -31,7 +33,7 @@ def collected_on_device(machine: Machine) -> Iterator[Collected]:
     if not machine.moves:
         return
     ancestors = machine.derivation.ancestors
-    moved = [(_made_from(machine, node), node, loops) for node, loops in machine.moves]
+    moved = [(_made_in_a_few_steps(machine, node), node, loops) for node, loops in machine.moves]
     for store in machine.stores:
         if not store.tensors or any(t.graph == ATTACHED for t in store.tensors) or not machine.is_home(store.site):
             continue
@@ -49,17 +51,29 @@ def collected_on_device(machine: Machine) -> Iterator[Collected]:
             # What `.cpu()` is called on is a tensor, whatever else is known of it.
             batches = any(loop.name == "loader" or _moves_items(store, loop) for loop in inside)
             if batches or holder.kind == "local":
-                yield Collected(store, holder.text, holder.owner, 2 if batches else 1)
+                yield Collected(store, holder.text, holder.owner, 2 if batches and not _is_of_samples(holder) else 1)
 
 
-def _made_from(machine: Machine, node: int) -> set[int]:
-    """What a tensor was made from, also by `detach()`, which shares the storage."""
+def _made_in_a_few_steps(machine: Machine, node: int) -> set[int]:
+    """What a tensor was made from, also by `detach()`, which shares the storage. What an algorithm computes from its
+    own state, step after step on the device, is not that state."""
     derivation = machine.derivation
-    found = set(derivation.ancestors(node))
-    for each in derivation.ancestors(node, _NEAR):
-        for shared in derivation.shared.get(each, ()):
-            found.update(derivation.ancestors(shared))
+    found, last = {node}, [node]
+    for _ in range(_STEPS):
+        for each in last:
+            shared = [one for one in derivation.shared.get(each, ()) if one not in found]
+            found.update(shared)
+            last += shared
+        parents = {parent for each in last for parent in derivation.parents[each]} - found
+        found |= parents
+        last = list(parents)
     return found
+
+
+def _is_of_samples(holder: Holder) -> bool:
+    """Whether it collects one number for each sample, by its name: `rewards`, `scores_list`."""
+    words = last_part(holder.text).lower().strip("_").split("_")
+    return not _OF_SAMPLES.isdisjoint(words[-2:])
 
 
 def _moves_inputs(store: Store) -> bool:

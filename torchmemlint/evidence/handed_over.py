@@ -51,10 +51,13 @@ def handed_over(machine: Machine, lifetimes: Lifetimes, *, by_name: bool) -> Ite
             continue
         if store.how == "keyed" and store.key_kind == KNOWN:
             continue  # the entry goes with the next round
-        holder = describe(store.owner, store.key, machine).text
+        place = describe(store.owner, store.key, machine)
+        holder = place.text
         nodes = {node for tensor in store.tensors for node in derivation.names_of(tensor.node)}
         loaded = next((derivation.loaded[node] for node in nodes if node in derivation.loaded), None)
         if loaded is not None and not by_name and not in_test(store.frame):
+            if "$idle" in loaded.fields and place.kind == "local":
+                continue  # it has workers only if somebody asks for them, and the list goes with the call
             yield Handed(store.site, holder, loaded.site, False)
             continue
         queue = next((received[node] for node in nodes if node in received), None)

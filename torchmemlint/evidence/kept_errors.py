@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..facts import model as m
 from ..facts.model import Site, Stmt
-from ..facts.walk import calls, last_name
+from ..facts.walk import calls, calls_of, last_name, loops, statements
 from ..interpreter.events import Store
 from ..interpreter.frames import Frame, Loop
 from ..interpreter.machine import Machine
@@ -13,7 +14,7 @@ from ..interpreter.values import CONTAINERS, Caught, Obj, Tensor
 from ..lexical.at_work import started
 from ..lexical.device_threads import PER_TASK
 from ..lexical.devices import handed
-from ..lexical.handlers import Kept, lets_go, tries
+from ..lexical.handlers import Kept, lets_go, only_asserts, tries
 from .lifetimes import Lifetimes
 from .places import holder_of
 
@@ -32,7 +33,7 @@ def kept_errors(machine: Machine, lifetimes: Lifetimes) -> Iterator[tuple[Kept, 
             continue
         clauses = [body for _, _, body in machine.tried[caught.tried][3]]
         holder = holder_of(machine, store)
-        growing = _growing(store, holder.kind == "local")
+        growing = [] if _thins_out(store) else _growing(store, holder.kind == "local")
         if not growing or any(_lets_go(caught.frame, body) for body in clauses):
             continue
         if any(lifetimes.covered(store, loop, graph=False) for loop in growing):
@@ -41,7 +42,7 @@ def kept_errors(machine: Machine, lifetimes: Lifetimes) -> Iterator[tuple[Kept, 
         function = caught.frame.facts
         tried = machine.tried[caught.tried][2] or tuple(part for one in tries(function) for part in one[2])
         names = started(tried) if tried else frozenset(handed(lifetimes.program, PER_TASK))  # of a future
-        if tried and names and names <= _TELL:
+        if (tried and names and names <= _TELL) or only_asserts(tried):
             continue  # nothing is tried that could fail with a tensor at hand
         put_at = _put_on(machine, store, caught) if site == store.site else store.site
         kept = Kept(site, holder.text, holder.text, True, function, names, rounds=True, stored=put_at)
@@ -63,6 +64,19 @@ def _growing(store: Store, local: bool) -> list[Loop]:
         return []  # it replaces the one before
     repeats = [loop for loop in store.loops if loop.kind == "loop" or (loop.kind == "call" and not local)]
     return [loop for loop in repeats if loop not in store.birth]
+
+
+def _thins_out(store: Store) -> bool:
+    """`for one in self.waiting: if not one.done: left.append(one)`, then `self.waiting = left`: what stays was there
+    before."""
+    body = store.frame.facts.body
+    rebound = {(target, one[3]) for one in statements(body) if one[0] == m.ASSIGN for target in one[2]}
+    for loop, inside in loops(body):
+        if loop[0] != m.FOR or not any(call[1] == store.site for one in inside for call in calls_of(one)):
+            continue
+        put = next(call for one in inside for call in calls_of(one) if call[1] == store.site)
+        return put[2][0] == m.ATTR and put[3] == (loop[2],) and (loop[3], put[2][1]) in rebound
+    return False
 
 
 def _is_one_of_many(obj: Obj) -> bool:

@@ -83,7 +83,7 @@ class Retention(NamedTuple):
     store_event: Store
     left: LeftBehind | None = None  # the way out of a function on which an entry stays that the others take out
     passed: PassedBy | None = None  # the release that some entries never come to
-    led: bool = False  # another file stores what it has made itself: a loop of this one makes it grow
+    led: bool = False  # another file stores what it has made itself, or in its own loop: it may say so
 
 
 class Retentions:
@@ -216,9 +216,17 @@ class Retentions:
             led = self._leads_to(store, growing, holder.kind == "local")
         if site is not None or led is not None:
             record = self._record(site or led or -1, store, kept, graph, holder, growing, repeats, made_from)
-            yield record._replace(
-                left=left, passed=self._passed(store, holder) if growing else None, led=led is not None
-            )
+            led_there = led is not None or (not graph and self._grows_there(store, growing))
+            yield record._replace(left=left, passed=self._passed(store, holder) if growing else None, led=led_there)
+
+    def _grows_there(self, store: Store, growing: list[Loop]) -> bool:
+        """Whether a loop of the other file, and none of this one, makes a place of that file grow: whoever calls it has
+        one call, and what it leaves is said where it is left."""
+        rounds = [loop for loop in growing if loop.kind == "loop"]
+        return bool(rounds) and not self.machine.is_home(store.site) and not any(map(self._is_of_home, rounds))
+
+    def _is_of_home(self, loop: Loop) -> bool:
+        return type(loop.site) is not int or self.machine.is_home(loop.site)
 
     def _in_thread(self, frame: Frame | None) -> bool:
         """Whether a thread runs it, which is given something new in each round."""

@@ -39,6 +39,7 @@ class FileReleases:
         self.released: dict[str, dict[str, set[str]]] = {}  # place -> function -> the classes whose own it is, or ""
         self.made: set[tuple[str, str]] = set()  # attributes that a class makes itself,
         self.taken: set[tuple[str, str]] = set()  # ... or is given
+        self.parted: dict[str, set[str]] = {}  # place -> who takes something out of what it has under a key
         self.sound: dict[str, set[str]] = {}  # likewise, but for what hangs on the length of something else
         self.measured: dict[str, dict[str, set[str]]] = {}  # likewise
         self.mentioned: set[str] = set()
@@ -59,6 +60,7 @@ class FileReleases:
         self._at: dict[str, dict[str, set[Site]]] = {}  # place -> function -> the statements that release it
         self._site = -1  # of the current statement
         self._entries: dict[Expr, Expr] = {}  # what loops of the current function call the entries of places
+        self._parts: dict[Expr, str] = {}  # names for what a place has under a key, in the current function
         for cls in facts.classes:
             for name, index in cls.methods.items():
                 if name not in facts.functions[index].calls:
@@ -71,7 +73,7 @@ class FileReleases:
                 if one[4] in _UNSET:
                     self.off_by_default[cls.name, one[2][1]] = (one[2][1], place)
         for function in facts.functions:
-            self._entries = {}
+            self._entries, self._parts = {}, {}
             for statement, self._tests in with_tests(function.body):
                 self._site = statement[1]
                 self._statement(function, statement, self._tests)
@@ -127,6 +129,12 @@ class FileReleases:
             else:
                 self.sound.setdefault(name, set()).add(by)
 
+    def _note_part(self, taken: Expr, function: FunctionFacts) -> None:
+        """`rows = self.table.get(key)`, then `rows.pop()`: the table keeps its key, and one thing less under it."""
+        name = self._parts.get(taken)
+        if name:
+            self.parted.setdefault(name, set()).add(function.name)
+
     def _note_limit(self, cls: str, name: str, function: str) -> None:
         """Of a release: the limit that must be set for it, "" if it needs none."""
         if self.off_by_default:
@@ -157,11 +165,15 @@ class FileReleases:
         if op == m.ASSIGN:
             for target in statement[2]:
                 self._assigned(function, target, statement[3], tests)
+                if target[0] == m.NAME:
+                    self._parts[target] = last_name(_under_a_key(statement[3]))
         elif op == m.ANNOTATE and statement[4] is not None:
             self._assigned(function, statement[2], statement[4], tests)
         elif op == m.DELETE:
             for target in statement[2]:
                 self._note(target, function)
+                if target[0] == m.ITEM:
+                    self._note_part(target[1], function)
         elif op == m.FOR:
             self._entries.update(_entries_of(statement[2], statement[3]))
         elif op == m.IF and any(inner[0] == m.RETURN for inner in statement[3]):
@@ -224,6 +236,8 @@ class FileReleases:
                 self._note(given[1], function, HANDED_OVER)
         if name == "iter" and len(arguments) == 2 and arguments[0][0] == m.ATTR:
             self._note(arguments[0][1], function)  # `iter(queue.get, None)`
+        if name in _RELEASERS and owner in self._parts and not _of_a_record(arguments):
+            self._note_part(owner, function)
         if name[:1].isupper():
             self.makings.setdefault(name, []).append(call)
         if name == "setattr":
@@ -254,6 +268,18 @@ class FileReleases:
     def _note_measured(self, place: Expr, function: FunctionFacts, name: str = "") -> None:
         owners = self.measured.setdefault(last_name(place), {})
         owners.setdefault(name or function.name, set()).add(self._owner(place, function))
+
+
+def _under_a_key(value: Expr) -> Expr | None:
+    """The place of `place[key]`, `place.get(key)`, `place.setdefault(key, [])`."""
+    if value[0] == m.CALL and value[2][0] == m.ATTR and value[2][2] in ("get", "setdefault") and value[3]:
+        return tuple(value[2][1])
+    return tuple(value[1]) if value[0] == m.ITEM else None
+
+
+def _of_a_record(arguments: tuple[Expr, ...]) -> bool:
+    """`row.pop("note")`: a field of a record, which is there once."""
+    return bool(arguments) and arguments[0][0] == m.CONST and type(arguments[0][1]) is str
 
 
 def _is_thinned(place: Expr, value: Expr) -> bool:

@@ -64,6 +64,11 @@ PREPARES: Final = ("init_", "_init_", "reset", "set_", "fuse", "reparam", "switc
 
 # Results that are tuples of (values, indices): only the first carries the graph [measured].
 VALUES_AND_INDICES: Final = frozenset("topk sort kthvalue mode cummax cummin".split())
+# Each with storage of its own [docs].
+SEVERAL_RESULTS: Final = {
+    "qr": 2, "eigh": 2, "eig": 2, "slogdet": 2, "lu_factor": 2, "std_mean": 2, "var_mean": 2, "svd": 3,
+    "svd_lowrank": 3, "pca_lowrank": 3, "lu": 3, "lstsq": 4,
+}  # fmt: skip
 
 # One number however large the input is, unless a dimension or `reduction="none"` is given [docs].
 REDUCTIONS: Final = frozenset(

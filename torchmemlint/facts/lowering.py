@@ -225,12 +225,13 @@ class Lowering:
         return (m.TEXT, tuple(lowered))
 
     def formatted(self, parts: Iterable[tuple[Any, bool] | str]) -> Expr:
-        """Of a formatted string that is no key only those parts are kept that call functions which may do something:
-        `print(f"loss {evaluate(model):.3f}")`."""
+        """Of a formatted string that is no key only those parts are kept that call functions which may do something,
+        `print(f"loss {evaluate(model):.3f}")`, or say whose file it is: `f"part-{rank}.pt"`."""
         shown = [part[0] for part in parts if not isinstance(part, str)]
         if any(map(self.does_something, shown)):
             return self.key([(node, False) for node in shown])
-        return (m.TEXT,)
+        ranks = [(node, True) for node in shown if _word(node).endswith("rank")]
+        return self.key(ranks) if ranks else (m.TEXT,)
 
     def _shown(self, node: Any) -> Expr:
         """An expression whose text is shown: of interest only for what it calls."""
@@ -353,3 +354,10 @@ def _definitions(body: tuple[Stmt, ...]) -> list[Stmt]:
         elif statement[0] == m.IF:
             found += _definitions(statement[3]) + _definitions(statement[4])
     return found
+
+
+def _word(node: Any) -> str:
+    """The last part of a name, of either parser: `rank` of `self.rank`."""
+    name = getattr(node, "attr", node)
+    word = getattr(name, "id", None) or getattr(name, "value", name)
+    return word if isinstance(word, str) else ""

@@ -42,6 +42,10 @@ class Releases:
             )
         }
 
+    def parted(self, name: str) -> set[str]:
+        """The functions that take something out of what a place has under a key, by a name for that."""
+        return {function for file in self._files for function in file.parted.get(name, ())}
+
     def replaced(self, name: str, cls: str) -> bool:
         """Whether a method of a base class lets go of an attribute, but is not the one that a class has."""
         return any(

@@ -46,7 +46,7 @@ from .values import (
 
 _WHOLE = frozenset(
     """LongTensor IntTensor BoolTensor ByteTensor torch.long torch.int torch.int8 torch.int16 torch.int32 torch.int64
-    torch.uint8 torch.bool""".split()
+    torch.uint8 torch.bool int bool builtins.int builtins.bool""".split()
 )  # tensor types whose elements cannot require gradients [docs: torch.Tensor.requires_grad_]
 _MODULE_PACKAGES = frozenset(("nn", "layers", "backbones"))
 _FEEDERS = ("Loader", "Sampler", "Dataset")  # what such packages have besides modules: it gives them their inputs
@@ -191,6 +191,10 @@ def _call_torch(machine: Machine, frame: Frame, dotted: str, args: list[Value], 
         for tensor in args[0] if args else ():
             if type(tensor) is Tensor:
                 return tensor_method(machine, frame, tensor, "topk", [], {}, site)
+    if tail in knowledge.SEVERAL_RESULTS:
+        row = machine.allocate(frame, ("results", site), "tuple")
+        row.fields = {f"[{place}]": arithmetic(machine, values) for place in range(knowledge.SEVERAL_RESULTS[tail])}
+        return (row,)
     if tail[0].islower():
         label = ("cat",) if tail in ("cat", "concat", "hstack", "vstack", "stack") else None
         size = SCALAR if tail in knowledge.REDUCTIONS and len(values) == 1 else None

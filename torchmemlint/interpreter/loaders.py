@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..facts import model as m
 from ..facts.model import Expr, Site
+from ..facts.walk import call_at
 from .contexts import Context, in_worker
 from .frames import Frame
 from .machine import Machine
@@ -26,6 +27,8 @@ def loader(machine: Machine, frame: Frame, obj: Obj, args: list[Value], kwargs: 
         machine.put(obj.fields, "$persistent", (Const(persistent is True),))
     method = constant(kwargs.get("multiprocessing_context", UNKNOWN))
     context = Context("loader", site, method=method if isinstance(method, str) else "")
+    if not isinstance(count, int) and _none_by_default(frame, site):
+        machine.put(obj.fields, "$idle", (Const(True),))
     if constant(kwargs.get("pin_memory", (Const(False),))) is False:
         machine.put(obj.fields, "$shares", (Const(True),))  # its tensors come as they are, in shared memory
     dataset = kwargs.get("dataset", args[0] if args else UNKNOWN)
@@ -38,6 +41,13 @@ def loader(machine: Machine, frame: Frame, obj: Obj, args: list[Value], kwargs: 
                         in_worker(machine, frame, (Bound(member, atom),), given, context)
     in_worker(machine, frame, kwargs.get("collate_fn", UNKNOWN), [UNKNOWN], context)
     in_worker(machine, frame, kwargs.get("worker_init_fn", UNKNOWN), [LIGHT], context._replace(setup=True))
+
+
+def _none_by_default(frame: Frame, site: Site) -> bool:
+    """Whether a loader has as many workers as a parameter says, by default none, and nobody is seen to ask for more."""
+    call = call_at(frame.facts.body, site)
+    given = [value for key, value in call[4] if key == "num_workers"] if call is not None else []
+    return any((m.NAME, param.name) in given and param.default == (m.CONST, 0) for param in frame.facts.params)
 
 
 def part_of_batch(machine: Machine, tensor: Tensor, name: object) -> Tensor:

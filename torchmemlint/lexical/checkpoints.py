@@ -77,7 +77,8 @@ def unmapped_loads(program: Program) -> Iterator[Unmapped]:
         found = list(loads(function))
         decided = any(_is_mapped(load.call, 1) for load in found)
         for load in found:
-            if load.named and not _is_mapped(load.call, 1) and load.call[1] not in ignored:
+            taken = load.call[1] in ignored or _is_mapped(load.call, 1)
+            if load.named and not taken and not _is_saved_after_a_fit(function, load):
                 yield Unmapped(load.call[1], _cost(program, function, load, decided))
         if _has_ranks(program):
             yield from (Unmapped(site, "ranks") for site in _restored(function))
@@ -105,6 +106,23 @@ def _cost(program: Program, function: FunctionFacts, load: Load, decided: bool) 
     if "save" in program.called and not _names_a_device(program):
         return ""  # what it has saved itself, from the host
     return "copied" if _goes_in_by_part(function, load.target) else ""
+
+
+def _is_saved_after_a_fit(function: FunctionFacts, load: Load) -> bool:
+    """Whether the same body has saved the file after `trainer.fit(model)`: Lightning's end of a fit moves the model to
+    the host [docs of lightning: Strategy.teardown]."""
+    if not {"Trainer", "fit", "save"} <= set(function.calls) or not load.call[3] or load.call[3][0][0] != m.CONST:
+        return False
+    made = {target for one in statements(function.body) if _is_trainer(one) for target in targets(one)}
+    fits = [
+        call[1] for call in calls(function.body) if call[2][0] == m.ATTR and call[2][2] == "fit" and call[2][1] in made
+    ]
+    saves = (call[1] for call in calls(function.body) if last_name(call[2]) == "save" and load.call[3][0] in call[3])
+    return any(fit < save < load.call[1] for fit in fits for save in saves)
+
+
+def _is_trainer(statement: Stmt) -> bool:
+    return statement[0] == m.ASSIGN and statement[3][0] == m.CALL and last_name(statement[3]) == "Trainer"
 
 
 def _goes_in_whole(function: FunctionFacts, load: Load) -> bool:

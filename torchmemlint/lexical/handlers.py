@@ -47,6 +47,8 @@ def tries(function: FunctionFacts) -> list[Stmt]:
 def kept(program: Program, function: FunctionFacts, tried_in: Sequence[Stmt], keeping: Keeping) -> Iterator[Kept]:
     """Exceptions that a clause puts into an attribute, a global or a container, or hands to a helper that does."""
     for statement in tried_in:
+        if only_asserts(statement[2]):
+            continue
         called = started(statement[2]) | _lent_to(program, function, statement)
         for caught, name, body in statement[3]:
             if lets_go(body):
@@ -58,6 +60,14 @@ def kept(program: Program, function: FunctionFacts, tried_in: Sequence[Stmt], ke
             put += _returned(program, function, body, names, called, keeping)
             for one in put:
                 yield one._replace(certain=certain)
+
+
+def only_asserts(tried: tuple[Stmt, ...]) -> bool:
+    """Whether all that is tried are assertions of a test, `assert_close(found, wanted)`: what they raise is collected
+    for its report, and mostly there is none."""
+    return bool(tried) and all(
+        one[0] == m.EXPR and one[2][0] == m.CALL and last_name(one[2]).startswith("assert") for one in tried
+    )
 
 
 def _lent_to(program: Program, function: FunctionFacts, tried: Stmt) -> set[str]:

@@ -51,7 +51,8 @@ def findings(
     speaking = [rule for rule in rules if rule.of_tests or not evidence.in_tests]
     spoken = [(rule, report) for rule in speaking for report in rule.check(evidence) if machine.is_home(report.site)]
     spoken = _in_plain_words(evidence, speaking, spoken)
-    spoken = [one for one in spoken if not _says_itself(machine, one[1], rules, project)]
+    told: dict[int, frozenset[int]] = {}
+    spoken = [one for one in spoken if not _says_itself(machine, one[1], rules, project, told)]
     spoken = [one for one in spoken if not _is_without_gradients(one, facts, path, project)]
     spoken = [one for one in spoken if not _is_without_workers(one, facts, source.text, path, project)]
     if not spoken:
@@ -107,19 +108,24 @@ def _statements(report: Report, led: Mapping[int, set[int]] = MappingProxyType({
     return sites.union(*(led.get(site, ()) for site in sites))
 
 
-def _says_itself(machine: Machine, report: Report, rules: Collection[Rule], project: Project | None) -> bool:
-    """Whether what a loop of this file makes grow in another one is that one's to say, whoever else uses it."""
+def _says_itself(
+    machine: Machine, report: Report, rules: Collection[Rule], project: Project | None, told: dict[int, frozenset[int]]
+) -> bool:
+    """Whether what a loop of this file makes grow in another one is that one's to say, whoever else uses it. `told` is
+    what other files were found to say."""
     if report.said_by is None:
         return False
     if report.confidence == Confidence.LOW:
         return True  # a guess is left to the file that stores
-    unit = next(unit for unit in machine.units.values() if unit.facts.number == file_of(report.said_by))
-    evidence = Evidence(run(unit.outline.entire(), unit.path, project))
-    return any(
-        other.site == report.said_by and other.confidence >= Confidence.MEDIUM and other.said_by is None
-        for rule in rules
-        for other in rule.check(evidence)
-    )
+    number = file_of(report.said_by)
+    if number not in told:
+        unit = next(unit for unit in machine.units.values() if unit.facts.number == number)
+        evidence = Evidence(run(unit.outline.entire(), unit.path, project))
+        said = (other for rule in rules for other in rule.check(evidence))
+        told[number] = frozenset(
+            other.site for other in said if other.confidence >= Confidence.MEDIUM and other.said_by is None
+        )
+    return report.said_by in told[number]
 
 
 def _is_without_gradients(one: Spoken, facts: FileFacts, path: str, project: Project | None) -> bool:

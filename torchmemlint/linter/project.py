@@ -101,8 +101,8 @@ class Project:
             return self._walk(folder, parts)
         for start in self._starts(folder):
             found = self._walk(start, parts)
-            if found is not None and found != importer:
-                return found
+            if found is not None and (found != importer or os.path.basename(found) == "__init__.py"):
+                return found  # of a package also itself: `from package import part` in its own `__init__`
         return None
 
     def _starts(self, folder: str) -> list[str]:

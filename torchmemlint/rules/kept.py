@@ -299,6 +299,8 @@ def _emptied(evidence: Evidence, retention: Retention) -> bool:
     releases = evidence.releases
     owner = retention.holder.owner if retention.holder.kind == "attribute" else ""
     letting_go = evidence.released_in(store) | releases.of(name, owner) - ONCE
+    if retention.how == "grow":
+        letting_go |= releases.parted(name)
     if retention.holder.kind == "attribute":
         letting_go |= releases.wholesale(owner) - ONCE
     letting_go = {one for one in letting_go if not releases.is_debugging(one)} - releases.misjudging(name, owner)

@@ -47,9 +47,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...facts import model as m
-from ...facts.model import Expr, Site
+from ...facts.model import Expr, Param, Site
 from ...facts.program import targets
-from ...facts.walk import calls_of, statements
+from ...facts.walk import calls, calls_of, last_name, statements
 from ...finding import Confidence, Remedy, Retains
 from ...interpreter.values import ANY, ATTACHED, SCALAR, Class, Obj, tensors
 from .. import Report
@@ -123,7 +123,7 @@ def _stores(evidence: Evidence) -> Iterator[tuple[Plain, int, str]]:
         name, value, given = note.detail
         if not _LIVES_ANYWAY.isdisjoint(name.lower().split("_")) or name.lower().endswith(_SMALL):
             continue
-        if _WRITTEN_BACK.search(name.lower()) or _is_number(note):
+        if _WRITTEN_BACK.search(name.lower()) or _is_number(evidence, note):
             continue
         if _is_let_go_again(note, name):
             continue
@@ -155,13 +155,37 @@ def _is_let_go_again(note: Plain, name: str) -> bool:
     )
 
 
-def _is_number(note: Plain) -> bool:
-    """Whether what is kept is a parameter that says it is a number, a flag or a text."""
-    plain = {(m.NAME, one.name) for one in note.frame.facts.params if one.hint is not None and one.hint[-1] in _PLAIN}
-    return any(
-        statement[0] == m.ASSIGN and statement[1] == note.site and statement[3] in plain
-        for statement in statements(note.frame.facts.body)
-    )
+def _is_number(evidence: Evidence, note: Plain) -> bool:
+    """Whether what is kept is a parameter that says it is a number, a flag or a text, or that is given one."""
+    params = note.frame.facts.params
+    plain = {(m.NAME, one.name) for one in params if _says_plain(one)}
+    kept = [one[3] for one in statements(note.frame.facts.body) if one[0] == m.ASSIGN and one[1] == note.site]
+    if any(value in plain for value in kept):
+        return True
+    places = [place for place, one in enumerate(params) if (m.NAME, one.name) in kept]
+    return any(_gets_numbers(evidence, note, place - 1) for place in places)  # but for the `ctx`
+
+
+def _gets_numbers(evidence: Evidence, note: Plain, place: int) -> bool:
+    """Whether all calls in the file give a number there, whatever the annotation says: `Steps.apply(x, self.size)`,
+    where the constructor has `size: int = 64`."""
+    function = note.frame.function
+    if function is None or function.owner is None:
+        return False
+    applied = (m.ATTR, (m.NAME, function.owner.facts.name), "apply")
+    given = [
+        call[3][place : place + 1]
+        for one in evidence.program.places
+        if "apply" in one.facts.calls
+        for call in calls(one.facts.body)
+        if call[2] == applied
+    ]
+    plain = {one.name for place in evidence.program.places for one in place.facts.params if _says_plain(one)}
+    return bool(given) and all(part and last_name(part[0]) in plain for part in given)
+
+
+def _says_plain(param: Param) -> bool:
+    return param.hint is not None and param.hint[-1] in _PLAIN
 
 
 def _is_returned(note: Plain) -> bool:
