@@ -39,7 +39,7 @@ from .places import Holder, holder_of, in_test, last_part
 from .rates import is_let_go_late
 from .recordings import evaluates_by_name
 from .runs import Runs
-from .updates import beyond_a_step, beyond_one_update, has_entries
+from .updates import beyond_a_step, beyond_one_batch, beyond_one_update, has_entries
 from .ways_out import left_behind
 from .within_bounds import beyond_bounds
 
@@ -194,7 +194,7 @@ class Retentions:
             if not uncovered:
                 return
         growing = beyond_a_step(store, uncovered, repeats)
-        updated = beyond_one_update(store, growing) if graph else growing
+        updated = beyond_one_batch(store, born, beyond_one_update(store, growing)) if graph else growing
         if updated != growing and is_spent(self.machine, store, kept) and not has_entries(store):
             growing = updated
         if uncovered and not growing:

@@ -1,0 +1,152 @@
+"""What public code does that looks like a leak and is none: places that start anew with each batch, values without a
+graph, containers that are let go of; each beside what it is taken for."""
+
+from __future__ import annotations
+
+import pytest
+from snippets import check
+
+_REPEATS = """
+def train(generator, critic, optimizer, loader, repeats):
+    {outer}
+        total = 0.0
+        {inner}
+            optimizer.zero_grad()
+            loss = critic(batch).mean() - critic(generator(batch).detach()).mean()
+            loss.backward()
+            optimizer.step()
+            total += loss{mark}
+        print(total / repeats)
+"""
+_CLASSES = """
+def train(model, optimizer, loader, classes, epochs):
+    {before}
+    for batch, labels in loader:
+        {each}
+        outputs, loss = model(batch), 0.0
+        for i in range(classes):
+            part = F.nll_loss(outputs[i], labels)
+            loss += part
+            distance += 2 * (1 - part){mark}
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        print(distance.item())
+"""
+_RANKING = """
+class Ranking:
+    def __init__(self, model):
+        self.model, self.seen, self.kept = model, 0, []
+
+    def forward(self, x):
+        {anew}
+        for name, module in self.model.features._modules.items():
+            x = module(x)
+            if isinstance(module, nn.Conv2d):
+                x.register_hook(self.rank)
+                self.kept.append(x){mark}
+        return self.model.head(x.flatten(1))
+
+    def rank(self, gradient):
+        self.seen += 1
+        self.score = (self.kept[-self.seen] * gradient).sum().item()
+
+def rank(model, loader):
+    ranking = Ranking(model)
+    for x, y in loader:
+        F.cross_entropy(ranking.forward(x), y).backward()
+"""
+_ONCE = """
+class Watch:
+    def __init__(self, model):
+        self.model = model
+
+    def forward(self, x):
+        self.out = self.model(x)
+        self.out.register_hook(self.look){mark}
+        return self.out
+
+    def look(self, gradient):
+        self.largest = (self.out * gradient).max().item()
+
+def main(loader):
+    model = Net()
+    for rate, width in {settings}:
+        watch = Watch(model)
+        for x, y in loader:
+            F.cross_entropy(watch.forward(x), y).backward()
+        del watch
+"""
+_BEAMS = """
+class Beams:
+    def __init__(self, most):
+        self.most, self.beams, self.done, self.worst = most, [], [], 1e9
+
+    def __len__(self):
+        return len(self.{counted})
+
+    def add(self, found: "torch.LongTensor", score: float):
+        if len(self) < self.most or score > self.worst:
+            self.beams.append((score, found)){mark}
+            if len(self) > self.most:
+                order = sorted((score, index) for index, (score, _) in enumerate(self.beams))
+                del self.beams[order[0][1]]
+                self.worst = order[1][0]
+
+class Search:
+    def __init__(self, model, most):
+        self.model, self.best = model.eval(), Beams(most)
+
+    @torch.no_grad()
+    def search(self, loader):
+        for batch in loader:
+            found = self.model(batch)
+            self.best.add(found.clone(), found.max().item())
+"""
+_SETS = """
+class Sets(torch.utils.data.Dataset):
+    def __init__(self, folders):
+        self.folders, self.sets = folders, [None for _ in folders]
+
+    def __len__(self):
+        return len(self.folders)
+
+    def __getitem__(self, index):
+        if self.sets[index] is not None:
+            return self.sets[index]
+        frames = torch.load(self.folders[index])
+        filled = 0
+        for one in self.{counted}:
+            if one is not None:
+                filled += 1
+        if filled < 5:
+            self.sets[index] = frames{mark}
+        return frames
+
+def load(folders):
+    return torch.utils.data.DataLoader(Sets(folders), batch_size=2, num_workers=4)
+"""
+
+SNIPPETS = {
+    "the repeats of one batch": _REPEATS.format(
+        outer="for batch in loader:", inner="for _ in range(repeats):", mark=""
+    ),
+    "the batches of one epoch": _REPEATS.format(
+        outer="for _ in range(repeats):", inner="for batch in loader:", mark="  # TML101"
+    ),
+    "what is added up over the classes of a batch": _CLASSES.format(before="pass", each="distance = 0.0", mark=""),
+    "what is added up over all batches": _CLASSES.format(before="distance = 0.0", each="pass", mark="  # TML101"),
+    "the activations of the layers that a hook asks for": _RANKING.format(anew="self.kept, self.seen = [], 0", mark=""),
+    "the activations of all passes": _RANKING.format(anew="self.seen = 0", mark="  # TML102"),
+    "an object of the only round": _ONCE.format(settings="zip([2.0], [32])", mark=""),
+    "an object of each round": _ONCE.format(settings="zip([2.0, 3.0, 4.0, 5.0], [32, 33, 34, 35])", mark="  # TML315"),
+    "a list whose length its object has": _BEAMS.format(counted="beams", mark=""),
+    "a list whose object has the length of another": _BEAMS.format(counted="done", mark="  # TML303"),
+    "sets that are counted before one is kept": _SETS.format(counted="sets", mark=""),
+    "something else that is counted": _SETS.format(counted="folders", mark="  # TML404"),
+}
+
+
+@pytest.mark.parametrize("name", SNIPPETS)
+def test_snippets(name: str) -> None:
+    check(SNIPPETS[name])
