@@ -151,7 +151,8 @@ def tensor_attribute(machine: Machine, tensor: Tensor, name: str) -> Value:
         node = machine.derivation.node()
         if name == "data" and _is_parameter(machine, tensor):
             machine.derivation.shared[node] = (tensor.node,)
-        return (Tensor(FREE, tensor.weight, node, ANY),)
+        size = tensor.size if name == "data" and not tensor.bundle else ANY
+        return (Tensor(FREE, tensor.weight, node, size),)
     if name == "grad_fn":
         return (Method(tensor, name),) if tensor.graph == ATTACHED else UNKNOWN
     if name in ("T", "mT", "H", "mH", "real", "imag", "values"):
