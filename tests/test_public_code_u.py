@@ -126,6 +126,66 @@ class Sets(torch.utils.data.Dataset):
 def load(folders):
     return torch.utils.data.DataLoader(Sets(folders), batch_size=2, num_workers=4)
 """
+_TABLE = """
+RESULTS = []
+
+def evaluate(model, loader, device):
+    total, correct = 0, 0
+    with torch.no_grad():
+        for data, target in loader:
+            data, target = data.to(device), target.to(device)
+            out = model.eval()(data)
+            total += F.cross_entropy(out, target{how}).data
+            correct += out.argmax(1).eq(target).cpu().sum()
+    RESULTS.append([total / len(loader), correct * 100.0 / len(loader.dataset)]){mark}
+
+def main(loader):
+    model = Net().cuda()
+    for _ in range(100):
+        evaluate(model, loader, "cuda")
+"""
+_STATE = """
+import torch.distributed as dist
+
+def gather(state, rank, world):
+    gathered = {{}}
+    for name, moment in state.items():
+        if {test}:
+            parts = [torch.empty_like(moment) for _ in range(world)]
+            dist.all_gather(parts, moment){mark}
+            if rank == 0:
+                gathered[name] = [part.cpu() for part in parts]
+    return gathered
+"""
+_LAZY = """
+class Lazy(nn.Module):
+    def __init__(self, layer_class, head):
+        super().__init__()
+        self.layer, self.layer_class, self.head = None, layer_class, head
+
+    def forward(self, x):
+        if self.layer is None:
+            self.layer = self.layer_class(x.size(-1)){mark}
+        return {gives}
+"""
+_CONVERTER = """
+class {base}(nn.Module):
+    def forward(self, inputs):
+        raise NotImplementedError
+
+class Converter:
+    def __init__(self, {part}s: list[{base}]):
+        self.{part}s: list[{base}] = {part}s
+
+    def __call__(self, molecules):
+        batch = []
+        for one in molecules:
+            inputs = {{"charges": torch.from_numpy(one.charges), "places": torch.from_numpy(one.places)}}
+            for {part} in self.{part}s:
+                inputs = {part}(inputs){mark}
+            batch.append(inputs)
+        return {{name: torch.stack([one[name] for one in batch]).detach().cpu() for name in batch[0]}}
+"""
 
 SNIPPETS = {
     "the repeats of one batch": _REPEATS.format(
@@ -144,6 +204,17 @@ SNIPPETS = {
     "a list whose object has the length of another": _BEAMS.format(counted="done", mark="  # TML303"),
     "sets that are counted before one is kept": _SETS.format(counted="sets", mark=""),
     "something else that is counted": _SETS.format(counted="folders", mark="  # TML404"),
+    "a loss and a count for each epoch": _TABLE.format(how="", mark=""),
+    "the losses of all samples for each epoch": _TABLE.format(how=', reduction="none"', mark="  # TML301"),
+    "one number of each rank": _STATE.format(test="is_singleton_tensor(moment)", mark=""),
+    "one number of each rank, by its size": _STATE.format(test="moment.dim() == 0", mark=""),
+    "whole tensors of each rank": _STATE.format(test="moment.dim() == 1", mark="  # TML410"),
+    "a layer that is made when it is needed": _LAZY.format(gives="self.layer(x)", mark=""),
+    "what a layer gives": _LAZY.format(gives="self.head(self.layer)", mark="  # TML108"),
+    "transforms of which only the base class is told": _CONVERTER.format(base="Step", part="transform", mark=""),
+    "encoders of which only the base class is told": _CONVERTER.format(
+        base="Encoder", part="encoder", mark="  # TML201"
+    ),
 }
 
 

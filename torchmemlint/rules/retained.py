@@ -10,7 +10,7 @@ from ..evidence.places import is_pass, last_part
 from ..facts import model as m
 from ..facts.evaluating import says_evaluation
 from ..facts.model import file_of
-from ..facts.walk import heads, is_count, nodes, statements, with_tests
+from ..facts.walk import calls, heads, is_count, nodes, statements, with_tests
 from ..finding import Confidence, Remedy, Retains
 from ..interpreter.frames import Frame
 from ..interpreter.values import ANY_NAME, ASSUMED, ATTACHED, ON, Class, Obj
@@ -229,6 +229,8 @@ def _weight(retention: Retention) -> int:
             return 0
         if holder.text == f"self.{holder.owner}":
             return 0  # whoever called has made it for this pass
+        if _is_called(retention.store_event):
+            return 0  # `self.layer = self.layer_class(8)`, `self.layer(x)`: a module that is made when it is needed
         if last.rsplit("_", 1)[-1] in _INDICES:
             return 1  # whole numbers have no graph
         handed = (retention.handed_on or retention.released) and not retention.hook
@@ -269,6 +271,14 @@ def _goes_with_the_call(store: Store) -> bool:
         if one[1] == store.site
         for target in (one[2] if one[0] == m.ASSIGN else ())
     )
+
+
+def _is_called(store: Store) -> bool:
+    """Whether the function that sets an attribute of its object calls it as well, which no tensor lets one do."""
+    if store.frame.receiver is not store.owner:
+        return False
+    place = (m.ATTR, (m.NAME, "self"), store.key)
+    return any(call[2] == place for call in calls(store.frame.facts.body))
 
 
 def _is_setter(store: Store) -> bool:
