@@ -186,6 +186,61 @@ class Converter:
             batch.append(inputs)
         return {{name: torch.stack([one[name] for one in batch]).detach().cpu() for name in batch[0]}}
 """
+_CODEBOOK = """
+class Codebook(nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.codes = nn.Parameter(torch.randn(size, 8))
+        self.optimizer = torch.optim.SGD([self.codes], lr=0.1)
+
+    def look_up(self, x):
+        return self.codes[torch.cdist(x, self.codes).argmin(-1)]
+
+    def forward(self, x):
+        found = self.look_up(x)
+        if self.training:
+            F.mse_loss(found, x.detach()).backward()
+            self.optimizer.step()
+            found = self.look_up(x)
+        return found, F.mse_loss(found, x)
+
+class Levels({base}):
+    def __init__(self, scales):
+        super().__init__()
+        self.scales, self.codebook = scales, Codebook(64)
+
+    def {method}(self, x):
+        out, losses = torch.zeros_like(x), []
+        for scale in self.scales:
+            found, loss = self.codebook(x - out.detach())
+            out = out + found.detach()
+            losses.append(loss){mark}
+        return out, torch.stack(losses).mean()
+"""
+_STACK = """
+class Stack:
+    def __init__(self, cell):
+        self.cell, self.items = cell, [torch.zeros(1, 8)]
+
+    def push(self, x):
+        self.items.append(self.cell(x, self.items[-1])){mark}
+
+class Parser(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell = nn.GRUCell(8, 8)
+        self.embed, self.stack = nn.Embedding(4, 8), Stack(self.cell)
+
+    def forward(self, actions):
+        stack, taken = {stack}, []
+        while len(taken) < 50:
+            self.advance(stack, actions[len(taken)])
+            taken.append(0)
+        return taken
+
+    def advance(self, stack: Stack, action):
+        stack.push(self.embed(action))
+"""
 
 SNIPPETS = {
     "the repeats of one batch": _REPEATS.format(
@@ -215,6 +270,10 @@ SNIPPETS = {
     "encoders of which only the base class is told": _CONVERTER.format(
         base="Encoder", part="encoder", mark="  # TML201"
     ),
+    "a pass whose part has a backward pass of its own": _CODEBOOK.format(base="nn.Module", method="forward", mark=""),
+    "a function whose model has one": _CODEBOOK.format(base="object", method="run", mark="  # TML102"),
+    "the stack of one pass": _STACK.format(stack="Stack(self.cell)", mark=""),
+    "the stack of all passes": _STACK.format(stack="self.stack", mark="  # TML102"),
 }
 
 

@@ -163,7 +163,8 @@ def _weight(retention: Retention) -> int:
         return 0  # the graph of all its steps is what it is there for
     local = holder.kind == "local" or (holder.kind == "global" and retention.function == "<module>")
     inside = retention.store_event.inside or _in_a_pass(retention.store_event.frame)
-    if local and inside and not (retention.training or _samples(retention)):
+    passing = local or (holder.kind == "attribute" and _is_made_in_a_pass(retention.store_event.owner))
+    if passing and inside and not (retention.training or _samples(retention)):
         return 0  # it goes when `forward` returns; parts in eval mode, as batch norms of one image, say nothing of it
     if local and _is_counted(retention):
         if retention.function == "__call__" and retention.escaped and not retention.training:
@@ -217,8 +218,8 @@ def _weight(retention: Retention) -> int:
         weight = 1  # whoever calls it, and is not seen, can have it let go
     if assumed and not retention.training:
         weight = min(weight, 2)
-        passing = local and not (_decodes(retention) or _generates(retention))
-        if not retention.evaluating and (passing or (retention.how == "keyed" and not retention.hook)):
+        passes_by = local and not (_decodes(retention) or _generates(retention))
+        if not retention.evaluating and (passes_by or (retention.how == "keyed" and not retention.hook)):
             weight = 1  # a place for each key is not for each call
         driven = not retention.late and all(loop.kind == "call" for loop in retention.loops)
         if retention.chain and retention.released and driven and not retention.evaluating:
@@ -329,6 +330,12 @@ def _in_a_pass(frame: Frame) -> bool:
         frame = frame.caller
     receiver = frame.receiver
     return frame.name == "forward" and isinstance(receiver, Obj) and receiver.kind == "module"
+
+
+def _is_made_in_a_pass(owner: Obj | Frame) -> bool:
+    """Whether a place is one of an object that a variable of such a pass has: it goes when `forward` returns."""
+    root = list(owner.holders)[-1] if isinstance(owner, Obj) else owner
+    return isinstance(root, Frame) and root.function is not None and _in_a_pass(root)
 
 
 def _samples(retention: Retention) -> bool:
