@@ -241,6 +241,26 @@ class Parser(nn.Module):
     def advance(self, stack: Stack, action):
         stack.push(self.embed(action))
 """
+_CAM = """
+class Cam:
+    def __init__(self, model, names):
+        self.model, self.outputs = model, [None] * len(names)
+        layers = dict(model.named_modules())
+        self.handles = [
+            layers[name].register_forward_hook(functools.partial(self.keep, index=index))
+            for index, name in enumerate(names)
+        ]
+
+    def keep(self, module, inputs, output, index=0):
+        self.outputs[index] = output{mark}
+
+    def weigh(self, score):
+        return {weights}
+
+    def close(self):
+        for handle in self.handles:
+            handle.remove()
+"""
 
 SNIPPETS = {
     "the repeats of one batch": _REPEATS.format(
@@ -274,6 +294,12 @@ SNIPPETS = {
     "a function whose model has one": _CODEBOOK.format(base="object", method="run", mark="  # TML102"),
     "the stack of one pass": _STACK.format(stack="Stack(self.cell)", mark=""),
     "the stack of all passes": _STACK.format(stack="self.stack", mark="  # TML102"),
+    "slots that are differentiated with respect to": _CAM.format(
+        weights="torch.autograd.grad(score, self.outputs)", mark=""
+    ),
+    "slots that are only looked at": _CAM.format(
+        weights="[score * one.mean() for one in self.outputs]", mark="  # TML108"
+    ),
 }
 
 

@@ -151,7 +151,7 @@ class Retentions:
             return
         attached = [t for t in store.tensors if t.graph == ATTACHED and t.node not in self.refuted]
         free = [tensor for tensor in store.tensors if tensor.graph != ATTACHED]
-        if attached and store.hook and is_seen_without_graph(self.machine, store):
+        if attached and store.hook and (is_seen_without_graph(self.machine, store) or self.demand.led_to(store)):
             attached = []
         if attached and not self._is_cut(store) and not self.demand.taken_without_gradients(store):
             yield from self._retention(store, attached, True)
