@@ -261,6 +261,47 @@ class Cam:
         for handle in self.handles:
             handle.remove()
 """
+_WRITTEN = """
+def update(optimizer):
+    optimizer.step()
+    {then}
+
+def slow(model, old, optimizer):
+    for _ in range(6):
+        for now, before in zip(model.parameters(), old):
+            now.grad = -(now - before){mark}
+            with torch.no_grad():
+                now.copy_(before)
+        update(optimizer)
+"""
+_ROWS = """
+class Calibration:
+    def __init__(self, model):
+        self.model, self.rows, self.handles = model, {{}}, []
+
+    def hook_for(self, name):
+        def hook(module, inputs, outputs):
+            batch = inputs
+            if isinstance(inputs, tuple):
+                batch = inputs[0]
+            if name in self.rows:
+                self.rows[name].extend(list(torch.split(batch, 1, dim=0)))
+            else:
+                self.rows[name] = {kept}{mark}
+
+        return hook
+
+    def run(self, loader):
+        for name, module in self.model.named_modules():
+            self.handles.append(module.register_forward_hook(self.hook_for(name)))
+        try:
+            with torch.no_grad():
+                for batch in loader:
+                    self.model(batch)
+        finally:
+            for handle in self.handles:
+                handle.remove()
+"""
 
 SNIPPETS = {
     "the repeats of one batch": _REPEATS.format(
@@ -300,6 +341,10 @@ SNIPPETS = {
     "slots that are only looked at": _CAM.format(
         weights="[score * one.mean() for one in self.outputs]", mark="  # TML108"
     ),
+    "gradients that a helper takes away when it has stepped": _WRITTEN.format(then="optimizer.zero_grad()", mark=""),
+    "gradients that stay": _WRITTEN.format(then="print(optimizer)", mark="  # TML104"),
+    "all rows of a batch": _ROWS.format(kept="list(torch.split(batch, 1, dim=0))", mark=""),
+    "the first column of a batch": _ROWS.format(kept="[batch[:, 0]]", mark="  # TML309"),
 }
 
 
