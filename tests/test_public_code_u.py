@@ -302,6 +302,28 @@ class Calibration:
             for handle in self.handles:
                 handle.remove()
 """
+_DRIVER = """
+import torch.distributed as dist
+
+def to_cpu(state):
+    return {{name: value.to("cpu") if torch.is_tensor(value) else to_cpu(value) for name, value in state.items()}}
+
+class Driver:
+    def __init__(self, model, optimizer):
+        dist.init_process_group("nccl")
+        self.model, self.optimizer = nn.parallel.DistributedDataParallel(model), optimizer
+
+    def save_checkpoint(self, path, states):
+        state = self.optimizer.state_dict()
+        state["state"] = {moved}
+        states["optimizer"] = state
+        torch.save(states, path)
+
+    def load_checkpoint(self, path):
+        states = torch.load(path){mark}
+        self.optimizer.load_state_dict(states.pop("optimizer"))
+        return states
+"""
 
 SNIPPETS = {
     "the repeats of one batch": _REPEATS.format(
@@ -345,6 +367,8 @@ SNIPPETS = {
     "gradients that stay": _WRITTEN.format(then="print(optimizer)", mark="  # TML104"),
     "all rows of a batch": _ROWS.format(kept="list(torch.split(batch, 1, dim=0))", mark=""),
     "the first column of a batch": _ROWS.format(kept="[batch[:, 0]]", mark="  # TML309"),
+    "a checkpoint that its writer took to the host": _DRIVER.format(moved='to_cpu(state["state"])', mark=""),
+    "a checkpoint as it was": _DRIVER.format(moved='dict(state["state"])', mark="  # TML312"),
 }
 
 
