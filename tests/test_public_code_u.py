@@ -324,6 +324,17 @@ class Driver:
         self.optimizer.load_state_dict(states.pop("optimizer"))
         return states
 """
+_LABELS = """
+def features(model, dataset, device):
+    loader = torch.utils.data.DataLoader(dataset, batch_size=8)
+    labels, found = [], []
+    for batch, label in loader:
+        {first}
+        labels.append(label){mark}
+        with torch.no_grad():
+            found.append(model(batch.to(device)).cpu())
+    return torch.cat(found), torch.cat(labels).cpu()
+"""
 
 SNIPPETS = {
     "the repeats of one batch": _REPEATS.format(
@@ -369,6 +380,8 @@ SNIPPETS = {
     "the first column of a batch": _ROWS.format(kept="[batch[:, 0]]", mark="  # TML309"),
     "a checkpoint that its writer took to the host": _DRIVER.format(moved='to_cpu(state["state"])', mark=""),
     "a checkpoint as it was": _DRIVER.format(moved='dict(state["state"])', mark="  # TML312"),
+    "labels as the loader gives them": _LABELS.format(first="pass", mark=""),
+    "labels that go to the device": _LABELS.format(first="label = label.to(device)", mark="  # TML310"),
 }
 
 
