@@ -335,6 +335,25 @@ def features(model, dataset, device):
             found.append(model(batch.to(device)).cpu())
     return torch.cat(found), torch.cat(labels).cpu()
 """
+_TEACHER = """
+import sys
+
+OUTPUTS = []
+
+def record(module, inputs, output):
+    OUTPUTS.append(output.detach())
+
+student, loader, optimizer = build(sys.argv[1]), load(sys.argv[1]), adam(sys.argv[1])
+for round in {rounds}:
+    for name, module in student.named_modules():
+        if isinstance(module, nn.MaxPool2d):
+            module.register_forward_hook(record){mark}
+    for x, y in loader:
+        OUTPUTS.clear()
+        loss = F.cross_entropy(student(x), y)
+        loss.backward()
+        optimizer.step()
+"""
 
 SNIPPETS = {
     "the repeats of one batch": _REPEATS.format(
@@ -382,6 +401,8 @@ SNIPPETS = {
     "a checkpoint as it was": _DRIVER.format(moved='dict(state["state"])', mark="  # TML312"),
     "labels as the loader gives them": _LABELS.format(first="pass", mark=""),
     "labels that go to the device": _LABELS.format(first="label = label.to(device)", mark="  # TML310"),
+    "hooks that a script puts on the layers of its model": _TEACHER.format(rounds="[0]", mark=""),
+    "hooks that it puts on them again and again": _TEACHER.format(rounds="range(100)", mark="  # TML304"),
 }
 
 
