@@ -354,6 +354,32 @@ for round in {rounds}:
         loss.backward()
         optimizer.step()
 """
+_SIGNS = """
+def with_mode(function):
+    def run(self, *args):
+        before = torch.is_grad_enabled()
+        try:
+            {sets}
+            result = function(self, *args)
+        finally:
+            torch.set_grad_enabled(before)
+        return result
+
+    return run
+
+class Signs(torch.optim.Optimizer):
+    def __init__(self, params, rate, differentiable=False):
+        super().__init__(params, dict(rate=rate, differentiable=differentiable))
+
+    @with_mode
+    def step(self):
+        for group in self.param_groups:
+            for p in group["params"]:
+                average = self.state[p].get("average")
+                if average is None:
+                    average = torch.zeros_like(p)
+                self.state[p]["average"] = 0.9 * average + 0.1 * p{mark}
+"""
 
 SNIPPETS = {
     "the repeats of one batch": _REPEATS.format(
@@ -403,6 +429,10 @@ SNIPPETS = {
     "labels that go to the device": _LABELS.format(first="label = label.to(device)", mark="  # TML310"),
     "hooks that a script puts on the layers of its model": _TEACHER.format(rounds="[0]", mark=""),
     "hooks that it puts on them again and again": _TEACHER.format(rounds="range(100)", mark="  # TML304"),
+    "a step whose decorator sets the mode": _SIGNS.format(
+        sets='torch.set_grad_enabled(self.defaults["differentiable"])', mark=""
+    ),
+    "a step whose decorator sets something else": _SIGNS.format(sets="torch.set_num_threads(2)", mark="  # TML205"),
 }
 
 
