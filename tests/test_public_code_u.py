@@ -380,6 +380,28 @@ class Signs(torch.optim.Optimizer):
                     average = torch.zeros_like(p)
                 self.state[p]["average"] = 0.9 * average + 0.1 * p{mark}
 """
+_WRAPPER = """
+class Wrapper(nn.Module):
+    def __init__(self, layer, kind):
+        super().__init__()
+        self.layer = layer
+        self.register_buffer("scale", torch.ones(1024))
+        if kind == "linear":
+            self.first = self.linear  # TML315
+        else:
+            self.{other} = self.convolve{mark}
+
+    def linear(self, x):
+        return self.layer(x) * self.scale
+
+    def convolve(self, x):
+        return self.layer(x.t()) * self.scale
+
+def tune(kinds, x):
+    for kind in kinds:
+        wrapper = Wrapper(nn.Linear(8, 8), kind)
+        wrapper.linear(x).sum().backward()
+"""
 
 SNIPPETS = {
     "the repeats of one batch": _REPEATS.format(
@@ -433,6 +455,8 @@ SNIPPETS = {
         sets='torch.set_grad_enabled(self.defaults["differentiable"])', mark=""
     ),
     "a step whose decorator sets something else": _SIGNS.format(sets="torch.set_num_threads(2)", mark="  # TML205"),
+    "one attribute on either way": _WRAPPER.format(other="first", mark=""),
+    "two attributes": _WRAPPER.format(other="second", mark="  # TML315"),
 }
 
 
