@@ -25,6 +25,25 @@ def within_budget(facts: FunctionFacts) -> bool:
     return False
 
 
+def counts_filled(facts: FunctionFacts, name: str) -> bool:
+    """Whether a function counts what is in a place, one by one, and asks for less than some number of them: `for item
+    in self.sets: if item is not None: filled += 1` and `if filled < LIMIT`."""
+    every = list(statements(facts.body))
+    counters = {
+        inner[2]
+        for one in every
+        if one[0] == m.FOR and last_name(one[3]) == name
+        for inner in statements(one[4])
+        if inner[0] == m.AUGMENT and inner[2][0] == m.NAME and inner[4] == (m.CONST, 1)
+    }
+    return any(
+        expr[0] == m.COMPARE and expr[1].startswith(("LessThan", "GreaterThan")) and not counters.isdisjoint(expr[2:4])
+        for one in every
+        if counters and one[0] in (m.IF, m.WHILE)
+        for expr in nodes(one[2])
+    )
+
+
 def unasked_limit(frame: Frame) -> str:
     """An attribute of the object that says how much it may keep, and that nothing in its file reads."""
     receiver = frame.receiver

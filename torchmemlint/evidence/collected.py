@@ -9,7 +9,7 @@ from ..facts import model as m
 from ..facts.knowledge import DTYPES, TO_DEVICE
 from ..facts.model import Expr, Stmt
 from ..facts.program import expressions, targets
-from ..facts.walk import calls, is_count, last_name, nodes, statements
+from ..facts.walk import call_at, calls, is_count, last_name, nodes, statements
 from ..interpreter.events import Store
 from ..interpreter.frames import Frame, Loop
 from ..interpreter.machine import Machine
@@ -47,6 +47,8 @@ def collected_on_device(machine: Machine) -> Iterator[Collected]:
         early = any(node in given for _, node, loops in moved if any(loop in loops for loop in inside))
         late = any(not made.isdisjoint(store.nodes) for made, _, loops in moved if loop not in loops)
         holder = describe(store.owner, store.key, machine)
+        if _is_as_loaded(store, loop):
+            continue  # a loader gives it on the host
         if late and not early and _moves_inputs(store) and holder.kind in ("local", "attribute") and holder.owner:
             # What `.cpu()` is called on is a tensor, whatever else is known of it.
             batches = any(loop.name == "loader" or _moves_items(store, loop) for loop in inside)
@@ -105,6 +107,20 @@ def _moves_items(store: Store, loop: Loop) -> bool:
             if any(_root(one) in items or (not counted and _made_of(one, items)) for one in moved):
                 return True
     return False
+
+
+def _is_as_loaded(store: Store, loop: Loop) -> bool:
+    """`for batch in loader: labels.append(batch[1])`: a part of what a loader gives, under the name that the loop has
+    for it."""
+    call = call_at(store.frame.facts.body, store.site) if loop.name == "loader" else None
+    over = next((one for one in statements(store.frame.facts.body) if one[1] == loop.site), None)
+    if call is None or over is None or len(call[3]) != 1:
+        return False
+    place = call[3][0]
+    while place[0] in (m.ATTR, m.ITEM):
+        place = place[1]
+    bound = {name for one in statements(over[4]) for target in targets(one) for name in nodes(target)}
+    return place[0] == m.NAME and place not in bound and any(place in nodes(target) for target in targets(over))
 
 
 def _casts(call: Expr) -> bool:

@@ -6,7 +6,7 @@ import functools
 
 from ..facts import model as m
 from ..facts.guarded import own_reads
-from ..facts.model import CALLS_PER_STATEMENT
+from ..facts.model import CALLS_PER_STATEMENT, FunctionFacts
 from ..facts.walk import blocks, calls, last_name, nodes, statements
 from ..interpreter.events import Backward, Store
 from ..interpreter.frames import Frame
@@ -67,6 +67,19 @@ class Demand:
             return False
         reads = [off for one in methods_of(owner.cls).values() for name, off in own_reads(one) if name == store.key]
         return bool(reads) and all(reads)
+
+    def led_to(self, store: Store) -> bool:
+        """Whether a hook leaves a value on its object, or in a slot that it has there, for a method of the object to
+        differentiate with respect to: `autograd.grad(loss, self.outputs)`, which the value without its graph would
+        not be a part of."""
+        owner, name = store.owner, store.key
+        if store.how == "keyed" and isinstance(owner, Obj) and owner.kind == "list" and owner.home is not None:
+            owner, name = owner.home
+        elif store.how != "set":
+            return False
+        if not store.hook or not isinstance(owner, Obj) or not isinstance(owner.cls, Class):
+            return False
+        return any(_leads_to(one, name) for one in methods_of(owner.cls).values())
 
     def escapes(self, store: Store) -> bool:
         """Whether something that was read from the place is handed out. Who has got it can differentiate no graph
@@ -187,6 +200,21 @@ class Demand:
         passed = backward.site - backward.site % CALLS_PER_STATEMENT
         together = ({one[1] for one in suite} for suite in suites)
         return any(passed in sites and not emptied.isdisjoint(sites) for sites in together)
+
+
+def _leads_to(method: FunctionFacts, name: str) -> bool:
+    """Whether a method computes gradients with respect to an attribute, also by another name."""
+    if "grad" not in method.calls:
+        return False
+    place = (m.ATTR, (m.NAME, "self"), name)
+    names = {place}
+    for one in statements(method.body):
+        if one[0] == m.ASSIGN and one[2][0][0] == m.NAME and any(node == place for node in nodes(one[3])):
+            names.add(one[2][0])
+    return any(
+        last_name(call[2]) == "grad" and len(call[3]) > 1 and any(node in names for node in nodes(call[3][1]))
+        for call in calls(method.body)
+    )
 
 
 def _differentiates_one(store: Store) -> bool:

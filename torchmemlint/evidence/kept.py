@@ -19,7 +19,7 @@ from ..interpreter.keys import KNOWN
 from ..interpreter.machine import Machine
 from ..interpreter.values import Class, Const, Obj, constant
 from ..lexical.loaded_tables import holds_loaded
-from .budgets import unasked_limit, within_budget
+from .budgets import counts_filled, unasked_limit, within_budget
 from .handed_singly import keeps_what_it_hands_out
 from .items import are_few_numbers, is_item, stored_at
 from .let_go import emptied, measured
@@ -98,7 +98,8 @@ def _retention(machine: Machine, note: Plain, kept: Kept) -> WorkerRetention | N
     grows = _grows(kept, note.frame)
     if grows:
         off = _releases(machine).switched_off(last_part(holder.text), holder.owner, _run(machine))
-        grows = note.frame.name in off or not within_budget(note.frame.facts)
+        limited = within_budget(note.frame.facts) or counts_filled(note.frame.facts, last_part(holder.text))
+        grows = note.frame.name in off or not limited
         let_go = grows and emptied(machine, kept.owner, kept.key, note.site, off, there=wide)
         grows = grows and (holder.kind == "generator" or not let_go)
         grows = grows and (singly or note.frame.name in off or not measured(note.frame, holder.text))

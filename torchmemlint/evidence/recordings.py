@@ -273,7 +273,8 @@ def evaluates_by_name(frame: Frame) -> bool:
 def _weight(call: ModuleCall, trained: bool) -> int:
     """How sure it is that activations are recorded. What is `trained` somewhere is a model, whatever its name."""
     known = call.module.cls.facts.name if isinstance(call.module.cls, Class) else ""
-    if _SIGNAL_CLASS.search(known) or (not known and last_part(describe_object(call.module)) in _OF_SIGNALS):
+    told = bool(known) and not call.module.unknown  # of an annotation it may be a base class of all of them
+    if _SIGNAL_CLASS.search(known) or (not told and last_part(describe_object(call.module)) in _OF_SIGNALS):
         return 1  # mostly a transform, which has nothing to learn
     weight = max(call.weight, min(call.module.weight, 2), 1 + trained)  # what was learnt of the module later
     dotted = call.module.cls if isinstance(call.module.cls, str) else ""

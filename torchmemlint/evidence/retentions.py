@@ -39,7 +39,7 @@ from .places import Holder, holder_of, in_test, last_part
 from .rates import is_let_go_late
 from .recordings import evaluates_by_name
 from .runs import Runs
-from .updates import beyond_a_step, beyond_one_update, has_entries
+from .updates import beyond_a_step, beyond_one_batch, beyond_one_update, has_entries
 from .ways_out import left_behind
 from .within_bounds import beyond_bounds
 
@@ -152,7 +152,7 @@ class Retentions:
             return
         attached = [t for t in store.tensors if t.graph == ATTACHED and t.node not in self.refuted]
         free = [tensor for tensor in store.tensors if tensor.graph != ATTACHED]
-        if attached and store.hook and is_seen_without_graph(self.machine, store):
+        if attached and store.hook and (is_seen_without_graph(self.machine, store) or self.demand.led_to(store)):
             attached = []
         if attached and not self._is_cut(store) and not self.demand.taken_without_gradients(store):
             yield from self._retention(store, attached, True)
@@ -195,7 +195,7 @@ class Retentions:
             if not uncovered:
                 return
         growing = beyond_a_step(store, uncovered, repeats)
-        updated = beyond_one_update(store, growing) if graph else growing
+        updated = beyond_one_batch(store, born, beyond_one_update(store, growing)) if graph else growing
         if updated != growing and is_spent(self.machine, store, kept) and not has_entries(store):
             growing = updated
         if uncovered and not growing:

@@ -6,8 +6,8 @@ from ..facts import model as m
 from ..facts.evaluating import says_inference
 from ..facts.model import BACKWARD
 from ..facts.program import expressions
-from ..facts.walk import call_at
-from ..interpreter.events import Store
+from ..facts.walk import call_at, is_count, statements
+from ..interpreter.events import Loops, Store
 from ..interpreter.frames import Frame, Loop
 from ..interpreter.values import Obj
 
@@ -26,6 +26,21 @@ def beyond_a_step(store: Store, growing: list[Loop], repeats: list[Loop]) -> lis
 def _is_pass(loop: Loop) -> bool:
     """Whether the rounds are calls of a module's pass, by code that is not seen."""
     return loop.kind == "call" and (loop.name == "forward" or says_inference(loop.name))
+
+
+def beyond_one_batch(store: Store, born: Loops, growing: list[Loop]) -> list[Loop]:
+    """Without the loops in a step, or over a batch, that the place was made for, and that is differentiated in it: `for
+    batch in loader: total = 0` and `for _ in range(self.repeats): ... loss.backward(); total += loss`. Whatever is left
+    of their graphs goes with the batch."""
+    around = [loop for loop in born if loop.kind == "loop"]
+    if not around or not (around[-1].backward or around[-1].name == "loader"):
+        return growing
+    counted = {one[1] for one in statements(store.frame.facts.body) if one[0] == m.FOR and is_count(one[3])}
+
+    def inside(loop: Loop) -> bool:
+        return loop.site in counted and (not loop.backward or around[-1].name == "loader")
+
+    return [loop for loop in growing if not inside(loop)]
 
 
 def beyond_one_update(store: Store, growing: list[Loop]) -> list[Loop]:

@@ -6,7 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..facts.walk import calls, last_name
+from ..facts import model as m
+from ..facts.knowledge import TAKES_APART
+from ..facts.model import Expr
+from ..facts.walk import calls, last_name, statements
 from ..interpreter.events import Store
 from ..interpreter.frames import Loop, kept_since
 from ..interpreter.machine import Machine
@@ -18,6 +21,7 @@ from .places import Holder, describe, last_part
 _SIZES = frozenset(("untyped_storage", "storage", "_typed_storage", "_is_view"))
 # What has three or four columns, of which most are taken: `points[:, :3]`, `boxes[:, :4]`.
 _OF_COLUMNS = re.compile(r"(?:^|_)(?:xyz|xy|uv|rgb|points?|pts|coords?|boxes|bboxes|box|dets?|poses?|homog\w*)(?:$|_)")
+_OF_ALL = ((m.NAME, "list"), (m.NAME, "tuple"))
 _LASTS = ("attribute", "global", "class", "closure", "default")
 
 
@@ -87,8 +91,15 @@ def _picked(store: Store) -> bool:
     """Whether only some of the rows get there: the loop over them goes on to the next without keeping this one."""
     if not store.loops or store.conditions <= store.loops[-1].conditions:
         return False
-    every = (call for call in calls(store.frame.facts.body) if call[1] == store.site)
-    return all(last_name(call[2]) != "extend" for call in every)
+    body = store.frame.facts.body
+    every = (call for call in calls(body) if call[1] == store.site)
+    values = (one[3] for one in statements(body) if one[0] == m.ASSIGN and one[1] == store.site)
+    return all(last_name(call[2]) != "extend" for call in every) and not any(map(_are_all, values))
+
+
+def _are_all(value: Expr) -> bool:
+    """`list(torch.split(batch, 1))`, `batch.unbind()`: all parts of it."""
+    return value[0] == m.CALL and (value[2] in _OF_ALL or last_name(value[2]) in TAKES_APART)
 
 
 def _asks_for_size(store: Store) -> bool:

@@ -49,6 +49,16 @@ class FileReleases:
         self.replacing: dict[str, set[str]] = {}  # method -> the classes that have one that calls none of its name
         self._owners = {id(facts.functions[one]): cls.name for cls in facts.classes for one in cls.methods.values()}
         self.limited: dict[tuple[str, str], dict[str, str]] = {}  # class and place -> function -> what must be set
+        self._sizes = {  # class -> the attributes whose length `len(self)` is
+            cls.name: {
+                last_name(node[3][0])
+                for one in statements(facts.functions[cls.methods["__len__"]].body)
+                for node in nodes(one[2])
+                if one[0] == m.RETURN and one[2] is not None and _is_length(node)
+            }
+            for cls in facts.classes
+            if "__len__" in cls.methods
+        }
         self.off_by_default: dict[tuple[str, str], tuple[str, int]] = {}  # class and attribute -> parameter, its place
         self.makings: dict[str, list[Expr]] = {}  # class -> the calls that make one
         self.rebound: dict[str, set[str]] = {}  # attributes that are set later, or by others, and the functions
@@ -123,6 +133,8 @@ class FileReleases:
             functions.setdefault(by, set()).add(self._owner(place, function))
             self._at.setdefault(name, {}).setdefault(by, set()).add(self._site)
             others = {other for test in self._tests for other in _other_lengths(test, name)}
+            if name in self._sizes.get(self._owners.get(id(function), ""), ()):
+                others.discard("self")
             self._note_limit(self._owner(place, function), name, by)
             if others:
                 self._lengths.setdefault(name, set()).update(others)
@@ -260,7 +272,11 @@ class FileReleases:
             self._note_measured(test, function)
 
     def _compared(self, function: FunctionFacts, comparison: Expr) -> None:
-        for place in _sized(comparison):
+        places = list(_sized(comparison))
+        if (m.NAME, "self") in places:
+            own = self._sizes.get(self._owners.get(id(function), ""), ())
+            places += [(m.ATTR, (m.NAME, "self"), name) for name in sorted(own)]
+        for place in places:
             self._note_measured(place, function)
             for name in self._helpers:  # `if length > self.table.size(1): self.extend(length)`
                 self._note_measured(place, function, name)
@@ -337,8 +353,12 @@ def _other_lengths(test: Expr, name: str) -> set[str]:
     """`len(other) > limit`: the places whose length a test asks for, if it is not about the named one."""
     if _asks_of(test, name):
         return set()
-    lengths = (node for node in nodes(test) if node[0] == m.CALL and node[2] == (m.NAME, "len") and node[3])
+    lengths = (node for node in nodes(test) if _is_length(node))
     return {last_name(length[3][0]) for length in lengths} - {""}
+
+
+def _is_length(node: Expr) -> bool:
+    return bool(node[0] == m.CALL and node[2] == (m.NAME, "len") and node[3])
 
 
 def _asks_of(test: Expr, name: str) -> bool:

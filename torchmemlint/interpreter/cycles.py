@@ -113,6 +113,7 @@ def refers_to(machine: Machine, value: Value, key: Value) -> bool:
 def cycles(machine: Machine) -> Iterator[Cycle]:
     """Heavy objects that hold themselves, where one is made in each round of a loop."""
     seen: set[Site] = set()
+    told: set[tuple[int, str]] = set()  # the methods, and the attributes that the object refers to itself by
     yield from _hooked(machine)
     for note in machine.plain:
         if note.kind not in ("cycle", "recursion"):
@@ -133,10 +134,12 @@ def cycles(machine: Machine) -> Iterator[Cycle]:
         looped = any(loop.kind == "loop" for loop in whole.birth) and not owner.unknown
         tensors = machine.reach((owner,), 2)
         made = looped and site == note.site and (heavy_objects((owner,)) or tensors)
-        if _is_taken_apart(owner.cls, name):
+        way = (note.frame.facts.site, name)  # the branches of an `if` are one way
+        if _is_taken_apart(owner.cls, name) or (way in told and site == note.site):
             continue
         if dropped and (made or (whole is owner and _is_value(owner, tensors))):
             seen.add(site)
+            told.add(way)
             yield Cycle(site, f"each {owner.cls.facts.name}", f"`self.{name}` refers to the object", 2)
 
 

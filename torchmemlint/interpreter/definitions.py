@@ -17,7 +17,7 @@ from .functions import call_function
 from .machine import Machine
 from .making import tell_metaclass
 from .registries import entering, entering_of
-from .values import OFF, UNKNOWN, Bound, Class, External, Function, Mode, Obj, Value
+from .values import OFF, ON, UNKNOWN, Bound, Class, External, Function, Mode, Obj, Value
 
 _STORES = m.GROWS | m.KEEPS
 
@@ -144,7 +144,7 @@ def _wrapped(machine: Machine, frame: Frame, function: Function, decorator: Any,
 
 def _mode_around(machine: Machine, decorator: Function) -> int | None:
     """The grad mode in which a decorator of the project calls what it decorates: the inner function that it hands
-    out does so in a `with`, or it hands out `torch.no_grad()(function)`."""
+    out does so in a `with`, or sets the mode before, or it hands out `torch.no_grad()(function)`."""
     facts = decorator.facts
     if not facts.params:
         return None
@@ -155,6 +155,9 @@ def _mode_around(machine: Machine, decorator: Function) -> int | None:
             if mode is not None:
                 return mode
     for index in facts.inner:
+        mode = _set_before(decorator.frame.unit.facts.functions[index].body, wrapped)
+        if mode is not None:
+            return mode
         for statement in statements(decorator.frame.unit.facts.functions[index].body):
             if statement[0] != m.WITH or wrapped not in {last_name(call[2]) for call in calls(statement[3])}:
                 continue
@@ -176,6 +179,18 @@ def _mode_put_around(machine: Machine, frame: Frame, made: Expr, wrapped: str) -
             if type(atom) is Mode:
                 machine.entered.add(atom.site)
                 return atom.grad
+    return None
+
+
+def _set_before(body: tuple[Stmt, ...], wrapped: str) -> int | None:
+    """The mode that a function sets before it calls another one. Where that hangs on a setting,
+    `torch.set_grad_enabled(self.defaults["differentiable"])`, gradients are on for those alone who ask for that."""
+    mode: int | None = None
+    for call in calls(body):
+        if last_name(call[2]) == wrapped:
+            return mode
+        if last_name(call[2]) == "set_grad_enabled" and call[3]:
+            mode = ON if call[3][0] == (m.CONST, True) else OFF
     return None
 
 

@@ -292,7 +292,7 @@ def _unentered(
     given = tuple(atom for value in (*args, *kwargs.values()) for atom in value)
     parents = machine.nodes(given)
     if parents and not _DIFFERENTIATES.isdisjoint(function.facts.calls):
-        backward(machine, frame, given, {}, site, method=False)
+        backward(machine, frame, given, {}, site, method=False, of_part=function.facts.name == "forward")
     if not parents:
         return UNKNOWN
     # what is cut off asks nothing of what was given

@@ -18,6 +18,7 @@ from .tensors import free
 from .values import ASSUMED, ATTACHED, FREE, LEAF, MAYBE, OFF, Bound, Class, Function, Obj, Partial, Tensor, Value
 
 BACKWARD = "backward"  # names the calls of a hook that each backward pass makes
+_PARTS = ("modules", "named_modules", "children", "named_children")
 OF_GRADIENTS = ("register_hook", "register_post_accumulate_grad_hook")
 
 
@@ -208,7 +209,12 @@ def _puts_on_again(frame: Frame, owner: Obj, target: Obj | None) -> bool:
 def _of_a_call(machine: Machine, frame: Frame, hook: Any, target: Obj | None) -> bool:
     """Whether each call of a function leaves another hook, a closure of that call, on a module that was there; or
     a partial with a container of that call."""
-    repeated = [loop for loop in machine.loops if loop.kind in ("call", "loop")]
+    parts_of = {
+        one[1]
+        for one in statements(frame.facts.body)
+        if one[0] == m.FOR and one[3][0] == m.CALL and last_name(one[3][2]) in _PARTS
+    }  # `for name, module in model.named_modules()`: each of them gets one
+    repeated = [loop for loop in machine.loops if loop.kind in ("call", "loop") and loop.site not in parts_of]
     again = _keeps_again(machine, frame, hook, target) or (frame.receiver is not None and _runs_what_it_hooks(frame))
     if not repeated or (frame.receiver is not None and not again):
         return False

@@ -46,6 +46,8 @@ def _for(machine: Machine, frame: Frame, statement: Stmt) -> None:
     unrolled = _unroll(value, len(body)) if rounds is None else None
     if unrolled is not None:
         rounds = [[(target, item)] for item in unrolled]
+    elif rounds is None and _goes_once(iterable):
+        rounds = [[(target, iterate(machine, frame, value))]]
 
     def once() -> None:
         machine.site = site  # where a generator goes on, in each round
@@ -82,6 +84,13 @@ def _unroll(value: Value, statements: int) -> list[Value] | None:
         return None
     names = statements <= _LITTLE and all(isinstance(constant(item), str) for item in items)
     return items if len(items) <= (_MOST_NAMES if names else _MOST_ITEMS) else None
+
+
+def _goes_once(iterable: Expr) -> bool:
+    """`zip([2.0], [32])`: what is written down has one item, and its round is no repetition."""
+    if iterable[0] == m.CALL and iterable[2] in ((m.NAME, "zip"), (m.NAME, "enumerate"), (m.NAME, "tqdm")):
+        return any(map(_goes_once, iterable[3][: None if iterable[2][1] == "zip" else 1]))
+    return iterable[0] == m.NEW and len(iterable[3]) == 1 and iterable[3][0][0] != m.STAR
 
 
 def _entries(machine: Machine, frame: Frame, statement: Stmt) -> list[list[tuple[Expr, Value]]] | None:
@@ -159,6 +168,8 @@ def _names_layers(expr: Expr) -> bool:
     if op in (m.NAME, m.ATTR):
         return _LAYERS.search(expr[-1]) is not None
     if op == m.CALL:
+        if expr[2][0] == m.ATTR and expr[2][2] in ("items", "values") and not expr[3]:
+            return _names_layers(expr[2][1])  # `features._modules.items()`
         return any(_names_layers(argument) for argument in expr[3])
     if op in (m.ITEM, m.STAR, m.UNARY):
         return _names_layers(expr[1])

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..facts import knowledge
 from ..facts.model import Site
-from .events import Backward
+from .events import Backward, Loops
 from .frames import Frame
 from .machine import Machine
 from .parts import INDICES, kind_of_call, take
@@ -151,7 +151,8 @@ def tensor_attribute(machine: Machine, tensor: Tensor, name: str) -> Value:
         node = machine.derivation.node()
         if name == "data" and _is_parameter(machine, tensor):
             machine.derivation.shared[node] = (tensor.node,)
-        return (Tensor(FREE, tensor.weight, node, ANY),)
+        size = tensor.size if name == "data" and not tensor.bundle else ANY
+        return (Tensor(FREE, tensor.weight, node, size),)
     if name == "grad_fn":
         return (Method(tensor, name),) if tensor.graph == ATTACHED else UNKNOWN
     if name in ("T", "mT", "H", "mH", "real", "imag", "values"):
@@ -321,9 +322,10 @@ def backward(
     site: Site,
     method: bool = True,
     inputs: Value = UNKNOWN,
+    of_part: bool = False,
 ) -> None:
     """A backward pass from these values, as far as `inputs` if any are given: marks what it goes through,
-    and the loops that it runs in.
+    and the loops that it runs in. One in a part's pass that is not entered is `of_part`.
 
     Of `loss.backward(inputs=...)` only what leads to these is differentiated, which is not what earlier rounds left.
     """
@@ -339,8 +341,9 @@ def backward(
         derivation.spread(derivation.gone_through, node, stop | derivation.cut)
         if frees:
             derivation.spread(derivation.spent, node, stop if not method else frozenset())
+    others = _of_the_whole(frame, machine.loops if of_part else None)
     for loop in machine.loops:
-        loop.backward = True
+        loop.backward |= loop not in others
     # where the gradients may be wanted with a graph, this one is kept for theirs
     retain = constant(kwargs.get("retain_graph", UNKNOWN)) is True and create == may_create
     machine.backwards.append(
@@ -349,6 +352,20 @@ def backward(
             retain and _goes_outside(machine, nodes), machine.loops, frame, stop,
         )
     )  # fmt: skip
+
+
+def _of_the_whole(frame: Frame, loops: Loops | None) -> Loops:
+    """The loops of a module's pass in which a part of the module has run its own pass, and that has a backward pass of
+    its own: it goes through what the part has computed, and what the whole adds up of its results is no record."""
+    passes: list[Frame] = []
+    current: Frame | None = frame
+    while current is not None:
+        if current.name == "forward" and isinstance(current.receiver, Obj) and current.receiver.kind == "module":
+            passes.append(current)
+        current = current.caller
+    if not passes:
+        return ()
+    return tuple(loop for loop in (passes[0].loops if loops is None else loops) if loop not in passes[-1].loops)
 
 
 def _goes_outside(machine: Machine, nodes: list[int]) -> bool:

@@ -85,6 +85,8 @@ def unmapped_loads(program: Program) -> Iterator[Unmapped]:
 
 
 def _cost(program: Program, function: FunctionFacts, load: Load, decided: bool) -> str:
+    if _is_saved_from_host(program, function):
+        return ""
     if _has_ranks(program):
         return "" if _is_for_one_rank(function, load.site) or _is_of_one_rank(function, load) else "ranks"
     if decided:
@@ -123,6 +125,34 @@ def _is_saved_after_a_fit(function: FunctionFacts, load: Load) -> bool:
 
 def _is_trainer(statement: Stmt) -> bool:
     return statement[0] == m.ASSIGN and statement[3][0] == m.CALL and last_name(statement[3]) == "Trainer"
+
+
+def _is_saved_from_host(program: Program, function: FunctionFacts) -> bool:
+    """Whether the method that writes what this one reads, `save_checkpoint` for `load_checkpoint`, or one beside them,
+    takes the optimizer's state to the host before, `state["state"] = to_cpu(state["state"])`, and no model is saved as
+    it is."""
+    methods = [one for one in program.facts.functions if function.owner >= 0 and one.owner == function.owner]
+    writer = next(
+        (one for one in methods if one.name == function.name.replace("load", "save", 1) != function.name), None
+    )
+    if writer is None:
+        return False
+    saved = (call[2] for call in calls(writer.body) if last_name(call[2]) == "state_dict" and call[2][0] == m.ATTR)
+    if any(last_name(callee[1]) in _MODULES for callee in saved):
+        return False
+    return any(
+        one[0] == m.ASSIGN and one[2][0][0] == m.ITEM and one[2][0] in nodes(one[3]) and _names_host(one[3])
+        for method in methods
+        for one in statements(method.body)
+    )
+
+
+def _names_host(value: Expr) -> bool:
+    """`to_cpu(state)`, `move(state, torch.device("cpu"))`"""
+    return any(
+        node == (m.CONST, "cpu") or (node[0] in (m.NAME, m.ATTR) and "cpu" in str(node[-1]).lower().split("_"))
+        for node in nodes(value)
+    )
 
 
 def _goes_in_whole(function: FunctionFacts, load: Load) -> bool:

@@ -9,7 +9,7 @@ from ..facts import model as m
 from ..facts.model import CALLS_PER_STATEMENT, Expr, Site, Stmt
 from ..facts.one_rank import by_rank
 from ..facts.program import Block, Place, Program, targets
-from ..facts.walk import heads, nodes
+from ..facts.walk import calls_of, heads, last_name, nodes, statements
 
 _GATHERS = ("all_gather_object", "all_gather")
 _FIGURES = frozenset(
@@ -18,6 +18,7 @@ _FIGURES = frozenset(
     names loss losses value val state status flag error errors duration memory bytes port ip
     pid""".split()
 )
+_ONE = (("numel", (m.CONST, 1)), ("dim", (m.CONST, 0)), ("ndim", (m.CONST, 0)))
 _ADDS = ("append", "extend", "update")
 
 
@@ -64,7 +65,8 @@ def _gathers(program: Program, place: Place) -> Iterator[tuple[Site, str, str]]:
                 dotted = program.dotted(call[2])
                 given = call[3][1] if len(call[3]) > 1 else None
                 ours = "dist" in dotted or dotted.startswith("torch.")
-                if given is not None and ours and not _is_small(place.facts.body, given):
+                small = given is not None and _is_small(place.facts.body, given)
+                if given is not None and ours and not small and not _is_one(place.facts.body, call[1], given):
                     yield call[1], call[2][-1], call[3][0][1]
 
 
@@ -74,6 +76,26 @@ def _is_small(body: Block, given: Expr) -> bool:
         return True
     bound = [one[3] for one, _ in by_rank(body) if one[0] == m.ASSIGN and given in one[2]]
     return any(_is_of_numbers(value) for value in (given, *bound))
+
+
+def _is_one(body: Block, site: Site, given: Expr) -> bool:
+    """Whether a test holds, where something is sent, that asks whether it is one number: `if is_singleton(t):`,
+    `if t.numel() == 1:`"""
+    return any(
+        one[0] == m.IF
+        and any(_asks_whether_one(test, given) for test in nodes(one[2]))
+        and any(site in (call[1] for call in calls_of(inner)) for inner in statements(one[3]))
+        for one in statements(body)
+    )
+
+
+def _asks_whether_one(test: Expr, given: Expr) -> bool:
+    if test[0] == m.CALL and len(test) == 5:
+        return given in test[3] and any(word in last_name(test[2]) for word in ("singleton", "scalar"))
+    if test[0] != m.COMPARE or test[1] != "Equal":
+        return False
+    asked = test[2][2] if test[2][0] == m.CALL else test[2]
+    return bool(asked[0] == m.ATTR and asked[1] == given and (asked[2], test[3]) in _ONE)
 
 
 def _is_of_numbers(value: Expr) -> bool:

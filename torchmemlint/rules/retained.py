@@ -11,7 +11,7 @@ from ..evidence.switched_off import is_switched_off, may_be_detached
 from ..facts import model as m
 from ..facts.evaluating import says_evaluation
 from ..facts.model import file_of
-from ..facts.walk import heads, is_count, nodes, statements, with_tests
+from ..facts.walk import calls, heads, is_count, nodes, statements, with_tests
 from ..finding import Confidence, Remedy, Retains
 from ..interpreter.frames import Frame
 from ..interpreter.values import ANY_NAME, ASSUMED, ATTACHED, ON, Class, Obj
@@ -164,7 +164,8 @@ def _weight(retention: Retention) -> int:
         return 0  # the graph of all its steps is what it is there for
     local = holder.kind == "local" or (holder.kind == "global" and retention.function == "<module>")
     inside = retention.store_event.inside or _in_a_pass(retention.store_event.frame)
-    if local and inside and not (retention.training or _samples(retention)):
+    passing = local or (holder.kind == "attribute" and _is_made_in_a_pass(retention.store_event.owner))
+    if passing and inside and not (retention.training or _samples(retention)):
         return 0  # it goes when `forward` returns; parts in eval mode, as batch norms of one image, say nothing of it
     if local and _is_counted(retention):
         if retention.function == "__call__" and retention.escaped and not retention.training:
@@ -218,8 +219,8 @@ def _weight(retention: Retention) -> int:
         weight = 1  # whoever calls it, and is not seen, can have it let go
     if assumed and not retention.training:
         weight = min(weight, 2)
-        passing = local and not (_decodes(retention) or _generates(retention))
-        if not retention.evaluating and (passing or (retention.how == "keyed" and not retention.hook)):
+        passes_by = local and not (_decodes(retention) or _generates(retention))
+        if not retention.evaluating and (passes_by or (retention.how == "keyed" and not retention.hook)):
             weight = 1  # a place for each key is not for each call
         driven = not retention.late and all(loop.kind == "call" for loop in retention.loops)
         if retention.chain and retention.released and driven and not retention.evaluating:
@@ -232,6 +233,8 @@ def _weight(retention: Retention) -> int:
             return 0
         if holder.text == f"self.{holder.owner}":
             return 0  # whoever called has made it for this pass
+        if _is_called(retention.store_event):
+            return 0  # `self.layer = self.layer_class(8)`, `self.layer(x)`: a module that is made when it is needed
         if last.rsplit("_", 1)[-1] in _INDICES:
             return 1  # whole numbers have no graph
         handed = (retention.handed_on or retention.released) and not retention.hook
@@ -272,6 +275,14 @@ def _goes_with_the_call(store: Store) -> bool:
         if one[1] == store.site
         for target in (one[2] if one[0] == m.ASSIGN else ())
     )
+
+
+def _is_called(store: Store) -> bool:
+    """Whether the function that sets an attribute of its object calls it as well, which no tensor lets one do."""
+    if store.frame.receiver is not store.owner:
+        return False
+    place = (m.ATTR, (m.NAME, "self"), store.key)
+    return any(call[2] == place for call in calls(store.frame.facts.body))
 
 
 def _is_setter(store: Store) -> bool:
@@ -322,6 +333,12 @@ def _in_a_pass(frame: Frame) -> bool:
         frame = frame.caller
     receiver = frame.receiver
     return frame.name == "forward" and isinstance(receiver, Obj) and receiver.kind == "module"
+
+
+def _is_made_in_a_pass(owner: Obj | Frame) -> bool:
+    """Whether a place is one of an object that a variable of such a pass has: it goes when `forward` returns."""
+    root = list(owner.holders)[-1] if isinstance(owner, Obj) else owner
+    return isinstance(root, Frame) and root.function is not None and _in_a_pass(root)
 
 
 def _samples(retention: Retention) -> bool:
