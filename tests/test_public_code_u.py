@@ -301,6 +301,7 @@ class Calibration:
         finally:
             for handle in self.handles:
                 handle.remove()
+            self.handles.clear()
 """
 _DRIVER = """
 import torch.distributed as dist
