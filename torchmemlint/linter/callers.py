@@ -81,9 +81,10 @@ def without_workers(facts: FileFacts, site: Site, text: str, path: str, project:
 
 def loaded_by_others(project: Project, path: str, name: str) -> str | None:
     """Whether the files that name a data set have loaders, and none that says how many workers it has, or gets what is
-    handed on to it."""
+    handed on to it. A file with a class of that name means its own."""
     word = re.compile(rb"\b%s\b" % re.escape(name.encode()))
-    texts = [raw for other, raw in project.texts() if other != path and word.search(raw)]
+    own = re.compile(rb"\bclass %s\b" % re.escape(name.encode()))
+    texts = [raw for other, raw in project.texts() if other != path and word.search(raw) and not own.search(raw)]
     loads = any(b"DataLoader(" in raw for raw in texts)
     return ALONE if loads and not any(b"num_workers" in raw or _HANDED_ON.search(raw) for raw in texts) else None
 
