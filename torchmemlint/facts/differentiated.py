@@ -20,9 +20,9 @@ _REFERENCES = ("label", "target", "truth", "gt", "ref", "old", "gold", "answer",
 
 
 def goes_back(method: str) -> bool:
-    """Whether a method of this name computes gradients: `engine.backward(loss)`, but no hook that is called then, nor
-    `count_backward_transitions(graph)`, which goes back some other way."""
-    return "backward" in method and "hook" not in method and method.split("_", 1)[0] not in _ASK
+    """Whether a method with `backward` in its name computes gradients, `engine.backward(loss)`: but for a hook that is
+    called then, and for `count_backward_transitions(graph)`, which goes back some other way."""
+    return "hook" not in method and method.split("_", 1)[0] not in _ASK
 
 
 def operands(value: Expr) -> dict[str, str]:

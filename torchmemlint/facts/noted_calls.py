@@ -47,7 +47,7 @@ def note_call(scope: Scope, class_uses: dict[str, set[str]] | None, call: Expr, 
             _note_mixed_in(scope, receiver)
         elif method == "eval":
             scope.flags |= m.EVALUATES
-        elif goes_back(method):
+        elif "backward" in method and goes_back(method):
             scope.flags |= m.BACKWARD
             for root, part in _differentiated(call):
                 scope.differentiate(root, part, ordinal)

@@ -111,7 +111,7 @@ def module_method(
         return free(machine) if name == "buffers" else UNKNOWN
     if name in ("__call__", "forward"):
         return run_module(machine, frame, obj, args, kwargs, site)
-    if goes_back(name):
+    if "backward" in name and goes_back(name):
         backward(machine, frame, tuple(atom for value in args for atom in value), kwargs, site)
         return LIGHT
     if name in knowledge.ATTACHED_STEPS and machine.grad != OFF:

@@ -100,7 +100,7 @@ def unknown_call(
     attached, but what it was given may be used for anything."""
     name = _name_of(callee)
     values = [*args, *kwargs.values()]
-    if goes_back(name):
+    if "backward" in name and goes_back(name):
         backward(machine, frame, tuple(atom for value in args for atom in value), kwargs, site)
         return LIGHT
     if _is_used_up(machine, frame, name, args, kwargs, site):
@@ -238,7 +238,7 @@ def unknown_method(
         return machine.call_method(
             frame, imagined_module(machine, frame, ("method", site), 2), name, args, kwargs, site
         )
-    if goes_back(name):
+    if "backward" in name and goes_back(name):
         through = receiver if not args else tuple(atom for value in args for atom in value)
         backward(machine, frame, through, kwargs, site)
         return LIGHT
