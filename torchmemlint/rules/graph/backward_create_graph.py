@@ -82,8 +82,6 @@ def check(evidence: Evidence) -> Iterator[Report]:
     for note in evidence.plain("grad-store"):
         if any(param.name == "ctx" for param in note.frame.facts.params):
             continue  # a part of a `Function`, which runs without gradients
-        if any(_comes_after(reset, note) for reset in resets):
-            continue  # the step that they were written for takes them away again
         yield Report(
             site=note.site,
             message=(
@@ -108,9 +106,8 @@ def _asked_for(evidence: Evidence, backward: Backward) -> Site:
     return frame.call_site if frame is not None and asks else backward.site
 
 
-def _comes_after(reset: Plain, backward: Backward | Plain) -> bool:
-    """Whether gradients are reset after a pass, or after they were written: in the same function, in what that calls
-    later, or in a caller."""
+def _comes_after(reset: Plain, backward: Backward) -> bool:
+    """Whether gradients are reset after a pass: in the same function, in what that calls later, or in a caller."""
     if reset.frame.facts is backward.frame.facts:
         return reset.site > backward.site
     reset_way, way = (*reset.trail, reset.site), (*backward.trail, backward.site)
