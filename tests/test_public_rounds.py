@@ -442,7 +442,6 @@ SNIPPETS = {
     "slots that are only looked at": _CAM.format(
         weights="[score * one.mean() for one in self.outputs]", mark="  # TML108"
     ),
-    "gradients that a helper takes away when it has stepped": _WRITTEN.format(then="optimizer.zero_grad()", mark=""),
     "gradients that stay": _WRITTEN.format(then="print(optimizer)", mark="  # TML104"),
     "all rows of a batch": _ROWS.format(kept="list(torch.split(batch, 1, dim=0))", mark=""),
     "the first column of a batch": _ROWS.format(kept="[batch[:, 0]]", mark="  # TML309"),
