@@ -253,8 +253,7 @@ def _enter_context(
             machine.grad, machine.turned_on = outer, None
             return
         if type(atom) is Obj and atom.kind == "manager":
-            function, receiver, args, kwargs = atom.fields["$call"][0]
-            call_function(machine, frame, function, receiver, args, kwargs, site, on_yield=inside)
+            _enter_generator(machine, frame, atom, inside, site)
             return
         if type(atom) is Obj and isinstance(atom.cls, Class) and atom.cls.find("__enter__") is not None:
             outer = machine.grad
@@ -276,6 +275,20 @@ def _enter_context(
         if type(atom) is Obj and "$stack" in atom.fields:
             machine.grad = outer
             call_method(machine, frame, atom, "close", [], {}, site)
+
+
+def _enter_generator(machine: Machine, frame: Frame, manager: Obj, inside: Callable[[Value], None], site: Site) -> None:
+    """Run what stands in a `with` where its generator yields; or after all that there was time for."""
+    function, receiver, args, kwargs = manager.fields["$call"][0]
+    reached: list[Value] = []
+
+    def at_yield(entered: Value) -> None:
+        reached.append(entered)
+        inside(entered)
+
+    call_function(machine, frame, function, receiver, args, kwargs, site, on_yield=at_yield)
+    if not reached and not frame.dead:
+        inside(UNKNOWN)
 
 
 def _leave(machine: Machine, frame: Frame, atom: Obj, method: str, args: list[Value], site: Site) -> None:
