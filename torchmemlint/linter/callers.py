@@ -29,9 +29,13 @@ _HANDED_ON = re.compile(rb"DataLoader\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\*\*"
 
 def without_gradients(facts: FileFacts, site: Site, path: str, project: Callers | None) -> bool:
     """Whether what stands here runs for callers only that have turned gradients off, as the text has it."""
+    function = _function_at(facts, site)
+    return function is not None and project is not None and _guarded(facts, function, path, project, _DEEPEST)
+
+
+def _function_at(facts: FileFacts, site: Site) -> FunctionFacts | None:
     here = site - site % CALLS_PER_STATEMENT
-    owners = [one for one in facts.functions[1:] if any(each[1] == here for each in statements(one.body))]
-    return bool(owners) and project is not None and _guarded(facts, owners[0], path, project, _DEEPEST)
+    return next((one for one in facts.functions[1:] if any(each[1] == here for each in statements(one.body))), None)
 
 
 def _guarded(facts: FileFacts, function: FunctionFacts, path: str, project: Callers, depth: int) -> bool:
@@ -68,15 +72,10 @@ def others_who_call(project: Project, path: str, name: str) -> str | None:
 
 def without_workers(facts: FileFacts, site: Site, text: str, path: str, project: Callers | None) -> bool:
     """Whether the data set whose method stands here is loaded by others of the project, and never with workers."""
-    here = site - site % CALLS_PER_STATEMENT
-    owners = {
-        facts.classes[one.owner].name
-        for one in facts.functions[1:]
-        if one.owner >= 0 and any(each[1] == here for each in statements(one.body))
-    }
-    if project is None or "num_workers" in text:
+    method = _function_at(facts, site)
+    if project is None or method is None or method.owner < 0 or "num_workers" in text:
         return False
-    return any(project.loaded(path, name) == ALONE for name in owners)
+    return project.loaded(path, facts.classes[method.owner].name) == ALONE
 
 
 def loaded_by_others(project: Project, path: str, name: str) -> str | None:
