@@ -8,6 +8,42 @@ import pytest
 from projects import check_project
 from snippets import check
 
+_POOL = """
+        import names
+
+        class Pool(lightning.LightningModule):
+            def __init__(self, tune):
+                super().__init__()
+                self.tune, self.head = tune, Net()
+                self.loss_fn = nn.CrossEntropyLoss()
+
+            def forward(self, bag):
+                self.head.eval()
+                parts = []
+                for part in bag.split(8):
+                    parts.append(self.head(part))
+                maps = torch.cat(parts)
+                return self.head(bag * maps), maps
+
+            def logits_and_maps(self, batch):
+                logits, maps = [], []
+                for bag in batch["image"]:
+                    logit, attention = self(bag)
+                    logits.append(logit.view(-1)){mark}
+                    maps.append(attention){mark}
+                return torch.stack(logits), maps
+
+            def shared_step(self, batch):
+                logits, maps = self.logits_and_maps(batch)
+                loss = self.loss_fn(logits, batch["label"])
+                results = dict()
+                results.update({{names.LOSS: loss.view(-1, 1), names.MAPS: maps}})
+                return results
+
+            def {step}(self, batch, index):
+                results = self.shared_step(batch)
+                return {{names.LOSS: results[names.LOSS]}}
+        """
 SNIPPETS = {
     "a decorator that chooses how it turns gradients off": """
         OLD = False
@@ -190,78 +226,8 @@ SNIPPETS = {
                 print(len(self.seen["train"]["features"]))
                 self.seen["train"]["names"] = []
         """,
-    "what a training step returns under a name of another file": """
-        import names
-
-        class Pool(lightning.LightningModule):
-            def __init__(self, tune):
-                super().__init__()
-                self.tune, self.head = tune, Net()
-                self.loss_fn = nn.CrossEntropyLoss()
-
-            def forward(self, bag):
-                self.head.eval()
-                parts = []
-                for part in bag.split(8):
-                    parts.append(self.head(part))
-                maps = torch.cat(parts)
-                return self.head(bag * maps), maps
-
-            def logits_and_maps(self, batch):
-                logits, maps = [], []
-                for bag in batch["image"]:
-                    logit, attention = self(bag)
-                    logits.append(logit.view(-1))
-                    maps.append(attention)
-                return torch.stack(logits), maps
-
-            def shared_step(self, batch):
-                logits, maps = self.logits_and_maps(batch)
-                loss = self.loss_fn(logits, batch["label"])
-                results = dict()
-                results.update({names.LOSS: loss.view(-1, 1), names.MAPS: maps})
-                return results
-
-            def training_step(self, batch, index):
-                results = self.shared_step(batch)
-                return {names.LOSS: results[names.LOSS]}
-        """,
-    "the same of a step that no framework knows": """
-        import names
-
-        class Pool(lightning.LightningModule):
-            def __init__(self, tune):
-                super().__init__()
-                self.tune, self.head = tune, Net()
-                self.loss_fn = nn.CrossEntropyLoss()
-
-            def forward(self, bag):
-                self.head.eval()
-                parts = []
-                for part in bag.split(8):
-                    parts.append(self.head(part))
-                maps = torch.cat(parts)
-                return self.head(bag * maps), maps
-
-            def logits_and_maps(self, batch):
-                logits, maps = [], []
-                for bag in batch["image"]:
-                    logit, attention = self(bag)
-                    logits.append(logit.view(-1))  # TML102
-                    maps.append(attention)  # TML102
-                return torch.stack(logits), maps
-
-            def shared_step(self, batch):
-                logits, maps = self.logits_and_maps(batch)
-                loss = self.loss_fn(logits, batch["label"])
-                results = dict()
-                results.update({names.LOSS: loss.view(-1, 1), names.MAPS: maps})
-                return results
-
-            def explain_step(self, batch, index):
-                results = self.shared_step(batch)
-                return {names.LOSS: results[names.LOSS]}
-        """,
+    "what a training step returns under a name of another file": _POOL.format(step="training_step", mark=""),
+    "the same of a step that no framework knows": _POOL.format(step="explain_step", mark="  # TML102"),
     "attention maps that nobody has kept": """
         class Layer(nn.Module):
             def __init__(self, width, keep_maps=False):
