@@ -17,6 +17,18 @@ class Stack:
     def leave(self, module, args, output):
         self.path.pop()
 
+    def leaver(self, bound):
+        def leave(module, args, output):
+            self.path.append(output.max().item() - bound)
+
+        return leave
+
+    def leaver_once(self, bound):
+        def leave(module, args, output):
+            self.after.pop(module).remove()
+
+        return leave
+
     def leave_once(self, module, args, output):
         self.path.pop()
         self.after.pop(module).remove()
@@ -29,6 +41,7 @@ class Stack:
 LEFT = {
     "over that of the last pass": "self.after[module] = module.register_forward_hook(self.leave)  # TML304",
     "in an attribute": "self.last = module.register_full_backward_hook(self.leave)  # TML304",
+    "made for each pass": "self.after[module] = module.register_forward_hook(self.leaver(4.0))  # TML304",
 }
 INNOCENT = {
     "the former one is taken out": """
@@ -41,6 +54,9 @@ INNOCENT = {
             self.after[module] = module.register_forward_hook(self.leave)
     """,
     "it takes itself out": "self.after[module] = module.register_forward_hook(self.leave_once)",
+    "one that is made for each pass takes itself out": (
+        "self.after[module] = module.register_forward_hook(self.leaver_once(4.0))"
+    ),
     "all are taken out first": """
         self.close()
         self.after[module] = module.register_forward_hook(self.leave)

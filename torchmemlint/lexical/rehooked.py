@@ -118,11 +118,17 @@ def _is_own(place: Expr) -> bool:
 
 
 def _stays(facts: FileFacts, function: FunctionFacts, hook: Expr) -> bool:
-    """Whether what is registered is a function of the file that takes no hook out, least of all itself."""
+    """Whether what is registered is a function of the file, or one that such a function makes, and takes no hook out,
+    least of all itself."""
+    made = bool(hook) and hook[0] == m.CALL
+    hook = hook[2] if made else hook
     if not hook or hook[0] not in (m.NAME, m.ATTR):
         return False
     meant = [one for one in facts.functions if one.name == last_name(hook) and one is not function]
-    return len(meant) == 1 and not _takes_out(facts, meant[0])
+    meant = [one for one in meant if one.owner >= 0] if hook[0] == m.ATTR else meant
+    if len(meant) != 1 or bool(meant[0].inner) != made:
+        return False
+    return not any(_takes_out(facts, one) for one in (meant[0], *(facts.functions[n] for n in meant[0].inner)))
 
 
 def _takes_out(facts: FileFacts, function: FunctionFacts) -> bool:
