@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ..facts import model as m
+from ..facts.walk import statements
+from ..interpreter.frames import Frame
 from ..interpreter.values import CONTAINERS, Obj, Value
 
 if TYPE_CHECKING:
@@ -26,9 +29,23 @@ def is_handed_back(retention: Retention) -> bool:
             if not unseen and (frame.caller is None or frame.caller.function is None):
                 return False  # nobody asks for what `main` finds
             going_on = any(loop.name == "while" for loop in retention.loops if loop not in frame.loops)
-            return not going_on and any(one is whole for one in _parts(frame.returns))
+            return not going_on and _returns(frame, whole) and not (not unseen and _goes_to_nobody(frame, whole))
         frame = frame.caller
     return False
+
+
+def _returns(frame: Frame, whole: Obj) -> bool:
+    return any(one is whole for one in _parts(frame.returns))
+
+
+def _goes_to_nobody(frame: Frame, whole: Obj) -> bool:
+    """Whether all that called a function only return what it gives, up to the program: `return run(steps)` in `main`."""
+    while frame.caller is not None and frame.caller.function is not None:
+        called, frame = frame.call_site // m.CALLS_PER_STATEMENT, frame.caller
+        back = (one for one in statements(frame.facts.body) if one[0] == m.RETURN)
+        if not _returns(frame, whole) or all(one[1] // m.CALLS_PER_STATEMENT != called for one in back):
+            return False
+    return True
 
 
 def _parts(value: Value, depth: int = _DEPTH) -> Iterator[Obj]:

@@ -369,6 +369,9 @@ SPECIAL: dict[str, Callable[[Machine, Frame, list[Value], Kwargs, Site], Value]]
     "queue.Queue": _queue,
     "queue.SimpleQueue": _queue,
     "queue.LifoQueue": _queue,
+    "asyncio.run": _first,  # a coroutine is what it comes to here
+    "asyncio.wait_for": _first,
+    "asyncio.shield": _first,
     "asyncio.Queue": _queue,
     "asyncio.LifoQueue": _queue,
     **THREADS,
