@@ -320,18 +320,18 @@ def lines_of(params) -> str:
 
 
 class MainClass(_Main):
-    """The body of `main` becomes the method `run` of a class."""
+    """The body of `main` becomes the method `go` of a class."""
 
     def instead(self, body: str, parameters: str, given: str) -> str:
-        self.helper(f"class Runner:\n    def run(self, {parameters}):\n{indent(indent(body))}\n")
-        return f"return Runner().run({given})\n"
+        self.helper(f"class Command:\n    def go(self, {parameters}):\n{indent(indent(body))}\n")
+        return f"return Command().go({given})\n"
 
 
 class MainNested(_Main):
     """The body of `main` becomes a function in it."""
 
     def instead(self, body: str, parameters: str, given: str) -> str:
-        return f"def run():\n{indent(body)}\nreturn run()\n"
+        return f"def go():\n{indent(body)}\nreturn go()\n"
 
 
 class MainAsync(_Main):
@@ -341,8 +341,8 @@ class MainAsync(_Main):
         if "asyncio" in self.text:
             return body
         self.needs("import asyncio")
-        self.helper(f"async def run({parameters}):\n{indent(body)}\n")
-        return f"return asyncio.run(run({given}))\n"
+        self.helper(f"async def go({parameters}):\n{indent(body)}\n")
+        return f"return asyncio.run(go({given}))\n"
 
 
 class MainGuarded(Rewriter):

@@ -88,7 +88,7 @@ def called_last(program: Program, place: Place, depth: int = 3) -> bool:
     name, found = place.facts.name, False
     if name in ("<module>", "main"):
         return not is_repeated(program, place)
-    for other in program.places if depth and (not place.cls or name.lstrip("_") in ENDS) else ():
+    for other in program.places if depth else ():
         for statement, looped in in_loops(other.facts.body) if name in other.facts.calls else ():
             told = [call for call in calls_of(statement) if last_name(call[2]) == name]
             if any(call[2][0] == m.NAME or _may_call(program, other, call, place) for call in told):
