@@ -40,6 +40,12 @@ KEYED = f"""
     [
         ("[]", ADDED, "return hours(ROWS[number])", "mp.Pool(4)"),
         ("[]", ADDED, "return max(hours(row) for row in ROWS[number:])", 'mp.get_context("fork").Pool(4)'),
+        (
+            "[]",
+            ADDED.replace(RECORD, '{"name": line, "words": line.split()}'),
+            "return hours(ROWS[number])",
+            "mp.Pool(4)",
+        ),
         ("{}", KEYED, "return hours(ROWS[number])", "mp.Pool(4)"),
         ("[]", f"ROWS = [{RECORD} for line in lines]  # TML405", "return hours(ROWS[number])", "mp.Pool(4)"),
         ("[]", APPENDED, "return hours(ROWS[number])", 'mp.get_context("spawn").Pool(4)'),

@@ -253,7 +253,7 @@ def has_parts(expr: Expr, body: Block) -> bool | None:
                 return has_parts(statement[3], body)
         return None
     if expr[0] == m.DICT:
-        return len(expr[2]) > 2 and not any(makes_array(value) for _, value in expr[2])
+        return len(expr[2]) > 1 and not any(makes_array(value) for _, value in expr[2])
     if expr[0] == m.NEW and expr[2] in ("tuple", "list"):
         return None if any(makes_array(item) for item in expr[3]) else False
     if expr[0] == m.CALL:
