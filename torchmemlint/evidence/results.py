@@ -39,7 +39,7 @@ def _returns(frame: Frame, whole: Obj) -> bool:
 
 
 def _goes_to_nobody(frame: Frame, whole: Obj) -> bool:
-    """Whether all that called a function only return what it gives, up to the program: `return run(steps)` in `main`."""
+    """Whether all that called a function only return what it gives, up to the program: `main` with `return run()`."""
     while frame.caller is not None and frame.caller.function is not None:
         called, frame = frame.call_site // m.CALLS_PER_STATEMENT, frame.caller
         back = (one for one in statements(frame.facts.body) if one[0] == m.RETURN)
