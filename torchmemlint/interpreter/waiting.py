@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ..facts import model as m
 from ..facts.model import Expr, Stmt
 from ..facts.program import targets
-from ..facts.walk import calls_of, statements
+from ..facts.walk import blocks, calls, calls_of, statements
 from .frames import Frame
 from .machine import Machine
 from .values import UNKNOWN, Bound, Obj
@@ -20,7 +22,7 @@ def end_of_round(machine: Machine, frame: Frame, loop: Stmt) -> None:
     if machine.context.kind != "thread" or frame.dead or _ends_when_empty(loop):
         return
     body = loop[4] if loop[0] == m.FOR else loop[3]
-    every = [call for statement in body for call in calls_of(statement)]
+    every = [call for statement in _straight(body) for call in calls_of(statement)]
     waits = next((call for call in every if _blocks(call)), None)
     if waits is None:
         waits = next((call for call in every if _waited_in(machine, frame, call) is not None), None)
@@ -43,6 +45,21 @@ def end_of_round(machine: Machine, frame: Frame, loop: Stmt) -> None:
     awaited = _awaited(machine, frame, loop, body) if not kept else {}
     if kept or awaited:
         machine.note("kept-while-waiting", waits[1], frame, (kept, awaited, machine.context))
+
+
+def _straight(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
+    """The statements of a round that each round comes to, also in a `try` or `with`: but for a `try` that leaves the
+    loop when nothing has come in time."""
+    for statement in body:
+        yield statement
+        if statement[0] == m.WITH or (statement[0] == m.WHILE and all(one[0] == m.EXPR for one in statement[3])):
+            yield from _straight(statement[3])  # `with ready: while not items: ready.wait()`
+        elif statement[0] == m.TRY and not any(_leaves(block) for _, _, block in statement[3]):
+            yield from _straight(statement[2])
+
+
+def _leaves(block: tuple[Stmt, ...]) -> bool:
+    return any(one[0] in (m.RETURN, m.RAISE) or (one[0] == m.JUMP and one[2]) for one in statements(block))
 
 
 def _ends_when_empty(loop: Stmt) -> bool:
@@ -123,10 +140,17 @@ def _is_iter_of_get(expr: Expr) -> bool:
 def _dropped_before(body: tuple[Stmt, ...], waits: Expr, name: str) -> bool:
     """Whether the round begins by letting go of a name, before it waits."""
     for statement in body:
-        if any(call is waits for call in calls_of(statement)):
-            return False
-        if statement[0] in (m.ASSIGN, m.DELETE):
-            bound = statement[2] if statement[0] == m.DELETE else targets(statement)
-            if (m.NAME, name) in bound:
-                return True
+        if any(call is waits for call in calls((statement,))):
+            inner = (block for block in blocks(statement) if any(call is waits for call in calls(block)))
+            in_time = statement[3] if statement[0] == m.TRY else ()  # `except queue.Empty: batch = None; continue`
+            return any(_lets_go(one, name) for _, _, block in in_time for one in block) or any(
+                _dropped_before(block, waits, name) for block in inner
+            )
+        if _lets_go(statement, name):
+            return True
     return False
+
+
+def _lets_go(statement: Stmt, name: str) -> bool:
+    bound = statement[2] if statement[0] == m.DELETE else targets(statement) if statement[0] == m.ASSIGN else ()
+    return (m.NAME, name) in bound
