@@ -88,18 +88,26 @@ def _whole_in(machine: Machine, frame: Frame, expr: Expr, steps: int) -> Obj | N
 
 
 def _is_put_away(frame: Frame, site: Site) -> bool:
-    """Whether a handle goes into a list of the function that nobody looks into: `handles.append(...)`, and no more."""
+    """Whether a handle goes into a list of the function that nobody looks into: `handles.append(...)`, and no more;
+    also by a name that is for that alone."""
     body = frame.facts.body
-    put = next(
-        (one for one in statements(body) if one[0] == m.EXPR and site in (call[1] for call in calls_of(one))), ()
-    )
-    place = _bound_by(put) if put else ()
-    if not place or frame.function is None or put[2][3][0][:2] != (m.CALL, site):
+    made = next((one for one in statements(body) if site in (call[1] for call in calls_of(one))), ())
+    if not made or frame.function is None:
         return False
     functions = [frame.facts, *(frame.unit.facts.functions[index] for index in frame.facts.inner)]
     every = [one for function in functions for one in statements(function.body)]
-    named = sum(node == place for one in every for head in heads(one) for node in nodes(head))
-    return named == 1 + sum(place in targets(one) for one in every)
+
+    def is_only_put(place: Expr) -> bool:
+        named = sum(node == place for one in every for head in heads(one) for node in nodes(head))
+        return named == 1 + sum(place in targets(one) for one in every)
+
+    put, handle = made, made[3] if made[0] == m.ASSIGN else ()
+    if handle[:2] == (m.CALL, site):
+        handle = _bound_by(made)
+        puts = (one for one in every if one[0] == m.EXPR and one[2][0] == m.CALL and one[2][3] == (handle,))
+        put = next(puts, ()) if handle and is_only_put(handle) else ()
+    place = _bound_by(put) if put and put[0] == m.EXPR else ()
+    return bool(place) and (put[2][3][0] == handle or put[2][3][0][:2] == (m.CALL, site)) and is_only_put(place)
 
 
 def _given_back(body: tuple[Stmt, ...], site: Site) -> int | None:
