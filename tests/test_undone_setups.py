@@ -43,7 +43,13 @@ PAIRS = [("setup", "teardown"), ("load", "unload"), ("open", "close"), ("__enter
 
 @pytest.mark.parametrize(("opens", "closes"), PAIRS)
 def test_a_counterpart_that_only_empties_the_cache(opens: str, closes: str) -> None:
-    check(STAGE.format(opens=opens, closes=closes, made="self.make()", body=MARKED))
+    text = STAGE.format(opens=opens, closes=closes, made="self.make()", body=MARKED)
+    check(text)
+    check(
+        text.replace(
+            "        self.layer = self", "        try: self.layer = self.make()\n        finally: self", 1
+        ).replace("finally: self.make()", "finally: print(self.width)")
+    )
 
 
 INNOCENT = {

@@ -86,7 +86,7 @@ def undone(machine: Machine, program: Program) -> Iterator[Undone]:
                 continue
             objects = [one for known in machine.instances.values() for one in known if _is_of(one, cls)]
             for one in statements(methods[setup].body):
-                for attribute in _binds(one) if one[3:] and one[3][0] == m.CALL else ():
+                for attribute in _binds(one) if one[0] == m.ASSIGN and one[3][0] == m.CALL else ():
                     values = [obj.fields.get(attribute, ()) for obj in objects]
                     what = next((what for value in values if (what := _heavy(value))), "")
                     if what not in ("", "loader") and not _is_let_go(program, attribute):
