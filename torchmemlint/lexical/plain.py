@@ -108,6 +108,11 @@ def _is_path(expr: Expr) -> bool:
     return bool(expr[0] == m.NAME)
 
 
+def _is_one(given: tuple[Expr, ...]) -> bool:
+    """Whether what is handed over is one list of one value: `[row]`."""
+    return len(given) == 1 and given[0][0] == m.NEW and len(given[0][3]) == 1 and given[0][3][0][0] != m.STAR
+
+
 def _places(one: Stmt) -> Iterator[Expr]:
     """The places that a statement binds anew or deletes."""
     if one[0] in (m.ASSIGN, m.DELETE):
@@ -146,7 +151,7 @@ class _Speaker:
         self.function, self.facts, self.led, self.names_only = function, facts, led, names_only
         self.helpers = {} if helpers.keys().isdisjoint(function.calls) else helpers
         self.statement: Stmt = (m.JUMP, function.site, False)  # the one that is being said
-        told = self.helpers or self._short or not {"", "partial"}.isdisjoint(function.calls)
+        told = self.helpers or self._short or not {"", "partial", "extend"}.isdisjoint(function.calls)
         self.change = self._expression if told else None
 
     def said(self) -> FunctionFacts:
@@ -166,7 +171,7 @@ class _Speaker:
                 continue
             if op == m.ASSIGN and one[2][0][0] == m.NAME and one[2][0][1] in self._short:
                 continue
-            self.statement = one
+            one = self.statement = self._uncounted(one) if op == m.FOR else one
             said = one if self.change is None and op in _SIMPLE else _made_over(one, self.change, self._block)
             for part in self._simply(said) if op in _SIMPLE else (said,):
                 handed = part if self.names_only or not found else self._handed_on(part, found[-1])
@@ -177,6 +182,14 @@ class _Speaker:
         same = len(found) == len(block) and all(new is old for new, old in zip(found, block, strict=True))
         return block if same else tuple(found)
 
+    def _uncounted(self, loop: Stmt) -> Stmt:
+        """`for x in xs` for `for i, x in enumerate(xs)`, where nobody reads that number."""
+        target, over = loop[2:4]
+        counts = over[0] == m.CALL and over[2] == (m.NAME, "enumerate") and len(over[3]) == 1 and target[0] == m.NEW
+        if not counts or len(target[3]) != 2 or target[3][0][0] != m.NAME or self._mentions[target[3][0][1]] != 1:
+            return loop
+        return (*loop[:2], target[3][1], over[3][0], *loop[4:])
+
     def _expression(self, expr: Expr) -> Expr:
         """What an expression says, whose parts are said in plain words."""
         if expr[0] == m.NAME:
@@ -184,6 +197,8 @@ class _Speaker:
         if expr[0] != m.CALL:
             return expr
         callee = expr[2]
+        if callee[0] == m.ATTR and callee[2] == "extend" and _is_one(expr[3]):
+            return (m.CALL, expr[1], (*callee[:2], "append"), expr[3][0][3], ())
         if callee[0] == m.CALL and last_name(callee[2]) == "partial" and callee[3]:
             call = (m.CALL, callee[1], callee[3][0], (*callee[3][1:], *expr[3]), (*callee[4], *expr[4]))
             return self._expression(call)
