@@ -52,6 +52,9 @@ def speaks_of(retention: Retention) -> int:
     return max(_weight(retention), 0) if _code(retention) is not None else 0
 
 
+_PASSES = ("forward", "__call__")
+
+
 def _code(retention: Retention) -> str | None:
     holder = retention.holder
     if retention.threaded:
@@ -94,7 +97,15 @@ def _names_state(text: str) -> bool:
 
 
 def _in_step_hook(retention: Retention) -> bool:
-    name = retention.function
+    frame = retention.store_event.frame
+    while frame.caller is not None and frame.receiver is not None and frame.caller.receiver is frame.receiver:
+        if _is_step_hook(frame.name):
+            break
+        frame = frame.caller  # `self.note(loss)`
+    return _is_step_hook(retention.function) or _is_step_hook(frame.name)
+
+
+def _is_step_hook(name: str) -> bool:
     return name in _STEP_HOOKS or (name.startswith("on_") and name.endswith("_batch_end"))
 
 
@@ -105,9 +116,10 @@ def _in_forward(retention: Retention) -> bool:
 
 
 def _is_given_by_pass(store: Store) -> bool:
-    """Whether a plain function puts it on the module whose pass has called it: `set_scale(self, "q", scale)`."""
+    """Whether a function puts it on the module whose pass has called it, `set_scale(self, "q", scale)`, or a method of
+    the module, `self.keep(weights)`."""
     frame = store.frame
-    while frame.receiver is None and frame.caller is not None:
+    while frame.caller is not None and frame.receiver in (None, store.owner) and frame.name not in _PASSES:
         frame = frame.caller
     return frame is not store.frame and frame.receiver is store.owner and is_pass(frame)
 
@@ -240,7 +252,7 @@ def _weight(retention: Retention) -> int:
         handed = (retention.handed_on or retention.released) and not retention.hook
         if assumed and (handed or any(word in last for word in ("loss", "aux", "penalty"))):
             weight = 1  # for another function, or for whoever sums the losses
-        by_pass = retention.function in ("forward", "__call__") or _is_given_by_pass(retention.store_event)
+        by_pass = retention.function in _PASSES or _is_given_by_pass(retention.store_event)
         if not by_pass and not retention.hook:
             if last in ("weight", "bias"):
                 return 0  # made anew for each pass, by what another part gives
