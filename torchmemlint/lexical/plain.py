@@ -149,6 +149,7 @@ class _Speaker:
         names_only: bool,
     ) -> None:
         self.function, self.facts, self.led, self.names_only = function, facts, led, names_only
+        self.flags = function.flags
         self.helpers = {} if helpers.keys().isdisjoint(function.calls) else helpers
         self.statement: Stmt = (m.JUMP, function.site, False)  # the one that is being said
         told = self.helpers or self._short or not {"", "partial", "extend"}.isdisjoint(function.calls)
@@ -160,7 +161,7 @@ class _Speaker:
             return self.function
         # what it called by its first words it calls still
         called = {*self.function.calls, *(last_name(call[2]) for call in calls(body))}
-        return self.function._replace(body=body, calls=tuple(sorted(called)))
+        return self.function._replace(body=body, calls=tuple(sorted(called)), flags=self.flags)
 
     def _block(self, block: Block) -> Block:
         found: list[Stmt] = []
@@ -352,6 +353,7 @@ class _Speaker:
             return (m.CALL, call[1], *expr[2:]) if expr[0] == m.CALL else expr
 
         self.led.setdefault(self.statement[1], set()).add(one[1])
+        self.flags |= helper.flags
         return _made_over(one, change, lambda block: block)
 
     def _meant(self, callee: Expr) -> FunctionFacts | None:
