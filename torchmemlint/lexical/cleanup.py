@@ -44,16 +44,25 @@ def may_clean_up(program: Program, function: FunctionFacts) -> bool:
 
 
 def runs(body: Block) -> Iterator[tuple[Stmt, ...]]:
-    """Every sequence of statements that follow each other, `if torch.cuda.is_available():` taken as always."""
+    """Every sequence of statements that follow each other, `if torch.cuda.is_available():` taken as always, and with
+    what a `with`, or a `try` that goes on whatever happens, has in it."""
     flat: list[Stmt] = []
     for statement in body:
         if statement[0] == m.IF and not statement[4] and "is_available" in str(statement[2]):
             flat += statement[3]
+        elif statement[0] == m.WITH:
+            flat += [statement, *statement[3]]
+        elif statement[0] == m.TRY and all(not _ends(clause) for _, _, clause in statement[3]):
+            flat += [statement, *statement[2], *statement[4], *statement[5]]
         else:
             flat.append(statement)
         for block in blocks(statement):
             yield from runs(block)
     yield tuple(flat)
+
+
+def _ends(clause: Block) -> bool:
+    return any(one[0] in m.LEAVES for one in clause)
 
 
 def emptied_before_collected(program: Program) -> Iterator[Slip]:
