@@ -260,7 +260,18 @@ def _weight(retention: Retention) -> int:
                 return 0  # for whoever asks for it
             if not _STATISTICS.isdisjoint(last.split("_")):
                 weight = 1  # of a distribution, for whoever computes the divergence
+    elif local and _is_of_nowhere(retention):
+        weight = min(weight, 1)
     return weight
+
+
+def _is_of_nowhere(retention: Retention) -> bool:
+    """Whether nothing in sight trains, evaluates or back-propagates what a variable collects: in code like that most
+    that seems to have a graph has none, or is wanted with it (`benchmarks/first_look.csv`). A model that is built in
+    sight is known to be one."""
+    if retention.spent or retention.evaluating or retention.named or _code(retention) == "TML110":
+        return False
+    return not retention.origins if retention.training else retention.weight < 3
 
 
 def _is_hooked_on(retention: Retention) -> bool:
