@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from ..facts import knowledge
 from ..facts import model as m
 from ..facts.model import Expr, Stmt
-from ..facts.walk import heads, last_name, nodes
+from ..facts.walk import heads, last_name, nodes, statements
 from .assignment import assign
 from .branching import branch, go_round, loop_at, round_of_its_own
 from .elements import iterate, named_entries
@@ -15,7 +16,7 @@ from .frames import JUMPED, Frame, Loop
 from .machine import Machine, executes
 from .narrowing import truth
 from .sweeps import sweep
-from .values import ATTACHED, CONTAINERS, FREE, LEAF, Const, Obj, Tensor, Value, constant
+from .values import ATTACHED, CONTAINERS, FREE, LEAF, LIGHT, UNKNOWN, Const, Obj, Opaque, Tensor, Value, constant
 from .waiting import end_of_round
 
 _MOST_ITEMS, _MOST_NAMES = 3, 8  # that are gone through one by one
@@ -49,9 +50,11 @@ def _for(machine: Machine, frame: Frame, statement: Stmt) -> None:
     elif rounds is None and _goes_once(iterable):
         rounds = [[(target, iterate(machine, frame, value))]]
 
+    of_keys = _is_key(statement, value)
+
     def once() -> None:
         machine.site = site  # where a generator goes on, in each round
-        assign(machine, frame, target, iterate(machine, frame, value), site)
+        assign(machine, frame, target, LIGHT if of_keys else iterate(machine, frame, value), site)
         machine.block(frame, body)
         if machine.context is not None:
             end_of_round(machine, frame, statement)
@@ -67,7 +70,8 @@ def _for(machine: Machine, frame: Frame, statement: Stmt) -> None:
             if frame.dead:
                 return
         return
-    go_round(machine, frame, loop, once)
+    passes_over = any(one[0] == m.JUMP for one in statements(body))
+    go_round(machine, frame, loop, once, whole=not (passes_over and _of_parameters(machine, value)))
     take_steps(machine, loop, value)
     if orelse and not frame.dead:
         machine.block(frame, orelse)
@@ -112,6 +116,15 @@ def _entries(machine: Machine, frame: Frame, statement: Stmt) -> list[list[tuple
     return [[(key, (Const(name),)), (item, part)] for name, part in entries.items()]
 
 
+def _is_key(statement: Stmt, value: Value) -> bool:
+    """`for key in outputs: show(outputs[key])`: what is taken for a tensor, or for several, is a mapping of them."""
+    target, iterable, body = statement[2:5]
+    if target[0] != m.NAME or not any(type(atom) in (Tensor, Opaque) for atom in value):
+        return False
+    taken = (m.ITEM, iterable, target)
+    return any(node == taken for one in statements(body) for head in heads(one) for node in nodes(head))
+
+
 def loop_kind(machine: Machine, frame: Frame, iterable: Expr, value: Value) -> str:
     """ "layers": over modules or parameters; "items": over things that are all there already; else "loop"."""
     for atom in value:
@@ -129,6 +142,8 @@ def loop_kind(machine: Machine, frame: Frame, iterable: Expr, value: Value) -> s
             for part in atom.fields.values():
                 if any(type(item) is Obj and item.kind == "module" for item in part):
                     return "layers"
+            if _of_parameters(machine, (atom,)):
+                return "layers"
             if atom.kind in CONTAINERS and machine.reach((atom,)):
                 return "items"
         elif type(atom) is Tensor and atom.graph == LEAF:
@@ -136,6 +151,26 @@ def loop_kind(machine: Machine, frame: Frame, iterable: Expr, value: Value) -> s
         elif type(atom) is Tensor and atom.graph == ATTACHED and (atom.bundle or _takes_apart(iterable)):
             return "items"  # what one pass of a module has given
     return "layers" if _names_layers(iterable) else "loop"
+
+
+def _of_parameters(machine: Machine, value: Value) -> bool:
+    """Whether what a loop goes over are a module's parameters, with their names or without."""
+    for atom in value:
+        if type(atom) is Obj and atom.kind == "zipped":
+            if any(_of_parameters(machine, part) for part in atom.fields.values()):
+                return True
+        elif type(atom) is Obj and atom.kind == "list":
+            for item in atom.fields.get("*", UNKNOWN):
+                pair = item.fields.get("[1]", UNKNOWN) if type(item) is Obj and item.kind == "tuple" else (item,)
+                if any(_is_parameter(machine, one) for one in pair):
+                    return True
+        elif _is_parameter(machine, atom):
+            return True
+    return False
+
+
+def _is_parameter(machine: Machine, atom: Any) -> bool:
+    return type(atom) is Tensor and machine.derivation.labels.get(atom.node, ("",))[0] == "parameters"
 
 
 def _takes_apart(expr: Expr) -> bool:
