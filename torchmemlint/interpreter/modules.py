@@ -35,6 +35,7 @@ from .values import (
     constant,
     is_light,
 )
+from .weightless import has_no_weights
 
 _MOST_PARTS = 12  # of a module that are told apart where all are gone through
 
@@ -218,6 +219,8 @@ def run_module(machine: Machine, frame: Frame, obj: Obj, args: list[Value], kwar
         machine.derivation.cut.add(node)
         return (Tensor(FREE, obj.weight, node, "", bundle),)
     attached = any(t.graph in (ATTACHED, LEAF) for value in values for t in machine.reach(value, 2))
+    if not attached and has_no_weights(machine, obj, values):
+        return arithmetic(machine, values)
     if not attached and runs_frozen(machine, obj):
         graph = MAYBE if any(t.graph == MAYBE for value in values for t in machine.reach(value, 2)) else FREE
         return (Tensor(graph, obj.weight, machine.derivation.node(parents), "", True),)
