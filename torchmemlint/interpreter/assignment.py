@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..facts import model as m
 from ..facts.file_releases import JOINS, joins
 from ..facts.model import Expr, Site, Stmt
@@ -12,6 +14,7 @@ from .contexts import workers_in
 from .elements import bind_item, count_by_key, elements
 from .frames import Frame, settles
 from .hints import value_of_hint
+from .imagined import is_module_by_use
 from .keys import FRESH, IDENTITY
 from .machine import EVALUATE, Machine, executes
 from .own_operators import by_own_operator
@@ -22,6 +25,7 @@ from .values import (
     ATTACHED,
     COUNT,
     FREE,
+    LIGHT,
     NOTHING,
     OFF,
     UNKNOWN,
@@ -138,6 +142,7 @@ def _differentiated_later(machine: Machine, frame: Frame, site: Site, value: Val
     holder = machine.allocate(frame, ("parts", site), "dict")
     holder.unknown = True
     machine.put(holder.fields, part, (Tensor(ATTACHED, 3, node, "scalar"),))
+    machine.put(holder.fields, "$parts", LIGHT)
     return (holder,)
 
 
@@ -254,6 +259,8 @@ def _assign_name(machine: Machine, frame: Frame, name: str, value: Value, site: 
     birth = scope.births.get(name)
     if birth is None:
         scope.births[name] = birth = machine.loops
+    if value and all(map(_is_result, value)) and is_module_by_use(frame.facts.uses.get(name, ()), ""):
+        value = UNKNOWN  # `net = model.net(config).cuda()` has made a module, and was no pass of one
     outlives = scope is not frame or len(machine.loops) > len(birth)
     if value == NOTHING:
         _note_dropped(machine, frame, scope, name, site)
@@ -271,6 +278,10 @@ def _assign_name(machine: Machine, frame: Frame, name: str, value: Value, site: 
         elif type(atom) is Mode and len(value) == 1 and scope is not frame.unit.frame:
             machine.note("mode-assigned", site, frame, atom.site)
     machine.put(scope.vars, name, value)
+
+
+def _is_result(atom: Any) -> bool:
+    return type(atom) is Tensor and atom.graph == ATTACHED
 
 
 def _note_dropped(machine: Machine, frame: Frame, scope: Frame, name: str, site: Site) -> None:

@@ -144,6 +144,8 @@ def _item_of(machine: Machine, frame: Frame, atom: Any, index_expr: Expr, index:
             return read(machine, atom, atom.fields[f"[{key}]"])
         if "$other" in atom.fields:
             return atom.fields["$other"]
+        if "$parts" in atom.fields and isinstance(key, str) and "loss" not in key.lower():
+            return UNKNOWN  # the loss is back-propagated, and says nothing of the boxes beside it
         start = atom.fields.get("$default") or atom.fields.get("$each")
         if key is not ... and start and _is_of_callbacks(atom):
             return _entry_of_its_own(machine, frame, atom, f"[{key}]", start)

@@ -1,0 +1,57 @@
+"""What public training code gets back from a network's own step and keeps: of a table of results one entry is
+back-propagated, which says nothing of the boxes beside it; each beside a kept loss."""
+
+from __future__ import annotations
+
+import pytest
+from snippets import check
+
+_RESULTS = """
+def train(networks, config, batches):
+    net = networks.net(config).cuda()
+    optimizer = torch.optim.Adam(net.parameters())
+    for epoch in range(10):
+        kept = []
+        net.train()
+        for batch in batches:
+            results = net.{step}(batch)
+            optimizer.zero_grad()
+            results["total_loss"].backward()
+            optimizer.step()
+            kept.append([results["{entry}"], batch["name"]]){mark}
+        report(kept)
+"""
+_MARK = "  # TML102"
+
+
+@pytest.mark.parametrize(
+    ("step", "entry", "mark"),
+    [
+        ("train_forward", "boxes", ""),
+        ("train_forward", "total_loss", _MARK),
+        ("train_forward", "aux_loss", _MARK),
+        ("forward", "boxes", _MARK),
+    ],
+)
+def test_entries(step: str, entry: str, mark: str) -> None:
+    check(_RESULTS.format(step=step, entry=entry, mark=mark))
+
+
+_MADE = """
+def evaluate(networks, config, batches):
+    net = networks.net(config).cuda()
+    {use}
+    kept = []
+    for batch in batches:
+        kept.append({value}){mark}
+    return torch.cat(kept).argmax().item()
+"""
+
+
+def test_what_has_parameters_is_a_network_and_no_result() -> None:
+    check(
+        _MADE.format(
+            use="net.eval()\n    print(len(list(net.parameters())))", value="batch.mean() * net.scale", mark=""
+        )
+    )
+    check(_MADE.format(use="net.eval()\n    print(len(list(net.parameters())))", value="net(batch)", mark=_MARK))
