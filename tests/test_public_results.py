@@ -55,3 +55,38 @@ def test_what_has_parameters_is_a_network_and_no_result() -> None:
         )
     )
     check(_MADE.format(use="net.eval()\n    print(len(list(net.parameters())))", value="net(batch)", mark=_MARK))
+
+
+_CARRIED = """
+class Memory(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(8, 8)
+
+    def forward(self, x, hidden):
+        hidden = self.layer(hidden)
+        return self.layer(x) + hidden, hidden
+
+def adapt(frames, labels):
+    net = Memory().cuda()
+    net.eval()
+    optimizer = torch.optim.AdamW(net.parameters())
+    value, hidden = net(frames[0], torch.zeros(1, 8))
+    losses = {{}}
+    for i, frame in enumerate(frames):
+        logits, hidden = net(value, hidden)
+        if i < len(frames) - 1:
+            more, {name} = net(frame, hidden){mark}
+            {use}
+        losses[f"ce_{{i}}"] = F.cross_entropy(logits, labels)
+    optimizer.zero_grad()
+    total = sum(losses.values())
+    total.backward()
+    optimizer.step()
+    print(total.item())
+"""
+
+
+def test_what_a_round_makes_for_the_next_one_is_differentiated_there() -> None:
+    check(_CARRIED.format(name="hidden", use="value = torch.cat([value, more])", mark=""))
+    check(_CARRIED.format(name="other", use="print(more.mean().item())", mark="  # TML201"))
