@@ -90,3 +90,27 @@ def adapt(frames, labels):
 def test_what_a_round_makes_for_the_next_one_is_differentiated_there() -> None:
     check(_CARRIED.format(name="hidden", use="value = torch.cat([value, more])", mark=""))
     check(_CARRIED.format(name="other", use="print(more.mean().item())", mark="  # TML201"))
+
+
+_NAMED_TERMS = """
+class Trainer:
+    def __init__(self, net, weights):
+        self.net = net.cuda()
+        self.losses = {{}}
+        self.weights = weights
+
+    def compare(self, data):
+        one, other = self.net(data["a"]), self.net(data["b"])
+        {start}
+        if "same" in self.weights:
+            names = [{names}]
+            for name in names:
+                self.losses["same"] += torch.pow(one[name] - other[name], 2).mean(){mark}
+"""
+
+
+def test_a_sum_over_a_few_names_starts_anew_with_each_call() -> None:
+    anew, once = 'self.losses["same"] = torch.tensor(0.0)', 'self.losses.setdefault("same", 0.0)'
+    names = '"first", "second", "third", "fourth"'
+    check(_NAMED_TERMS.format(start=anew, names=names, mark=""))
+    check(_NAMED_TERMS.format(start=once, names=names, mark="  # TML101"))

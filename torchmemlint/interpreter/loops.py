@@ -144,13 +144,23 @@ def loop_kind(machine: Machine, frame: Frame, iterable: Expr, value: Value) -> s
                     return "layers"
             if _of_parameters(machine, (atom,)):
                 return "layers"
-            if atom.kind in CONTAINERS and machine.reach((atom,)):
+            if atom.kind in CONTAINERS and (_spells_names(frame, iterable, atom) or machine.reach((atom,))):
                 return "items"
         elif type(atom) is Tensor and atom.graph == LEAF:
             return "layers"
         elif type(atom) is Tensor and atom.graph == ATTACHED and (atom.bundle or _takes_apart(iterable)):
             return "items"  # what one pass of a module has given
     return "layers" if _names_layers(iterable) else "loop"
+
+
+def _spells_names(frame: Frame, iterable: Expr, series: Obj) -> bool:
+    """`for name in ["real", "fake", "mixed", "both"]`: a few names, as the function writes them."""
+    fields = series.fields
+    if iterable[0] != m.NEW and not (iterable[0] == m.NAME and iterable[1] in frame.vars):
+        return False
+    return 0 < len(fields) <= _MOST_NAMES and all(
+        key[:1] == "[" and isinstance(constant(part), str) for key, part in fields.items()
+    )
 
 
 def _of_parameters(machine: Machine, value: Value) -> bool:
