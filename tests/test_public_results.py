@@ -114,3 +114,22 @@ def test_a_sum_over_a_few_names_starts_anew_with_each_call() -> None:
     names = '"first", "second", "third", "fourth"'
     check(_NAMED_TERMS.format(start=anew, names=names, mark=""))
     check(_NAMED_TERMS.format(start=once, names=names, mark="  # TML101"))
+
+
+_TABLES = """
+class Depth(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 4, 3)
+        self.kept = {{}}
+
+    def forward(self, batch_dict):
+        batch_dict["{first}"] = self.conv(batch_dict["image"])
+        self.kept["last"] = batch_dict["{second}"]{mark}
+        return batch_dict
+"""
+
+
+def test_what_is_written_to_a_batch_under_a_name_is_not_its_labels() -> None:
+    check(_TABLES.format(first="logits", second="depth_maps", mark=""))
+    check(_TABLES.format(first="logits", second="logits", mark="  # TML108"))
