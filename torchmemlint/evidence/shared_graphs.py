@@ -46,12 +46,15 @@ def _is_foreign(machine: Machine, backward: Backward) -> bool:
 
 
 def _graph_of(machine: Machine, backward: Backward) -> set[int]:
+    """What a backward pass goes through: it ends where something was computed without recording."""
     derivation = machine.derivation
-    labels = derivation.labels
+    labels, stop = derivation.labels, frozenset(derivation.cut)
+    found: set[int] = set()
+    for start in backward.nodes:
+        derivation.spread(found, start, stop)
     return {
         node
-        for start in backward.nodes
-        for node in derivation.ancestors(start)
+        for node in found
         if node in labels and labels[node][0] in ("module", "loss", "differentiated", "cat", "hook")
     }
 
