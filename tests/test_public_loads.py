@@ -37,3 +37,22 @@ def test_saved_from_the_host(save: str) -> None:
     for part in _HOST:
         check(_BASE.format(save=save.format(part=part), mark=""))
     check(_BASE.format(save=save.format(part="part.half()"), mark="  # TML312"))
+
+
+_ENGINE = """
+from torch import distributed as dist
+
+def evaluate(model, file, loader):
+    if file is not None:
+        engine = {made}
+        engine.load_state_dict(torch.load(file + "model.pth")){mark}
+        model = engine
+    total = torch.zeros(1)
+    dist.all_reduce(total)
+    return model
+"""
+
+
+def test_an_engine_has_no_tensors() -> None:
+    check(_ENGINE.format(made="TRTModule()", mark=""))
+    check(_ENGINE.format(made="Net().cuda()", mark="  # TML312"))

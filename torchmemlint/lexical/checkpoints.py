@@ -78,7 +78,12 @@ def unmapped_loads(program: Program) -> Iterator[Unmapped]:
         decided = any(_is_mapped(load.call, 1) for load in found)
         for load in found:
             taken = load.call[1] in ignored or _is_mapped(load.call, 1)
-            if load.named and not taken and not _is_saved_after_a_fit(function, load):
+            if (
+                load.named
+                and not taken
+                and not _is_saved_after_a_fit(function, load)
+                and not _is_engine(function, load)
+            ):
                 yield Unmapped(load.call[1], _cost(program, function, load, decided))
         if _has_ranks(program):
             yield from (Unmapped(site, "ranks") for site in _restored(function))
@@ -121,6 +126,13 @@ def _is_saved_after_a_fit(function: FunctionFacts, load: Load) -> bool:
     ]
     saves = (call[1] for call in calls(function.body) if last_name(call[2]) == "save" and load.call[3][0] in call[3])
     return any(fit < save < load.call[1] for fit in fits for save in saves)
+
+
+def _is_engine(function: FunctionFacts, load: Load) -> bool:
+    """Whether it goes into a `TRTModule`, whose state is an engine, in bytes [torch2trt: TRTModule._on_state_dict]."""
+    into = [call[2][1] for call in calls(function.body) if call[2][0] == m.ATTR and load.call in call[3]]
+    made = (one for one in statements(function.body) if one[0] == m.ASSIGN and not set(into).isdisjoint(one[2]))
+    return any(one[3][0] == m.CALL and last_name(one[3]) == "TRTModule" for one in made)
 
 
 def _is_trainer(statement: Stmt) -> bool:
