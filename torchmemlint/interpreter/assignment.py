@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..facts import model as m
 from ..facts.file_releases import JOINS, joins
 from ..facts.model import Expr, Site, Stmt
@@ -259,7 +257,8 @@ def _assign_name(machine: Machine, frame: Frame, name: str, value: Value, site: 
     birth = scope.births.get(name)
     if birth is None:
         scope.births[name] = birth = machine.loops
-    if value and all(map(_is_result, value)) and is_module_by_use(frame.facts.uses.get(name, ()), ""):
+    made = value[0] if len(value) == 1 and name in frame.facts.uses else None
+    if type(made) is Tensor and made.graph == ATTACHED and is_module_by_use(frame.facts.uses[name], ""):
         value = UNKNOWN  # `net = model.net(config).cuda()` has made a module, and was no pass of one
     outlives = scope is not frame or len(machine.loops) > len(birth)
     if value == NOTHING:
@@ -278,10 +277,6 @@ def _assign_name(machine: Machine, frame: Frame, name: str, value: Value, site: 
         elif type(atom) is Mode and len(value) == 1 and scope is not frame.unit.frame:
             machine.note("mode-assigned", site, frame, atom.site)
     machine.put(scope.vars, name, value)
-
-
-def _is_result(atom: Any) -> bool:
-    return type(atom) is Tensor and atom.graph == ATTACHED
 
 
 def _note_dropped(machine: Machine, frame: Frame, scope: Frame, name: str, site: Site) -> None:

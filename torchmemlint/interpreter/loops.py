@@ -50,7 +50,7 @@ def _for(machine: Machine, frame: Frame, statement: Stmt) -> None:
     elif rounds is None and _goes_once(iterable):
         rounds = [[(target, iterate(machine, frame, value))]]
 
-    of_keys = _is_key(statement, value)
+    of_keys = target[0] == m.NAME and _is_key(statement, value)
 
     def once() -> None:
         machine.site = site  # where a generator goes on, in each round
@@ -70,7 +70,7 @@ def _for(machine: Machine, frame: Frame, statement: Stmt) -> None:
             if frame.dead:
                 return
         return
-    passes_over = any(one[0] == m.JUMP for one in statements(body))
+    passes_over = loop.kind == "layers" and any(one[0] == m.JUMP for one in statements(body))
     go_round(machine, frame, loop, once, whole=not (passes_over and _of_parameters(machine, value)))
     take_steps(machine, loop, value)
     if orelse and not frame.dead:
@@ -119,7 +119,7 @@ def _entries(machine: Machine, frame: Frame, statement: Stmt) -> list[list[tuple
 def _is_key(statement: Stmt, value: Value) -> bool:
     """`for key in outputs: show(outputs[key])`: what is taken for a tensor, or for several, is a mapping of them."""
     target, iterable, body = statement[2:5]
-    if target[0] != m.NAME or not any(type(atom) in (Tensor, Opaque) for atom in value):
+    if not value or type(value[0]) not in (Tensor, Opaque):
         return False
     taken = (m.ITEM, iterable, target)
     return any(node == taken for one in statements(body) for head in heads(one) for node in nodes(head))
@@ -142,9 +142,9 @@ def loop_kind(machine: Machine, frame: Frame, iterable: Expr, value: Value) -> s
             for part in atom.fields.values():
                 if any(type(item) is Obj and item.kind == "module" for item in part):
                     return "layers"
-            if _of_parameters(machine, (atom,)):
+            if atom.kind == "list" and _of_parameters(machine, (atom,)):
                 return "layers"
-            if atom.kind in CONTAINERS and (_spells_names(frame, iterable, atom) or machine.reach((atom,))):
+            if atom.kind in CONTAINERS and (machine.reach((atom,)) or _spells_names(frame, iterable, atom)):
                 return "items"
         elif type(atom) is Tensor and atom.graph == LEAF:
             return "layers"

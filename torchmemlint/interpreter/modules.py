@@ -14,7 +14,7 @@ from .frames import Frame
 from .hooks import note_hook, run_hook
 from .machine import Machine
 from .passes import in_eval_mode, put_in_mode, record_module_call, runs_frozen
-from .tensors import arithmetic, backward, free, loss, wide_loss_label
+from .tensors import arithmetic, backward, free, freeze, loss, wide_loss_label
 from .unknown import step_output, unknown_call
 from .values import (
     ATTACHED,
@@ -27,7 +27,6 @@ from .values import (
     OFF,
     UNKNOWN,
     Class,
-    Const,
     Kwargs,
     Obj,
     Tensor,
@@ -69,7 +68,7 @@ def module_method(
         return (obj,)
     if name == "requires_grad_":
         if args and constant(args[0]) is False:
-            machine.put(obj.fields, "$frozen", (Const(True),))
+            freeze(machine, obj)
         return (obj,)
     if name in knowledge.MODULE_METHODS:
         return (obj,)

@@ -75,6 +75,8 @@ def frozen(obj: Obj) -> bool:
 def runs_frozen(machine: Machine, obj: Obj) -> bool:
     """Whether what runs is frozen, or runs in the pass of a module that is: it is a part of that one, wherever it was
     put while both were made."""
+    if not machine.freezes:
+        return False
     if frozen(obj):
         return True
     for frame in reversed(machine.stack):

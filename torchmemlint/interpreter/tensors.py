@@ -300,10 +300,15 @@ def note_tensor_hook(machine: Machine, frame: Frame, tensor: Tensor, hook: Value
         machine.note("tensor-hook", site, frame, (tensor.node, hook, machine.statement_call(site)))
 
 
+def freeze(machine: Machine, module: Obj) -> None:
+    machine.freezes = True
+    machine.put(module.fields, "$frozen", (Const(True),))
+
+
 def freeze_owner(machine: Machine, tensor: Tensor) -> None:
     """`p.requires_grad_(False)` for the parameters of a module, of one or another, freezes the module."""
     for module in owners(machine, (tensor,)) if tensor.graph == LEAF else ():
-        machine.put(module.fields, "$frozen", (Const(True),))
+        freeze(machine, module)
 
 
 def _values_and_indices(machine: Machine, frame: Frame, tensor: Tensor, site: Site) -> Value:
