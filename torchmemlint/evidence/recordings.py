@@ -114,9 +114,10 @@ def recordings(machine: Machine, refuted: set[int]) -> list[Recording]:
     return found
 
 
-def _round(call: ModuleCall) -> tuple[Site, tuple[Site, ...], Loops]:
-    """Of which call, in which loop, this is a round: where one is back-propagated, so are those that it goes into."""
-    return call.site, call.trail, call.loops
+def _round(call: ModuleCall) -> tuple[Site, tuple[Site, ...], Loops, bool]:
+    """Of which call, in which loop and mode, this is a round: where one is back-propagated, so are those that it goes
+    into."""
+    return call.site, call.trail, call.loops, call.evaluating
 
 
 def _name(call: ModuleCall) -> str:

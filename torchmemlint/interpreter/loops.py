@@ -44,7 +44,7 @@ def _for(machine: Machine, frame: Frame, statement: Stmt) -> None:
     elif "accum" in named:
         loop.name = "accumulation"
     rounds = _entries(machine, frame, statement)
-    unrolled = _unroll(value, len(body)) if rounds is None else None
+    unrolled = _unroll(value, len(body), iterable) if rounds is None else None
     if unrolled is not None:
         rounds = [[(target, item)] for item in unrolled]
     elif rounds is None and _goes_once(iterable):
@@ -77,10 +77,12 @@ def _for(machine: Machine, frame: Frame, statement: Stmt) -> None:
         machine.block(frame, orelse)
 
 
-def _unroll(value: Value, statements: int) -> list[Value] | None:
+def _unroll(value: Value, statements: int, iterable: Expr) -> list[Value] | None:
     """The items of a short literal sequence: going through them is no repetition. Of names, which may be those of
     attributes, there may be some more, if little is done with each."""
-    if len(value) != 1 or type(value[0]) is not Obj or value[0].kind != "tuple":
+    if len(value) != 1 or type(value[0]) is not Obj:
+        return None
+    if value[0].kind != "tuple" and not (value[0].kind == "list" and iterable[0] == m.NEW):
         return None
     fields = value[0].fields
     items = [fields[f"[{index}]"] for index in range(len(fields)) if f"[{index}]" in fields]
