@@ -40,23 +40,24 @@ def _unseen(machine: Machine, backward: Backward) -> bool:
 
 def _is_foreign(machine: Machine, backward: Backward) -> bool:
     """Whether a backward pass goes through what unknown code made: then not all of its graph is seen."""
-    derivation = machine.derivation
-    ancestors = {node for start in backward.nodes for node in derivation.ancestors(start)}
-    return not backward.nodes or not derivation.foreign.isdisjoint(ancestors)
+    return not backward.nodes or not machine.derivation.foreign.isdisjoint(_gone_through(machine, backward))
 
 
 def _graph_of(machine: Machine, backward: Backward) -> set[int]:
-    """What a backward pass goes through: it ends where something was computed without recording."""
-    derivation = machine.derivation
-    labels, stop = derivation.labels, frozenset(derivation.cut)
-    found: set[int] = set()
-    for start in backward.nodes:
-        derivation.spread(found, start, stop)
+    labels = machine.derivation.labels
     return {
         node
-        for node in found
+        for node in _gone_through(machine, backward)
         if node in labels and labels[node][0] in ("module", "loss", "differentiated", "cat", "hook")
     }
+
+
+def _gone_through(machine: Machine, backward: Backward) -> set[int]:
+    """What a backward pass goes through: it ends where something was computed without recording."""
+    derivation, found = machine.derivation, set[int]()
+    for start in backward.nodes:
+        derivation.spread(found, start, frozenset(derivation.cut))
+    return found
 
 
 def meets_others(machine: Machine, recording: Recording) -> bool:
