@@ -65,6 +65,7 @@ def recordings(machine: Machine, refuted: set[int]) -> list[Recording]:
     trained = {call.module for call in machine.module_calls if call.node in derivation.demanded}
     by_hooks = any(derivation.labels.get(node, ("",))[0] == "hook" for node in derivation.demanded)
     differentiating = {site for call in machine.module_calls if call.node in derivation.demanded for site in call.trail}
+    rounds = {_round(call) for call in machine.module_calls if call.loops and call.node in derivation.demanded}
     found = []
     for call in machine.module_calls:
         if call.grad in (OFF, DEPENDS, WANTED) or _is_mostly_guarded(machine, call):
@@ -101,7 +102,9 @@ def recordings(machine: Machine, refuted: set[int]) -> list[Recording]:
                 kept=call.node in kept or call.node in derivation.passed,
                 collected=loop is not None,
                 # a run whose own result nobody asks for is there for the hooks, if what they got is differentiated
-                demanded=call.node in derivation.demanded or (by_hooks and call.node not in consumed),
+                demanded=call.node in derivation.demanded
+                or _round(call) in rounds
+                or (by_hooks and call.node not in consumed),
                 escaped=call.node in derivation.escaped,
                 given_graph=_given_graph(machine, call),
                 weight=_weight(call, call.module in trained),
@@ -109,6 +112,12 @@ def recordings(machine: Machine, refuted: set[int]) -> list[Recording]:
             )
         )
     return found
+
+
+def _round(call: ModuleCall) -> tuple[Site, tuple[Site, ...], Loops, bool]:
+    """Of which call, in which loop and mode, this is a round: where one is back-propagated, so are those that it goes
+    into."""
+    return call.site, call.trail, call.loops, call.evaluating
 
 
 def _name(call: ModuleCall) -> str:

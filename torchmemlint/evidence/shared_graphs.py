@@ -40,20 +40,24 @@ def _unseen(machine: Machine, backward: Backward) -> bool:
 
 def _is_foreign(machine: Machine, backward: Backward) -> bool:
     """Whether a backward pass goes through what unknown code made: then not all of its graph is seen."""
-    derivation = machine.derivation
-    ancestors = {node for start in backward.nodes for node in derivation.ancestors(start)}
-    return not backward.nodes or not derivation.foreign.isdisjoint(ancestors)
+    return not backward.nodes or not machine.derivation.foreign.isdisjoint(_gone_through(machine, backward))
 
 
 def _graph_of(machine: Machine, backward: Backward) -> set[int]:
-    derivation = machine.derivation
-    labels = derivation.labels
+    labels = machine.derivation.labels
     return {
         node
-        for start in backward.nodes
-        for node in derivation.ancestors(start)
+        for node in _gone_through(machine, backward)
         if node in labels and labels[node][0] in ("module", "loss", "differentiated", "cat", "hook")
     }
+
+
+def _gone_through(machine: Machine, backward: Backward) -> set[int]:
+    """What a backward pass goes through: it ends where something was computed without recording."""
+    derivation, found = machine.derivation, set[int]()
+    for start in backward.nodes:
+        derivation.spread(found, start, frozenset(derivation.cut))
+    return found
 
 
 def meets_others(machine: Machine, recording: Recording) -> bool:

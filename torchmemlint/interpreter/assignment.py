@@ -12,6 +12,7 @@ from .contexts import workers_in
 from .elements import bind_item, count_by_key, elements
 from .frames import Frame, settles
 from .hints import value_of_hint
+from .imagined import is_module_by_use
 from .keys import FRESH, IDENTITY
 from .machine import EVALUATE, Machine, executes
 from .own_operators import by_own_operator
@@ -22,6 +23,7 @@ from .values import (
     ATTACHED,
     COUNT,
     FREE,
+    LIGHT,
     NOTHING,
     OFF,
     UNKNOWN,
@@ -138,6 +140,7 @@ def _differentiated_later(machine: Machine, frame: Frame, site: Site, value: Val
     holder = machine.allocate(frame, ("parts", site), "dict")
     holder.unknown = True
     machine.put(holder.fields, part, (Tensor(ATTACHED, 3, node, "scalar"),))
+    machine.put(holder.fields, "$parts", LIGHT)
     return (holder,)
 
 
@@ -254,6 +257,9 @@ def _assign_name(machine: Machine, frame: Frame, name: str, value: Value, site: 
     birth = scope.births.get(name)
     if birth is None:
         scope.births[name] = birth = machine.loops
+    made = value[0] if len(value) == 1 and name in frame.facts.uses else None
+    if type(made) is Tensor and made.graph == ATTACHED and is_module_by_use(frame.facts.uses[name], ""):
+        value = UNKNOWN  # `net = model.net(config).cuda()` has made a module, and was no pass of one
     outlives = scope is not frame or len(machine.loops) > len(birth)
     if value == NOTHING:
         _note_dropped(machine, frame, scope, name, site)

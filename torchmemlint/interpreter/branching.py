@@ -157,8 +157,9 @@ def begin_round(machine: Machine, loop: Loop) -> None:
     loop.first_node = len(machine.derivation.parents)
 
 
-def go_round(machine: Machine, frame: Frame, loop: Loop, body: Callable[[], Any]) -> None:
-    """Run a loop's body: once, and again if that changed what was there before."""
+def go_round(machine: Machine, frame: Frame, loop: Loop, body: Callable[[], Any], whole: bool = True) -> None:
+    """Run a loop's body: once, and again if that changed what was there before. `whole`: it is gone through to its end,
+    of each item."""
     outer = machine.loops
     machine.loops = (*outer, loop)
 
@@ -169,7 +170,7 @@ def go_round(machine: Machine, frame: Frame, loop: Loop, body: Callable[[], Any]
             frame.dead = 0
 
     layers = loop.kind == "layers"
-    changed = branch(machine, frame, [once, skip], conditional=False, modes_hold=layers)
+    changed = branch(machine, frame, [once, skip], conditional=False, modes_hold=layers and whole)
     # in a second round of a loop around it, a second one of this loop would show nothing new
     if changed and not machine.exhausted and not _is_building(frame) and not (machine.again and loop.twice):
         loop.twice = True

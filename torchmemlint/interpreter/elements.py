@@ -19,6 +19,7 @@ from .loaders import part_of_batch
 from .machine import Machine, evaluates
 from .parts import ROW, kind_of, take
 from .stores import store
+from .tables import as_table
 from .tensors import arithmetic, names_number
 from .values import (
     AN_ARRAY,
@@ -144,15 +145,28 @@ def _item_of(machine: Machine, frame: Frame, atom: Any, index_expr: Expr, index:
             return read(machine, atom, atom.fields[f"[{key}]"])
         if "$other" in atom.fields:
             return atom.fields["$other"]
+        if "$parts" in atom.fields and isinstance(key, str) and "loss" not in key.lower():
+            return UNKNOWN  # the loss is back-propagated, and says nothing of the boxes beside it
         start = atom.fields.get("$default") or atom.fields.get("$each")
         if key is not ... and start and _is_of_callbacks(atom):
             return _entry_of_its_own(machine, frame, atom, f"[{key}]", start)
+        if isinstance(key, str) and "$table" in atom.fields:
+            return _item_of_table(machine, frame, atom, index_expr, index)
         if key is not ... and not atom.unknown and atom.kind == "dict":  # not what is there under other names
             return read(machine, atom, atom.fields.get("*", UNKNOWN))
         return elements(machine, frame, (atom,))
     if atom == AN_ARRAY and _slices(index_expr):
         return (atom,)
     return (atom,) if atom == COUNT else UNKNOWN  # `uuid4().hex[:8]`
+
+
+def _item_of_table(machine: Machine, frame: Frame, table: Obj, index_expr: Expr, index: Value) -> Value:
+    """What a table came with: see tables.py."""
+    result: Value = UNKNOWN
+    for part in table.fields.get("*", UNKNOWN):
+        taken = _item_of(machine, frame, part, index_expr, index) if type(part) is Tensor else (part,)
+        result = machine.join(result, taken)
+    return result
 
 
 def _part_of_series(machine: Machine, frame: Frame, series: Obj, index: Expr) -> Obj:
@@ -296,6 +310,8 @@ def bind_item(machine: Machine, frame: Frame, target: Expr, value: Value, site: 
             set_by_name(machine, frame, machine.eval(frame, target[1][1]), value, site)
         return
     whole = target[2][0] == m.SLICE
+    if isinstance(key, str):
+        as_table(machine, frame, target, key, value, site)
     for atom in machine.eval(frame, target[1]):
         if type(atom) is not Obj:
             attached = any(type(part) is Tensor and part.graph == ATTACHED for part in value)

@@ -324,10 +324,13 @@ def fill_modules(machine: Machine, frame: Frame, tail: str, obj: Obj, args: list
                     machine.put(obj.fields, "*", machine.join(obj.fields.get("*", UNKNOWN), parts))
     for value in list(obj.fields.values()):
         for atom in value:
-            if type(atom) is Obj and (atom.home is None or _is_passing(atom.home[0])):
+            if type(atom) is Obj and (atom.home is None or _is_passing(machine, frame, atom.home[0])):
                 atom.home = (obj, "*")
 
 
-def _is_passing(holder: Obj | Frame) -> bool:
-    """Whether a container is only there to be handed over: `nn.ModuleList([Block() for _ in range(4)])`."""
-    return type(holder) is Obj and holder.kind in CONTAINERS and holder.home is None
+def _is_passing(machine: Machine, frame: Frame, holder: Obj | Frame) -> bool:
+    """Whether a container is only there to be handed over, `nn.ModuleList([Block() for _ in range(4)])`, or gathers
+    what a function makes: `layers.append(Block())`, `return nn.Sequential(*layers)`."""
+    if type(holder) is not Obj or holder.kind not in CONTAINERS:
+        return False
+    return holder.home is None or (holder.home[0] is frame and frame is not machine.module_frame)

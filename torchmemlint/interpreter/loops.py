@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from ..facts import knowledge
 from ..facts import model as m
 from ..facts.model import Expr, Stmt
-from ..facts.walk import heads, last_name, nodes
+from ..facts.walk import heads, last_name, nodes, statements
 from .assignment import assign
 from .branching import branch, go_round, loop_at, round_of_its_own
 from .elements import iterate, named_entries
@@ -15,7 +16,7 @@ from .frames import JUMPED, Frame, Loop
 from .machine import Machine, executes
 from .narrowing import truth
 from .sweeps import sweep
-from .values import ATTACHED, CONTAINERS, FREE, LEAF, Const, Obj, Tensor, Value, constant
+from .values import ATTACHED, CONTAINERS, FREE, LEAF, LIGHT, UNKNOWN, Const, Obj, Opaque, Tensor, Value, constant
 from .waiting import end_of_round
 
 _MOST_ITEMS, _MOST_NAMES = 3, 8  # that are gone through one by one
@@ -43,15 +44,17 @@ def _for(machine: Machine, frame: Frame, statement: Stmt) -> None:
     elif "accum" in named:
         loop.name = "accumulation"
     rounds = _entries(machine, frame, statement)
-    unrolled = _unroll(value, len(body)) if rounds is None else None
+    unrolled = _unroll(value, len(body), iterable) if rounds is None else None
     if unrolled is not None:
         rounds = [[(target, item)] for item in unrolled]
     elif rounds is None and _goes_once(iterable):
         rounds = [[(target, iterate(machine, frame, value))]]
 
+    of_keys = target[0] == m.NAME and _is_key(statement, value)
+
     def once() -> None:
         machine.site = site  # where a generator goes on, in each round
-        assign(machine, frame, target, iterate(machine, frame, value), site)
+        assign(machine, frame, target, LIGHT if of_keys else iterate(machine, frame, value), site)
         machine.block(frame, body)
         if machine.context is not None:
             end_of_round(machine, frame, statement)
@@ -67,16 +70,19 @@ def _for(machine: Machine, frame: Frame, statement: Stmt) -> None:
             if frame.dead:
                 return
         return
-    go_round(machine, frame, loop, once)
+    passes_over = loop.kind == "layers" and any(one[0] == m.JUMP for one in statements(body))
+    go_round(machine, frame, loop, once, whole=not (passes_over and _of_parameters(machine, value)))
     take_steps(machine, loop, value)
     if orelse and not frame.dead:
         machine.block(frame, orelse)
 
 
-def _unroll(value: Value, statements: int) -> list[Value] | None:
+def _unroll(value: Value, statements: int, iterable: Expr) -> list[Value] | None:
     """The items of a short literal sequence: going through them is no repetition. Of names, which may be those of
     attributes, there may be some more, if little is done with each."""
-    if len(value) != 1 or type(value[0]) is not Obj or value[0].kind != "tuple":
+    if len(value) != 1 or type(value[0]) is not Obj:
+        return None
+    if value[0].kind != "tuple" and not (value[0].kind == "list" and iterable[0] == m.NEW):
         return None
     fields = value[0].fields
     items = [fields[f"[{index}]"] for index in range(len(fields)) if f"[{index}]" in fields]
@@ -112,6 +118,15 @@ def _entries(machine: Machine, frame: Frame, statement: Stmt) -> list[list[tuple
     return [[(key, (Const(name),)), (item, part)] for name, part in entries.items()]
 
 
+def _is_key(statement: Stmt, value: Value) -> bool:
+    """`for key in outputs: show(outputs[key])`: what is taken for a tensor, or for several, is a mapping of them."""
+    target, iterable, body = statement[2:5]
+    if not value or type(value[0]) not in (Tensor, Opaque):
+        return False
+    taken = (m.ITEM, iterable, target)
+    return any(node == taken for one in statements(body) for head in heads(one) for node in nodes(head))
+
+
 def loop_kind(machine: Machine, frame: Frame, iterable: Expr, value: Value) -> str:
     """ "layers": over modules or parameters; "items": over things that are all there already; else "loop"."""
     for atom in value:
@@ -129,13 +144,45 @@ def loop_kind(machine: Machine, frame: Frame, iterable: Expr, value: Value) -> s
             for part in atom.fields.values():
                 if any(type(item) is Obj and item.kind == "module" for item in part):
                     return "layers"
-            if atom.kind in CONTAINERS and machine.reach((atom,)):
+            if atom.kind == "list" and _of_parameters(machine, (atom,)):
+                return "layers"
+            if atom.kind in CONTAINERS and (machine.reach((atom,)) or _spells_names(frame, iterable, atom)):
                 return "items"
         elif type(atom) is Tensor and atom.graph == LEAF:
             return "layers"
         elif type(atom) is Tensor and atom.graph == ATTACHED and (atom.bundle or _takes_apart(iterable)):
             return "items"  # what one pass of a module has given
     return "layers" if _names_layers(iterable) else "loop"
+
+
+def _spells_names(frame: Frame, iterable: Expr, series: Obj) -> bool:
+    """`for name in ["real", "fake", "mixed", "both"]`: a few names, as the function writes them."""
+    fields = series.fields
+    if iterable[0] != m.NEW and not (iterable[0] == m.NAME and iterable[1] in frame.vars):
+        return False
+    return 0 < len(fields) <= _MOST_NAMES and all(
+        key[:1] == "[" and isinstance(constant(part), str) for key, part in fields.items()
+    )
+
+
+def _of_parameters(machine: Machine, value: Value) -> bool:
+    """Whether what a loop goes over are a module's parameters, with their names or without."""
+    for atom in value:
+        if type(atom) is Obj and atom.kind == "zipped":
+            if any(_of_parameters(machine, part) for part in atom.fields.values()):
+                return True
+        elif type(atom) is Obj and atom.kind == "list":
+            for item in atom.fields.get("*", UNKNOWN):
+                pair = item.fields.get("[1]", UNKNOWN) if type(item) is Obj and item.kind == "tuple" else (item,)
+                if any(_is_parameter(machine, one) for one in pair):
+                    return True
+        elif _is_parameter(machine, atom):
+            return True
+    return False
+
+
+def _is_parameter(machine: Machine, atom: Any) -> bool:
+    return type(atom) is Tensor and machine.derivation.labels.get(atom.node, ("",))[0] == "parameters"
 
 
 def _takes_apart(expr: Expr) -> bool:

@@ -122,6 +122,7 @@ class Machine:
         self.settable: set[str] = set()  # names of properties that have a setter
         self.described: set[str] = set()  # names that classes bind to descriptors
         self.asked_unseen: set[str] = set()  # those that are called, for their effect, of something that is not seen
+        self.freezes = False  # whether any module has been frozen
         self.followed: dict[Obj, set[Obj]] = {}  # modules that get weights from others, see followed.py
         self.trained: set[Obj] = set()  # modules whose optimizer takes steps
         self.placed: dict[int, tuple[Obj, str]] = {}  # nodes of tensors that were put into a place of an object

@@ -13,8 +13,8 @@ from .followed import note_following
 from .frames import Frame
 from .hooks import note_hook, run_hook
 from .machine import Machine
-from .passes import frozen, in_eval_mode, put_in_mode, record_module_call
-from .tensors import arithmetic, backward, free, loss, wide_loss_label
+from .passes import in_eval_mode, put_in_mode, record_module_call, runs_frozen
+from .tensors import arithmetic, backward, free, freeze, loss, wide_loss_label
 from .unknown import step_output, unknown_call
 from .values import (
     ATTACHED,
@@ -27,7 +27,6 @@ from .values import (
     OFF,
     UNKNOWN,
     Class,
-    Const,
     Kwargs,
     Obj,
     Tensor,
@@ -35,6 +34,7 @@ from .values import (
     constant,
     is_light,
 )
+from .weightless import has_no_weights
 
 _MOST_PARTS = 12  # of a module that are told apart where all are gone through
 
@@ -68,7 +68,7 @@ def module_method(
         return (obj,)
     if name == "requires_grad_":
         if args and constant(args[0]) is False:
-            machine.put(obj.fields, "$frozen", (Const(True),))
+            freeze(machine, obj)
         return (obj,)
     if name in knowledge.MODULE_METHODS:
         return (obj,)
@@ -76,14 +76,14 @@ def module_method(
         leaf: Value = (Tensor(LEAF, 3, machine.derivation.node((), ("parameters", obj)), ""),)
         if name == "parameters":
             return leaf
-        pair = machine.allocate(frame, ("pair", site), "tuple")
+        pair = machine.allocate(frame, ("pair", site, obj.serial), "tuple")
         machine.put(pair.fields, "[0]", (NAMED,))
         machine.put(pair.fields, "[1]", leaf)
         return as_list(machine, frame, obj, site, (pair,))
     if name in ("modules", "children"):
         return as_list(machine, frame, obj, site, machine.join((obj,), _submodules(machine, frame, obj)))
     if name in ("named_modules", "named_children", "items"):
-        pair = machine.allocate(frame, ("pair", site), "tuple")
+        pair = machine.allocate(frame, ("pair", site, obj.serial), "tuple")
         machine.put(pair.fields, "[0]", (NAMED,))
         machine.put(pair.fields, "[1]", _submodules(machine, frame, obj) or (obj,))
         return as_list(machine, frame, obj, site, (pair,))
@@ -218,7 +218,9 @@ def run_module(machine: Machine, frame: Frame, obj: Obj, args: list[Value], kwar
         machine.derivation.cut.add(node)
         return (Tensor(FREE, obj.weight, node, "", bundle),)
     attached = any(t.graph in (ATTACHED, LEAF) for value in values for t in machine.reach(value, 2))
-    if frozen(obj) and not attached:
+    if not attached and has_no_weights(machine, obj, values):
+        return arithmetic(machine, values)
+    if not attached and runs_frozen(machine, obj):
         graph = MAYBE if any(t.graph == MAYBE for value in values for t in machine.reach(value, 2)) else FREE
         return (Tensor(graph, obj.weight, machine.derivation.node(parents), "", True),)
     node = machine.derivation.node(parents, ("module", obj, site))

@@ -72,6 +72,22 @@ def frozen(obj: Obj) -> bool:
     return _marked(obj, "$frozen", True)
 
 
+def runs_frozen(machine: Machine, obj: Obj) -> bool:
+    """Whether what runs is frozen, or runs in the pass of a module that is: it is a part of that one, wherever it was
+    put while both were made."""
+    if not machine.freezes:
+        return False
+    if frozen(obj):
+        return True
+    for frame in reversed(machine.stack):
+        owner = frame.receiver
+        if type(owner) is not Obj or owner.kind != "module":
+            return False
+        if frozen(owner):
+            return True
+    return False
+
+
 def _marked(obj: Obj, key: str, wanted: Any) -> bool:
     """Whether a module, or one that it is part of, was last put in this state."""
     for holder in obj.holders:

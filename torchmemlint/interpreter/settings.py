@@ -25,7 +25,12 @@ def is_certain(frame: Frame, name: str) -> bool:
     values = _bound_to(bound.facts.body).get(name, [])
     if any(param.name == name for param in bound.facts.params):
         return not values and _is_written(bound, name)
-    return all(value[:1] == (m.CONST,) for value in values)
+    return all(value[:1] == (m.CONST,) or _lists_constants(value) for value in values)
+
+
+def _lists_constants(value: Expr) -> bool:
+    """`("train", "val")`, which a loop goes through: each of its rounds has one of them."""
+    return value[:1] == (m.NEW,) and bool(value[3]) and all(item[0] == m.CONST for item in value[3])
 
 
 def _values_of_names(block: tuple[Stmt, ...]) -> dict[str, list[Expr]]:
@@ -33,7 +38,8 @@ def _values_of_names(block: tuple[Stmt, ...]) -> dict[str, list[Expr]]:
     found: dict[str, list[Expr]] = {}
     for statement in statements(block):
         for name in {target[1] for target in targets(statement) if target[0] == m.NAME}:
-            found.setdefault(name, []).append(statement[3] if statement[0] == m.ASSIGN else ())
+            looped = statement[0] == m.FOR and statement[2][0] == m.NAME
+            found.setdefault(name, []).append(statement[3] if statement[0] == m.ASSIGN or looped else ())
     return found
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from ..facts import knowledge
 from ..facts.model import Site
 from .events import Backward, Loops
+from .followed import owners
 from .frames import Frame
 from .machine import Machine
 from .parts import INDICES, kind_of_call, take
@@ -299,11 +300,15 @@ def note_tensor_hook(machine: Machine, frame: Frame, tensor: Tensor, hook: Value
         machine.note("tensor-hook", site, frame, (tensor.node, hook, machine.statement_call(site)))
 
 
+def freeze(machine: Machine, module: Obj) -> None:
+    machine.freezes = True
+    machine.put(module.fields, "$frozen", (Const(True),))
+
+
 def freeze_owner(machine: Machine, tensor: Tensor) -> None:
-    """`p.requires_grad_(False)` for the parameters of a module freezes the module."""
-    label = machine.derivation.labels.get(tensor.node)
-    if label is not None and label[0] == "parameters" and isinstance(label[1], Obj):
-        machine.put(label[1].fields, "$frozen", (Const(True),))
+    """`p.requires_grad_(False)` for the parameters of a module, of one or another, freezes the module."""
+    for module in owners(machine, (tensor,)) if tensor.graph == LEAF else ():
+        freeze(machine, module)
 
 
 def _values_and_indices(machine: Machine, frame: Frame, tensor: Tensor, site: Site) -> Value:

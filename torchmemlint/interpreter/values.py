@@ -143,7 +143,20 @@ class Method(NamedTuple):
 class Class:
     """A class of the project."""
 
-    __slots__ = ("bases", "bring", "dull", "external", "facts", "frame", "loud", "meta", "mro", "pending", "quiet")
+    __slots__ = (
+        "bases",
+        "bring",
+        "dull",
+        "external",
+        "facts",
+        "frame",
+        "loud",
+        "meta",
+        "mro",
+        "pending",
+        "quiet",
+        "weightless",
+    )
 
     def __init__(self, facts: ClassFacts, frame: Frame, bases: list[Class], external: tuple[str, ...]) -> None:
         self.facts = facts
@@ -155,6 +168,7 @@ class Class:
         self.dull: bool | None = None  # see module_classes.py; None: nobody has asked
         self.loud: bool | None = None
         self.quiet: bool | None = None
+        self.weightless: bool | None = None  # see weightless.py
         self.meta: Class | None = next((base.meta for base in bases if base.meta is not None), None)
         self.mro: list[Class] = [self]
         for base in bases:

@@ -78,7 +78,12 @@ def unmapped_loads(program: Program) -> Iterator[Unmapped]:
         decided = any(_is_mapped(load.call, 1) for load in found)
         for load in found:
             taken = load.call[1] in ignored or _is_mapped(load.call, 1)
-            if load.named and not taken and not _is_saved_after_a_fit(function, load):
+            if (
+                load.named
+                and not taken
+                and not _is_saved_after_a_fit(function, load)
+                and not _is_engine(function, load)
+            ):
                 yield Unmapped(load.call[1], _cost(program, function, load, decided))
         if _has_ranks(program):
             yield from (Unmapped(site, "ranks") for site in _restored(function))
@@ -123,6 +128,13 @@ def _is_saved_after_a_fit(function: FunctionFacts, load: Load) -> bool:
     return any(fit < save < load.call[1] for fit in fits for save in saves)
 
 
+def _is_engine(function: FunctionFacts, load: Load) -> bool:
+    """Whether it goes into a `TRTModule`, whose state is an engine, in bytes [torch2trt: TRTModule._on_state_dict]."""
+    into = [call[2][1] for call in calls(function.body) if call[2][0] == m.ATTR and load.call in call[3]]
+    made = (one for one in statements(function.body) if one[0] == m.ASSIGN and not set(into).isdisjoint(one[2]))
+    return any(one[3][0] == m.CALL and last_name(one[3]) == "TRTModule" for one in made)
+
+
 def _is_trainer(statement: Stmt) -> bool:
     return statement[0] == m.ASSIGN and statement[3][0] == m.CALL and last_name(statement[3]) == "Trainer"
 
@@ -137,6 +149,10 @@ def _is_saved_from_host(program: Program, function: FunctionFacts) -> bool:
     )
     if writer is None:
         return False
+    if any(
+        _is_moved_to_host(writer, call[3][0]) for call in calls(writer.body) if last_name(call[2]) == "save" and call[3]
+    ):
+        return True
     saved = (call[2] for call in calls(writer.body) if last_name(call[2]) == "state_dict" and call[2][0] == m.ATTR)
     if any(last_name(callee[1]) in _MODULES for callee in saved):
         return False
@@ -145,6 +161,23 @@ def _is_saved_from_host(program: Program, function: FunctionFacts) -> bool:
         for method in methods
         for one in statements(method.body)
     )
+
+
+def _is_moved_to_host(writer: FunctionFacts, saved: Expr) -> bool:
+    """Whether each entry of what is saved is taken to the host: `for key, part in state.items(): state[key] =
+    part.cpu()`, `torch.save({key: part.cpu() for key, part in model.state_dict().items()}, path)`."""
+    for one in statements(writer.body):
+        if one[0] == m.FOR and one[3][0] == m.CALL and one[3][2] == (m.ATTR, saved, "items"):
+            for each in one[4]:
+                if each[0] == m.ASSIGN and each[2][0][:2] == (m.ITEM, saved) and _goes_to_host(each[3]):
+                    return True
+    made = [one[3] for one in statements(writer.body) if one[0] == m.ASSIGN and saved in one[2]] or [saved]
+    return all(one[0] == m.COMP and one[4] is not None and _goes_to_host(one[4]) for one in made)
+
+
+def _goes_to_host(value: Expr) -> bool:
+    """`part.cpu()`, `part.detach().to("cpu")`"""
+    return value[0] == m.CALL and (last_name(value[2]) == "cpu" or (last_name(value[2]) == "to" and _names_host(value)))
 
 
 def _names_host(value: Expr) -> bool:

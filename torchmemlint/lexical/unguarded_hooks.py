@@ -318,11 +318,17 @@ def _is_of(value: Expr, names: set[str]) -> bool:
     named = value[2] if value[0] == m.ATTR else last_name(value) if value[0] == m.CALL else ""
     if named in _SMALL or _is_count(named):
         return False
+    if value[0] == m.COMP:  # what it gives, and not what it goes through: `[list(o.size()) for o in output]`
+        each: set[str] = set()
+        for target, over, _ in value[5] if any(_is_of(clause[1], names) for clause in value[5]) else ():
+            numbered = last_name(over) == "enumerate" and target[0] == m.NEW
+            each |= {node[1] for node in nodes(target[3][1:] if numbered else target) if node[0] == m.NAME}
+        return any(_is_of(part, names | each) for part in value[3:5] if part is not None)
     return any(_is_of(part, names) for part in _parts(value))
 
 
 def _is_count(name: str) -> bool:
-    return any(word in name.lower() for word in _COUNTS)
+    return name != "enumerate" and any(word in name.lower() for word in _COUNTS)
 
 
 def _parts(value: tuple[object, ...]) -> Iterator[Expr]:
