@@ -233,6 +233,8 @@ def _weight(retention: Retention) -> int:
             return 0
         if holder.text == f"self.{holder.owner}":
             return 0  # whoever called has made it for this pass
+        if _asks_for_its_gradient(retention.store_event):
+            return 0  # whoever reads that goes back through the graph first
         if _is_called(retention.store_event):
             return 0  # `self.layer = self.layer_class(8)`, `self.layer(x)`: a module that is made when it is needed
         if last.rsplit("_", 1)[-1] in _INDICES:
@@ -283,6 +285,19 @@ def _is_called(store: Store) -> bool:
         return False
     place = (m.ATTR, (m.NAME, "self"), store.key)
     return any(call[2] == place for call in calls(store.frame.facts.body))
+
+
+def _asks_for_its_gradient(store: Store) -> bool:
+    """`self.output = output`, `self.output.retain_grad()`: it is there to have its gradient read after the backward
+    pass, which a detached one would never get."""
+    facts = store.frame.facts
+    if "retain_grad" not in facts.calls:
+        return False
+    asked = {call[2][1] for call in calls(facts.body) if call[2][0] == m.ATTR and call[2][2] == "retain_grad"}
+    return any(
+        one[0] == m.ASSIGN and one[1] == store.site and not asked.isdisjoint((*one[2], one[3]))
+        for one in statements(facts.body)
+    )
 
 
 def _is_setter(store: Store) -> bool:
