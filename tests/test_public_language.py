@@ -34,6 +34,47 @@ SNIPPETS = {
                 self.heads = heads  # TML108
                 return heads.sum(-1)
         """,
+    "a state that an optimizer and a scheduler take over": """
+        class Trainer:
+            def __init__(self, model, optimizer, schedulers):
+                self.model, self.optimizer, self.schedulers = model.cuda(), optimizer, schedulers
+
+            def load_trainer_state(self, path):
+                state_dict = torch.load(path / "trainer_state.pt")
+                self.optimizer.load_state_dict(state_dict["optimizer"])
+                for name, state in state_dict["schedulers"].items():
+                    self.schedulers[name].load_state_dict(state)
+                self.scores = state_dict["scores"]
+        """,
+    "a checkpoint of which a model takes a part": """
+        class Trainer:
+            def __init__(self, model, optimizer, schedulers):
+                self.model, self.optimizer, self.schedulers = model.cuda(), optimizer, schedulers
+
+            def load_trainer_state(self, path):
+                state_dict = torch.load(path / "trainer_state.pt")  # TML312
+                self.optimizer.load_state_dict(state_dict["optimizer"])
+                self.upscaler.load_state_dict(state_dict["upscaler"])
+        """,
+    "the state of a scheduler beside that of an optimizer": """
+        def train(folder, loader, model, optimizer, scheduler):
+            optimizer_state = torch.load(folder / "optimizer.pt", map_location="cpu")  # TML313
+            scheduler_state = torch.load(folder / "scheduler.pt", map_location="cpu")
+            optimizer.load_state_dict(optimizer_state)
+            scheduler.load_state_dict(scheduler_state)
+            for x, y in loader:
+                F.cross_entropy(model(x), y).backward()
+                optimizer.step()
+        """,
+    "a checkpoint of a model and a scheduler": """
+        def train(path, loader, model, optimizer, scheduler):
+            checkpoint = torch.load(path, map_location="cpu")  # TML313
+            model.load_state_dict(checkpoint["model"])
+            scheduler.load_state_dict(checkpoint["scheduler"])
+            for x, y in loader:
+                F.cross_entropy(model(x), y).backward()
+                optimizer.step()
+        """,
 }
 
 
