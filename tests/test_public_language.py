@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import textwrap
+from pathlib import Path
 
 import pytest
 from conftest import Lint, Write, lines
+from projects import check_project
 from snippets import check
 
 SNIPPETS = {
@@ -98,3 +101,59 @@ def test_whether_two_tensors_are_alike_is_no_tensor(write: Write, lint: Lint, sh
     made = [{"cell_type": "code", "source": cell.splitlines(keepends=True), "outputs": []} for cell in cells]
     write({"a.ipynb": json.dumps({"cells": made, "metadata": {}, "nbformat": 4})})
     assert len(lines(lint("--isolated", "a.ipynb"))) == found
+
+
+_TAGGER = """
+    import torch
+    from torch import nn
+
+    class Tagger:
+        def __init__(self, width):
+            self.network = nn.Linear(width, 4).cuda()
+
+        def predict(self, batches):
+            self.network.eval()
+            found = []
+            for batch in batches:
+                predict = self.network(batch)  # CODE
+                found.extend(predict.argmax(1).tolist())
+            return found
+    """
+_SCORING = """
+    def eval_model(model, loaders):
+        found = []
+        for batches in loaders:
+            predict = model.predict(batches)
+            found.extend(predict)
+        return found
+    """
+_GUARDED = """
+    import torch
+    from scoring import eval_model
+    from tagger import Tagger
+
+    def main(batches):
+        model = Tagger(8)
+        with torch.no_grad():
+            found = eval_model(model, batches)
+        return found
+    """
+PROJECTS = {
+    "a method that one file calls for another, which keeps gradients off": {
+        "tagger.py": _TAGGER,
+        "scoring.py": _SCORING,
+        "main.py": _GUARDED,
+    },
+    "the same beside a script that keeps them on": {
+        "tagger.py": _TAGGER.replace("CODE", "TML201"),
+        "scoring.py": _SCORING,
+        "main.py": _GUARDED,
+        "demo.py": _GUARDED.replace("with torch.no_grad()", "if True"),
+    },
+}
+
+
+@pytest.mark.parametrize("name", PROJECTS)
+def test_innocent_beside_guilty_across_files(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {path: textwrap.dedent(text) for path, text in PROJECTS[name].items()}
+    check_project(files, tmp_path, monkeypatch)
