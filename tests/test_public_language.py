@@ -78,6 +78,36 @@ SNIPPETS = {
                 F.cross_entropy(model(x), y).backward()
                 optimizer.step()
         """,
+    "a table that is cut from its graph when it is full": """
+        class Voices(nn.Module):
+            def __init__(self, count):
+                super().__init__()
+                self.embed = nn.Embedding(count, 8)
+                self.table = torch.zeros(count, 1, 8)
+
+            def mix(self, voices):
+                for place, voice in enumerate(voices):
+                    self.table[place] = self.embed(voice)
+                self.table = self.table.detach()
+
+            def load(self, count):
+                self.mix([torch.tensor([place]) for place in range(count)])
+        """,
+    "a table that keeps its graph when it is full": """
+        class Voices(nn.Module):
+            def __init__(self, count):
+                super().__init__()
+                self.embed = nn.Embedding(count, 8)
+                self.table = torch.zeros(count, 1, 8)
+
+            def mix(self, voices):
+                for place, voice in enumerate(voices):
+                    self.table[place] = self.embed(voice)  # TML101
+                self.table = self.table.contiguous()
+
+            def load(self, count):
+                self.mix([torch.tensor([place]) for place in range(count)])
+        """,
 }
 
 

@@ -210,7 +210,8 @@ def _weight(retention: Retention) -> int:
         return 1  # how often something was right has no graph
     if retention.hook and retention.closed:
         return 1  # collected between two calls, and let go by its owner
-    if retention.how == "fill" and local and not (retention.training and retention.spent):
+    made_for_it = local or _is_cut_in_the_end(retention.store_event)
+    if retention.how == "fill" and made_for_it and not (retention.training and retention.spent):
         return 0  # filling a tensor that was made for it; with what was differentiated it is a record
     let_go = not retention.late and (
         retention.consumed or (retention.released and (retention.emptier or not retention.hook))
@@ -276,6 +277,21 @@ def _goes_with_the_call(store: Store) -> bool:
         for one in statements(store.frame.facts.body)
         if one[1] == store.site
         for target in (one[2] if one[0] == m.ASSIGN else ())
+    )
+
+
+def _is_cut_in_the_end(store: Store) -> bool:
+    """Whether the function that fills a tensor of its object gives that up for a detached one afterwards:
+    `self.table = self.table.detach()`."""
+    facts = store.frame.facts
+    if "detach" not in facts.calls:
+        return False
+    bound = [one for one in statements(facts.body) if one[0] == m.ASSIGN]
+    filled = {target[1] for one in bound if one[1] == store.site for target in one[2] if target[0] == m.ITEM}
+    return any(
+        one[1] > store.site
+        and any(target in filled and (m.ATTR, target, "detach") in nodes(one[3]) for target in one[2])
+        for one in bound
     )
 
 
