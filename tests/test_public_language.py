@@ -1,4 +1,4 @@
-"""What public code for language and speech does that looks like a leak and is none, each beside what it is taken for."""
+"""What public code of language and speech does that looks like a leak and is none, beside what it is taken for."""
 
 from __future__ import annotations
 
@@ -107,6 +107,45 @@ SNIPPETS = {
 
             def load(self, count):
                 self.mix([torch.tensor([place]) for place in range(count)])
+        """,
+    "a pipeline that whoever calls still binds, in whatever order": """
+        import gc
+
+        def log_validation(pipeline, prompts):
+            with torch.no_grad():
+                found = [pipeline(prompt) for prompt in prompts]
+            del pipeline  # TML602
+            torch.cuda.empty_cache()
+            gc.collect()
+            return found
+
+        def train(prompts):
+            pipeline = Net().cuda()
+            log_validation(pipeline, prompts)
+            return pipeline
+        """,
+    "a pipeline of one's own beside one that others bind": """
+        import gc
+
+        def log_validation(pipeline, prompts):
+            with torch.no_grad():
+                found = [pipeline(prompt) for prompt in prompts]
+            del pipeline  # TML602
+            torch.cuda.empty_cache()
+            return found
+
+        def train(prompts):
+            pipeline = Net().cuda()
+            log_validation(pipeline, prompts)
+            return pipeline
+
+        def sample(prompts):
+            pipeline = Net().cuda().requires_grad_(False)
+            found = [pipeline(prompt) for prompt in prompts]
+            del pipeline
+            torch.cuda.empty_cache()  # TML601
+            gc.collect()
+            return found
         """,
 }
 

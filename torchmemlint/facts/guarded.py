@@ -31,7 +31,7 @@ def own_reads(function: FunctionFacts) -> Iterator[tuple[str, bool]]:
 
 def mentions(facts: FileFacts, name: str) -> Iterator[tuple[FunctionFacts, bool]]:
     """Where a file calls something of this name, or hands it on: in which function, and whether gradients are off.
-    What is handed on may be called with them. A variable of that name, `predict = scores.argmax()`, is something else."""
+    What is handed on may be called with them. A variable of that name, `predict = scores.argmax()`, is no mention."""
     for function in facts.functions:
         known = (m.ATTR,) if _binds(function, name) else (m.NAME, m.ATTR)
         for statement, off in _modes(function.body, any(map(_turns_off, function.decorators))):
