@@ -147,6 +147,71 @@ SNIPPETS = {
             gc.collect()
             return found
         """,
+    "an average in a table that is moved and updated": """
+        class Average:
+            def __init__(self, model: Net):
+                self.model, self.shadow = model, {}
+                for name, param in self.model.named_parameters():
+                    self.shadow[name] = param.clone()
+
+            def cuda(self):
+                for name, value in self.shadow.items():
+                    self.shadow[name] = value.cuda()
+
+            def update(self):
+                for name, param in self.model.named_parameters():
+                    self.shadow[name] = 0.1 * param + 0.9 * self.shadow[name]  # TML205
+        """,
+    "the same, detached": """
+        class Average:
+            def __init__(self, model: Net):
+                self.model, self.shadow = model, {}
+                for name, param in self.model.named_parameters():
+                    self.shadow[name] = param.detach().clone()
+
+            def cuda(self):
+                for name, value in self.shadow.items():
+                    self.shadow[name] = value.cuda()
+
+            def update(self):
+                for name, param in self.model.named_parameters():
+                    self.shadow[name] = 0.1 * param.detach() + 0.9 * self.shadow[name]
+        """,
+    "a conversion that only the first rank does": """
+        import torch.distributed as dist
+
+        def convert(folder, target):
+            states = {}
+            for name in ("a", "b"):
+                states[name] = torch.load(f"{folder}/checkpoint-{name}")
+            states["a"]["step"] = 0
+            torch.save(states, target)
+
+        def main(model, folder, target):
+            dist.init_process_group("nccl")
+            dist.barrier()
+            if dist.get_rank() == 0:
+                convert(folder, target)
+            dist.barrier()
+        """,
+    "a conversion that every rank does in the end": """
+        import torch.distributed as dist
+
+        def convert(folder, target):
+            states = {}
+            for name in ("a", "b"):
+                states[name] = torch.load(f"{folder}/checkpoint-{name}")  # TML312
+            states["a"]["step"] = 0
+            torch.save(states, target)
+
+        def main(model, folder, target):
+            dist.init_process_group("nccl")
+            dist.barrier()
+            if dist.get_rank() == 0:
+                convert(folder, target)
+            dist.barrier()
+            convert(folder, target)
+        """,
 }
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from ..facts import model as m
 from ..facts.knowledge import TO_DEVICE
 from ..facts.model import Expr, FunctionFacts, Site, Stmt
+from ..facts.one_rank import called_by_one
 from ..facts.program import Program, targets
 from ..facts.walk import calls, calls_of, heads, last_name, nodes, statements, with_tests
 
@@ -90,7 +91,8 @@ def _cost(program: Program, function: FunctionFacts, load: Load, decided: bool) 
     if _is_saved_from_host(program, function):
         return ""
     if _has_ranks(program):
-        return "" if _is_for_one_rank(function, load.site) or _is_of_one_rank(function, load) else "ranks"
+        by_one = _is_for_one_rank(function, load.site) or function.name in called_by_one(program.facts)
+        return "" if by_one or _is_of_one_rank(function, load) else "ranks"
     if decided:
         return ""  # somebody has thought of it: `if torch.cuda.is_available()`, beside a load onto the host
     if _is_for_all_ranks(function, load):
