@@ -212,6 +212,99 @@ SNIPPETS = {
             dist.barrier()
             convert(folder, target)
         """,
+    "a pass that the mode of the model keeps without gradients": """
+        def run_pass(model: nn.Module, batch):
+            if model.training:
+                out = model(batch.ids)
+            else:
+                with torch.no_grad():
+                    out = model(batch.ids)
+            loss = (out - batch.target).pow(2).mean()
+            return loss, (out > 0).sum().item()
+
+        class Trainer:
+            def __init__(self, model: nn.Module, loader, optimizer):
+                self.model, self.loader, self.optimizer = model, loader, optimizer
+
+            def validate(self):
+                self.model.eval()
+                total = 0.0
+                for batch in self.loader:
+                    loss, right = run_pass(self.model, batch)
+                    total += loss.item()
+                return total
+
+            def train(self):
+                self.model.train()
+                total = 0.0
+                for batch in self.loader:
+                    loss, right = run_pass(self.model, batch)
+                    loss.backward()
+                    self.optimizer.step()
+                    total += loss.item()
+        """,
+    "the same pass in training": """
+        def run_pass(model: nn.Module, batch):
+            if model.training:
+                out = model(batch.ids)
+            else:
+                with torch.no_grad():
+                    out = model(batch.ids)
+            loss = (out - batch.target).pow(2).mean()
+            return loss, (out > 0).sum().item()
+
+        class Trainer:
+            def __init__(self, model: nn.Module, loader, optimizer):
+                self.model, self.loader, self.optimizer = model, loader, optimizer
+
+            def validate(self):
+                self.model.eval()
+                total = 0.0
+                for batch in self.loader:
+                    loss, right = run_pass(self.model, batch)
+                    total += loss.item()
+                return total
+
+            def train(self):
+                self.model.train()
+                total = 0.0
+                for batch in self.loader:
+                    loss, right = run_pass(self.model, batch)
+                    loss.backward()
+                    self.optimizer.step()
+                    total += loss  # TML101
+        """,
+    "an evaluation of a model that is left in training mode": """
+        def run_pass(model: nn.Module, batch):
+            if model.training:
+                out = model(batch.ids)
+            else:
+                with torch.no_grad():
+                    out = model(batch.ids)
+            loss = (out - batch.target).pow(2).mean()
+            return loss, (out > 0).sum().item()
+
+        class Trainer:
+            def __init__(self, model: nn.Module, loader, optimizer):
+                self.model, self.loader, self.optimizer = model, loader, optimizer
+
+            def validate(self):
+                self.model.train()
+                total = 0.0
+                for batch in self.loader:
+                    loss, right = run_pass(self.model, batch)  # TML201
+                    total += loss.item()
+                return total
+
+            def train(self):
+                self.model.train()
+                total = 0.0
+                for batch in self.loader:
+                    loss, right = run_pass(self.model, batch)
+                    loss.backward()
+                    self.optimizer.step()
+                    total += loss.item()
+        """,
 }
 
 
