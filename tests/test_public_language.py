@@ -365,7 +365,93 @@ _GUARDED = """
             found = eval_model(model, batches)
         return found
     """
+_TERM = """
+    import torch
+    from torch import nn
+
+    class Term:
+        def __init__(self, conditions):
+            self.mixer = nn.Linear(8, 8)
+            self.conditions = conditions
+            self.mix_conditions()
+
+        def mix_conditions(self):
+            self.conditions = self.mixer(self.conditions)  # CODE
+    """
+_CALIBRATION = """
+    from dataclasses import dataclass, field
+
+    import torch
+
+    @dataclass
+    class Calibration:
+        probs: list[torch.Tensor] = field(default_factory=list)
+
+        def update(self, probs: torch.Tensor) -> "Calibration":
+            self.probs.append(probs.detach().flatten())  # CODE
+            return self
+
+        def compute(self) -> float:
+            return torch.cat(self.probs).mean().item()
+    """
 PROJECTS = {
+    "an object that is made for one question": {
+        "calibration.py": _CALIBRATION,
+        "scores.py": """
+            from calibration import Calibration
+
+            def score(truth, probs):
+                calibration = Calibration().update(probs.flatten())
+                return truth.mean().item(), calibration.compute()
+            """,
+    },
+    "an object that somebody keeps": {
+        "calibration.py": _CALIBRATION.replace("CODE", "TML303"),
+        "scores.py": """
+            from calibration import Calibration
+
+            class Scores:
+                def __init__(self):
+                    self.calibration = Calibration()
+
+                def score(self, truth, probs):
+                    self.calibration.update(probs.flatten())
+                    return truth.mean().item(), self.calibration.compute()
+            """,
+    },
+    "an object that each round adds to": {
+        "calibration.py": _CALIBRATION.replace("CODE", "TML303"),
+        "scores.py": """
+            from calibration import Calibration
+
+            def score(rounds):
+                calibration = Calibration()
+                for probs in rounds:
+                    calibration.update(probs.flatten())
+                return calibration.compute()
+            """,
+    },
+    "what only the constructor does": {
+        "term.py": _TERM,
+        "sampling.py": """
+            from term import Term
+
+            def sample(rows):
+                return [Term(row).conditions.tolist() for row in rows]
+            """,
+    },
+    "what others do again and again": {
+        "term.py": _TERM.replace("CODE", "TML105"),
+        "sampling.py": """
+            from term import Term
+
+            def sample(row, steps):
+                term = Term(row)
+                for _ in range(steps):
+                    term.mix_conditions()
+                return term
+            """,
+    },
     "a method that one file calls for another, which keeps gradients off": {
         "tagger.py": _TAGGER,
         "scoring.py": _SCORING,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..facts import model as m
 from ..facts.answering import answers_requests
+from ..facts.guarded import mentions
 from ..facts.model import CALLS_PER_STATEMENT, Expr, Site, Stmt
 from ..facts.walk import blocks, calls, last_name, statements
 from ..interpreter.frames import Frame, Loop
@@ -49,6 +50,16 @@ def while_made(retention: Retention, threads: Container[Site] = ()) -> bool:
     owner = entered(retention)
     receiver = owner.receiver
     return isinstance(receiver, Obj) and isinstance(receiver.cls, Class) and _onlywhile_made(receiver.cls, owner.name)
+
+
+def is_for_constructors(machine: Machine, retention: Retention) -> bool:
+    """Whether only what sets objects up calls the method that keeps, in its file and in others: `self.drop_unused()` in
+    `__init__`. That nobody is seen to call it again and again is no wonder then."""
+    frame = entered(retention)
+    if machine.project is None or frame.unit is not machine.home or frame.facts.owner < 0:
+        return False
+    callers = {function.name for function, _ in mentions(machine.facts, frame.name) if function is not frame.facts}
+    return bool(callers) and callers <= ONCE and machine.project.called(machine.home.path, frame.name) is None
 
 
 def in_first_phase(store: Store) -> bool:

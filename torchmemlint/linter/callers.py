@@ -29,11 +29,11 @@ _HANDED_ON = re.compile(rb"DataLoader\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\*\*"
 
 def without_gradients(facts: FileFacts, site: Site, path: str, project: Callers | None) -> bool:
     """Whether what stands here runs for callers only that have turned gradients off, as the text has it."""
-    function = _function_at(facts, site)
+    function = function_at(facts, site)
     return function is not None and project is not None and _guarded(facts, function, path, project.called)
 
 
-def _function_at(facts: FileFacts, site: Site) -> FunctionFacts | None:
+def function_at(facts: FileFacts, site: Site) -> FunctionFacts | None:
     here = site - site % CALLS_PER_STATEMENT
     return next((one for one in facts.functions[1:] if any(each[1] == here for each in statements(one.body))), None)
 
@@ -82,7 +82,7 @@ def others_who_call(project: Project, path: str, name: str, first: bool = True) 
 
 def without_workers(facts: FileFacts, site: Site, text: str, path: str, project: Callers | None) -> bool:
     """Whether the data set whose method stands here is loaded by others of the project, and never with workers."""
-    method = _function_at(facts, site)
+    method = function_at(facts, site)
     if project is None or method is None or method.owner < 0 or "num_workers" in text:
         return False
     return project.loaded(path, facts.classes[method.owner].name) == ALONE
