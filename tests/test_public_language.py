@@ -305,6 +305,31 @@ SNIPPETS = {
                     self.optimizer.step()
                     total += loss.item()
         """,
+    "parts of one result, which all have its graph": """
+        class Export(nn.Module):
+            def __init__(self, original: Net, loader):
+                super().__init__()
+                self.layer = nn.Linear(8, 8)
+                self.check_equal(original, loader)
+
+            def check_equal(self, original, loader):
+                cache = self.forward(torch.randn(1, 8))
+                rows = torch.split(cache, 2, dim=1)
+                rows = [row.transpose(0, 1) for row in rows]
+                print(original(cache.detach()).tolist(), torch.cat(rows).tolist())
+
+            def forward(self, x):
+                return self.layer(x)
+        """,
+    "parts of the results of all rounds": """
+        def evaluate(model: nn.Module, loader):
+            model.eval()
+            rows = []
+            for x in loader:
+                first, second = torch.split(model(x), 2, dim=1)
+                rows.append(first)  # TML102
+            print(torch.cat(rows).tolist())
+        """,
 }
 
 
