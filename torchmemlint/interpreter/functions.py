@@ -293,10 +293,14 @@ def _unentered(
     parents = machine.nodes(given)
     if parents and not _DIFFERENTIATES.isdisjoint(function.facts.calls):
         backward(machine, frame, given, {}, site, method=False, of_part=function.facts.name == "forward")
-    if not parents:
+    unrecorded = machine.grad == OFF or function.grad == OFF
+    if not parents and not unrecorded:
         return UNKNOWN
     # what is cut off asks nothing of what was given
-    return (Opaque(machine.derivation.node(() if _returns_cut(function.facts) else tuple(parents))),)
+    node = machine.derivation.node(() if _returns_cut(function.facts) else tuple(parents))
+    if unrecorded:
+        machine.derivation.unrecorded.add(node)
+    return (Opaque(node),)
 
 
 def _returns_cut(facts: FunctionFacts) -> bool:
