@@ -306,20 +306,13 @@ SNIPPETS = {
                     total += loss.item()
         """,
     "parts of one result, which all have its graph": """
-        class Export(nn.Module):
-            def __init__(self, original: Net, loader):
-                super().__init__()
-                self.layer = nn.Linear(8, 8)
-                self.check_equal(original, loader)
-
-            def check_equal(self, original, loader):
-                cache = self.forward(torch.randn(1, 8))
+        def evaluate(model: nn.Module, loader):
+            model.eval()
+            for x in loader:
+                cache = model(x)  # TML201
                 rows = torch.split(cache, 2, dim=1)
                 rows = [row.transpose(0, 1) for row in rows]
-                print(original(cache.detach()).tolist(), torch.cat(rows).tolist())
-
-            def forward(self, x):
-                return self.layer(x)
+                print(torch.cat(rows).tolist())
         """,
     "parts of the results of all rounds": """
         def evaluate(model: nn.Module, loader):
@@ -329,6 +322,180 @@ SNIPPETS = {
                 first, second = torch.split(model(x), 2, dim=1)
                 rows.append(first)  # TML102
             print(torch.cat(rows).tolist())
+        """,
+    "a loss of what a callback gives without gradients, beside one of what it gives with them": """
+        from engine import Engine, batches
+
+        def evaluate_perplexity(loader, model, get_logits):
+            nlls = []
+            for batch in loader:
+                with torch.no_grad():
+                    logits = get_logits(model, batch)
+                logits = logits[:, :-1].contiguous().float()
+                loss = nn.CrossEntropyLoss()(logits.view(-1, 8), batch[:, 1:].view(-1))
+                nlls.append(loss.float() * 4)
+            return torch.stack(nlls).mean().item()
+
+        def evaluate_logits(loader, model, get_logits):
+            nlls = []
+            for batch in loader:
+                logits = get_logits(model, batch)
+                logits = logits[:, :-1].contiguous().float()
+                loss = nn.CrossEntropyLoss()(logits.view(-1, 8), batch[:, 1:].view(-1))
+                nlls.append(loss.float() * 4)  # TML102
+            return torch.stack(nlls).mean().item()
+
+        def get_logits(model, batch):
+            return model.run(batch)
+
+        def main(path):
+            model = Engine(path)
+            loader = batches(path)
+            print(evaluate_perplexity(loader, model, get_logits))
+            print(evaluate_logits(loader, model, get_logits))
+        """,
+    "results in a queue that the parent reads by another name": """
+        import multiprocessing as mp
+
+        def work(model, tasks, results):
+            while True:
+                number, x = tasks.get()
+                with torch.no_grad():
+                    out = model(x).cpu()
+                results.put([number, out])
+
+        def start(model: nn.Module):
+            tasks = mp.Queue()
+            found = mp.Queue()
+            process = mp.Process(target=work, args=(model, tasks, found), daemon=True)
+            process.start()
+            return {"input": tasks, "output": found, "process": process}
+
+        def gather(pool, count):
+            return [pool["output"].get() for _ in range(count)]
+        """,
+    "results in a list of the worker beside the queue": """
+        import multiprocessing as mp
+
+        def work(model, tasks, results):
+            done = []
+            while True:
+                number, x = tasks.get()
+                with torch.no_grad():
+                    out = model(x).cpu()
+                done.append(out)  # TML502
+                results.put(number)
+
+        def start(model: nn.Module):
+            tasks = mp.Queue()
+            found = mp.Queue()
+            process = mp.Process(target=work, args=(model, tasks, found), daemon=True)
+            process.start()
+            return {"input": tasks, "output": found, "process": process}
+
+        def gather(pool, count):
+            return [pool["output"].get() for _ in range(count)]
+        """,
+    "an encoder of keys that is trained as the other one": """
+        class Retriever(nn.Module):
+            def __init__(self, query_encoder: nn.Module, key_encoder: nn.Module):
+                super().__init__()
+                self.query_encoder, self.key_encoder = query_encoder, key_encoder
+
+            def encode(self, inputs, field="key"):
+                encoder = self.key_encoder if field == "key" else self.query_encoder
+                return F.normalize(encoder(inputs), dim=-1)
+
+            def forward(self, queries, keys):
+                keys = self.encode(keys)
+                queries = self.encode(queries, field="query")
+                loss = F.cross_entropy(queries @ keys.T, torch.arange(len(queries)))
+                return {"loss": loss}
+        """,
+    "an encoder of keys that follows the other one": """
+        class Retriever(nn.Module):
+            def __init__(self, query_encoder: nn.Module, key_encoder: nn.Module):
+                super().__init__()
+                self.query_encoder, self.key_encoder = query_encoder, key_encoder
+
+            @torch.no_grad()
+            def follow(self):
+                for mine, other in zip(self.key_encoder.parameters(), self.query_encoder.parameters()):
+                    mine.data = mine.data * 0.9 + other.data * 0.1
+
+            def encode(self, inputs, field="key"):
+                encoder = self.key_encoder if field == "key" else self.query_encoder
+                return F.normalize(encoder(inputs), dim=-1)  # TML204
+
+            def forward(self, queries, keys):
+                keys = self.encode(keys)
+                queries = self.encode(queries, field="query")
+                loss = F.cross_entropy(queries @ keys.T, torch.arange(len(queries)))
+                return {"loss": loss}
+        """,
+    "a pass that each part of a model is put around its own": """
+        class Plan:
+            def __init__(self):
+                self.places = {}
+
+            def place(self, rows):
+                return tuple(row.to(self.places.get(0, "cpu")) for row in rows)
+
+        class Part(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = nn.Linear(4, 4)
+
+            def forward(self, x):
+                return self.layer(x)
+
+            def spread(self, plan: Plan):
+                queue = list(self.children())
+                while queue:
+                    child = queue.pop()
+                    if isinstance(child, Part):
+                        child.spread(plan)
+                    else:
+                        queue.extend(child.children())
+
+                before = self.forward
+
+                def placed(*args):
+                    return before(*plan.place(args))
+
+                self.forward = placed
+
+        def prepare(model: Part):
+            model.spread(Plan())
+        """,
+    "a pass that is put around itself for each batch": """
+        class Plan:
+            def __init__(self):
+                self.places = {}
+
+            def place(self, rows):
+                return tuple(row.to(self.places.get(0, "cpu")) for row in rows)
+
+        class Part(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = nn.Linear(4, 4)
+
+            def forward(self, x):
+                return self.layer(x)
+
+            def spread(self, plan: Plan):
+                before = self.forward
+
+                def placed(*args):
+                    return before(*plan.place(args))
+
+                self.forward = placed  # TML304
+
+        def train(model: Part, loader):
+            for x in loader:
+                model.spread(Plan())
+                model(x)
         """,
 }
 
