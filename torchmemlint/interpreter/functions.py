@@ -293,12 +293,11 @@ def _unentered(
     parents = machine.nodes(given)
     if parents and not _DIFFERENTIATES.isdisjoint(function.facts.calls):
         backward(machine, frame, given, {}, site, method=False, of_part=function.facts.name == "forward")
-    unrecorded = machine.grad == OFF or function.grad == OFF
-    if not parents and not unrecorded:
+    if not parents:
         return UNKNOWN
     # what is cut off asks nothing of what was given
     node = machine.derivation.node(() if _returns_cut(function.facts) else tuple(parents))
-    if unrecorded:
+    if machine.grad == OFF or function.grad == OFF:
         machine.derivation.unrecorded.add(node)
     return (Opaque(node),)
 
@@ -353,9 +352,15 @@ def _argument(
         value = left.pop(param.name)
     else:
         return default_of(machine, function, param)
-    if not value and param.hint is not None and is_tensor_hint(param.hint):
+    if param.hint is not None and is_tensor_hint(param.hint) and not any(_is_known(machine, atom) for atom in value):
         return value_of_hint(machine, inner, param.hint, 2, param.name)
     return value
+
+
+def _is_known(machine: Machine, atom: Any) -> bool:
+    """Whether an atom says more than that it was made while gradients were off."""
+    derivation = machine.derivation
+    return type(atom) is not Opaque or atom.node not in derivation.unrecorded or bool(derivation.parents[atom.node])
 
 
 def call_unseen(machine: Machine, function: Function, receiver: Any) -> tuple[Frame | None, Value]:
