@@ -522,6 +522,24 @@ SNIPPETS = {
         def main(path):
             run(get_row, Engine(path), batches(path))
         """,
+    "a cache with a file for a setting": """
+        @functools.lru_cache(maxsize=None)
+        def mel_filters(device, bands: int, filters_path: str = None) -> torch.Tensor:
+            assert bands in (80, 128)
+            return torch.load(filters_path or "mel_filters.pt", map_location=device)[bands]
+
+        def spectrogram(audio, bands=80):
+            return mel_filters(audio.device, bands) @ audio
+        """,
+    "a cache with a file for each call": """
+        @functools.lru_cache(maxsize=None)  # TML305
+        def mel_filters(device, bands: int, filters_path: str) -> torch.Tensor:
+            assert bands in (80, 128)
+            return torch.load(filters_path or "mel_filters.pt", map_location=device)[bands]
+
+        def spectrogram(audio, bands=80):
+            return mel_filters(audio.device, bands, audio.path) @ audio
+        """,
 }
 
 
