@@ -540,6 +540,52 @@ SNIPPETS = {
         def spectrogram(audio, bands=80):
             return mel_filters(audio.device, bands, audio.path) @ audio
         """,
+    "lists of numbers that workers hand over as they are": """
+        from torch.utils.data import DataLoader, Dataset
+
+        class Answers(Dataset):
+            def __init__(self, found, answers):
+                self.found, self.answers = found, answers
+
+            def __len__(self):
+                return len(self.found)
+
+            def __getitem__(self, index):
+                hits = []
+                for place in self.found[index]:
+                    hits.append(place in self.answers and place >= 0)
+                return hits
+
+        def score(found, answers, workers=16):
+            loader = DataLoader(Answers(found, answers), batch_size=16, num_workers=workers, collate_fn=lambda x: x)
+            scores = []
+            for hits in loader:
+                scores.extend(hits)
+            return scores
+        """,
+    "lists of tensors that workers hand over as they are": """
+        from torch.utils.data import DataLoader, Dataset
+
+        class Answers(Dataset):
+            def __init__(self, found, answers):
+                self.found, self.answers = found, answers
+
+            def __len__(self):
+                return len(self.found)
+
+            def __getitem__(self, index):
+                hits = []
+                for place in self.found[index]:
+                    hits.append(torch.tensor(place))
+                return hits
+
+        def score(found, answers, workers=16):
+            loader = DataLoader(Answers(found, answers), batch_size=16, num_workers=workers, collate_fn=lambda x: x)
+            scores = []
+            for hits in loader:
+                scores.extend(hits)  # TML409
+            return scores
+        """,
 }
 
 
