@@ -132,7 +132,8 @@ def _kept_results(machine: Machine, function: FunctionFacts, called: str = "") -
     """A cache without a bound whose keys are new again and again, and whose results are tensors or arrays. The cached
     function may be `called` by another name than its own."""
     params = function.params[function.owner >= 0 and not _is_static(function) :]
-    fresh = [p.name for p in params if kind_of_key((), (m.NAME, p.name)) == FRESH]
+    # what may be left out is a setting: there is something new for each item only if each call says which
+    fresh = [p.name for p in params if p.default is None and kind_of_key((), (m.NAME, p.name)) == FRESH]
     workers = any(note.kind == "loader-workers" for note in machine.plain)  # each reads all blocks, in the long run
     asked = asked_for_items(machine.facts, called or function.name, tuple(param.name for param in params), workers)
     if not fresh and not asked:

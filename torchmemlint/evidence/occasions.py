@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..facts import model as m
 from ..facts.answering import answers_requests
+from ..facts.guarded import callers
 from ..facts.model import CALLS_PER_STATEMENT, Expr, Site, Stmt
 from ..facts.walk import blocks, calls, last_name, statements
 from ..interpreter.frames import Frame, Loop
@@ -49,6 +50,16 @@ def while_made(retention: Retention, threads: Container[Site] = ()) -> bool:
     owner = entered(retention)
     receiver = owner.receiver
     return isinstance(receiver, Obj) and isinstance(receiver.cls, Class) and _onlywhile_made(receiver.cls, owner.name)
+
+
+def is_for_constructors(machine: Machine, retention: Retention) -> bool:
+    """Whether only what sets objects up calls the method that keeps, in its file and in others: `self.drop_unused()` in
+    `__init__`. That nobody is seen to call it again and again is no wonder then."""
+    frame = entered(retention)
+    if machine.project is None or retention.hook or frame.unit is not machine.home or frame.facts.owner < 0:
+        return False
+    by = callers(machine.facts, frame.name)
+    return by is not None and bool(by) and by <= ONCE and machine.project.called(machine.home.path, frame.name) is None
 
 
 def in_first_phase(store: Store) -> bool:
@@ -136,8 +147,8 @@ def _onlywhile_made(cls: Class, name: str, depth: int = 3) -> bool:
     """Whether a method is the class's own affair, and only what sets its objects up calls it: `_pack` in a data set."""
     if name[:1] != "_" or name.startswith("__") or not depth:
         return False
-    callers = {other for other, function in methods_of(cls).items() if name in function.calls} - {name}
-    return bool(callers) and all(other in ONCE or _onlywhile_made(cls, other, depth - 1) for other in callers)
+    by = {other for other, function in methods_of(cls).items() if name in function.calls} - {name}
+    return bool(by) and all(other in ONCE or _onlywhile_made(cls, other, depth - 1) for other in by)
 
 
 def entered(retention: Retention) -> Frame:

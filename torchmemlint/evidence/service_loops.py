@@ -37,7 +37,8 @@ def _is_only_filled(facts: FunctionFacts, name: Expr) -> bool:
     every = list(statements(facts.body))
     named = sum(node == name for one in every for head in heads(one) for node in nodes(head))
     bound = sum(name in targets(one) for one in every if one[0] in (m.ASSIGN, m.ANNOTATE))
-    return named == bound + sum(_adds(one, name) for one in every)
+    filled = sum(_adds(one, name) for one in every)  # none of what a helper fills by another name
+    return bool(filled) and named == bound + filled
 
 
 def _adds(statement: Stmt, name: Expr) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..facts import model as m
 from ..facts.walk import calls, statements
+from ..interpreter.frames import Frame
 from ..interpreter.holders import captured
 from ..interpreter.values import CONTAINERS, Bound, Function, Method, Obj, Tensor, Value
 
@@ -36,11 +37,21 @@ def put_around_again(machine: Machine) -> Iterator[Wrapped]:
             continue
         owner, name, function = note.detail
         again = any(loop.kind == "loop" and loop not in owner.birth for loop in note.loops)
+        if _goes_down(note.frame):
+            continue  # each round wraps another part: `child.parallelize()` in `parallelize`
         if not again or not _ASKS.isdisjoint(note.frame.facts.calls) or not _is_around(owner, name, function):
             continue
         if not any(_may_put_back(one, name, note.site) for u in machine.units.values() for one in u.facts.functions):
             said.add(note.site)
             yield Wrapped(note.site, name, function.facts.name)
+
+
+def _goes_down(frame: Frame) -> bool:
+    """Whether a function is called by itself."""
+    caller = frame.caller
+    while caller is not None and caller.facts is not frame.facts:
+        caller = caller.caller
+    return caller is not None
 
 
 def _is_around(owner: Obj, name: str, function: Function) -> bool:

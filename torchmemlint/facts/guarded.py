@@ -9,7 +9,7 @@ from .evaluating import says_no_grad
 from .knowledge import GRAD_OFF
 from .model import Expr, FileFacts, FunctionFacts, Stmt
 from .program import targets
-from .walk import blocks, heads, last_name, nodes
+from .walk import blocks, heads, last_name, nodes, statements
 
 
 def own_calls(function: FunctionFacts) -> Iterator[tuple[str, bool]]:
@@ -31,14 +31,33 @@ def own_reads(function: FunctionFacts) -> Iterator[tuple[str, bool]]:
 
 def mentions(facts: FileFacts, name: str) -> Iterator[tuple[FunctionFacts, bool]]:
     """Where a file calls something of this name, or hands it on: in which function, and whether gradients are off.
-    What is handed on may be called with them."""
+    What is handed on may be called with them. A variable of that name, `predict = scores.argmax()`, is no mention."""
+    return ((function, off and not handed_on) for function, off, handed_on in _mentions(facts, name))
+
+
+def callers(facts: FileFacts, name: str) -> set[str] | None:
+    """The names of the functions that call something of this name; None if anything of it is handed on."""
+    found = list(_mentions(facts, name))
+    return None if any(handed_on for _, _, handed_on in found) else {function.name for function, _, _ in found}
+
+
+def _mentions(facts: FileFacts, name: str) -> Iterator[tuple[FunctionFacts, bool, bool]]:
     for function in facts.functions:
+        known = (m.ATTR,) if _binds(function, name) else (m.NAME, m.ATTR)
         for statement, off in _modes(function.body, any(map(_turns_off, function.decorators))):
             found = [node for head in heads(statement) for node in nodes(head)]
-            called = sum(node[0] == m.CALL and last_name(node[2]) == name for node in found)
-            named = sum(node[0] in (m.NAME, m.ATTR) and node[-1] == name for node in found)
+            called = sum(node[0] == m.CALL and node[2][0] in known and last_name(node[2]) == name for node in found)
+            named = sum(node[0] in known and node[-1] == name for node in found)
             if named:
-                yield function, off and called == named
+                yield function, off, called != named
+
+
+def _binds(function: FunctionFacts, name: str) -> bool:
+    """Whether a name is a variable of a function."""
+    if function.name == "<module>":
+        return False
+    given = any(param.name == name for param in function.params)
+    return given or any((m.NAME, name) in targets(one) for one in statements(function.body))
 
 
 def _calls(body: tuple[Stmt, ...], own: Expr, off: bool) -> Iterator[tuple[str, bool]]:

@@ -14,11 +14,11 @@ GRAD_MODES: Final = (*GRAD_OFF, "enable_grad")
 
 # Functions and methods whose results carry no graph [measured]: comparisons, indices, integer casts, shapes.
 GRAPH_FREE: Final = frozenset(
-    """argmax argmin argsort eq ne lt le gt ge equal isnan isinf isfinite isclose allclose nonzero long int bool
+    """argmax argmin argsort eq ne lt le gt ge isnan isinf isfinite isclose nonzero long int bool
     short char byte new_zeros new_ones new_full new_empty new_tensor zeros_like ones_like full_like empty_like
     rand_like randn_like randint_like bincount histc searchsorted bucketize unique unique_consecutive any all
     logical_and logical_or logical_not logical_xor multinomial randperm one_hot count_nonzero floor_divide
-    sign_bit is_nonzero detach""".split()
+    sign_bit detach""".split()
 )
 
 # Factories: fresh storage, no graph unless `requires_grad=True` [docs].
@@ -39,8 +39,9 @@ LIGHT_RESULTS: Final = frozenset(
     finfo iinfo Size Generator memory_allocated max_memory_allocated memory_reserved
     reset_peak_memory_stats set_default_device use_deterministic_algorithms promote_types result_type
     storage untyped_storage set_default_tensor_type set_float32_matmul_precision record_function
-    is_inference is_leaf broadcast_shapes typename compiled_with_cxx11_abi set_device nvtx Stream Event
-    current_stream mem_get_info get_device_name get_device_properties manual_seed_all""".split()
+    is_inference is_leaf is_nonzero is_same_size equal allclose broadcast_shapes typename
+    compiled_with_cxx11_abi set_device nvtx Stream Event current_stream mem_get_info get_device_name
+    get_device_properties manual_seed_all""".split()
 )
 
 # Views and identities: they hand on what they got, whatever the grad mode is [measured].

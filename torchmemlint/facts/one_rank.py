@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 
 from . import model as m
 from .model import Expr, FileFacts, Site, Stmt
@@ -22,13 +22,7 @@ def emptied_by_one(
     alone = {one[1] for function in facts.functions for one, only in by_rank(function.body) if only}
     if not alone:
         return
-    called = [
-        (last_name(call[2]), one[1] in alone)
-        for function in facts.functions
-        for one in statements(function.body)
-        for call in calls_of(one)
-    ]
-    by_one = {name for name, only in called if only} - {name for name, only in called if not only}
+    by_one = _called_in(facts, alone)
     filled = {
         place
         for function in facts.functions
@@ -39,6 +33,22 @@ def emptied_by_one(
     for name in at.keys() - filled:
         functions = {function: min(sites) for function, sites in at[name].items() if sites <= alone}
         yield name, {function: PassedBy(site, function, "elsewhere") for function, site in functions.items()}
+
+
+def called_by_one(facts: FileFacts) -> set[str]:
+    """The names of what a file calls on one rank only."""
+    return _called_in(facts, {one[1] for function in facts.functions for one, only in by_rank(function.body) if only})
+
+
+def _called_in(facts: FileFacts, sites: Container[Site]) -> set[str]:
+    """The names of what a file calls in these statements and in no others."""
+    called = [
+        (last_name(call[2]), one[1] in sites)
+        for function in facts.functions
+        for one in statements(function.body)
+        for call in calls_of(one)
+    ]
+    return {name for name, there in called if there} - {name for name, there in called if not there}
 
 
 def _filled(statement: Stmt) -> Iterator[str]:

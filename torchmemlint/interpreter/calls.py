@@ -29,6 +29,7 @@ from .values import (
     LEAF,
     LIGHT,
     NOTHING,
+    OFF,
     ON,
     UNKNOWN,
     Bound,
@@ -105,10 +106,14 @@ def _call(machine: Machine, frame: Frame, expr: Expr) -> Value:
     args, kwargs = _arguments(machine, frame, positional, keywords)
     machine.site = site
     if not function:
-        return unknown_call(machine, frame, callee, args, kwargs, site)
-    if not positional and not keywords and all(type(one) is Obj and _is_only_called_a_model(one) for one in function):
+        made = unknown_call(machine, frame, callee, args, kwargs, site)
+    elif not positional and not keywords and all(type(one) is Obj and _is_only_called_a_model(one) for one in function):
         return UNKNOWN  # `model = models[name]()`: it makes one
-    return call(machine, frame, function, args, kwargs, site)
+    else:
+        made = call(machine, frame, function, args, kwargs, site)
+    if not made and machine.grad == OFF and (positional or keywords):
+        return (Opaque(machine.unknown_node(())),)  # whatever it is, nothing has been recorded of it
+    return made
 
 
 def _binds_entries(receiver: Value, positional: tuple[Expr, ...], keywords: tuple[Any, ...]) -> bool:

@@ -296,7 +296,10 @@ def _unentered(
     if not parents:
         return UNKNOWN
     # what is cut off asks nothing of what was given
-    return (Opaque(machine.derivation.node(() if _returns_cut(function.facts) else tuple(parents))),)
+    node = machine.derivation.node(() if _returns_cut(function.facts) else tuple(parents))
+    if machine.grad == OFF or function.grad == OFF:
+        machine.derivation.unrecorded.add(node)
+    return (Opaque(node),)
 
 
 def _returns_cut(facts: FunctionFacts) -> bool:
@@ -349,9 +352,15 @@ def _argument(
         value = left.pop(param.name)
     else:
         return default_of(machine, function, param)
-    if not value and param.hint is not None and is_tensor_hint(param.hint):
+    if param.hint is not None and is_tensor_hint(param.hint) and not any(_is_known(machine, atom) for atom in value):
         return value_of_hint(machine, inner, param.hint, 2, param.name)
     return value
+
+
+def _is_known(machine: Machine, atom: Any) -> bool:
+    """Whether an atom says more than that it was made while gradients were off."""
+    derivation = machine.derivation
+    return type(atom) is not Opaque or atom.node not in derivation.unrecorded or bool(derivation.parents[atom.node])
 
 
 def call_unseen(machine: Machine, function: Function, receiver: Any) -> tuple[Frame | None, Value]:

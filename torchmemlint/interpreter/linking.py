@@ -49,6 +49,9 @@ class Project(Protocol):
     def loaded(self, path: str, name: str) -> str | None:
         """`alone` if other files load a data set of this one, and all without workers."""
 
+    def made(self, path: str, name: str) -> str | None:
+        """`passing` if other files make objects of a class of this one, and each goes with the function around."""
+
     def outline(self, path: str) -> Outline | None:
         """What the file does; None where it cannot be parsed."""
 

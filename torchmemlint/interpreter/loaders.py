@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..facts import model as m
 from ..facts.model import Expr, Site
 from ..facts.walk import call_at
 from .contexts import Context, in_worker
 from .frames import Frame
 from .machine import Machine
-from .values import LIGHT, UNKNOWN, Bound, Class, Const, Function, Kwargs, Obj, Tensor, Value, constant
+from .values import (
+    CONTAINERS,
+    LIGHT,
+    UNKNOWN,
+    Bound,
+    Class,
+    Const,
+    Function,
+    Kwargs,
+    Obj,
+    Tensor,
+    Value,
+    constant,
+    is_light,
+)
 
 _TEXTS = frozenset(
     """path paths file files filename filenames fname fnames name names text texts caption captions url urls sentence
@@ -33,14 +49,34 @@ def loader(machine: Machine, frame: Frame, obj: Obj, args: list[Value], kwargs: 
         machine.put(obj.fields, "$shares", (Const(True),))  # its tensors come as they are, in shared memory
     dataset = kwargs.get("dataset", args[0] if args else UNKNOWN)
     machine.note("loader-workers", site, frame, (dataset, 3 if isinstance(count, int) else 2, context))
+    items: Value = UNKNOWN
     for atom in dataset:
         if type(atom) is Obj and isinstance(atom.cls, Class):
             for name, given in (("__getitem__", [LIGHT]), ("__iter__", [])):
                 for member in atom.cls.find(name) or ():
                     if type(member) is Function:
-                        in_worker(machine, frame, (Bound(member, atom),), given, context)
-    in_worker(machine, frame, kwargs.get("collate_fn", UNKNOWN), [UNKNOWN], context)
+                        made = in_worker(machine, frame, (Bound(member, atom),), given, context)
+                        items = machine.join(items, made)
+    collate = kwargs.get("collate_fn", UNKNOWN)
+    in_worker(machine, frame, collate, [UNKNOWN], context)
+    if any(map(_hands_on, collate)) and items and all(_is_plain(machine, atom) for atom in items):
+        obj.fields.pop("$shares", None)  # nothing makes tensors of them
     in_worker(machine, frame, kwargs.get("worker_init_fn", UNKNOWN), [LIGHT], context._replace(setup=True))
+
+
+def _hands_on(atom: Any) -> bool:
+    """`lambda batch: batch`"""
+    if type(atom) is not Function or len(atom.facts.params) != 1 or len(atom.facts.body) != 1:
+        return False
+    only = atom.facts.body[0]
+    return bool(only[0] == m.RETURN and only[2] == (m.NAME, atom.facts.params[0].name))
+
+
+def _is_plain(machine: Machine, atom: Any) -> bool:
+    """Whether an item is a number or a text, or a list of such."""
+    if type(atom) is Obj:
+        return atom.kind in CONTAINERS and not atom.unknown and bool(atom.fields) and not machine.reach((atom,))
+    return type(atom) is Const or is_light((atom,))
 
 
 def _none_by_default(frame: Frame, site: Site) -> bool:

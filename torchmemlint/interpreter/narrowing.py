@@ -12,7 +12,7 @@ from ..facts.type_tests import as_isinstance, gone_through
 from ..facts.walk import calls_of
 from .frames import Frame
 from .machine import Machine
-from .passes import put_in_mode
+from .passes import in_eval_mode, put_in_mode
 from .settings import is_a_setting, is_certain
 from .values import (
     ATTACHED,
@@ -69,9 +69,19 @@ def truth(machine: Machine, frame: Frame, test: Expr) -> tuple[bool | None, Narr
             return False, {}, {}
     if op == m.ATTR and constant(value) in (True, False) and is_a_setting(machine, frame, test):
         return bool(constant(value)), {}, {}
+    if op == m.ATTR and test[2] == "training" and _is_given_for_evaluation(machine, frame, test[1]):
+        return False, {}, {}
     if op == m.ATTR and test[2] == "requires_grad" and test[1][0] == m.NAME:
         return None, {}, _without_graph(machine, frame, test[1])
     return None, {}, {}
+
+
+def _is_given_for_evaluation(machine: Machine, frame: Frame, place: Expr) -> bool:
+    """Whether a helper's parameter is a module that its caller has put in eval mode."""
+    if place[0] != m.NAME or all(param.name != place[1] for param in frame.facts.params) or frame.caller is None:
+        return False
+    seen = [atom for atom in machine.eval(frame, place) if type(atom) is not Opaque]
+    return bool(seen) and all(type(atom) is Obj and atom.kind == "module" and in_eval_mode(atom) for atom in seen)
 
 
 def _without_graph(machine: Machine, frame: Frame, name: Expr) -> Narrowing:

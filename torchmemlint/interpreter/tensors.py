@@ -41,6 +41,7 @@ from .values import (
 
 _STEPS_BACK = 4  # from a part of what a model gave to the model's run
 _OF_TEXT = frozenset("strip lstrip rstrip lower upper startswith endswith splitlines encode casefold".split())
+_FAR = 24  # steps from a prediction back to what it was made of
 
 
 def arithmetic(machine: Machine, values: Sequence[Value], label: Any = None, size: str | None = None) -> Value:
@@ -393,6 +394,22 @@ def wide_loss_label(dotted: str) -> Any:
     return ("wide-loss", tail) if wide else ("loss", tail)
 
 
+def _comes_unrecorded(machine: Machine, prediction: Value) -> bool:
+    """Whether a prediction is what unseen code has computed while gradients were off, or was made of that."""
+    derivation = machine.derivation
+    pending = [atom.node for atom in prediction if type(atom) is Opaque] if derivation.unrecorded else []
+    if len(pending) != len(prediction):
+        return False
+    for _ in range(_FAR):
+        if not pending:
+            return False
+        node = pending.pop()
+        if node in derivation.unrecorded:
+            return True
+        pending += derivation.parents[node]
+    return False
+
+
 def loss(machine: Machine, values: Sequence[Value], kwargs: Kwargs, label: Any, weight: int = 3) -> Value:
     """The result of a loss function: attached if the prediction is, or if nothing says otherwise."""
     none = constant(kwargs.get("reduction", UNKNOWN)) == "none"
@@ -400,6 +417,8 @@ def loss(machine: Machine, values: Sequence[Value], kwargs: Kwargs, label: Any, 
     if made and type(made[0]) is Tensor and made[0].graph in (ATTACHED, FREE):
         return made
     if machine.grad == OFF:
+        return free(machine, weight, ANY if none else SCALAR)
+    if values and _comes_unrecorded(machine, values[0]):
         return free(machine, weight, ANY if none else SCALAR)
     known = [tensor for value in values for tensor in tensors(value)]
     certain = 2 if all(tensor.graph == MAYBE for tensor in known) else 1

@@ -9,11 +9,14 @@ from typing import NamedTuple
 from ..facts import model as m
 from ..facts.knowledge import TO_DEVICE
 from ..facts.model import Expr, FunctionFacts, Site, Stmt
+from ..facts.one_rank import called_by_one
 from ..facts.program import Program, targets
 from ..facts.walk import calls, calls_of, heads, last_name, nodes, statements, with_tests
 
 _WORDS = ("ckpt", "checkpoint", "state", "model", "weight", "resume", "pretrained", "optim", "snapshot")
 _SMALL = ("scaler", "sched", "rng", "random", "metric", "statistic", "index", "config", "arg", "dataloader", "sampler")
+_OF_NUMBERS = ("sched", "scaler", "stopp")  # what has no tensors for a state
+_TAKES_OVER = (*_OF_NUMBERS, "optim")  # what takes loaded tensors for its own [torch.optim.Optimizer; measured]
 _RUN_STARTS = frozenset("setup on_fit_start on_train_start on_train_begin on_pretrain_routine_start".split())
 _MODULES = frozenset("module model pl_module layer net network".split())
 _DEVICES = TO_DEVICE | {"device", "set_device", "is_available", "current_device", "autocast"}
@@ -93,7 +96,8 @@ def _cost(program: Program, function: FunctionFacts, load: Load, decided: bool) 
     if _is_saved_from_host(program, function):
         return ""
     if _has_ranks(program):
-        return "" if _is_for_one_rank(function, load.site) or _is_of_one_rank(function, load) else "ranks"
+        by_one = _is_for_one_rank(function, load.site) or function.name in called_by_one(program.facts)
+        return "" if by_one or _is_of_one_rank(function, load) else "ranks"
     if decided:
         return ""  # somebody has thought of it: `if torch.cuda.is_available()`, beside a load onto the host
     if _is_for_all_ranks(function, load):
@@ -292,8 +296,9 @@ def _restored(function: FunctionFacts) -> Iterator[Site]:
 
 def _goes_in_by_part(function: FunctionFacts, place: Expr) -> bool:
     """Whether a part of a checkpoint, `place["model"]`, goes into a module: the rest, mostly the optimizer's state,
-    lies on the device for nothing."""
-    if "load_state_dict" not in function.calls:
+    lies on the device for nothing. An optimizer takes loaded tensors for its own."""
+    into = [call for call in calls(function.body) if last_name(call[2]) == "load_state_dict"]
+    if all(_is_of(call, _TAKES_OVER) for call in into):
         return False
     for one in statements(function.body):
         bound = one[3] if one[0] == m.ASSIGN and place in one[2] else (m.CONST, None)
@@ -371,14 +376,24 @@ def _names(part: object) -> Iterator[Expr]:
 
 
 def consumed(function: FunctionFacts, place: Expr) -> Site:
-    """The last call of `load_state_dict` that copies a part of a place; -1 if there is none."""
-    found = -1
+    """The last call of `load_state_dict` that copies a part of a place; -1 if there is none, or only what has numbers
+    for a state takes of it, such as a scheduler."""
+    found, heavy = -1, False
     for statement in statements(function.body):
         for call in calls_of(statement):
             copies = last_name(call[2]).startswith("load_state_dict") and ("assign", (m.CONST, True)) not in call[4]
             if copies and any(node == place for argument in call[3] for node in nodes(argument)):
                 found = max(found, statement[1])
-    return found
+                heavy |= not _is_of(call, _OF_NUMBERS)
+    return found if heavy else -1
+
+
+def _is_of(call: Expr, words: tuple[str, ...]) -> bool:
+    """Whether a method is one of what is called so: `self.lr_scheduler.load_state_dict(...)`, `schedulers[0]....`."""
+    owner = call[2][1] if call[2][0] == m.ATTR else None
+    while owner is not None and owner[0] == m.ITEM:
+        owner = owner[1]
+    return owner is not None and any(part.startswith(words) for part in last_name(owner).lower().split("_"))
 
 
 def wanted_after(function: FunctionFacts, place: Expr, parts: frozenset[str], site: Site = -1) -> bool:

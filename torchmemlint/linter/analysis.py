@@ -22,6 +22,7 @@ from ..rules import Report, Rule
 from ..source import Source, Unreadable, read
 from .callers import without_gradients, without_workers
 from .limits import unreadable
+from .makers import goes_at_once
 
 _OF_GRAPHS = frozenset("TML101 TML102 TML105 TML107 TML108 TML201 TML204 TML205".split())
 Spoken = tuple[Rule, Report]
@@ -55,6 +56,7 @@ def findings(
     spoken = [one for one in spoken if not _says_itself(machine, one[1], rules, project, told)]
     spoken = [one for one in spoken if not _is_without_gradients(one, facts, path, project)]
     spoken = [one for one in spoken if not _is_without_workers(one, facts, source.text, path, project)]
+    spoken = [one for one in spoken if not _goes_at_once(one, facts, path, project)]
     if not spoken:
         return []
     places = _places(source, machine, [report for _, report in spoken])
@@ -136,6 +138,11 @@ def _is_without_gradients(one: Spoken, facts: FileFacts, path: str, project: Pro
 def _is_without_workers(one: Spoken, facts: FileFacts, text: str, path: str, project: Project | None) -> bool:
     """Whether something is so only in the workers of a loader, and whoever loads has none."""
     return one[0].code == "TML404" and without_workers(facts, one[1].site, text, path, project)
+
+
+def _goes_at_once(one: Spoken, facts: FileFacts, path: str, project: Project | None) -> bool:
+    """Whether something stays as long as an object that nobody keeps."""
+    return one[0].code in ("TML303", "TML311") and goes_at_once(facts, one[1].site, path, project)
 
 
 def _places(source: Source, machine: Machine, reports: Collection[Report]) -> dict[int, Place]:

@@ -29,31 +29,39 @@ _HANDED_ON = re.compile(rb"DataLoader\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\*\*"
 
 def without_gradients(facts: FileFacts, site: Site, path: str, project: Callers | None) -> bool:
     """Whether what stands here runs for callers only that have turned gradients off, as the text has it."""
-    function = _function_at(facts, site)
-    return function is not None and project is not None and _guarded(facts, function, path, project, _DEEPEST)
+    function = function_at(facts, site)
+    return function is not None and project is not None and _guarded(facts, function, path, project.called)
 
 
-def _function_at(facts: FileFacts, site: Site) -> FunctionFacts | None:
+def function_at(facts: FileFacts, site: Site) -> FunctionFacts | None:
     here = site - site % CALLS_PER_STATEMENT
     return next((one for one in facts.functions[1:] if any(each[1] == here for each in statements(one.body))), None)
 
 
-def _guarded(facts: FileFacts, function: FunctionFacts, path: str, project: Callers, depth: int) -> bool:
+def _guarded(
+    facts: FileFacts,
+    function: FunctionFacts,
+    path: str,
+    others_call: Callable[[str, str], str | None],
+    far: bool = False,  # the file is not the one that is judged
+    depth: int = _DEEPEST,
+) -> bool:
     name = function.name
     several = sum(one.name == name for one in facts.functions) > 1
     if not depth or function.generator or several or _BY_ITSELF.fullmatch(name):  # a generator runs where it is asked
         return False
     own = [(caller, off) for caller, off in mentions(facts, name) if caller is not function]
-    if not all(off or _guarded(facts, caller, path, project, depth - 1) for caller, off in own):
+    if not all(off or _guarded(facts, caller, path, others_call, far, depth - 1) for caller, off in own):
         return False
-    others = project.called(path, name)
-    led = any(not off for _, off in own)  # what the file itself does under a mode, its run has shown
+    others = others_call(path, name)
+    led = any(far or not off for _, off in own)  # what the file itself does under a mode, its run has shown
     return others == GUARDED or (led and others is None)
 
 
-def others_who_call(project: Project, path: str, name: str) -> str | None:
+def others_who_call(project: Project, path: str, name: str, first: bool = True) -> str | None:
     """Whether the calls in other files are made with gradients off; None if there are none. Tests say nothing: they try
-    what is there for others. Where several files define the name, those count that import it from this one."""
+    what is there for others. Where several files define the name, those count that import it from this one. Of a
+    function there that does not turn them off, those that call it are asked, once."""
     word = name.encode()
     defines = re.compile(rb"\bdef %s\b" % re.escape(word))
     texts = [(other, raw) for other, raw in project.texts() if word in raw and other != path]
@@ -63,8 +71,10 @@ def others_who_call(project: Project, path: str, name: str) -> str | None:
         if defines.search(raw) or (several and not _takes(project, other, raw, path, name)):
             continue
         outline = project.known(other)
-        for _, off in () if outline is None else mentions(outline.whole, name):
-            if not off:
+        if outline is None:
+            continue
+        for caller, off in mentions(outline.whole, name):
+            if not (off or (first and _guarded(outline.whole, caller, other, project.called_in_turn, far=True))):
                 return OPEN
             found = GUARDED
     return found
@@ -72,7 +82,7 @@ def others_who_call(project: Project, path: str, name: str) -> str | None:
 
 def without_workers(facts: FileFacts, site: Site, text: str, path: str, project: Callers | None) -> bool:
     """Whether the data set whose method stands here is loaded by others of the project, and never with workers."""
-    method = _function_at(facts, site)
+    method = function_at(facts, site)
     if project is None or method is None or method.owner < 0 or "num_workers" in text:
         return False
     return project.loaded(path, facts.classes[method.owner].name) == ALONE

@@ -13,13 +13,15 @@ from ..facts.model import NAMESPACE, FileFacts
 from ..source import has_trace
 from .callers import files_below, loaded_by_others, others_who_call
 from .imports import Import, exported, imports, words
+from .makers import made_by_others
 from .patterns import Patterns
 from .watched import Watched
 
 _MOST_STATEMENTS = 60_000  # of facts that are kept in memory: some 60 MB
 _SUFFIX = ".py"
 # importer, level, dotted name; level -1: a submodule of a package; -2: the file itself, if a name may come from it;
-# -3: the file in a folder that a package's `__init__` would take a name from; -4 and -5: see callers.py
+# -3: the file in a folder that a package's `__init__` would take a name from; -4, -5 and -6: see callers.py;
+# -7: see makers.py
 Asked = tuple[str, int, str]
 
 
@@ -70,9 +72,17 @@ class Project:
         """Whether other files call a function of this one with gradients off, see callers.py."""
         return self.answer((path, -4, name))
 
+    def called_in_turn(self, path: str, name: str) -> str | None:
+        """The same of a function that calls one of another file: here nobody asks any further."""
+        return self.answer((path, -6, name))
+
     def loaded(self, path: str, name: str) -> str | None:
         """Whether other files load a data set of this one without workers, see callers.py."""
         return self.answer((path, -5, name))
+
+    def made(self, path: str, name: str) -> str | None:
+        """Whether other files make objects of a class of this one for a moment only, see makers.py."""
+        return self.answer((path, -7, name))
 
     def answer(self, asked: Asked) -> str | None:
         """The file that a name means to a file; None where the project has none."""
@@ -88,6 +98,10 @@ class Project:
             return self._defining(importer, dotted)
         if level == -4:
             return others_who_call(self, importer, dotted)
+        if level == -6:
+            return others_who_call(self, importer, dotted, first=False)
+        if level == -7:
+            return made_by_others(self, importer, dotted)
         if level == -5:
             return loaded_by_others(self, importer, dotted)
         folder = os.path.dirname(importer)

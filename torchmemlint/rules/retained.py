@@ -6,16 +6,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ..evidence.occasions import is_for_constructors
 from ..evidence.places import is_pass, last_part
 from ..evidence.switched_off import is_switched_off, may_be_detached
 from ..facts import model as m
 from ..facts.evaluating import says_evaluation
 from ..facts.model import file_of
-from ..facts.walk import calls, heads, is_count, nodes, statements, with_tests
+from ..facts.walk import heads, is_count, nodes, statements, with_tests
 from ..finding import Confidence, Remedy, Retains
 from ..interpreter.frames import Frame
 from ..interpreter.values import ANY_NAME, ASSUMED, ATTACHED, ON, Class, Obj
 from . import Report
+from .rewritten import asks_for_its_gradient, is_called, is_conversion, is_cut_in_the_end
 
 if TYPE_CHECKING:
     from ..evidence.evidence import Evidence
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from ..interpreter.events import Store
 
 _ORDERS = ("LessThan", "LessThanEqual", "GreaterThan", "GreaterThanEqual")
-_CONVERSIONS = ("float", "half", "double", "bfloat16", "to", "type", "type_as", "cpu", "cuda", "contiguous")
 _COUNTS = ("acc", "accs", "accuracy", "accuracies", "correct", "hits", "count")
 _TEXTS = frozenset("names paths filenames texts captions sentences".split())
 _INDICES = ("ids", "indices", "index", "idx", "mask", "masks", "lengths", "lens")
@@ -44,6 +45,8 @@ def of_code(evidence: Evidence, code: str) -> Iterator[tuple[Retention, Confiden
             continue
         if not retention.growing and retention.holder.text in growing:
             continue  # the place is reported where it grows
+        if retention.growing and every(retention) == "call" and is_for_constructors(evidence.machine, retention):
+            continue
         yield retention, Confidence(min(weight, 3))
 
 
@@ -140,18 +143,6 @@ def is_record(retention: Retention) -> bool:
     return False
 
 
-def is_conversion(store: Store) -> bool:
-    """Whether a place gets what it has, in another type or elsewhere, `bn.weight = bn.weight.float()`: there is
-    nothing to be converted the next time."""
-    for statement in statements(store.frame.facts.body):
-        if statement[0] == m.ASSIGN and statement[1] == store.site:
-            value = statement[3]
-            while value[0] == m.CALL and value[2][0] == m.ATTR and value[2][2] in _CONVERSIONS:
-                value = value[2][1]
-            return value in statement[2]
-    return False
-
-
 def replaces(store: Store) -> bool:
     """`states[key] = step(x, states[key])`: the entry is there already."""
     if store.how != "keyed" or (isinstance(store.owner, Obj) and "$default" in store.owner.fields):
@@ -222,7 +213,8 @@ def _weight(retention: Retention) -> int:
         return 1  # how often something was right has no graph
     if retention.hook and retention.closed:
         return 1  # collected between two calls, and let go by its owner
-    if retention.how == "fill" and local and not (retention.training and retention.spent):
+    made_for_it = local or is_cut_in_the_end(retention.store_event)
+    if retention.how == "fill" and made_for_it and not (retention.training and retention.spent):
         return 0  # filling a tensor that was made for it; with what was differentiated it is a record
     let_go = not retention.late and (
         retention.consumed or (retention.released and (retention.emptier or not retention.hook))
@@ -232,8 +224,9 @@ def _weight(retention: Retention) -> int:
     if assumed and not retention.training:
         weight = min(weight, 2)
         passes_by = local and not (_decodes(retention) or _generates(retention))
-        if not retention.evaluating and (passes_by or (retention.how == "keyed" and not retention.hook)):
-            weight = 1  # a place for each key is not for each call
+        by_key = retention.how == "keyed" and not retention.hook and _code(retention) != "TML205"
+        if not retention.evaluating and (passes_by or by_key):
+            weight = 1  # a place for each key is not for each call; an average of each parameter grows in its place
         driven = not retention.late and all(loop.kind == "call" for loop in retention.loops)
         if retention.chain and retention.released and driven and not retention.evaluating:
             weight = 1  # whoever drives it may reset it in time
@@ -245,7 +238,9 @@ def _weight(retention: Retention) -> int:
             return 0
         if holder.text == f"self.{holder.owner}":
             return 0  # whoever called has made it for this pass
-        if _is_called(retention.store_event):
+        if asks_for_its_gradient(retention.store_event):
+            return 0  # whoever reads that goes back through the graph first
+        if is_called(retention.store_event):
             return 0  # `self.layer = self.layer_class(8)`, `self.layer(x)`: a module that is made when it is needed
         if last.rsplit("_", 1)[-1] in _INDICES:
             return 1  # whole numbers have no graph
@@ -298,14 +293,6 @@ def _goes_with_the_call(store: Store) -> bool:
         if one[1] == store.site
         for target in (one[2] if one[0] == m.ASSIGN else ())
     )
-
-
-def _is_called(store: Store) -> bool:
-    """Whether the function that sets an attribute of its object calls it as well, which no tensor lets one do."""
-    if store.frame.receiver is not store.owner:
-        return False
-    place = (m.ATTR, (m.NAME, "self"), store.key)
-    return any(call[2] == place for call in calls(store.frame.facts.body))
 
 
 def _is_setter(store: Store) -> bool:

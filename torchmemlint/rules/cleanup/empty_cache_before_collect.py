@@ -32,7 +32,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...finding import Confidence, Remedy, Retains
-from ...lexical.cleanup import emptied_before_collected
+from ...lexical.borrowed import borrowed
+from ...lexical.cleanup import Slip, emptied_before_collected
 from .. import Report
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ retains: Retains | None = Retains.CACHED
 
 def check(evidence: Evidence) -> Iterator[Report]:
     for slip in evidence.across(emptied_before_collected, "empty_cache", levels=1):
+        if _is_still_bound(evidence, slip):
+            continue  # in whatever order: TML602 speaks of it
         dropped = f"`{slip.name}`" if slip.name else "what was dropped"
         yield Report(
             site=slip.site,
@@ -59,3 +62,12 @@ def check(evidence: Evidence) -> Iterator[Report]:
             related=((slip.other, "collected only here"),),
             remedy=Remedy("move-last", "collect"),
         )
+
+
+def _is_still_bound(evidence: Evidence, slip: Slip) -> bool:
+    """Whether whoever calls the function goes on binding what that lets go of."""
+    starts = [function.site for function in evidence.facts.functions]
+    return any(
+        other.name == slip.name and other.site < slip.site and not any(other.site < one < slip.site for one in starts)
+        for other in evidence.across(borrowed, "empty_cache", levels=1)
+    )

@@ -41,7 +41,8 @@ from typing import TYPE_CHECKING
 
 from ...finding import Remedy, Retains
 from .. import Report
-from ..retained import is_conversion, of_code, place, report, until
+from ..retained import of_code, place, report, until
+from ..rewritten import is_conversion
 
 if TYPE_CHECKING:
     from ...evidence.evidence import Evidence

@@ -65,6 +65,8 @@ if TYPE_CHECKING:
 
 _VALUES = frozenset("q qs q1 q2 qf qnet dqn qfunc v vf value values critic critics qvalue qvalues".split())
 _MAKES = frozenset("compute calc calculate get td q value bellman estimate".split())
+_OF_KEYS = ("key_encoder", "encoder_k")  # what contrastive learning calls a copy that follows, and a search is not
+_FOLLOWS = frozenset("copy_ lerp_ mul_ add_ deepcopy parameters named_parameters".split())
 _AVERAGE = re.compile(r"(^|[._])ema([._\d]|$)|Ema|EMA")
 
 code = "TML204"
@@ -108,8 +110,11 @@ def check(evidence: Evidence) -> Iterator[Report]:
 
 
 def _is_target(evidence: Evidence, recording: Recording) -> bool:
-    if recording.call.attached_inputs or not any(map(_frozen_role, _names(recording))):
+    named = [name for name in _names(recording) if _frozen_role(name)]
+    if recording.call.attached_inputs or not named:
         return False
+    if all(_encodes_keys(name) for name in named) and not _FOLLOWS & evidence.program.called:
+        return False  # of passages that are searched, beside the queries: it is trained as they are
     if recording.call.module is recording.call.frame.receiver:
         return False  # a model that computes its own loss, whatever its class is called
     if recording.demanded:
@@ -205,6 +210,10 @@ def _used_as_module(recording: Recording) -> bool:
         return False
     uses = home[0].cls.facts.uses.get(home[1], ())
     return not {"parameters", "named_parameters", "state_dict", "buffers"}.isdisjoint(uses)
+
+
+def _encodes_keys(name: str) -> bool:
+    return any(role in name.lower() for role in _OF_KEYS)
 
 
 def _frozen_role(name: str) -> bool:

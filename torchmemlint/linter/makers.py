@@ -1,0 +1,84 @@
+"""Who makes the objects of a class: whether each goes with the function that makes it, before it has grown."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from ..facts import model as m
+from ..facts.guarded import mentions
+from ..facts.model import Expr, FileFacts, FunctionFacts, Site, Stmt
+from ..facts.walk import heads, in_loops, last_name, nodes
+from .callers import function_at
+
+if TYPE_CHECKING:
+    from ..interpreter.linking import Project as Makers
+    from .project import Project
+
+KEPT, PASSING = "kept", "passing"
+
+
+def goes_at_once(facts: FileFacts, site: Site, path: str, project: Makers | None) -> bool:
+    """Whether a method's class is one whose objects others of the project make for a moment, and its own file makes
+    none: `scores = Calibration().update(labels, probs).compute()`."""
+    method = function_at(facts, site)
+    if project is None or method is None or method.owner < 0:
+        return False
+    name = facts.classes[method.owner].name
+    return not any(True for _ in mentions(facts, name)) and project.made(path, name) == PASSING
+
+
+def made_by_others(project: Project, path: str, name: str) -> str | None:
+    """Whether all objects of a class that other files make are for a moment; None if they make none. Tests say nothing,
+    and a file with a class of that name means its own."""
+    word = re.compile(rb"\b%s\b" % re.escape(name.encode()))
+    own = re.compile(rb"\bclass %s\b|\b%s +as\b" % ((re.escape(name.encode()),) * 2))
+    found = None
+    for other, raw in project.texts():
+        if other == path or not word.search(raw):
+            continue
+        outline = project.known(other)
+        if outline is None or own.search(raw):
+            return KEPT
+        facts = outline.whole
+        if any(last_name(base) == name for cls in facts.classes for base in cls.bases):
+            return KEPT
+        for function in facts.functions:
+            for statement, looped in in_loops(function.body):
+                named = [one for head in heads(statement) for one in nodes(head) if _is_called(one, name)]
+                if named and not (len(named) == 1 and _goes(function, statement, name, looped)):
+                    return KEPT
+                found = PASSING if named else found
+    return found
+
+
+def _is_called(node: Expr, name: str) -> bool:
+    return bool(node[0] in (m.NAME, m.ATTR) and node[-1] == name)
+
+
+def _goes(function: FunctionFacts, statement: Stmt, name: str, looped: bool) -> bool:
+    """Whether a statement gives what it makes a name of the function, or none, and all that is done with that is to ask
+    it for something, in no round of a loop but the one that has made it."""
+    if function.name == "<module>" or function.inner or not _makes(statement[-1], name):
+        return False
+    if statement[0] == m.EXPR:
+        return True
+    if statement[0] != m.ASSIGN or len(statement[2]) != 1 or statement[2][0][0] != m.NAME or looped:
+        return False
+    place = statement[2][0]
+    for one, again in in_loops(function.body):
+        found = [node for head in heads(one) for node in nodes(head)]
+        asked = sum(node[:2] == (m.ATTR, place) for node in found)
+        if one is not statement and (found.count(place) != asked or (asked and again)):
+            return False
+    return True
+
+
+def _makes(value: object, name: str) -> bool:
+    """`Calibration()`, `Calibration(4).update(labels)`"""
+    while type(value) is tuple and value and value[0] == m.CALL:
+        callee = value[2]
+        if _is_called(callee, name):
+            return True
+        value = callee[1] if callee[0] == m.ATTR else None
+    return False

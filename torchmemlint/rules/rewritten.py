@@ -1,0 +1,71 @@
+"""What the function that fills a place does with it besides, as its text has it: convert it, cut it, call it."""
+
+from __future__ import annotations
+
+from ..facts import model as m
+from ..facts.model import Expr, Stmt
+from ..facts.program import targets
+from ..facts.walk import calls, nodes, statements
+from ..interpreter.events import Store
+from ..interpreter.frames import Frame
+
+_CONVERSIONS = ("float", "half", "double", "bfloat16", "to", "type", "type_as", "cpu", "cuda", "contiguous")
+
+
+def is_conversion(store: Store) -> bool:
+    """Whether a place gets what it has, in another type or elsewhere, `bn.weight = bn.weight.float()`: there is
+    nothing to be converted the next time."""
+    for statement in statements(store.frame.facts.body):
+        if statement[0] == m.ASSIGN and statement[1] == store.site:
+            value = statement[3]
+            while value[0] == m.CALL and value[2][0] == m.ATTR and value[2][2] in _CONVERSIONS:
+                value = value[2][1]
+            return value in statement[2] or (value[0] == m.NAME and _is_swept(store.frame, statement, value))
+    return False
+
+
+def _is_swept(frame: Frame, statement: Stmt, value: Expr) -> bool:
+    """`for name, value in self.rows.items(): self.rows[name] = value.cuda()`"""
+    for loop in statements(frame.facts.body):
+        over = loop[3] if loop[0] == m.FOR else None
+        if over is not None and over[0] == m.CALL and over[2][0] == m.ATTR and over[2][2] == "items":
+            pair = targets(loop)
+            if len(pair) == 2 and pair[1] == value and (m.ITEM, over[2][1], pair[0]) in statement[2]:
+                return True
+    return False
+
+
+def is_cut_in_the_end(store: Store) -> bool:
+    """Whether the function that fills a tensor of its object gives that up for a detached one afterwards:
+    `self.table = self.table.detach()`."""
+    facts = store.frame.facts
+    if "detach" not in facts.calls:
+        return False
+    bound = [one for one in statements(facts.body) if one[0] == m.ASSIGN]
+    filled = {target[1] for one in bound if one[1] == store.site for target in one[2] if target[0] == m.ITEM}
+    return any(
+        one[1] > store.site
+        and any(target in filled and (m.ATTR, target, "detach") in nodes(one[3]) for target in one[2])
+        for one in bound
+    )
+
+
+def is_called(store: Store) -> bool:
+    """Whether the function that sets an attribute of its object calls it as well, which no tensor lets one do."""
+    if store.frame.receiver is not store.owner:
+        return False
+    place = (m.ATTR, (m.NAME, "self"), store.key)
+    return any(call[2] == place for call in calls(store.frame.facts.body))
+
+
+def asks_for_its_gradient(store: Store) -> bool:
+    """`self.output = output`, `self.output.retain_grad()`: it is there to have its gradient read after the backward
+    pass, which a detached one would never get."""
+    facts = store.frame.facts
+    if "retain_grad" not in facts.calls:
+        return False
+    asked = {call[2][1] for call in calls(facts.body) if call[2][0] == m.ATTR and call[2][2] == "retain_grad"}
+    return any(
+        one[0] == m.ASSIGN and one[1] == store.site and not asked.isdisjoint((*one[2], one[3]))
+        for one in statements(facts.body)
+    )
