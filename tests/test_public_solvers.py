@@ -34,10 +34,22 @@ def solve(f, x, times):
 def integrate(x, times):
     return solve(nn.Linear(8, 8), x, times)
 """
+_END = """
+# %%
+net = Net()
+end = torch.ones({size}).requires_grad_(True)
+ours = torch.autograd.grad(net(torch.cat([end.sum() * torch.ones(8)])).mean(), end)[0]
+# %%
+theirs = torch.autograd.grad((end * 2).mean(), end)[0]
+# %%
+ours - theirs{mark}
+"""
 
 SNIPPETS = {
     "a step that is solved for what it makes": _IMPLICIT.format(inputs="guess", mark=""),
     "a step that changes what was there": _IMPLICIT.format(inputs="f.weight", mark="  # TML102"),
+    "the gradient of one number in a cell": _END.format(size="1", mark=""),
+    "the gradient of many numbers in a cell": _END.format(size="100_000", mark="  # TML801"),
 }
 _SOLVER = """
 import torch
