@@ -8,7 +8,7 @@ from typing import Any
 
 from ..facts import model as m
 from ..facts.knowledge import TAKES_OUT
-from ..facts.model import FunctionFacts, Site
+from ..facts.model import Expr, FunctionFacts, Site
 from ..facts.program import targets
 from ..facts.walk import asks_whether_it_trains, calls_of, last_name, nodes, statements
 from .coroutines import keep_locals
@@ -301,13 +301,17 @@ def _unentered(
 
 def _returns_cut(facts: FunctionFacts) -> bool:
     """Whether a function says in a `return` that it detaches: `return h.detach()`, where others return what its
-    recursion made of the parts."""
+    recursion made of the parts; or `return torch.cat(values).data`."""
+    given = [one[2] for one in statements(facts.body) if one[0] == m.RETURN and one[2] is not None]
+    if any(all(part[0] == m.ATTR and part[2] == "data" for part in _items(value)) for value in given):
+        return True
     return "detach" in facts.calls and any(
-        part[0] == m.ATTR and part[2] == "detach"
-        for one in statements(facts.body)
-        if one[0] == m.RETURN and one[2] is not None
-        for part in nodes(one[2])
+        part[0] == m.ATTR and part[2] == "detach" for value in given for part in nodes(value)
     )
+
+
+def _items(value: Expr) -> tuple[Expr, ...]:
+    return value[3] if value[0] == m.NEW and value[3] else (value,)
 
 
 def _lexical_parent(function: Function) -> Frame | None:
