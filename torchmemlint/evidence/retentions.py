@@ -202,7 +202,8 @@ class Retentions:
             return  # it is there for one step
         made_from = origins(self.machine, store.node)
         parts = since < NEVER or store.how in ("grow", "keyed")
-        if graph and holder.kind == "local" and parts and not self._in_thread(store.frame):
+        variable = holder.kind == "local" or (holder.kind == "global" and store.frame.function is None)
+        if graph and variable and parts and not self._in_thread(store.frame):
             growing = self.runs.repeated_in(growing, made_from)
         if not growing and (holder.kind == "local" or not graph or not repeats):
             return
@@ -298,6 +299,7 @@ class Retentions:
             weight = 2
         if store.grad == DEPENDS:
             weight = min(weight, 2)
+        spent = is_spent(self.machine, store, kept)
         released = lifetimes.is_released(store) or lifetimes.may_be_let_go(holder, store.frame.name, growing)
         return Retention(
             site=site,
@@ -310,9 +312,9 @@ class Retentions:
             holder=holder,
             function=store.frame.name,
             hook=store.hook,
-            spent=is_spent(self.machine, store, kept),
+            spent=spent,
             outdated=any(loop.backward for loop in growing) and self.runs.are_trained(calls),
-            training=any(loop.backward for loop in growing or repeats)
+            training=self._trains(store, growing or repeats, graph and holder.kind == "local" and not spent)
             or (store.hook and holder.kind == "local" and filled_in_training(self.machine, store)),
             evaluating=self.runs.in_eval_mode(calls),
             named=self._says_evaluation(store),
@@ -335,6 +337,21 @@ class Retentions:
             related=_trail_notes(store),
             store_event=store,
         )
+
+    def _trains(self, store: Store, loops: list[Loop], variable: bool) -> bool:
+        """Whether a backward pass in these loops trains something. One that only what the function calls makes, with no
+        step after it, is how that computes what it gives: a Jacobian, or an input that misleads a model."""
+        trained = [loop for loop in loops if loop.backward]
+        if not trained or not variable or any(loop.steps for loop in trained):
+            return bool(trained)
+        for one in self.machine.backwards:
+            if any(loop in trained for loop in one.loops) and not (one.create and not one.method):
+                frame: Frame | None = one.frame
+                while frame is not None and frame is not store.frame and "step" not in frame.facts.calls:
+                    frame = frame.caller
+                if frame is None or one.frame is store.frame or "step" in frame.facts.calls:
+                    return True
+        return False
 
     def _says_evaluation(self, store: Store) -> bool:
         frame: Frame | None = store.frame
