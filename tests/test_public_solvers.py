@@ -44,12 +44,167 @@ theirs = torch.autograd.grad((end * 2).mean(), end)[0]
 # %%
 ours - theirs{mark}
 """
+_DISTILLED = """
+def train(model, old, loader, optimizer, factor):
+    totals = 0.0
+    for x, y in loader:
+        out = model(x)
+        {extra} = 0.0
+        if old is not None:
+            with torch.no_grad():
+                kept = old(x)
+            extra = F.mse_loss(out, kept) * factor
+        loss = F.cross_entropy(out, y) + extra
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        totals += extra.item() if old is not None else extra{mark}
+    return float(totals)
+"""
+_SKIPS = """
+def train(model, loader, optimizer):
+    for batch in loader:
+        try:
+            {tried}
+            model(batch).sum().backward()
+            optimizer.step()
+        except RuntimeError as error:
+            if "out of memory" not in str(error):
+                raise
+            {again}{mark}
+"""
+_SETTINGS = """
+class Base(nn.Module):
+    @classmethod
+    def restored(cls, folder, map_location=None):
+        settings = torch.load(folder + "/settings.pt", weights_only=False){mark}
+        {made}
+        weights = torch.load(folder + "/weights.pt", map_location=map_location)
+        whole.load_state_dict(weights)
+        return whole
+"""
+_SHADOW = """
+class Attack:
+    def fit(self, features, labels, rounds):
+        self.shadow_model, self.trigger = Net(), Net()
+        optimizer = torch.optim.Adam(self.{trained}.parameters())
+        for _ in range(rounds):
+            poisoned = torch.cat([features, self.trigger(features).detach()])
+            loss = F.mse_loss(self.shadow_model(features), self.trigger(features)){mark}
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+_GREEDY = """
+import torch
+
+def greedy(states, rows, spaces):
+    actions, values = [], []
+    for i in range(len(states)):
+        value, action = torch.max(rows[i], dim=0)
+        values.append(value)
+        actions.append(spaces[action.item()])
+    return torch.cat(actions, dim=0).data, torch.cat(values, dim=0){cut}
+"""
+_JACOBIANS = """
+class Functional:
+    def __init__(self, model, kernel):
+        self.model, self.kernel = model, kernel
+
+    def jacobian(self, x):
+        rows = []
+        for i in range(2):
+            self.model.zero_grad()
+            out = self.model(x)
+            out[:, i].sum().backward()
+            rows.append(self.model.layer.weight.grad.flatten())
+        return torch.stack(rows)
+
+    def variance(self, loader, optimizer):
+        parts = []
+        for x, y in loader:
+            rows = self.jacobian(x)
+            {step}
+            parts.append(self.kernel * self.model(x) * rows.sum()){mark}
+        return torch.cat(parts, dim=1)
+
+def fit(loader, optimizer):
+    return Functional(Net(), torch.ones(2)).variance(loader, optimizer)
+"""
+_LOGGED = """
+NAMES = ["data", "equation"]
+model = Net()
+optimizer = torch.optim.Adam(model.parameters())
+for epoch in range(100):
+    for x in torch.randn(100, 4, 8):
+        out = model(x)
+        optimizer.zero_grad()
+        out.mean().backward()
+        optimizer.step()
+    logged = []
+    for i, name in enumerate(NAMES):
+        {again}
+        logged.append(out[:, i].mean()){mark}
+    print(logged)
+"""
+_INNER = """
+def adapted(net, x, y, rounds):
+    {made}
+    for _ in range(rounds):
+        loss = F.cross_entropy(net(x), y){mark}
+        inner_opt.step(loss)
+
+def test(db, rounds):
+    net = Net()
+    net.eval()
+    for _ in range(rounds):
+        x, y = db.next("test")
+        adapted(net, x, y, 5)
+"""
+_FIXED_POINT = """
+class Fixed(nn.Module):
+    def __init__(self, net, start):
+        super().__init__()
+        self.net = net
+        self.x = nn.Parameter(start.clone())
+        {then}
+
+    def forward(self, x):
+        return self.net(x)
+
+    def solve(self):
+        for _ in range(100):
+            self.x.copy_(self(self.x)){mark}
+        return self
+
+fixed = Fixed(nn.Linear(4, 4), torch.randn(1, 4))
+print(fixed.solve().x.mean())
+"""
 
 SNIPPETS = {
     "a step that is solved for what it makes": _IMPLICIT.format(inputs="guess", mark=""),
     "a step that changes what was there": _IMPLICIT.format(inputs="f.weight", mark="  # TML102"),
     "the gradient of one number in a cell": _END.format(size="1", mark=""),
     "the gradient of many numbers in a cell": _END.format(size="100_000", mark="  # TML801"),
+    "a number where there is no tensor": _DISTILLED.format(extra="extra", mark=""),
+    "a loss where nobody asks for its number": _DISTILLED.format(extra="other", mark="  # TML101"),
+    "the gradients that a clause goes through": _SKIPS.format(
+        tried="for p in model.parameters(): p.grad = None", again="for p in model.parameters(): p.grad = None", mark=""
+    ),
+    "the pass that a clause runs": _SKIPS.format(tried="", again="model(batch[:1])", mark="  # TML307"),
+    "what a model is made with": _SETTINGS.format(made="whole = cls(**settings)", mark=""),
+    "what a model is filled with": _SETTINGS.format(
+        made="whole = cls(); whole.load_state_dict(settings)", mark="  # TML312"
+    ),
+    "a shadow that is trained": _SHADOW.format(trained="shadow_model", mark=""),
+    "a shadow that is not": _SHADOW.format(trained="trigger", mark="  # TML204"),
+    "rows whose graph is in what is computed for whoever calls": _JACOBIANS.format(step="pass", mark=""),
+    "rows of a training": _JACOBIANS.format(step="optimizer.step()", mark="  # TML102"),
+    "parts of the last output of a script": _LOGGED.format(again="pass", mark=""),
+    "parts of many outputs": _LOGGED.format(again="out = model(x + i)", mark="  # TML102"),
+    "an inner loop that adapts": _INNER.format(made="inner_opt = meta.Adapting(net)", mark=""),
+    "a parameter that is written": _FIXED_POINT.format(then="pass", mark=""),
+    "a frozen parameter that is written": _FIXED_POINT.format(then="self.x.requires_grad = False", mark="  # TML101"),
 }
 _SOLVER = """
 import torch

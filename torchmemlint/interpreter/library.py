@@ -162,8 +162,8 @@ def _call_torch(machine: Machine, frame: Frame, dotted: str, args: list[Value], 
         node = machine.derivation.node()
         if tail in _WHOLE or any(type(a) is External and a.dotted in _WHOLE for a in kwargs.get("dtype", UNKNOWN)):
             machine.derivation.whole.add(node)
-        size = FEW if empty else SCALAR if tail in _OF_SIZES and _is_one(args) else ANY
-        return (Tensor(LEAF if wants else 0, 3, node, size),)
+        extent = FEW if empty else SCALAR if tail in _OF_SIZES and _is_one(args) else ANY
+        return (Tensor(LEAF if wants else 0, 3, node, extent),)
     if tail in knowledge.LIGHT_RESULTS:
         return LIGHT
     if tail in knowledge.GRAPH_FREE:
