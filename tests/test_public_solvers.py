@@ -147,6 +147,26 @@ for epoch in range(100):
         logged.append(out[:, i].mean()){mark}
     print(logged)
 """
+_OWN_TRAINING = """
+class Graph(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(8, 2)
+
+    def forward(self, x):
+        return self.layer(x)
+
+    def stop_early(self, x, y, rounds):
+        optimizer, best = torch.optim.Adam(self.parameters()), 100.0
+        for _ in range(rounds):
+            self.train()
+            optimizer.zero_grad()
+            {trains}
+            self.eval()
+            loss = F.cross_entropy(self.forward(x), y){mark}
+            if loss.item() < best:
+                best = loss.item()
+"""
 _INNER = """
 def adapted(net, x, y, rounds):
     {made}
@@ -202,10 +222,51 @@ SNIPPETS = {
     "rows of a training": _JACOBIANS.format(step="optimizer.step()", mark="  # TML102"),
     "parts of the last output of a script": _LOGGED.format(again="pass", mark=""),
     "parts of many outputs": _LOGGED.format(again="out = model(x + i)", mark="  # TML102"),
+    "a method that measures itself": _OWN_TRAINING.format(trains="pass", mark=""),
+    "a method that trains and then measures itself": _OWN_TRAINING.format(
+        trains="F.cross_entropy(self.forward(x), y).backward()", mark="  # TML201"
+    ),
     "an inner loop that adapts": _INNER.format(made="inner_opt = meta.Adapting(net)", mark=""),
     "a parameter that is written": _FIXED_POINT.format(then="pass", mark=""),
     "a frozen parameter that is written": _FIXED_POINT.format(then="self.x.requires_grad = False", mark="  # TML101"),
 }
+_QNET = """
+import torch
+from torch import nn
+
+class QNet(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = nn.Linear(8, 32), nn.Linear(32, 2)
+
+    def forward(self, states, greedy=False, is_inference=False):
+        with torch.set_grad_enabled(mode=not is_inference):
+            return self.last(self.first(states).relu())
+
+class Steps(nn.Module):
+    def __init__(self, count):
+        super().__init__()
+        self.nets = nn.ModuleList([QNet() for _ in range(count)])
+
+    def forward(self, step, states, greedy=False, is_inference=False):
+        return self.nets[step % 3](states, greedy, is_inference)
+"""
+_AGENT = """
+import torch
+from qnet import Steps
+
+class Agent:
+    def __init__(self, env):
+        self.env, self.net = env, Steps(3)
+
+    def act(self, step):
+        return self.net(step, self.env.states(), greedy=True, is_inference={flag}).argmax(1){mark}
+
+    def evaluate(self):
+        self.net.eval()
+        for step in range(100):
+            self.env.move(self.act(step).cpu())
+"""
 _SOLVER = """
 import torch
 
@@ -238,6 +299,8 @@ PROJECTS = {
         "field.py": _FIELD.format(imports="from solver import solve"),
         "solver.py": _SOLVER.format(mark=""),
     },
+    "a net that is told to infer": {"agent.py": _AGENT.format(flag="True", mark=""), "qnet.py": _QNET},
+    "a net that is told to learn": {"agent.py": _AGENT.format(flag="False", mark="  # TML201"), "qnet.py": _QNET},
     "a field whose file has the solver": {"field.py": _SOLVER.format(mark="  # TML101") + _FIELD.format(imports="")},
 }
 
