@@ -167,6 +167,33 @@ class Graph(nn.Module):
             if loss.item() < best:
                 best = loss.item()
 """
+_EMPTIED = """
+def observe(model, teacher, x, y, first, optimizer):
+    logits = model(x)
+    ours, theirs = logits[:first], logits[first:]
+    loss = F.cross_entropy(ours, y[:first])
+    torch.cuda.empty_cache(){mark}
+    loss = loss + penalty(teacher, x{given})
+    loss.backward()
+    optimizer.step()
+
+def penalty(teacher, x, *parts):
+    return teacher(x).mean() + sum(part.mean() for part in parts)
+
+def train(loader, optimizer):
+    for x, y in loader:
+        observe(Net(), Net(), x, y, 4, optimizer)
+"""
+_CLASSES = """
+@torch.no_grad()
+def collected(loader, classes):
+    net, found = Net(), []
+    for x, labels in loader:
+        features = net(x)[:, 0]
+        for i in classes:
+            found.append({kept}){mark}
+    return torch.cat(found)
+"""
 _INNER = """
 def adapted(net, x, y, rounds):
     {made}
@@ -226,10 +253,42 @@ SNIPPETS = {
     "a method that trains and then measures itself": _OWN_TRAINING.format(
         trains="F.cross_entropy(self.forward(x), y).backward()", mark="  # TML201"
     ),
+    "the whole of parts that are used again": _EMPTIED.format(given=", theirs", mark=""),
+    "the whole of parts that nobody uses": _EMPTIED.format(given="", mark="  # TML604"),
+    "what a comparison picks of a part": _CLASSES.format(kept="features[labels == i]", mark=""),
+    "a part as it is": _CLASSES.format(kept="features", mark="  # TML309"),
     "an inner loop that adapts": _INNER.format(made="inner_opt = meta.Adapting(net)", mark=""),
     "a parameter that is written": _FIXED_POINT.format(then="pass", mark=""),
     "a frozen parameter that is written": _FIXED_POINT.format(then="self.x.requires_grad = False", mark="  # TML101"),
 }
+_LOADER = """
+import os
+from torch.utils.data import DataLoader
+
+def seeded(args, dataset, **options):
+    cpus = len(os.sched_getaffinity(0))
+    workers = min(8, cpus) if args.workers is None else args.workers
+    options["num_workers"] = workers if "num_workers" not in options else options["num_workers"]
+    return DataLoader(dataset, **options)
+"""
+_ROUNDS = """
+import torch
+from seeded import seeded
+
+class Rounds:
+    def __init__(self, args, data):
+        self.loaders = [seeded(args, part, batch_size=1{workers}) for part in data]
+
+    def fit(self, net, optimizer, rounds):
+        seen = []
+        for _ in range(rounds):
+            x, y = next(iter(self.loaders[0]))
+            optimizer.zero_grad()
+            (net(x) - y).pow(2).mean().backward()
+            optimizer.step()
+            seen.append(x){mark}
+        return torch.cat(seen)
+"""
 _QNET = """
 import torch
 from torch import nn
@@ -298,6 +357,14 @@ PROJECTS = {
     "a field that the solver of another file calls": {
         "field.py": _FIELD.format(imports="from solver import solve"),
         "solver.py": _SOLVER.format(mark=""),
+    },
+    "a loader that is told to have no workers": {
+        "rounds.py": _ROUNDS.format(workers=", num_workers=0", mark=""),
+        "seeded.py": _LOADER,
+    },
+    "a loader that is told to have some": {
+        "rounds.py": _ROUNDS.format(workers=", num_workers=4", mark="  # TML409"),
+        "seeded.py": _LOADER,
     },
     "a net that is told to infer": {"agent.py": _AGENT.format(flag="True", mark=""), "qnet.py": _QNET},
     "a net that is told to learn": {"agent.py": _AGENT.format(flag="False", mark="  # TML201"), "qnet.py": _QNET},
