@@ -289,6 +289,29 @@ class Rounds:
             seen.append(x){mark}
         return torch.cat(seen)
 """
+_OBJECTIVE = """
+import torch
+
+class Objective:
+    def __init__(self, size):
+        self.weights = torch.zeros(size)
+        self.errors = self.plain_errors{mark}
+
+    def plain_errors(self, x):
+        return (self.weights - x).pow(2)
+
+    def copy(self):
+        other = Objective(len(self.weights))
+        other.weights = self.weights.clone()
+        return other
+"""
+_OPTIMIZES = """
+import torch
+from objective import Objective
+
+objective = Objective(100_000)
+print(objective.copy().errors(torch.zeros(100_000)).sum())
+"""
 _QNET = """
 import torch
 from torch import nn
@@ -357,6 +380,10 @@ PROJECTS = {
     "a field that the solver of another file calls": {
         "field.py": _FIELD.format(imports="from solver import solve"),
         "solver.py": _SOLVER.format(mark=""),
+    },
+    "an object of another file that refers to itself": {
+        "objective.py": _OBJECTIVE.format(mark="  # TML315"),
+        "optimizes.py": _OPTIMIZES,
     },
     "a loader that is told to have no workers": {
         "rounds.py": _ROUNDS.format(workers=", num_workers=0", mark=""),
