@@ -108,15 +108,15 @@ def greedy(states, rows, spaces):
 """
 _JACOBIANS = """
 class Functional:
-    def __init__(self, model, kernel):
-        self.model, self.kernel = model, kernel
+    def __init__(self, model, kernel, enabled):
+        self.model, self.kernel, self.enabled = model, kernel, enabled
 
     def jacobian(self, x):
         rows = []
         for i in range(2):
             self.model.zero_grad()
             out = self.model(x)
-            out[:, i].sum().backward()
+            out[:, i].sum().backward({how})
             rows.append(self.model.layer.weight.grad.flatten())
         return torch.stack(rows)
 
@@ -128,8 +128,8 @@ class Functional:
             parts.append(self.kernel * self.model(x) * rows.sum()){mark}
         return torch.cat(parts, dim=1)
 
-def fit(loader, optimizer):
-    return Functional(Net(), torch.ones(2)).variance(loader, optimizer)
+def fit(loader, optimizer, enabled):
+    return Functional(Net(), torch.ones(2), enabled).variance(loader, optimizer)
 """
 _LOGGED = """
 NAMES = ["data", "equation"]
@@ -245,8 +245,13 @@ SNIPPETS = {
     ),
     "a shadow that is trained": _SHADOW.format(trained="shadow_model", mark=""),
     "a shadow that is not": _SHADOW.format(trained="trigger", mark="  # TML204"),
-    "rows whose graph is in what is computed for whoever calls": _JACOBIANS.format(step="pass", mark=""),
-    "rows of a training": _JACOBIANS.format(step="optimizer.step()", mark="  # TML102"),
+    "rows whose graph is in what is computed for whoever calls": _JACOBIANS.format(
+        how="create_graph=self.enabled", step="pass", mark=""
+    ),
+    "rows of a training": _JACOBIANS.format(
+        how="create_graph=self.enabled", step="optimizer.step()", mark="  # TML102"
+    ),
+    "rows beside a graph that nobody wants": _JACOBIANS.format(how="", step="pass", mark="  # TML102"),
     "parts of the last output of a script": _LOGGED.format(again="pass", mark=""),
     "parts of many outputs": _LOGGED.format(again="out = model(x + i)", mark="  # TML102"),
     "a method that measures itself": _OWN_TRAINING.format(trains="pass", mark=""),

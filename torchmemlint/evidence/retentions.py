@@ -339,19 +339,18 @@ class Retentions:
         )
 
     def _trains(self, store: Store, loops: list[Loop], variable: bool) -> bool:
-        """Whether a backward pass in these loops trains something. One that only what the function calls makes, with no
-        step after it, is how that computes what it gives: a Jacobian, or an input that misleads a model."""
+        """Whether a backward pass in these loops trains something. Where no step follows, one that keeps a graph for
+        others, `out.backward(create_graph=self.enabled)`, is how a function computes what they may differentiate."""
+        derivation = self.machine.derivation
+        if any(loop.computes for loop in loops) and not derivation.gradients.isdisjoint(
+            derivation.ancestors(store.node)
+        ):
+            return True  # nobody can go back through a gradient that was computed without a graph
         trained = [loop for loop in loops if loop.backward]
         if not trained or not variable or any(loop.steps for loop in trained):
             return bool(trained)
-        for one in self.machine.backwards:
-            if any(loop in trained for loop in one.loops) and not (one.create and not one.method):
-                frame: Frame | None = one.frame
-                while frame is not None and frame is not store.frame and "step" not in frame.facts.calls:
-                    frame = frame.caller
-                if frame is None or one.frame is store.frame or "step" in frame.facts.calls:
-                    return True
-        return False
+        passes = [one for one in self.machine.backwards if any(loop in trained for loop in one.loops)]
+        return not passes or not all(one.more for one in passes)
 
     def _says_evaluation(self, store: Store) -> bool:
         frame: Frame | None = store.frame

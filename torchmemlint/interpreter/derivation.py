@@ -38,6 +38,7 @@ class Derivation:
         self.shared: dict[int, tuple[int, ...]] = {}  # what has another's storage, as `detach()` does: and that
         self.leaves: set[int] = set()  # of which `requires_grad_()` has made leaves, wherever they are kept
         self.frozen: set[int] = set()  # of which something says that they require no gradients
+        self.gradients: set[int] = set()  # that were computed without a graph of their own
         self.terms: dict[int, tuple[int, ...]] = {}  # sums and multiples, and what was added up or scaled
         self.computed: set[int] = set()  # what has a graph if one of those has that it was made from
         self.foreign: set[int] = set()  # what unknown code made

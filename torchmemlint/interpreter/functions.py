@@ -10,7 +10,7 @@ from ..facts import model as m
 from ..facts.knowledge import TAKES_OUT
 from ..facts.model import Expr, FunctionFacts, Site
 from ..facts.program import targets
-from ..facts.walk import asks_whether_it_trains, calls_of, last_name, nodes, statements
+from ..facts.walk import asks_whether_it_trains, calls, calls_of, last_name, nodes, statements
 from .coroutines import keep_locals
 from .cycles import note_recursion
 from .defaults import default_of
@@ -292,11 +292,19 @@ def _unentered(
     given = tuple(atom for value in (*args, *kwargs.values()) for atom in value)
     parents = machine.nodes(given)
     if parents and not _DIFFERENTIATES.isdisjoint(function.facts.calls):
-        backward(machine, frame, given, {}, site, method=False, of_part=function.facts.name == "forward")
+        more: Kwargs = {"create_graph": UNKNOWN} if _differentiates_for_others(function.facts) else {}
+        backward(machine, frame, given, more, site, method=False, of_part=function.facts.name == "forward")
     if not parents:
         return UNKNOWN
     # what is cut off asks nothing of what was given
     return (Opaque(machine.derivation.node(() if _returns_cut(function.facts) else tuple(parents))),)
+
+
+def _differentiates_for_others(facts: FunctionFacts) -> bool:
+    """Whether a function may record what it differentiates, each time that it does: `create_graph=self.enabled`."""
+    found = [call for call in calls(facts.body) if last_name(call[2]) in _DIFFERENTIATES]
+    more = (any(name == "create_graph" and value != (m.CONST, False) for name, value in one[4]) for one in found)
+    return bool(found) and all(more)
 
 
 def _returns_cut(facts: FunctionFacts) -> bool:

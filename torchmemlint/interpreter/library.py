@@ -288,6 +288,7 @@ def _differentiate(machine: Machine, frame: Frame, tail: str, args: list[Value],
     else:
         numbers = {tensor.size for tensor in machine.reach(inputs)} == {SCALAR}  # it has the shape of what it is for
         gradient = (Tensor(0, 3, machine.derivation.node(), SCALAR if numbers else ANY, False),)
+        machine.derivation.gradients.add(gradient[0].node)
     machine.put(made.fields, "*", gradient)
     return (made,)
 

@@ -342,16 +342,16 @@ def backward(
         if frees:
             derivation.spread(derivation.spent, node, stop if not method else frozenset())
     others = _of_the_whole(frame, machine.loops if of_part else None)
-    if not method:
-        others += _of_the_computation(machine, frame, inputs)
+    computing = () if method else _of_the_computation(machine, frame, inputs)
     for loop in machine.loops:
-        loop.backward |= loop not in others
+        loop.backward |= loop not in others and loop not in computing
+        loop.computes |= loop in computing
     # where the gradients may be wanted with a graph, this one is kept for theirs
     retain = constant(kwargs.get("retain_graph", UNKNOWN)) is True and create == may_create
     machine.backwards.append(
         Backward(
             site, frame.trail(), tuple(nodes), tuple(found), method, retain, create,
-            retain and _goes_outside(machine, nodes), machine.loops, frame, stop,
+            retain and _goes_outside(machine, nodes), machine.loops, frame, stop, may_create,
         )
     )  # fmt: skip
 
