@@ -194,6 +194,34 @@ def collected(loader, classes):
             found.append({kept}){mark}
     return torch.cat(found)
 """
+_UNROLLED = """
+class Meta:
+    def __init__(self, shapes, changes):
+        self.shapes, self.changes = shapes, nn.Parameter(changes)
+        self.weights = [nn.Parameter(torch.randn(*shape)) for shape in shapes]
+
+    def passes(self, x):
+        for weight in self.weights:
+            x = (x + self.changes) @ weight
+        return x
+
+    def train(self, x, y):
+        for i in range(len(self.shapes)):
+            {first}
+        for _ in range(100):
+            loss = F.mse_loss(self.passes(x), y)
+            grads = torch.autograd.grad(loss, self.weights, create_graph=True)
+            self.weights = [w - 0.1 * g for w, g in zip(self.weights, grads)]{mark}
+
+    def change(self, x, y):
+        return {changed}
+
+def attack(loader):
+    meta = Meta([(8, 8), (8, 2)], torch.zeros(8))
+    for x, y in loader:
+        meta.train(x, y)
+        print(meta.change(x, y).sum())
+"""
 _INNER = """
 def adapted(net, x, y, rounds):
     {made}
@@ -262,6 +290,16 @@ SNIPPETS = {
     "the whole of parts that nobody uses": _EMPTIED.format(given="", mark="  # TML604"),
     "what a comparison picks of a part": _CLASSES.format(kept="features[labels == i]", mark=""),
     "a part as it is": _CLASSES.format(kept="features", mark="  # TML309"),
+    "a training that starts from leaves and is gone back through": _UNROLLED.format(
+        first="self.weights[i] = self.weights[i].detach(); self.weights[i].requires_grad = True",
+        changed="torch.autograd.grad(F.mse_loss(self.passes(x), y), self.changes, retain_graph=True)[0]",
+        mark="",
+    ),
+    "a training that nobody goes back through": _UNROLLED.format(
+        first="self.weights[i] = self.weights[i].detach(); self.weights[i].requires_grad = True",
+        changed="self.passes(x).detach()",
+        mark="  # TML110",
+    ),
     "an inner loop that adapts": _INNER.format(made="inner_opt = meta.Adapting(net)", mark=""),
     "a parameter that is written": _FIXED_POINT.format(then="pass", mark=""),
     "a frozen parameter that is written": _FIXED_POINT.format(then="self.x.requires_grad = False", mark="  # TML101"),
