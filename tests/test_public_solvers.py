@@ -222,6 +222,24 @@ def attack(loader):
         meta.train(x, y)
         print(meta.change(x, y).sum())
 """
+_SEARCH = """
+def search(model, images, labels, rounds):
+    size = len(images)
+    best, number = [1e10] * {length}, -1
+    noise = nn.Parameter(torch.zeros_like(images))
+    optimizer = torch.optim.Adam([noise])
+    for _ in range(rounds):
+        distances = noise.pow(2).flatten(1).sum(1)
+        loss = distances.sum() + F.cross_entropy(model(images + noise), labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        for e, distance in enumerate(distances):
+            number += 1
+            if distance < best[{slot}]:
+                best[{slot}] = distance{mark}
+    return noise, [float(one) for one in best]
+"""
 _INNER = """
 def adapted(net, x, y, rounds):
     {made}
@@ -300,6 +318,8 @@ SNIPPETS = {
         changed="self.passes(x).detach()",
         mark="  # TML110",
     ),
+    "the best of each image": _SEARCH.format(length="size", slot="e", mark=""),
+    "the best of each image in each round": _SEARCH.format(length="(size * rounds)", slot="number", mark="  # TML102"),
     "an inner loop that adapts": _INNER.format(made="inner_opt = meta.Adapting(net)", mark=""),
     "a parameter that is written": _FIXED_POINT.format(then="pass", mark=""),
     "a frozen parameter that is written": _FIXED_POINT.format(then="self.x.requires_grad = False", mark="  # TML101"),

@@ -14,7 +14,7 @@ from ..facts import model as m
 from ..facts.model import CALLS_PER_STATEMENT, Site
 from ..facts.passed_by import PassedBy
 from ..facts.program import targets
-from ..facts.walk import nodes, statements
+from ..facts.walk import is_count, last_name, nodes, statements
 from ..facts.ways import LeftBehind
 from ..interpreter.events import NEVER, Loops, Store
 from ..interpreter.frames import Frame, Loop, kept_since
@@ -369,17 +369,20 @@ def _is_being_made(store: Store) -> bool:
 
 def _of_slots(store: Store, loops: list[Loop], chained: list[Loop]) -> list[Loop]:
     """Without the loops that come again to the same slots of a list, `for i, v in enumerate(values): self.last[i] = v`
-    in what they call: an index replaces what was there, unless the new value is made of it, `kept[i] = kept[i] + v`."""
+    inside them: an index replaces what was there, unless the new value is made of it, `kept[i] = kept[i] + v`."""
     if store.how != "keyed" or not isinstance(store.owner, Obj) or store.owner.kind != "list":
         return loops
     body = store.frame.facts.body
     put = next((one for one in statements(body) if one[1] == store.site and one[0] == m.ASSIGN), None)
     keys = {target[2] for target in (put[2] if put is not None else ()) if target[0] == m.ITEM}
-    counted = {target for one in statements(body) if one[0] == m.FOR for target in targets(one)}
-    if not keys or not keys <= counted:
+    counting = [one for one in statements(body) if one[0] == m.FOR and not keys.isdisjoint(targets(one))]
+    if not keys or not keys <= {target for one in counting for target in targets(one)}:
         return loops
     sums = put is not None and any(target in nodes(put[3]) for target in put[2])
-    return [loop for loop in loops if loop not in store.frame.loops or (sums and loop in chained)]
+    sites = {one[1] for one in counting if is_count(one[3]) or last_name(one[3]) == "enumerate"}
+    inner = next((at for at, loop in enumerate(store.loops) if loop.site in sites), 0)
+    around = (*store.frame.loops, *store.loops[:inner])
+    return [loop for loop in loops if loop not in around or (sums and loop in chained)]
 
 
 def _rank(retention: Retention) -> tuple[bool, int, bool, bool, int, bool, bool]:
