@@ -352,8 +352,19 @@ def _idle(
     for name, statement in bound.items():
         if name in params or name in inside or name.startswith("_") or _used(facts.body, name, statement, emptied):
             continue
+        if any(_used(facts.body, part, at, emptied) for part, at in _parts_taken(facts.body, name, emptied)):
+            continue  # which has the same memory
         if _on_device(program, frame, models, statement[3]):
             yield name
+
+
+def _parts_taken(body: Block, name: str, before: Stmt) -> Iterator[tuple[str, Stmt]]:
+    """The names of parts, `ours, theirs = logits[:n], logits[n:]`."""
+    for statement in statements(body):
+        if statement[0] == m.ASSIGN and statement[1] < before[1]:
+            values = statement[3][3] if statement[3][0] == m.NEW else (statement[3],)
+            if any(value[0] == m.ITEM and value[1] == (m.NAME, name) for value in values):
+                yield from ((target[1], statement) for target in targets(statement) if target[0] == m.NAME)
 
 
 def _used(body: Block, name: str, bound: Stmt, emptied: Stmt) -> bool:

@@ -16,6 +16,7 @@ from ..interpreter.events import Loops, ModuleCall
 from ..interpreter.frames import Frame, Loop
 from ..interpreter.machine import Machine
 from ..interpreter.values import ASSUMED, DEPENDS, OFF, ON, WANTED, Class, Function, Obj
+from .asked_modes import turned_off
 from .places import UNNAMED, describe_object, in_test, last_part
 
 _FORCES = re.compile(r"(?:^|_)(?:forces?|virial|stress)(?:$|_)")
@@ -68,7 +69,7 @@ def recordings(machine: Machine, refuted: set[int]) -> list[Recording]:
     rounds = {_round(call) for call in machine.module_calls if call.loops and call.node in derivation.demanded}
     found = []
     for call in machine.module_calls:
-        if call.grad in (OFF, DEPENDS, WANTED) or _is_mostly_guarded(machine, call):
+        if call.grad in (OFF, DEPENDS, WANTED) or _is_mostly_guarded(machine, call) or turned_off(call):
             continue
         if id(call.frame.facts) in machine.unrecorded and _is_left_over(call):
             continue

@@ -14,7 +14,7 @@ from ..facts import model as m
 from ..facts.model import CALLS_PER_STATEMENT, Site
 from ..facts.passed_by import PassedBy
 from ..facts.program import targets
-from ..facts.walk import nodes, statements
+from ..facts.walk import is_count, last_name, nodes, statements
 from ..facts.ways import LeftBehind
 from ..interpreter.events import NEVER, Loops, Store
 from ..interpreter.frames import Frame, Loop, kept_since
@@ -202,7 +202,8 @@ class Retentions:
             return  # it is there for one step
         made_from = origins(self.machine, store.node)
         parts = since < NEVER or store.how in ("grow", "keyed")
-        if graph and holder.kind == "local" and parts and not self._in_thread(store.frame):
+        variable = holder.kind == "local" or (holder.kind == "global" and store.frame.function is None)
+        if graph and variable and parts and not self._in_thread(store.frame):
             growing = self.runs.repeated_in(growing, made_from)
         if not growing and (holder.kind == "local" or not graph or not repeats):
             return
@@ -298,6 +299,7 @@ class Retentions:
             weight = 2
         if store.grad == DEPENDS:
             weight = min(weight, 2)
+        spent = is_spent(self.machine, store, kept)
         released = lifetimes.is_released(store) or lifetimes.may_be_let_go(holder, store.frame.name, growing)
         return Retention(
             site=site,
@@ -310,9 +312,9 @@ class Retentions:
             holder=holder,
             function=store.frame.name,
             hook=store.hook,
-            spent=is_spent(self.machine, store, kept),
+            spent=spent,
             outdated=any(loop.backward for loop in growing) and self.runs.are_trained(calls),
-            training=any(loop.backward for loop in growing or repeats)
+            training=self._trains(store, growing or repeats, graph and holder.kind == "local" and not spent)
             or (store.hook and holder.kind == "local" and filled_in_training(self.machine, store)),
             evaluating=self.runs.in_eval_mode(calls),
             named=self._says_evaluation(store),
@@ -336,6 +338,20 @@ class Retentions:
             store_event=store,
         )
 
+    def _trains(self, store: Store, loops: list[Loop], variable: bool) -> bool:
+        """Whether a backward pass in these loops trains something. Where no step follows, one that keeps a graph for
+        others, `out.backward(create_graph=self.enabled)`, is how a function computes what they may differentiate."""
+        derivation = self.machine.derivation
+        if any(loop.computes for loop in loops) and not derivation.gradients.isdisjoint(
+            derivation.ancestors(store.node)
+        ):
+            return True  # nobody can go back through a gradient that was computed without a graph
+        trained = [loop for loop in loops if loop.backward]
+        if not trained or not variable or any(loop.steps for loop in trained):
+            return bool(trained)
+        passes = [one for one in self.machine.backwards if any(loop in trained for loop in one.loops)]
+        return not passes or not all(one.more for one in passes)
+
     def _says_evaluation(self, store: Store) -> bool:
         frame: Frame | None = store.frame
         while frame is not None:
@@ -353,17 +369,20 @@ def _is_being_made(store: Store) -> bool:
 
 def _of_slots(store: Store, loops: list[Loop], chained: list[Loop]) -> list[Loop]:
     """Without the loops that come again to the same slots of a list, `for i, v in enumerate(values): self.last[i] = v`
-    in what they call: an index replaces what was there, unless the new value is made of it, `kept[i] = kept[i] + v`."""
+    inside them: an index replaces what was there, unless the new value is made of it, `kept[i] = kept[i] + v`."""
     if store.how != "keyed" or not isinstance(store.owner, Obj) or store.owner.kind != "list":
         return loops
     body = store.frame.facts.body
     put = next((one for one in statements(body) if one[1] == store.site and one[0] == m.ASSIGN), None)
     keys = {target[2] for target in (put[2] if put is not None else ()) if target[0] == m.ITEM}
-    counted = {target for one in statements(body) if one[0] == m.FOR for target in targets(one)}
-    if not keys or not keys <= counted:
+    counting = [one for one in statements(body) if one[0] == m.FOR and not keys.isdisjoint(targets(one))]
+    if not keys or not keys <= {target for one in counting for target in targets(one)}:
         return loops
     sums = put is not None and any(target in nodes(put[3]) for target in put[2])
-    return [loop for loop in loops if loop not in store.frame.loops or (sums and loop in chained)]
+    sites = {one[1] for one in counting if is_count(one[3]) or last_name(one[3]) == "enumerate"}
+    inner = next((at for at, loop in enumerate(store.loops) if loop.site in sites), 0)
+    around = (*store.frame.loops, *store.loops[:inner])
+    return [loop for loop in loops if loop not in around or (sums and loop in chained)]
 
 
 def _rank(retention: Retention) -> tuple[bool, int, bool, bool, int, bool, bool]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 Label = tuple[Any, ...]  # ("module", what is run, where), of a node that a run has made
 # what is there once a module has run; the last: given to a function of another file
-_OF_RUNS = ("module", "ran", "loss", "wide-loss", "cat", "handed over")
+_OF_RUNS = ("module", "ran", "loss", "wide-loss", "cat", "handed over", "beside the loss")
 
 
 class Runs:

@@ -137,7 +137,8 @@ def cycles(machine: Machine) -> Iterator[Cycle]:
         way = (note.frame.facts.site, name)  # the branches of an `if` are one way
         if _is_taken_apart(owner.cls, name) or (way in told and site == note.site):
             continue
-        if dropped and (made or (whole is owner and _is_value(owner, tensors))):
+        own = whole is owner and site == note.site  # where another file's class refers to itself, that file says so
+        if dropped and (made or (own and _is_value(owner, tensors))):
             seen.add(site)
             told.add(way)
             yield Cycle(site, f"each {owner.cls.facts.name}", f"`self.{name}` refers to the object", 2)

@@ -37,6 +37,8 @@ class Derivation:
         self.parts: dict[int, Part] = {}  # views of a part of something
         self.shared: dict[int, tuple[int, ...]] = {}  # what has another's storage, as `detach()` does: and that
         self.leaves: set[int] = set()  # of which `requires_grad_()` has made leaves, wherever they are kept
+        self.frozen: set[int] = set()  # of which something says that they require no gradients
+        self.gradients: set[int] = set()  # that were computed without a graph of their own
         self.terms: dict[int, tuple[int, ...]] = {}  # sums and multiples, and what was added up or scaled
         self.computed: set[int] = set()  # what has a graph if one of those has that it was made from
         self.foreign: set[int] = set()  # what unknown code made
@@ -74,6 +76,7 @@ class Derivation:
         """`requires_grad_()`: of this tensor, under whatever name or in whatever list it was found."""
         for one in self.names_of(node):
             (self.leaves.add if grad else self.leaves.discard)(one)
+            (self.frozen.discard if grad else self.frozen.add)(one)
 
     def names_of(self, node: int) -> list[int]:
         """A tensor's node, and those that it had before it was put where it was found."""

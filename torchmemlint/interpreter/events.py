@@ -88,6 +88,7 @@ class Backward(NamedTuple):
     loops: Loops
     frame: Frame
     inputs: frozenset[int]  # the nodes of what it is a gradient of: there it ends
+    more: bool  # it may record a graph of its own
 
 
 class ModuleCall(NamedTuple):

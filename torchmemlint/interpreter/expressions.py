@@ -24,6 +24,7 @@ from .values import (
     Const,
     Function,
     Imported,
+    Light,
     Obj,
     Opaque,
     Tensor,
@@ -138,8 +139,8 @@ def _compare(machine: Machine, frame: Frame, expr: Expr) -> Value:
 
 @evaluates(m.NOT)
 def _not(machine: Machine, frame: Frame, expr: Expr) -> Value:
-    machine.eval(frame, expr[1])
-    return LIGHT
+    known = constant(machine.eval(frame, expr[1]))
+    return (Const(not known),) if isinstance(known, bool) else LIGHT
 
 
 @evaluates(m.BOOL)
@@ -169,6 +170,8 @@ def _cond(machine: Machine, frame: Frame, expr: Expr) -> Value:
         value = machine.eval(frame, arm)
         if not wanted and arm[0] == m.NAME and arm[1] in narrowing:
             value = tuple(map(perhaps, value))  # `x.detach() if isinstance(x, Tensor) else x`: what is no tensor
+        if _is_number_of(expr[3 if wanted else 2], arm) and any(type(atom) in (Const, Light) for atom in value):
+            value = tuple(atom for atom in value if type(atom) is not Tensor)  # of `loss.item() if used else loss`
         result = machine.join(result, value)
         for name, old in saved.items():
             if old is None:
@@ -176,6 +179,11 @@ def _cond(machine: Machine, frame: Frame, expr: Expr) -> Value:
             else:
                 frame.vars[name] = old
     return result
+
+
+def _is_number_of(expr: Expr, place: Expr) -> bool:
+    """`loss.item()`, beside `loss` itself: where that is asked for, it is a number already, if it is ever one."""
+    return bool(expr[0] == m.CALL and expr[2] == (m.ATTR, place, "item"))
 
 
 @evaluates(m.UNARY)

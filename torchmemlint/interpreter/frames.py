@@ -19,6 +19,7 @@ class Loop:
 
     __slots__ = (
         "backward",
+        "computes",
         "conditions",
         "first_node",
         "held_out",
@@ -37,6 +38,7 @@ class Loop:
         self.conditions = conditions
         self.name = name
         self.backward = False  # a backward pass runs in it
+        self.computes = False  # one runs in it for what its rounds compute, see `tensors.backward`
         self.first_node = 0  # of the derivation, in its current round
         self.started = 0  # when its current round began
         self.steps = False  # it takes optimizer steps, or goes over a loader

@@ -8,9 +8,9 @@ from typing import Any
 
 from ..facts import model as m
 from ..facts.knowledge import TAKES_OUT
-from ..facts.model import FunctionFacts, Site
+from ..facts.model import Expr, FunctionFacts, Site
 from ..facts.program import targets
-from ..facts.walk import asks_whether_it_trains, calls_of, last_name, nodes, statements
+from ..facts.walk import asks_whether_it_trains, calls, calls_of, last_name, nodes, statements
 from .coroutines import keep_locals
 from .cycles import note_recursion
 from .defaults import default_of
@@ -292,7 +292,8 @@ def _unentered(
     given = tuple(atom for value in (*args, *kwargs.values()) for atom in value)
     parents = machine.nodes(given)
     if parents and not _DIFFERENTIATES.isdisjoint(function.facts.calls):
-        backward(machine, frame, given, {}, site, method=False, of_part=function.facts.name == "forward")
+        more: Kwargs = {"create_graph": UNKNOWN} if _differentiates_for_others(function.facts) else {}
+        backward(machine, frame, given, more, site, method=False, of_part=function.facts.name == "forward")
     if not parents:
         return UNKNOWN
     # what is cut off asks nothing of what was given
@@ -302,15 +303,26 @@ def _unentered(
     return (Opaque(node),)
 
 
+def _differentiates_for_others(facts: FunctionFacts) -> bool:
+    """Whether a function may record what it differentiates, each time that it does: `create_graph=self.enabled`."""
+    found = [call for call in calls(facts.body) if last_name(call[2]) in _DIFFERENTIATES]
+    more = (any(name == "create_graph" and value != (m.CONST, False) for name, value in one[4]) for one in found)
+    return bool(found) and all(more)
+
+
 def _returns_cut(facts: FunctionFacts) -> bool:
     """Whether a function says in a `return` that it detaches: `return h.detach()`, where others return what its
-    recursion made of the parts."""
+    recursion made of the parts; or `return torch.cat(values).data`."""
+    given = [one[2] for one in statements(facts.body) if one[0] == m.RETURN and one[2] is not None]
+    if any(all(part[0] == m.ATTR and part[2] == "data" for part in _items(value)) for value in given):
+        return True
     return "detach" in facts.calls and any(
-        part[0] == m.ATTR and part[2] == "detach"
-        for one in statements(facts.body)
-        if one[0] == m.RETURN and one[2] is not None
-        for part in nodes(one[2])
+        part[0] == m.ATTR and part[2] == "detach" for value in given for part in nodes(value)
     )
+
+
+def _items(value: Expr) -> tuple[Expr, ...]:
+    return value[3] if value[0] == m.NEW and value[3] else (value,)
 
 
 def _lexical_parent(function: Function) -> Frame | None:

@@ -12,7 +12,7 @@ from .machine import Machine
 from .stores import write_through
 from .tensors import arithmetic
 from .unknown import unknown_method
-from .values import FREE, OFF, UNKNOWN, Class, External, Kwargs, Obj, Tensor, Value
+from .values import FREE, LEAF, OFF, UNKNOWN, Class, External, Kwargs, Obj, Tensor, Value
 
 
 def write_in_place(
@@ -40,7 +40,7 @@ def write_in_place(
         written = owners(machine, receiver)
         for value in sources if written else ():
             note_following(machine, written, value)
-    if machine.grad == OFF:
+    if machine.grad == OFF or _raises(machine, receiver):
         return receiver
     added = [tensor for value in sources for tensor in machine.reach(value, 2)]
     if all(tensor.graph == FREE for tensor in added) and receiver and all(type(atom) is Tensor for atom in receiver):
@@ -54,6 +54,18 @@ def write_in_place(
         if root is not None and (not through or root[0] == m.NAME):
             machine.assign(frame, root, merged, site, how="inplace")
     return merged or receiver
+
+
+def _raises(machine: Machine, receiver: Value) -> bool:
+    """Whether it is a parameter that was made in sight: in place it can only be changed with gradients off, so they are
+    [docs: autograd, "In-place correctness"; measured]. Those that a module gives may be frozen."""
+    derivation = machine.derivation
+    leaves = [one.node for one in receiver if type(one) is Tensor and one.graph == LEAF and one.weight > 2]
+    if not leaves or len(leaves) < len(receiver):
+        return False
+    names = {name for node in leaves for name in derivation.names_of(node)}
+    given = any(derivation.labels.get(name, ("",))[0] == "parameters" for name in names)
+    return not given and derivation.frozen.isdisjoint(names)
 
 
 def _is_place(expr: Expr) -> bool:

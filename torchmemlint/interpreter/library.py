@@ -162,7 +162,8 @@ def _call_torch(machine: Machine, frame: Frame, dotted: str, args: list[Value], 
         node = machine.derivation.node()
         if tail in _WHOLE or any(type(a) is External and a.dotted in _WHOLE for a in kwargs.get("dtype", UNKNOWN)):
             machine.derivation.whole.add(node)
-        return (Tensor(LEAF if wants else 0, 3, node, FEW if empty else ANY),)
+        extent = FEW if empty else SCALAR if tail in _OF_SIZES and _is_one(args) else ANY
+        return (Tensor(LEAF if wants else 0, 3, node, extent),)
     if tail in knowledge.LIGHT_RESULTS:
         return LIGHT
     if tail in knowledge.GRAPH_FREE:
@@ -203,6 +204,14 @@ def _call_torch(machine: Machine, frame: Frame, dotted: str, args: list[Value], 
         size = SCALAR if tail in knowledge.REDUCTIONS and len(values) == 1 else None
         return arithmetic(machine, values, label, size)
     return UNKNOWN
+
+
+_OF_SIZES = frozenset("zeros ones rand randn".split())
+
+
+def _is_one(sizes: list[Value]) -> bool:
+    """`torch.zeros(1)`: a tensor of one number."""
+    return bool(sizes) and all(constant(size) == 1 for size in sizes)
 
 
 # The place of the indices among the arguments of what takes some.
@@ -280,7 +289,9 @@ def _differentiate(machine: Machine, frame: Frame, tail: str, args: list[Value],
         node = machine.derivation.node(made_from, ("grad", site))
         gradient: Value = (Tensor(ATTACHED, 3, node, "", False),)
     else:
-        gradient = (Tensor(0, 3, machine.derivation.node(), "", False),)
+        numbers = {tensor.size for tensor in machine.reach(inputs)} == {SCALAR}  # it has the shape of what it is for
+        gradient = (Tensor(0, 3, machine.derivation.node(), SCALAR if numbers else ANY, False),)
+        machine.derivation.gradients.add(gradient[0].node)
     machine.put(made.fields, "*", gradient)
     return (made,)
 

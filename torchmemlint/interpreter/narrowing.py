@@ -13,7 +13,7 @@ from ..facts.walk import calls_of
 from .frames import Frame
 from .machine import Machine
 from .passes import in_eval_mode, put_in_mode
-from .settings import is_a_setting, is_certain
+from .settings import is_a_setting, is_certain, is_in_the_rest
 from .values import (
     ATTACHED,
     FREE,
@@ -351,6 +351,8 @@ def _truth_of_comparison(machine: Machine, frame: Frame, test: Expr) -> tuple[bo
     left_value = machine.eval(frame, left)
     right_value = machine.eval(frame, right)
     known_left, known_right = constant(left_value), constant(right_value)
+    if operator in ("In", "NotIn") and isinstance(known_left, str) and is_in_the_rest(frame, right, known_left):
+        return operator == "In", {}, {}
     if (
         operator in ("Equal", "NotEqual")
         and isinstance(known_left, str)

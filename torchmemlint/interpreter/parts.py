@@ -67,8 +67,8 @@ def kind_of(machine: Machine, frame: Frame, item: Expr, value: Value) -> str:
     if index[0] == m.NEW:
         few = index[1] is not None and index[3] and _takes_few(machine, frame, index[3])
         return FEW if few and not _is_one_wide(frame, item[1]) else SOME
-    if value and type(value[0]) in (Tensor, Obj):
-        return SOME
+    if index[0] == m.COMPARE or (value and type(value[0]) in (Tensor, Obj)):
+        return SOME  # of `features[labels == i]`, too, whatever the labels are
     if index[0] != m.NAME:
         return ""
     if any(word in _PICKS for word in index[1].lower().split("_")):

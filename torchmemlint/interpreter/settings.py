@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..facts import model as m
 from ..facts.model import Expr, FileFacts, Stmt
 from ..facts.program import targets
@@ -84,6 +86,16 @@ def is_a_setting(machine: Machine, frame: Frame, place: Expr) -> bool:
         for statement in statements(atom.facts.body)
         if statement[0] == m.ASSIGN
     )
+
+
+def is_in_the_rest(frame: Frame, place: Expr, key: Any) -> bool:
+    """Whether `key` is among the arguments that a function is given by any name, `**options`, and stays there."""
+    if place[0] != m.NAME or all(param.kind != "**" or param.name != place[1] for param in frame.facts.params):
+        return False
+    rest = frame.allocs.get("**kwargs")
+    if rest is None or frame.vars.get(place[1]) != (rest,) or "pop" in frame.facts.calls:
+        return False
+    return bool(rest.fields.get(f"[{key}]"))
 
 
 def _is_given(machine: Machine, obj: Obj, place: Expr) -> bool:

@@ -348,14 +348,16 @@ def backward(
         if frees:
             derivation.spread(derivation.spent, node, stop if not method else frozenset())
     others = _of_the_whole(frame, machine.loops if of_part else None)
+    computing = () if method else _of_the_computation(machine, frame, inputs)
     for loop in machine.loops:
-        loop.backward |= loop not in others
+        loop.backward |= loop not in others and loop not in computing
+        loop.computes |= loop in computing
     # where the gradients may be wanted with a graph, this one is kept for theirs
     retain = constant(kwargs.get("retain_graph", UNKNOWN)) is True and create == may_create
     machine.backwards.append(
         Backward(
             site, frame.trail(), tuple(nodes), tuple(found), method, retain, create,
-            retain and _goes_outside(machine, nodes), machine.loops, frame, stop,
+            retain and _goes_outside(machine, nodes), machine.loops, frame, stop, may_create,
         )
     )  # fmt: skip
 
@@ -372,6 +374,17 @@ def _of_the_whole(frame: Frame, loops: Loops | None) -> Loops:
     if not passes:
         return ()
     return tuple(loop for loop in (passes[0].loops if loops is None else loops) if loop not in passes[-1].loops)
+
+
+def _of_the_computation(machine: Machine, frame: Frame, inputs: Value) -> Loops:
+    """The loops around a function that differentiates with respect to what was made in their current round, as a solver
+    does for one step: that is how a value is computed, and trains no module."""
+    derivation = machine.derivation
+    asked = [tensor.node for tensor in machine.reach(inputs)]
+    labels = (derivation.labels.get(name) for node in asked for name in derivation.names_of(node))
+    if not asked or any(label is not None and label[0] == "parameters" for label in labels):
+        return ()
+    return tuple(loop for loop in frame.loops if loop.first_node <= min(asked))
 
 
 def _goes_outside(machine: Machine, nodes: list[int]) -> bool:

@@ -267,6 +267,9 @@ def unknown_method(
     if name == "step" and "sched" not in _name_of(callee[1]).lower():
         for loop in machine.loops:
             loop.steps = True
+        if "opt" in _name_of(callee[1]).lower() and args and machine.nodes(args[0]):
+            backward(machine, frame, args[0], kwargs, site)  # `inner_optimizer.step(loss)`, as of torchopt
+            return UNKNOWN
     if name in processes.ONLY_OF_POOLS:
         return processes.pool_method(machine, frame, None, name, args, kwargs, site)
     if name in ("submit", "start_new_thread", "run_in_executor", "apply_async"):

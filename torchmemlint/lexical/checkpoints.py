@@ -330,8 +330,18 @@ def _ignoring(program: Program, function: FunctionFacts) -> Iterator[Site]:
             position = index - (callee[0].facts.owner >= 0)
         else:
             position = 1 if torch_load else 2
-        if not _is_mapped(call, position):
+        if not _is_mapped(call, position) and not _gives_arguments(function, call):
             yield call[1]
+
+
+def _gives_arguments(function: FunctionFacts, load: Expr) -> bool:
+    """`settings = torch.load(path)`, `cls(**settings)`: what a model is made with, not what it is filled with."""
+    names = [target for one in statements(function.body) if one[0] == m.ASSIGN and one[3] == load for target in one[2]]
+    spread, given = False, False
+    for call in calls(function.body):
+        spread |= any(name == "" and value in names for name, value in call[4])
+        given |= last_name(call[2]).startswith("load_state_dict") and any(node in names for node in nodes(call[3]))
+    return spread and not given
 
 
 def _decides(function: FunctionFacts, wanted: Expr) -> bool:

@@ -16,7 +16,10 @@ from .handlers import LETS_GO, lets_go
 
 _BROAD = ("RuntimeError", "Exception", "BaseException", "")
 _LIGHT = (
-    knowledge.REPORTERS | knowledge.BUILTINS | {"append", "get", "join", "format", "empty_cache", "collect", "sleep"}
+    knowledge.REPORTERS
+    | knowledge.BUILTINS
+    | knowledge.MODULE_EVIDENCE  # `for p in model.parameters(): p.grad = None`
+    | {"append", "get", "join", "format", "empty_cache", "collect", "sleep"}
 )
 _OF_TEXT = frozenset(dir(str))
 _TELLS = ("log_", "warn", "print", "report", "notify", "put", "send", "emit", "publish", "set_exception", "set_result")

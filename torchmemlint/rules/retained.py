@@ -177,6 +177,9 @@ def _weight(retention: Retention) -> int:
             return 0  # a few rows, summed up for whoever calls, if not all of them are seen
         if retention.chain == "carry" and not (retention.training or retention.evaluating or retention.spent):
             weight = 1 if not (retention.named or _generates(retention)) else weight  # a window of known length
+    elsewhere = local and file_of(retention.store) != file_of(retention.site)
+    if elsewhere and not (retention.training or retention.evaluating or retention.named):
+        return 0  # what another file's function computes in its own loop, such as a solver that calls this one
     if local and not holder.owner:
         return 0  # a container without a name: it goes where the expression goes
     if local and _code(retention) == "TML205":

@@ -165,7 +165,8 @@ def _weight(recording: Recording) -> int:
         return 1  # it may be any object that decides what is done, with a mode of its own
     if not recording.evaluating and not (recording.named and (recording.consumed or over_loader)):
         return 0
-    if call.grad == ASSUMED and recording.in_module and not (recording.over_loader or _sees_to_modes(recording)):
+    sees_to_them = recording.over_loader or _sees_to_modes(recording) or flags & BACKWARD
+    if call.grad == ASSUMED and recording.in_module and not sees_to_them:
         return 1  # whoever calls the module's method may have turned gradients off
     if not call.loops or _is_trial(call):
         return 1  # run once in the whole program, with one graph that goes when that ends

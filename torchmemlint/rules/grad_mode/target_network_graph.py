@@ -117,6 +117,8 @@ def _is_target(evidence: Evidence, recording: Recording) -> bool:
         return False  # of passages that are searched, beside the queries: it is trained as they are
     if recording.call.module is recording.call.frame.receiver:
         return False  # a model that computes its own loss, whatever its class is called
+    if recording.call.module in evidence.machine.trained:
+        return False  # it has an optimizer of its own, which takes steps
     if recording.demanded:
         of_values = not _VALUES.isdisjoint(_words(recording.module))
         return evidence.meets_others(recording) and not (of_values and not _meets_a_prediction(evidence, recording))
