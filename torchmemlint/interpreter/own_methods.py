@@ -154,7 +154,7 @@ def super_method(
                     result = machine.join(result, _call_member(machine, frame, member, receiver, args, kwargs, site))
             return result
     if name == "__init__" and type(receiver) is Obj:
-        fill_own_parts(machine, frame, receiver, args, kwargs)
+        fill_own_parts(machine, frame, receiver, args, kwargs, site)
         note_given_to_base(machine, frame, receiver, args, kwargs, site)
     if name == "__setattr__":
         return call_external(machine, frame, "builtins.setattr", [(receiver,), *args], kwargs, site)
