@@ -268,11 +268,14 @@ def ran(
 
 
 def _is_understood(result: Value) -> bool:
-    """Whether it is known what a module gives back: of a tuple, what is in it."""
+    """Whether it is known what a module gives back: of a tuple, what is in it; of a dictionary that it has made, and
+    that somebody else has filled, nothing is."""
     for atom in result:
         if type(atom) is Obj and atom.kind == "tuple" and atom.fields:
             if any(_is_understood(part) for key, part in atom.fields.items() if key[:1] != "$"):
                 return True
+        elif type(atom) is Obj and atom.kind == "dict" and not any(key[:1] != "$" for key in atom.fields):
+            continue
         elif type(atom) in (Tensor, Obj, Light, Const):
             return True
     return False
