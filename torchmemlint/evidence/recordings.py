@@ -10,7 +10,7 @@ from ..facts import model as m
 from ..facts.evaluating import class_evaluates, says_evaluation, says_inference
 from ..facts.model import EVALUATES, Expr, Site, Stmt
 from ..facts.program import expressions, text
-from ..facts.walk import call_at, nodes, once
+from ..facts.walk import call_at, nodes, once, root_of
 from ..interpreter.entries import grad_of_callers
 from ..interpreter.events import Loops, ModuleCall
 from ..interpreter.frames import Frame, Loop
@@ -18,6 +18,7 @@ from ..interpreter.machine import Machine
 from ..interpreter.values import ASSUMED, DEPENDS, OFF, ON, WANTED, Class, Function, Obj
 from .places import UNNAMED, describe_object, in_test, last_part
 
+_OF_OTHERS = tuple((m.NAME, name) for name in ("tf", "tensorflow", "jax", "paddle", "mx"))  # frameworks
 _FORCES = re.compile(r"(?:^|_)(?:forces?|virial|stress)(?:$|_)")
 _OF_SIGNALS = frozenset(
     "frontend fbank mel mel_spec mel_transform spectrogram stft mfcc resampler resample transform transforms".split()
@@ -75,7 +76,7 @@ def recordings(machine: Machine, refuted: set[int]) -> list[Recording]:
         if call.through and loop is None:
             continue
         frame, site = _where(call, loop)
-        if call.node in refuted:
+        if call.node in refuted or _is_compiled_elsewhere(call.frame):
             continue
         if not machine.is_home(site):
             frame, site = _handed_to_helper(machine, call)
@@ -135,6 +136,12 @@ def _is_mostly_guarded(machine: Machine, call: ModuleCall) -> bool:
 def _is_left_over(call: ModuleCall) -> bool:
     """Whether a private function that nobody calls leads here: the others, which do so with gradients off, are what it
     was written for."""
+def _is_compiled_elsewhere(frame: Frame) -> bool:
+    """Whether another framework compiles the function that runs the module, `@tf.function`: then it is that one's."""
+    made = (one[2] if one[0] == m.CALL else one for one in frame.facts.decorators)
+    return any(root_of(one) in _OF_OTHERS for one in made)
+
+
     outermost = next((frame.name for frame in call.frames if frame.function is not None), "")
     return call.grad == ASSUMED and outermost[:1] == "_" and outermost[:2] != "__"
 
