@@ -158,6 +158,59 @@ SEEN = {
                     model.encode(info.image)
                 executor.shutdown()
         """,
+    "parts of a cached entry that are moved in the entry": """
+        class Images:
+            def __init__(self, dataset, device):
+                self.cached, self.device = [dict(item) for item in dataset], device
+                self.order = list(range(len(dataset)))
+
+            def next_train(self):
+                item = self.cached[self.order.pop(0)]
+                item["image"] = item["image"].to(self.device)  # TML310
+                return len(self.order), item
+        """,
+    "a thread for ever that a restart starts again": """
+        import multiprocessing as mp
+        import queue as queues
+        import threading
+
+        def pin(sources, target):
+            number = 0
+            while True:
+                target.put(sources[number % len(sources)].get().pin_memory())
+                number += 1
+
+        def produce(target, loader):
+            for item in loader:
+                target.put(item)
+
+        class Augmenter:
+            def __init__(self, loader, pinned):
+                self.loader, self.pinned = loader, pinned
+                self.workers, self.queues, self.pinning = [], [], None
+
+            def start(self):
+                if not self.workers:
+                    for _ in range(4):
+                        self.queues.append(mp.Queue(2))
+                        args = (self.queues[-1], self.loader)
+                        self.workers.append(mp.Process(target=produce, args=args, daemon=True))
+                        self.workers[-1].start()
+                    if self.pinned:
+                        self.ready = queues.Queue(2)
+                        args = (self.queues, self.ready)
+                        self.pinning = threading.Thread(target=pin, args=args, daemon=True)  # TML505
+                        self.pinning.start()
+
+            def finish(self):
+                for worker in self.workers:
+                    worker.terminate()
+                self.workers, self.queues = [], []
+
+            def restart(self):
+                self.finish()
+                self.start()
+        """,
 }
 
 INNOCENT = {
@@ -292,6 +345,76 @@ INNOCENT = {
                     model.encode(info.image)
                     info.image = None
                 executor.shutdown()
+        """,
+    "parts of a copy of a cached entry": """
+        class Images:
+            def __init__(self, dataset, device):
+                self.cached, self.device = [dict(item) for item in dataset], device
+                self.order = list(range(len(dataset)))
+
+            def next_train(self):
+                item = self.cached[self.order.pop(0)].copy()
+                item["image"] = item["image"].to(self.device)
+                return len(self.order), item
+
+            def next_test(self):
+                item = self.cached[self.order.pop(0)]
+                item = dict(item)
+                item["image"] = item["image"].to(self.device)
+                return item
+        """,
+    "parts of an entry that goes, or comes back": """
+        class Images:
+            def __init__(self, dataset, device):
+                self.waiting, self.device = dict(enumerate(dataset)), device
+                self.cached = [dict(item) for item in dataset]
+
+            def take(self, key):
+                item = self.waiting[key]
+                item["image"] = item["image"].to(self.device)
+                del self.waiting[key]
+                return item
+
+            def lend(self, key):
+                item = self.cached[key]
+                item["image"] = item["image"].to(self.device)
+                return item
+
+            def give_back(self, key):
+                self.cached[key]["image"] = self.cached[key]["image"].cpu()
+        """,
+    "a thread that the end ends, and one that is started once": """
+        import queue as queues
+        import threading
+
+        def pin(source, target, over):
+            while not over.is_set():
+                target.put(source.get(timeout=1).pin_memory())
+
+        def watch(source):
+            while True:
+                print(source.get())
+
+        class Augmenter:
+            def __init__(self, source):
+                self.source, self.watching = source, None
+
+            def start(self):
+                self.ready, self.over = queues.Queue(2), threading.Event()
+                args = (self.source, self.ready, self.over)
+                self.pinning = threading.Thread(target=pin, args=args, daemon=True)
+                self.pinning.start()
+                if self.watching is None:
+                    self.watching = threading.Thread(target=watch, args=(self.source,), daemon=True)
+                    self.watching.start()
+
+            def finish(self):
+                self.over.set()
+                self.ready = None
+
+            def restart(self):
+                self.finish()
+                self.start()
         """,
     "what another framework compiles": """
         import tensorflow as tf
