@@ -158,6 +158,18 @@ SEEN = {
                     model.encode(info.image)
                 executor.shutdown()
         """,
+    "torch by way of a module that is not seen": """
+        from .backend import torch as library
+
+        def run(model, loader, optimizer):
+            total = library.zeros(1)
+            for x in loader:
+                loss = model(x).mean()
+                loss.backward()
+                optimizer.step()
+                total = library.add(total, loss)  # TML101
+            print(total)
+        """,
     "parts of a cached entry that are moved in the entry": """
         class Images:
             def __init__(self, dataset, device):
@@ -345,6 +357,19 @@ INNOCENT = {
                     model.encode(info.image)
                     info.image = None
                 executor.shutdown()
+        """,
+    "derivatives that are handed out, by which": """
+        from .backend import torch
+
+        class Jacobian:
+            def __init__(self, ys, xs):
+                self.ys, self.xs, self.rows = ys, xs, {}
+
+            def __call__(self, i):
+                if i not in self.rows:
+                    y = self.ys[:, i : i + 1]
+                    self.rows[i] = torch.autograd.grad(y, self.xs, torch.ones_like(y), create_graph=True)[0]
+                return self.rows[i]
         """,
     "parts of a copy of a cached entry": """
         class Images:
