@@ -158,6 +158,31 @@ SEEN = {
                     model.encode(info.image)
                 executor.shutdown()
         """,
+    "a number where it is no tensor": """
+        def validate(model, loader):
+            total = 0
+            model.eval()
+            for x in loader:
+                out = model(x)  # TML201
+                if torch.is_tensor(out):
+                    total += out.cpu().data.item()
+                else:
+                    total += out
+            return total / len(loader)
+        """,
+    "a sum where it is a tensor": """
+        def train(model, loader, optimizer):
+            total = 0
+            for x in loader:
+                loss = model(x)
+                if not isinstance(loss, torch.Tensor):
+                    loss = loss[0]
+                else:
+                    total += loss  # TML101
+                loss.backward()
+                optimizer.step()
+            print(total / len(loader))
+        """,
     "torch by way of a module that is not seen": """
         from .backend import torch as library
 

@@ -14,6 +14,7 @@ from .frames import Frame, settles
 from .hints import value_of_hint
 from .keys import FRESH, IDENTITY
 from .machine import EVALUATE, Machine, executes
+from .narrowing import is_told_no_tensor
 from .own_operators import by_own_operator
 from .stores import outlives_its_maker, store, write_through
 from .tensors import arithmetic, note_terms
@@ -22,6 +23,7 @@ from .values import (
     ATTACHED,
     COUNT,
     FREE,
+    LIGHT,
     NOTHING,
     OFF,
     UNKNOWN,
@@ -160,6 +162,8 @@ def _augment(machine: Machine, frame: Frame, statement: Stmt) -> None:
     _, site, target, operator, expr = statement
     old = machine.eval(frame, target)
     value = machine.eval(frame, expr)
+    if expr[0] == m.NAME and any(type(atom) is Tensor and atom.bundle for atom in value):
+        value = LIGHT if is_told_no_tensor(frame.facts.body, site, expr) else value
     machine.site = machine.statement = site
     containers = [atom for atom in old if type(atom) is Obj and atom.kind in ("list", "set", "deque", "dict")]
     if containers:
