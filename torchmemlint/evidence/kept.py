@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.emptying import BUILDERS, drained
-from ..facts.model import CALLS_PER_STATEMENT, FunctionFacts, Site
+from ..facts.model import CALLS_PER_STATEMENT, Expr, FunctionFacts, Site
 from ..facts.passed_by import PassedBy
 from ..facts.program import Program, targets, text
 from ..facts.releases import Releases
@@ -238,8 +238,43 @@ def kept_in_containers(machine: Machine, program: Program) -> Iterator[KeptWorke
         if not repeated and constant(item.fields.get("$persistent", (Const(True),))) is not True:
             continue  # workers that may end with each pass
         seen.add(anchor)
+        if item.kind == "future" and not _is_begun_on_the_way(note.frame, item.site):
+            if _is_dropped_there(machine, item):
+                continue
+            anchor = item.site if machine.is_home(item.site) else anchor
         stepping = any(loop.backward and loop.kind == "loop" for loop in loops)
         yield KeptWorker(anchor, holder, item, repeated, keeping, note.site, stepping, method, passed)
+
+
+def _is_begun_on_the_way(frame: Frame | None, site: Site) -> bool:
+    """Whether a future is submitted by what puts it into the container, or by who calls that: not by a method that puts
+    it later on an object which is there, `info.image = executor.submit(load, info.path)`."""
+    while frame is not None:
+        if any(_is_same_statement(one[1], site) for one in statements(frame.facts.body)):
+            return True
+        frame = frame.caller
+    return False
+
+
+def _is_dropped_there(machine: Machine, future: Obj) -> bool:
+    """Whether the attribute that a future is put into gets something else in the end, `info.image = None`: not what the
+    future gives, which is what it keeps."""
+    if future.home is None:
+        return False
+    owner, name = future.home
+    return any(
+        reset.owner is owner and reset.key == name and not _is_result(stored_at(reset.frame.facts.body, reset.site))
+        for reset in machine.resets
+        if reset.frame.name not in BUILDERS and not _is_same_statement(reset.site, future.site)
+    )
+
+
+def _is_same_statement(one: Site, other: Site) -> bool:
+    return one // CALLS_PER_STATEMENT == other // CALLS_PER_STATEMENT
+
+
+def _is_result(value: Expr | None) -> bool:
+    return value is not None and value[0] == m.CALL and last_name(value[2]) in ("result", "get")
 
 
 def _is_piled(item: Obj, loops: list[Loop]) -> bool:

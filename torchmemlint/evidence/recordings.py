@@ -10,7 +10,7 @@ from ..facts import model as m
 from ..facts.evaluating import class_evaluates, says_evaluation, says_inference
 from ..facts.model import EVALUATES, Expr, Site, Stmt
 from ..facts.program import expressions, text
-from ..facts.walk import call_at, nodes, once
+from ..facts.walk import call_at, nodes, once, root_of
 from ..interpreter.entries import grad_of_callers
 from ..interpreter.events import Loops, ModuleCall
 from ..interpreter.frames import Frame, Loop
@@ -19,6 +19,7 @@ from ..interpreter.values import ASSUMED, DEPENDS, OFF, ON, WANTED, Class, Funct
 from .asked_modes import turned_off
 from .places import UNNAMED, describe_object, in_test, last_part
 
+_OF_OTHERS = tuple((m.NAME, name) for name in ("tf", "tensorflow", "jax", "paddle", "mx"))  # frameworks
 _FORCES = re.compile(r"(?:^|_)(?:forces?|virial|stress)(?:$|_)")
 _OF_SIGNALS = frozenset(
     "frontend fbank mel mel_spec mel_transform spectrogram stft mfcc resampler resample transform transforms".split()
@@ -42,6 +43,7 @@ class Recording(NamedTuple):
     in_test: bool  # in a method of a test case
     in_module: bool  # in a method of a module
     consumed: bool
+    read_off: bool  # numbers are made of the indices or truth values that it gives
     drawn: bool  # into a picture
     detached: bool  # its result is detached: the graph lives no longer than the call
     kept: bool  # an attribute keeps what it gives, or code that is not seen is given it
@@ -59,6 +61,7 @@ def recordings(machine: Machine, refuted: set[int]) -> list[Recording]:
         return []
     derivation = machine.derivation
     consumed = _made_of(machine, derivation.consumed)
+    read_off = _read_off(machine, consumed)
     drawn = _drawn(machine)
     detached = _made_of(machine, derivation.detached)
     detached_in = _detached_in(machine)
@@ -77,7 +80,7 @@ def recordings(machine: Machine, refuted: set[int]) -> list[Recording]:
         if call.through and loop is None:
             continue
         frame, site = _where(call, loop)
-        if call.node in refuted:
+        if call.node in refuted or _is_compiled_elsewhere(call.frame):
             continue
         if not machine.is_home(site):
             frame, site = _handed_to_helper(machine, call)
@@ -98,6 +101,7 @@ def recordings(machine: Machine, refuted: set[int]) -> list[Recording]:
                 in_test=in_test(call.frame),
                 in_module=isinstance(call.frame.receiver, Obj) and call.frame.receiver.kind == "module",
                 consumed=call.node in consumed,
+                read_off=call.node in read_off,
                 drawn=call.node in drawn,
                 detached=call.node in detached,
                 kept=call.node in kept or call.node in derivation.passed,
@@ -142,6 +146,12 @@ def _is_mostly_guarded(machine: Machine, call: ModuleCall) -> bool:
     return inherited and grad_of_callers(frame.receiver.cls, frame.name) in (OFF, DEPENDS)
 
 
+def _is_compiled_elsewhere(frame: Frame) -> bool:
+    """Whether another framework compiles the function that runs the module, `@tf.function`: then it is that one's."""
+    made = (one[2] if one[0] == m.CALL else one for one in frame.facts.decorators)
+    return any(root_of(one) in _OF_OTHERS for one in made)
+
+
 def _is_left_over(call: ModuleCall) -> bool:
     """Whether a private function that nobody calls leads here: the others, which do so with gradients off, are what it
     was written for."""
@@ -172,6 +182,18 @@ def _made_of(machine: Machine, nodes: Iterable[int]) -> set[int]:
     found = set[int]()
     for node in nodes:
         machine.derivation.spread(found, node)
+    return found
+
+
+def _read_off(machine: Machine, consumed: Iterable[int]) -> set[int]:
+    """What indices and truth values are about, of which numbers are made: `(out.argmax(1) == y).sum().item()`."""
+    found = set[int]()
+    pending = list(consumed)
+    for node in pending:
+        for origin in machine.derivation.read_off.get(node, ()):
+            made = _made_of(machine, (origin,))
+            pending += made - found
+            found |= made
     return found
 
 

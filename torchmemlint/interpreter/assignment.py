@@ -15,6 +15,7 @@ from .hints import value_of_hint
 from .imagined import is_module_by_use
 from .keys import FRESH, IDENTITY
 from .machine import EVALUATE, Machine, executes
+from .narrowing import is_told_no_tensor
 from .own_operators import by_own_operator
 from .stores import outlives_its_maker, store, write_through
 from .tensors import arithmetic, note_terms
@@ -163,6 +164,8 @@ def _augment(machine: Machine, frame: Frame, statement: Stmt) -> None:
     _, site, target, operator, expr = statement
     old = machine.eval(frame, target)
     value = machine.eval(frame, expr)
+    if expr[0] == m.NAME and any(type(atom) is Tensor and atom.bundle for atom in value):
+        value = LIGHT if is_told_no_tensor(frame.facts.body, site, expr) else value
     machine.site = machine.statement = site
     containers = [atom for atom in old if type(atom) is Obj and atom.kind in ("list", "set", "deque", "dict")]
     if containers:

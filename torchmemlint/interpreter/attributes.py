@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, UserDict
+from collections import OrderedDict, UserDict, defaultdict
 from typing import Any
 
 from ..facts import knowledge
@@ -57,7 +57,8 @@ _WEIGHTS = ("weight", "bias")
 _OF_NUMBERS = ("tensor", "as_tensor", "array", "asarray")
 _NEAR = 30  # steps of a derivation that are gone back
 _WITH_FRAMES = ("__traceback__", "__cause__", "__context__")  # of an exception
-_METHODS = {f"{one.__module__}.{one.__name__}": frozenset(dir(one)) for one in (dict, OrderedDict, UserDict, list)}
+_BASES = (dict, OrderedDict, UserDict, defaultdict, list)
+_METHODS = {f"{one.__module__}.{one.__name__}": frozenset(dir(one)) for one in _BASES}
 _NO_LAYERS = knowledge.MODULE_CONTAINERS | {"Module"}
 
 

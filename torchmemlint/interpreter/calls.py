@@ -258,6 +258,8 @@ def call_method(
         return (Opaque(node),)
     if kind is Caught:
         return LIGHT
+    if kind is Const and atom.value is None:
+        return UNKNOWN  # it is what somebody has put there instead, whose code is not seen
     if kind is Light or kind is Const:
         if name in ("join", "format") and args:
             return _text_of(machine, frame, args)

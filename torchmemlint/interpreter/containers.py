@@ -135,6 +135,18 @@ def set_limit(obj: Obj, args: list[Value], kwargs: Kwargs) -> None:
     obj.roomy = isinstance(most, int) and most >= _ROOMY
 
 
+def start_entries(machine: Machine, frame: Frame, obj: Obj, start: Value, site: Site) -> None:
+    """What a `defaultdict` makes for a key that it has not had."""
+    if not start or is_light(start):
+        return
+    made = machine.call(frame, start, [], {}, site)
+    machine.put(obj.fields, "*", machine.join(obj.fields.get("*", UNKNOWN), made))
+    machine.put(obj.fields, "$default", made)
+    for atom in made:
+        if type(atom) is Obj:
+            atom.home = atom.home or (obj, "*")
+
+
 def _stack_method(
     machine: Machine, frame: Frame, obj: Obj, name: str, args: list[Value], kwargs: Kwargs, site: Site
 ) -> Value:

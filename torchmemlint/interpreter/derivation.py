@@ -36,6 +36,7 @@ class Derivation:
         self.whole: set[int] = set()  # tensors of whole numbers or truth values, which cannot have a graph
         self.parts: dict[int, Part] = {}  # views of a part of something
         self.shared: dict[int, tuple[int, ...]] = {}  # what has another's storage, as `detach()` does: and that
+        self.read_off: dict[int, tuple[int, ...]] = {}  # indices and truth values, and what they are about
         self.leaves: set[int] = set()  # of which `requires_grad_()` has made leaves, wherever they are kept
         self.frozen: set[int] = set()  # of which something says that they require no gradients
         self.gradients: set[int] = set()  # that were computed without a graph of their own

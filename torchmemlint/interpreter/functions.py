@@ -16,7 +16,7 @@ from .cycles import note_recursion
 from .defaults import default_of
 from .frames import Frame
 from .hints import is_module_hint, is_plain_hint, is_tensor_hint, may_be_none, value_of_hint
-from .imagined import parameter
+from .imagined import is_module_by_use, parameter
 from .linking import Unit
 from .machine import Machine
 from .stores import note_cached_call
@@ -417,6 +417,8 @@ def _bind_unseen(machine: Machine, inner: Frame, function: Function, receiver: A
             inner.vars[param.name] = LIGHT  # an index or a key
             continue
         value = value_of_hint(machine, inner, param.hint, 2, param.name)
+        if _makes_a_module_of_it(receiver, inner, param.name, value):
+            value = UNKNOWN
         if not value or (param.hint is not None and param.hint[-1] == "Any"):
             value = machine.join(value, parameter(machine, inner, param.name))
         if (
@@ -433,6 +435,16 @@ def _bind_unseen(machine: Machine, inner: Frame, function: Function, receiver: A
             shown = any(type(atom) is Obj and atom.kind == "module" for atom in default)
             value = default if shown else machine.join(value, default)  # `metric: nn.Module = Accuracy()`
         inner.vars[param.name] = value
+
+
+def _makes_a_module_of_it(receiver: Any, inner: Frame, name: str, value: Value) -> bool:
+    """Whether an object is given the description of a module, `model: dict`, and has the module under that name later:
+    by what its class does with the attribute."""
+    if inner.name != "__init__" or not isinstance(receiver, Obj) or not isinstance(receiver.cls, Class):
+        return False
+    if not value or not all(type(atom) is Obj and atom.kind in ("dict", "list") for atom in value):
+        return False
+    return any(is_module_by_use(entry.facts.uses.get(name, ()), name) for entry in receiver.cls.mro)
 
 
 def _input_of(machine: Machine, module: Obj, value: Value) -> Value:

@@ -8,7 +8,7 @@ from ..facts import knowledge
 from ..facts import model as m
 from ..facts.model import Expr, Site
 from .branching import branch, skip
-from .containers import set_limit
+from .containers import set_limit, start_entries
 from .frames import Frame
 from .functions import call_function, call_unseen
 from .hints import value_of_hint
@@ -45,6 +45,7 @@ _LONG = 300  # steps of a constructor, after which it leaves out what others hav
 _CONTAINERS = {
     "builtins.list": "list", "builtins.dict": "dict", "builtins.set": "set", "collections.deque": "deque",
     "collections.OrderedDict": "dict", "collections.UserList": "list", "collections.UserDict": "dict",
+    "collections.defaultdict": "dict",
 }  # fmt: skip
 
 
@@ -137,7 +138,7 @@ def _initialise(
     init = cls.find("__init__")
     if cls.frame.unit is not machine.home:
         machine.makers[obj] = frame, site
-    if init is None and not fill_own_parts(machine, frame, obj, args, kwargs):
+    if init is None and not fill_own_parts(machine, frame, obj, args, kwargs, site):
         _fill_fields(machine, frame, cls, obj, args, kwargs)
         init, args, kwargs = cls.find("__post_init__"), [], {}
     for member in init or ():
@@ -145,12 +146,14 @@ def _initialise(
             call_function(machine, frame, member, obj, args, kwargs, site)
 
 
-def fill_own_parts(machine: Machine, frame: Frame, obj: Obj, args: list[Value], kwargs: Kwargs) -> bool:
+def fill_own_parts(machine: Machine, frame: Frame, obj: Obj, args: list[Value], kwargs: Kwargs, site: Site) -> bool:
     """What a class that inherits from a container of modules is made with is what it goes through; what one is that
-    inherits from a `deque` is its limit."""
+    inherits from a `deque` is its limit, and from a `defaultdict` what its entries start with."""
     if obj.kind == "deque":
         set_limit(obj, args, kwargs)
     external = obj.cls.external if isinstance(obj.cls, Class) else ()
+    if "collections.defaultdict" in external and args:
+        start_entries(machine, frame, obj, args[0], site)
     tails = {base.rsplit(".", 1)[-1] for base in external if base.startswith("torch.nn.")} & knowledge.MODULE_CONTAINERS
     for tail in tails:
         fill_modules(machine, frame, tail, obj, args)
@@ -265,11 +268,14 @@ def ran(
 
 
 def _is_understood(result: Value) -> bool:
-    """Whether it is known what a module gives back: of a tuple, what is in it."""
+    """Whether it is known what a module gives back: of a tuple, what is in it; of a dictionary that it has made, and
+    that somebody else has filled, nothing is."""
     for atom in result:
         if type(atom) is Obj and atom.kind == "tuple" and atom.fields:
             if any(_is_understood(part) for key, part in atom.fields.items() if key[:1] != "$"):
                 return True
+        elif type(atom) is Obj and atom.kind == "dict" and not any(key[:1] != "$" for key in atom.fields):
+            continue
         elif type(atom) in (Tensor, Obj, Light, Const):
             return True
     return False

@@ -167,7 +167,7 @@ def _call_torch(machine: Machine, frame: Frame, dotted: str, args: list[Value], 
     if tail in knowledge.LIGHT_RESULTS:
         return LIGHT
     if tail in knowledge.GRAPH_FREE:
-        return indices(machine)
+        return indices(machine, *(atom for value in args for atom in value if type(atom) is Tensor))
     if tail == "checkpoint" and args[1:]:
         return machine.call(frame, args[0], args[1:], {}, site) or arithmetic(machine, args[1:])
     if tail == "where" and len(args) == 3:

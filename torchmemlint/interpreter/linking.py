@@ -93,6 +93,9 @@ def _is_foreign(root: str) -> bool:
 
 
 def _dotted(level: int, module: str, name: str) -> str:
+    """The name outside of the project; `from .backend import torch`, of what is not seen, is torch under its name."""
+    if name == "torch":
+        return name
     return "." * level + ".".join(part for part in (module, name) if part)
 
 

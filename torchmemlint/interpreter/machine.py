@@ -108,6 +108,7 @@ class Machine:
         self.backwards: list[Backward] = []
         self.losses: set[int] = set()  # nodes of what steps return to a framework that differentiates it
         self.module_calls: list[ModuleCall] = []
+        self.inner_runs: list[tuple[Obj, int]] = []  # of modules, in passes of others or of their own: and their nodes
         self.plain: list[Plain] = []
         self.tried: dict[Site, Stmt] = {}  # each `try` of which a clause has named what it caught
         self.errors: list[tuple[Store, Caught]] = []  # where such an exception was put

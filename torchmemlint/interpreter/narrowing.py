@@ -6,10 +6,10 @@ import functools
 from typing import Any
 
 from ..facts import model as m
-from ..facts.model import Expr, Stmt
+from ..facts.model import Expr, Site, Stmt
 from ..facts.program import targets
 from ..facts.type_tests import as_isinstance, gone_through
-from ..facts.walk import calls_of
+from ..facts.walk import calls_of, statements
 from .frames import Frame
 from .machine import Machine
 from .passes import in_eval_mode, put_in_mode
@@ -264,6 +264,26 @@ def _split(name: str, value: Value, holds: Any, fails: Any = None) -> tuple[bool
     yes = tuple(atom for atom in known if holds(atom)) + maybe
     no = tuple(atom for atom in known if (fails(atom) if fails else not holds(atom))) + maybe
     return None, {name: yes}, {name: no}
+
+
+def is_told_no_tensor(body: tuple[Stmt, ...], site: Site, name: Expr) -> bool:
+    """Whether a statement stands where a test says that a name is no tensor: what a module gave, and can be added to
+    something, is a number then."""
+    for one in statements(body):
+        if one[0] == m.IF:
+            negated = one[2][0] == m.NOT
+            test, arm = one[2][1] if negated else one[2], one[3] if negated else one[4]
+            if _asks_for_tensor(test, name) and any(inner[1] == site for inner in statements(arm)):
+                return True
+    return False
+
+
+def _asks_for_tensor(test: Expr, name: Expr) -> bool:
+    if test[0] != m.CALL or not test[3] or test[3][0] != name:
+        return False
+    if test[2][-1] == "isinstance" and len(test[3]) > 1:
+        return _type_words(test[3][1]) == {"Tensor"}
+    return bool(test[2][-1] == "is_tensor")
 
 
 def without_method(machine: Machine, frame: Frame, body: tuple[Stmt, ...], caught: Expr | None) -> Narrowing:

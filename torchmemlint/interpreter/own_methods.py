@@ -19,7 +19,7 @@ from .machine import Machine
 from .making import attribute_of_metaclass
 from .module_classes import is_module
 from .objects import call_object
-from .passes import goes_in_rounds
+from .passes import goes_in_rounds, record_module_call
 from .tensors import arithmetic
 from .unknown import unknown_call
 from .values import ATTACHED, OFF, UNKNOWN, Class, Function, Kwargs, Light, Method, Obj, Super, Value
@@ -56,6 +56,7 @@ def own_method(
     whole = atom.kind == "module" and _receiver(frame) is not atom and _computes(found) and not says_inference(name)
     passes = name == "forward" and is_module(atom.cls)  # of itself: `self.forward(x)`
     machine.module_depth += whole or passes
+    before = len(machine.inner_runs)
     for member in found:
         if type(member) is Function:
             if member.kind == "property":
@@ -72,7 +73,17 @@ def own_method(
     machine.module_depth -= whole or passes
     if passes or (whole and any(tensor.graph == ATTACHED for tensor in machine.reach(result))):
         return ran(machine, frame, atom, result, args, kwargs, site, machine.derivation.node())
+    if whole and not machine.module_depth:
+        _note_passes(machine, frame, atom, before, args, site)
     return result
+
+
+def _note_passes(machine: Machine, frame: Frame, module: Obj, before: int, args: list[Value], site: Site) -> None:
+    """A method of a module has run the module: `model.evaluation_step(batch)`. What it gives back is not seen to have a
+    graph, as what other parts make of the results may be numbers."""
+    node = next((node for run, node in machine.inner_runs[before:] if run is module), None)
+    if node is not None:
+        record_module_call(machine, frame, module, node, site, args, 2)
 
 
 def _receiver(frame: Frame) -> Any:
@@ -154,7 +165,7 @@ def super_method(
                     result = machine.join(result, _call_member(machine, frame, member, receiver, args, kwargs, site))
             return result
     if name == "__init__" and type(receiver) is Obj:
-        fill_own_parts(machine, frame, receiver, args, kwargs)
+        fill_own_parts(machine, frame, receiver, args, kwargs, site)
         note_given_to_base(machine, frame, receiver, args, kwargs, site)
     if name == "__setattr__":
         return call_external(machine, frame, "builtins.setattr", [(receiver,), *args], kwargs, site)

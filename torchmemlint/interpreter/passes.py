@@ -24,6 +24,8 @@ def record_module_call(
     through: bool = False,
 ) -> None:
     if machine.module_depth or machine.in_hook:
+        if machine.grad != OFF:
+            machine.inner_runs.append((obj, node))
         return
     note_run(machine)
     attached = tuple(t.node for value in args for t in machine.reach(value, 2) if t.graph in (ATTACHED, LEAF))

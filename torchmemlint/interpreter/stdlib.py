@@ -7,7 +7,7 @@ from typing import Any
 
 from ..facts.model import Site
 from .builtins import copy_container, is_loader
-from .containers import set_limit
+from .containers import set_limit, start_entries
 from .context_variables import context_variable
 from .cycles import note_callbacks
 from .folds import fold
@@ -33,7 +33,6 @@ from .values import (
     Tensor,
     Value,
     constant,
-    is_light,
 )
 
 _MOST = 6  # names that a value may be
@@ -48,13 +47,7 @@ def _deque(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, si
 def _defaultdict(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
     obj = renew(machine, machine.allocate(frame, ("defaultdict", site), "dict"))
     note_callbacks(machine, obj, args[:1])
-    if args and not is_light(args[0]):
-        made = machine.call(frame, args[0], [], {}, site)
-        machine.put(obj.fields, "*", machine.join(obj.fields.get("*", UNKNOWN), made))
-        machine.put(obj.fields, "$default", made)
-        for atom in made:
-            if type(atom) is Obj:
-                atom.home = atom.home or (obj, "*")
+    start_entries(machine, frame, obj, args[0] if args else UNKNOWN, site)
     return (obj,)
 
 

@@ -138,9 +138,11 @@ def free(machine: Machine, weight: int = 2, size: str = ANY, parents: tuple[int,
     return (Tensor(FREE, weight, machine.derivation.node(parents), size),)
 
 
-def indices(machine: Machine) -> Value:
+def indices(machine: Machine, *tensors: Tensor) -> Value:
     """Numbers of elements, or what elements are true: next to nothing beside what they are about."""
-    return (Tensor(FREE, 2, machine.derivation.node((), INDICES), ANY),)
+    node = machine.derivation.node((), INDICES)
+    machine.derivation.read_off[node] = tuple(tensor.node for tensor in tensors)
+    return (Tensor(FREE, 2, node, ANY),)
 
 
 def tensor_attribute(machine: Machine, tensor: Tensor, name: str) -> Value:
@@ -252,7 +254,7 @@ def tensor_method(
             return (pairs,)
         return (item,)
     if name in knowledge.GRAPH_FREE:
-        return indices(machine)
+        return indices(machine, tensor)
     if name == "sample" and tensor.bundle:
         return free(machine)  # [docs] a distribution's sample() runs under no_grad, rsample() does not
     if name == "requires_grad_":
@@ -315,7 +317,7 @@ def freeze_owner(machine: Machine, tensor: Tensor) -> None:
 def _values_and_indices(machine: Machine, frame: Frame, tensor: Tensor, site: Site) -> Value:
     made = arithmetic(machine, ((tensor,),))
     pair = machine.allocate(frame, ("topk", site), "tuple")
-    numbers = indices(machine)
+    numbers = indices(machine, tensor)
     pair.fields = {"[0]": made, "[1]": numbers, "[-1]": numbers, "values": made, "indices": numbers}
     return (pair,)
 

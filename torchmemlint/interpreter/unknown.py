@@ -39,6 +39,9 @@ from .values import (
 # Hooks of a tensor or of a node of the graph, which go with it, and of what a trainer makes for itself [accelerate].
 _OF_OTHERS = ("register_hook", "register_save_state_pre_hook", "register_load_state_pre_hook")
 
+# How the names of losses end: `dice_loss`, `focal_loss_fct`.
+_LOSS_ENDINGS = ("criterion", "loss", "loss_fn", "loss_fct", "loss_func", "loss_function")
+
 # What a module is given and calls that has nothing to train.
 _NO_PARTS = frozenset(
     """act activation fn func function nonlinearity loss criterion metric metrics transform transforms tokenizer
@@ -149,7 +152,7 @@ def _by_name(
     values = [*args, *kwargs.values()]
     lowered = name.lower()
     attached = any(t.graph == ATTACHED for value in values for t in machine.reach(value, 2))
-    criterion = lowered in knowledge.CRITERION_NAMES or lowered.endswith(("criterion", "loss_fn", "_loss", "loss"))
+    criterion = lowered in knowledge.CRITERION_NAMES or lowered.endswith(_LOSS_ENDINGS)
     if criterion and not lowered.startswith(("log", "plot", "add", "update", "save", "print", "record")):
         if attached:
             return loss(machine, values, kwargs, ("loss", name), 2)

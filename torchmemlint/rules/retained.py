@@ -188,6 +188,9 @@ def _weight(retention: Retention) -> int:
         if retention.escaped and _is_returned(retention):
             return 0  # adapted weights, through which whoever calls may differentiate, if not all of them are seen
     assumed = retention.store_event.grad == ASSUMED  # whoever calls may have turned gradients off
+    memo = retention.how == "keyed" and not retention.chain
+    if memo and retention.escaped and holder.kind == "attribute" and _code(retention) == "TML110":
+        return 0  # a memo of derivatives, for whoever asks for them: the loss that they go into is theirs
     if retention.escaped and (
         retention.growing
         or retention.handed_on

@@ -163,14 +163,15 @@ def _weight(recording: Recording) -> int:
     decides = call.module.unknown and _speaks_of(recording, _SMALL) and not recording.evaluating
     if decides and (_by_forward(call) or not recording.consumed):
         return 1  # it may be any object that decides what is done, with a mode of its own
-    if not recording.evaluating and not (recording.named and (recording.consumed or over_loader)):
+    taken = recording.consumed or recording.read_off
+    if not recording.evaluating and not (recording.named and (taken or over_loader)):
         return 0
     sees_to_them = recording.over_loader or _sees_to_modes(recording) or flags & BACKWARD
     if call.grad == ASSUMED and recording.in_module and not sees_to_them:
         return 1  # whoever calls the module's method may have turned gradients off
     if not call.loops or _is_trial(call):
         return 1  # run once in the whole program, with one graph that goes when that ends
-    used = recording.consumed or recording.escaped or (recording.kept and recording.named) or _gives_numbers(recording)
+    used = taken or recording.escaped or (recording.kept and recording.named) or _gives_numbers(recording)
     tried = recording.function == "<module>" and _counts(call)  # a demonstration
     if not used and (tried or not any(loop.kind == "loop" for loop in call.loops)):
         return 1  # run once, and what it gives is dropped at once: a trial, or hooks are what it is run for

@@ -7,6 +7,9 @@ results of a loop with gradients off, where what was collected goes to the host,
 goes over a loader, or puts on a device what it goes over. Also the list of a
 function named for prediction, such as `predict` or `run_inference`, that goes
 over a loader and hands all predictions out as they are.
+And a method that hands out an entry of what its object has cached, and moves
+parts of it to the device in the entry itself,
+`item["image"] = item["image"].to(self.device)`.
 
 ## Why it retains
 Without a graph each element is one tensor, but all of them lie on the device at
@@ -39,6 +42,7 @@ from ...evidence.collected import collected_on_device
 from ...facts.model import CALLS_PER_STATEMENT, Site
 from ...finding import Confidence, Remedy, Retains
 from ...lexical.handed_out import handed_out
+from ...lexical.moved_in_place import moved_in_place
 from ...lexical.moved_late import moved_late
 from .. import Report
 
@@ -66,6 +70,19 @@ def check(evidence: Evidence) -> Iterator[Report]:
         if returned.site // CALLS_PER_STATEMENT not in rows:
             rows.add(returned.site // CALLS_PER_STATEMENT)
             yield _report(returned.site, returned.holder, 2, "is handed out without a move to the host")
+    for moved in moved_in_place(evidence.program):
+        yield Report(
+            site=moved.site,
+            message=(
+                f"`{moved.entry}` is the entry of `{moved.cache}` itself: what is moved in it stays on the device with "
+                "the cache, for each entry that was asked for, until all of it is there; hand out a copy, "
+                f"`{moved.entry} = dict({moved.entry})`, and move what that has"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="the entries of a cache, on the device",
+            holder=moved.cache,
+            release="move what a copy of the entry has, and leave the entry as it is",
+        )
 
 
 def _report(site: Site, holder: str, weight: int, then: str = "leaves the device only after the loop") -> Report:

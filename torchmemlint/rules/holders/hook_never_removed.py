@@ -21,6 +21,8 @@ and takes the hook out afterwards, but not in a `finally`; likewise a context
 manager whose `yield` stands in no `try`, also where its hooks only use what it
 was given, and one whose `__exit__` returns before it removes them, say when the
 block has raised.
+So are the hooks by which a function measures a model that it is given and runs,
+where nothing in the file takes one out: the next call puts on another set.
 And hooks for all modules of the process, `register_module_forward_hook(...)`,
 whose handles code that runs again and again drops. Without a hook table, a
 function that is put around a method, `layer.forward = recording`, in each
@@ -69,6 +71,7 @@ from ...interpreter.values import Class, Obj
 from ...lexical.early_exit import early_exits
 from ...lexical.global_hooks import global_hooks
 from ...lexical.lost_handles import dropped_handles, lost_handles
+from ...lexical.measuring_hooks import measuring_hooks
 from ...lexical.rehooked import hooked_in_each_pass, rehooked
 from ...lexical.unguarded_hooks import unguarded_hooks
 from .. import Report
@@ -162,6 +165,19 @@ def check(evidence: Evidence) -> Iterator[Report]:
             value="a hook for each pass",
             holder="the tables of hooks of parameters and modules",
             release="register the hooks once, in the constructor",
+        )
+    for measuring in measuring_hooks(evidence.facts):
+        yield Report(
+            site=measuring.site,
+            message=(
+                f"each call of `{measuring.function}` puts another hook on the parts of `{measuring.model}`, and "
+                "nothing takes one out: all of them stay as long as the model lives, and each pass runs them; keep the "
+                "handles, and call `handle.remove()` when the numbers are there"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="a hook on each part, for each call",
+            holder="the modules' hook tables",
+            release="keep the handles, and call `handle.remove()` in a `finally`",
         )
     for site in global_hooks(evidence.program):
         yield Report(

@@ -13,7 +13,8 @@ thread and leaves the prefetcher that it reads from.
 Also a thread or process, no daemon, whose loop has no way out, or one that
 nothing in the file uses (an event that is never set), and a timer that always
 sets the next one; as daemons, where they keep an object with a `close` that
-cannot end them. And a `SummaryWriter` that a function makes for itself and
+cannot end them, or where a method that ends the object's other workers, and
+starts all of them anew, starts one more. And a `SummaryWriter` that a function makes for itself and
 leaves open.
 
 ## Why it retains
@@ -66,6 +67,7 @@ from ...lexical.blocked import blocked_producers, unended_iterators
 from ...lexical.endless import endless
 from ...lexical.left_running import left_threads
 from ...lexical.nested import left_inside
+from ...lexical.restarted import restarted
 from ...lexical.undying import kept_by_own_thread
 from ...lexical.writers import unclosed_writers
 from .. import Report
@@ -111,6 +113,22 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder=f"the running {one.what}",
             release="end the loop on an event or a sentinel when the work is done, or make it a daemon",
             retains=Retains.HELD,
+        )
+    for again in restarted(evidence.program):
+        if again.site in said:
+            continue
+        said.add(again.site)
+        yield Report(
+            site=again.site,
+            message=(
+                f"`{again.target}` never returns, so `{again.end}()` cannot end it, and `{again.restart}()` starts "
+                "another one each time: every thread stays with its arguments; give its loop an event, and set it in "
+                f"`{again.end}()`"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="a thread, with its arguments",
+            holder="the running thread",
+            release=f"end the loop on an event, and set it in `{again.end}()`",
         )
     for undying in kept_by_own_thread(evidence.program):
         if undying.site in said:
