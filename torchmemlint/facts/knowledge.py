@@ -21,6 +21,12 @@ GRAPH_FREE: Final = frozenset(
     sign_bit is_nonzero detach""".split()
 )
 
+# Types of tensors whose elements cannot require gradients [docs: torch.Tensor.requires_grad_].
+WHOLE_TYPES: Final = frozenset(
+    """LongTensor IntTensor BoolTensor ByteTensor torch.long torch.int torch.int8 torch.int16 torch.int32 torch.int64
+    torch.uint8 torch.bool int bool builtins.int builtins.bool""".split()
+)
+
 # Factories: fresh storage, no graph unless `requires_grad=True` [docs].
 FACTORIES: Final = frozenset(
     """zeros ones empty full arange linspace logspace eye tensor as_tensor from_numpy from_dlpack rand randn randint
@@ -203,7 +209,10 @@ EVALUATION_WORDS: Final = (
 DTYPES: Final = frozenset(  # what `x.to(...)` may be given instead of a device
     "dtype float float16 float32 float64 half bfloat16 double int int32 int64 long bool uint8".split()
 )
-TO_DEVICE: Final = frozenset("to cuda to_device send_to_device move_to_device move_data_to_device".split())
+TO_DEVICE: Final = frozenset(
+    """to cuda to_device send_to_device move_to_device move_data_to_device batch_to_device to_gpu to_cuda move_to_gpu
+    move_to_cuda""".split()
+)
 CLOSERS: Final = frozenset(
     """release close remove remove_hooks remove_handles remove_handle __exit__ __del__ clear reset cleanup clean_up
     teardown detach unregister stop shutdown free clear_hooks""".split()

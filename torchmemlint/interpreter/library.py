@@ -44,10 +44,6 @@ from .values import (
     is_light,
 )
 
-_WHOLE = frozenset(
-    """LongTensor IntTensor BoolTensor ByteTensor torch.long torch.int torch.int8 torch.int16 torch.int32 torch.int64
-    torch.uint8 torch.bool int bool builtins.int builtins.bool""".split()
-)  # tensor types whose elements cannot require gradients [docs: torch.Tensor.requires_grad_]
 _MODULE_PACKAGES = frozenset(("nn", "layers", "backbones"))
 _FEEDERS = ("Loader", "Sampler", "Dataset")  # what such packages have besides modules: it gives them their inputs
 
@@ -160,7 +156,9 @@ def _call_torch(machine: Machine, frame: Frame, dotted: str, args: list[Value], 
         wants = constant(kwargs.get("requires_grad", UNKNOWN)) is True
         empty = bool(args) and constant(args[0]) == 0 and len(args) == 1  # `torch.empty(0)`: to be added to
         node = machine.derivation.node()
-        if tail in _WHOLE or any(type(a) is External and a.dotted in _WHOLE for a in kwargs.get("dtype", UNKNOWN)):
+        if tail in knowledge.WHOLE_TYPES or any(
+            type(a) is External and a.dotted in knowledge.WHOLE_TYPES for a in kwargs.get("dtype", UNKNOWN)
+        ):
             machine.derivation.whole.add(node)
         return (Tensor(LEAF if wants else 0, 3, node, FEW if empty else ANY),)
     if tail in knowledge.LIGHT_RESULTS:
