@@ -58,9 +58,11 @@ def note_hook(machine: Machine, frame: Frame, callee: Value, target: Obj | None,
             filled = next(_new_containers(atom, target), user)
             machine.note("hook", at, by, Hooked(name, repeated, filled, dropped))
         for owner in _owners_of(atom):
-            if owner.kind == "module" or not isinstance(owner.cls, Class) or _belongs(target, owner):
+            if not isinstance(owner.cls, Class) or _belongs(target, owner):
                 continue
             made = _repeats(owner.birth, target)
+            if owner.kind == "module" and not (dropped and _was_given(target, owner, made)):
+                continue
             if owner is atom:  # made where it is registered, perhaps in a loop over the layers
                 made = [loop for loop in made if loop in frame.loops]
             again = dropped and type(atom) is Bound and _puts_on_again(frame, owner, target)
@@ -173,6 +175,11 @@ def _repeats(loops: tuple[Loop, ...], target: Obj | None) -> list[Loop]:
     return [loop for loop in loops if loop.kind in ("loop", "items") and (target is None or loop not in target.birth)]
 
 
+def _was_given(target: Obj | None, owner: Obj, made: list[Loop]) -> bool:
+    """Whether a module that each round of a loop makes was given the module that it hooks, which stays: a wrapper."""
+    return target is not None and not target.unknown and any(loop.kind == "loop" for loop in made)
+
+
 def _owners_of(hook: Any) -> list[Obj]:
     """The objects that a hook belongs to: itself, if it can be called; of a bound method, also in a partial; of the
     method that an inner function, which refers to it, was defined in."""
@@ -277,7 +284,8 @@ def run_hook(machine: Machine, frame: Frame, name: str, callee: Value, module: V
     for_a_while = _takes_off(frame)
     bare = machine.grad == OFF and for_a_while
     graph = FREE if bare else ATTACHED
-    output = (Tensor(graph, 2, machine.derivation.node((), ("hook", site, for_a_while)), "", True),)
+    known = any(type(atom) is Obj and not atom.unknown for atom in module)
+    output = (Tensor(graph, 2, machine.derivation.node((), ("hook", site, for_a_while, known)), "", True),)
     maybe: Value = (Tensor(MAYBE, 2, machine.derivation.node(), "", True),)
     if "pre_hook" in name:
         given: list[Value] = [module, maybe]
