@@ -111,6 +111,18 @@ MODULE_WRAPPERS: Final = frozenset(
     SyncBatchNorm.convert_sync_batchnorm spectral_norm weight_norm DDP FSDP prepare_model""".split()
 )
 
+# Functions of other packages that compute with tensors, as differentiable as torch's own [docs of each].
+COMPUTES: Final = {
+    "einops": frozenset("rearrange reduce repeat einsum".split()),
+    "torch_scatter": frozenset("scatter scatter_add scatter_sum scatter_mean scatter_softmax segment_csr".split()),
+    "torchvision.ops": frozenset(
+        "box_iou generalized_box_iou roi_align roi_pool sigmoid_focal_loss distance_box_iou_loss".split()
+    ),
+    "torchvision.transforms.functional": frozenset(
+        "resize normalize rotate affine crop center_crop pad hflip vflip gaussian_blur".split()
+    ),
+}
+
 # In-place operations that bring in what they are given [docs: torch.Tensor].
 MIXES_IN: Final = frozenset(
     "add_ sub_ lerp_ copy_ addcmul_ addcdiv_ addmm_ index_add_ index_copy_ scatter_ scatter_add_".split()

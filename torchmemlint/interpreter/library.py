@@ -15,6 +15,7 @@ from .frames import Frame
 from .loaders import loader
 from .machine import Machine
 from .stdlib import SPECIAL, SPECIAL_ROOTS
+from .tensor_packages import computed
 from .tensors import arithmetic, backward, free, indices, loss, tensor_method, wide_loss_label
 from .trees import tree_map
 from .unknown import unknown_call
@@ -83,6 +84,9 @@ def call_external(machine: Machine, frame: Frame, dotted: str, args: list[Value]
         return (machine.allocate(frame, ("module", site), "module", dotted, 2),)
     if root == "torchvision" and ".models." in dotted and tail[0].islower():
         return (machine.allocate(frame, ("module", site), "module", dotted),)
+    made = computed(machine, frame, dotted, args, kwargs, site)
+    if made is not None:
+        return made
     decoded = decoding.decode(machine, frame, dotted, args, site) if root in decoding.ROOTS and rest else None
     return unknown_call(machine, frame, (m.NAME, tail), args, kwargs, site) if decoded is None else decoded
 
