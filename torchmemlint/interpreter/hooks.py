@@ -286,15 +286,32 @@ def run_hook(machine: Machine, frame: Frame, name: str, callee: Value, module: V
     graph = FREE if bare else ATTACHED
     known = any(type(atom) is Obj and not atom.unknown for atom in module)
     output = (Tensor(graph, 2, machine.derivation.node((), ("hook", site, for_a_while, known)), "", True),)
-    maybe: Value = (Tensor(MAYBE, 2, machine.derivation.node(), "", True),)
+    inputs: Value = (Tensor(MAYBE, 2, machine.derivation.node(), "", True),)
+    if not bare and _is_put_on_each(frame, site):
+        inputs = (output[0]._replace(node=machine.derivation.node((), ("hook", site, for_a_while, known))),)
     if "pre_hook" in name:
-        given: list[Value] = [module, maybe]
+        given: list[Value] = [module, inputs]
     elif "backward" in name:
         gradients = free(machine)
         given = [module, gradients, gradients]
     else:
-        given = [module, maybe, output]
+        given = [module, inputs, output]
     _run(machine, frame, callee, given, site, OFF if bare else ASSUMED)
+
+
+def _is_put_on_each(frame: Frame, site: Site) -> bool:
+    """Whether a hook is put on all layers of a model: all but the first of them are given what others have computed."""
+    return any(
+        one[0] == m.FOR
+        and any(part[0] == m.CALL and last_name(part[2]) in _PARTS for part in nodes(one[3]))
+        and any(call[1] == site for inner in one[4] for call in _calls_in(inner))
+        for one in statements(frame.facts.body)
+    )
+
+
+def _calls_in(statement: Stmt) -> Iterator[Expr]:
+    for one in statements((statement,)):
+        yield from calls_of(one)
 
 
 def run_gradient_hook(machine: Machine, frame: Frame, name: str, tensor: Tensor, args: list[Value], site: Site) -> None:

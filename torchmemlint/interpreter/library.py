@@ -200,7 +200,10 @@ def _call_torch(machine: Machine, frame: Frame, dotted: str, args: list[Value], 
     if tail[0].islower():
         label = ("cat",) if tail in ("cat", "concat", "hstack", "vstack", "stack") else None
         size = SCALAR if tail in knowledge.REDUCTIONS and len(values) == 1 else None
-        return arithmetic(machine, values, label, size)
+        result = arithmetic(machine, values, label, size)
+        if label is not None and machine.grad == OFF and not any(type(atom) is Tensor for atom in result):
+            return free(machine, parents=tuple(node for value in values for node in machine.nodes(value)))
+        return result
     return UNKNOWN
 
 
