@@ -133,7 +133,7 @@ def test_what_is_cast_to_another_float_has_one(cast: str) -> None:
     check(_VOTES.format(cast=cast, mark="  # TML102"))
 
 
-@pytest.mark.parametrize("helper", ["to_gpu", "move_to_cuda", "to_cuda", "batch_to_device"])
+@pytest.mark.parametrize("helper", ["to_gpu", "move_to_cuda", "to_cuda"])
 def test_helper_that_puts_a_batch_on_the_device(helper: str) -> None:
     check(_PREDICT.format(helper=helper, kept=f"net({helper}(x))", mark="  # TML310"))
     check_innocent(_PREDICT.format(helper=helper, kept=f"net({helper}(x)).cpu()", mark=""))

@@ -222,7 +222,7 @@ DTYPES: Final = frozenset(  # what `x.to(...)` may be given instead of a device
     "dtype float float16 float32 float64 half bfloat16 double int int32 int64 long bool uint8".split()
 )
 TO_DEVICE: Final = frozenset(
-    """to cuda to_device send_to_device move_to_device move_data_to_device batch_to_device to_gpu to_cuda move_to_gpu
+    """to cuda to_device send_to_device move_to_device move_data_to_device to_gpu to_cuda move_to_gpu
     move_to_cuda""".split()
 )
 CLOSERS: Final = frozenset(
