@@ -33,6 +33,7 @@ from .retentions import Retention, Retentions
 from .shared_graphs import differentiated_again, meets_others, meets_others_in_loss
 from .statistics import of_inputs
 from .veiled import unveiled
+from .views import View, kept
 
 _LEVELS = 4  # helpers of helpers
 
@@ -247,6 +248,10 @@ class Evidence:
     def handed_over(self) -> Iterator[Handed]:
         """What loops collect of the tensors that they get from other processes or send to them."""
         return handed_over(self.machine, self._lifetimes, by_name=shares_by_name(self.program))
+
+    def views(self) -> Iterator[View]:
+        """Places that keep parts of larger tensors."""
+        return kept(self.machine, self._lifetimes)
 
     def kept_errors(self) -> Iterator[tuple[Kept, bool]]:
         """Caught exceptions that a container gains, as the run shows them, and whether their frames have tensors."""

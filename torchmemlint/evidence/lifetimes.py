@@ -133,6 +133,14 @@ class Lifetimes:
                 found.setdefault((note.site, note.trail), set()).update(map(_function_of, note.detail[2]))
         return found
 
+    def pops_in(self, store: Store, loops: Sequence[Loop]) -> bool:
+        """Whether rounds of one of the loops take single entries out of the place, `del self.tails[key]`."""
+        return any(
+            reset.how == "pop" and any(loop in reset.loops for loop in loops)
+            for owner, key in self._places(store)
+            for reset in self._of(owner, key)
+        )
+
     def emptied_in(self, store: Store, loop: Loop) -> bool:
         """Whether anything takes out of the place in rounds of the loop, if only in some."""
         return any(

@@ -38,15 +38,17 @@ def is_spent(machine: Machine, store: Store, kept: list[Tensor]) -> bool:
 
 def is_seen_without_graph(machine: Machine, store: Store) -> bool:
     """Whether a hook that is there for a while puts something away, and the first pass that comes, which is in sight,
-    records no gradients: it may be in a method that the class of another file calls."""
+    records no gradients: it may be in a method that the class of another file calls. Or one that stays, on a module
+    that is made in sight, and no pass does."""
     derivation = machine.derivation
     labels = derivation.labels
     hooks = (node for node in derivation.ancestors(store.node) if labels.get(node, ("",))[0] == "hook")
     registered = max(hooks, default=0)
-    if not registered or not labels[registered][2]:
+    if not registered or not (labels[registered][2] or labels[registered][3]):
         return False
     later = (labels.get(node, ("",))[0] for node in range(registered + 1, len(derivation.parents)))
-    return next((kind for kind in later if kind in ("ran", "module")), "") == "ran"
+    passes = (kind for kind in later if kind in ("ran", "module"))
+    return next(passes, "") == "ran" and (labels[registered][2] or "module" not in passes)
 
 
 def is_differentiated(machine: Machine, tensor: Tensor) -> bool:

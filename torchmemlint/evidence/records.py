@@ -12,9 +12,9 @@ from ..facts.walk import calls_of, heads, in_loops, last_name, nodes, statements
 from ..interpreter.linking import module_member, module_name
 from ..interpreter.machine import Machine
 from ..interpreter.values import Class, Function, Module, Obj, Value
+from .parsed_files import PARSERS, of_parsed, parses
 from .record_values import of_records
 
-_PARSERS = ("json.load", "json.loads", "orjson.loads", "ujson.loads", "yaml.safe_load", "ast.literal_eval")
 _GOES_THROUGH = ("len", "list", "iter", "enumerate", "zip", "sorted", "range", "tuple")
 _LIGHT = ("Path", "Image", "Tensor", "Array")
 _ARRAYS = ("tensor", "array", "imread", "load_image", "from_numpy", "numpy")
@@ -156,11 +156,15 @@ def _filled(machine: Machine, program: Program, cls: Class) -> Iterator[Records]
                 if value[0] == m.NAME and value[1] in local:
                     site, rich = local[value[1]]
                     yield Records(site, target[2], cls.facts.name, rich, -1, 3)
-                elif value[0] == m.COMP and value[2] in ("list", "dict"):
-                    made = has_parts(value[3] if value[4] is None else value[4], function.facts.body)
-                    if made is not None:
-                        yield Records(statement[1], target[2], cls.facts.name, made, -1, 3)
-                elif (_parses(program, value) and not _are_settings(cls, target)) or any(
+                    continue
+                listed = value[0] == m.COMP and value[2] in ("list", "dict")
+                made = has_parts(value[3] if value[4] is None else value[4], function.facts.body) if listed else None
+                if made is not None:
+                    yield Records(statement[1], target[2], cls.facts.name, made, -1, 3)
+                    continue
+                parsed = parses(program, value) and not _are_settings(cls, target)
+                parsed = parsed or (of_parsed(program, value, function.facts.body) and _has_items(cls, target))
+                if parsed or any(
                     _lists_objects(called, _position(statement, target)) or _gives_parsed(program, called)
                     for called in _called(machine, cls, function, value)
                 ):
@@ -242,7 +246,7 @@ def _gives_parsed(program: Program, function: FunctionFacts) -> bool:
     """Whether a function returns what it has parsed, as it comes."""
     returned = [one[2] for one in statements(function.body) if one[0] == m.RETURN and one[2] is not None]
     bound = [one[3] for one in statements(function.body) if one[0] == m.ASSIGN and one[2][0] in returned]
-    return any(_parses(program, value) for value in (*returned, *bound))
+    return any(parses(program, value) for value in (*returned, *bound))
 
 
 def has_parts(expr: Expr, body: Block) -> bool | None:
@@ -258,7 +262,7 @@ def has_parts(expr: Expr, body: Block) -> bool | None:
         return None if any(makes_array(item) for item in expr[3]) else False
     if expr[0] == m.CALL:
         name = last_name(expr[2])
-        if name == "dict" or text(expr[2]) in _PARSERS or (name == "_asdict" and not expr[3]):
+        if name == "dict" or text(expr[2]) in PARSERS or (name == "_asdict" and not expr[3]):
             return True
         if name[:1].isupper() and expr[2][0] == m.NAME and not name.isupper() and not name.endswith(_LIGHT):
             return True  # an object of some class
@@ -270,6 +274,16 @@ def makes_array(expr: Expr) -> bool:
         part[0] == m.CALL and (text(part[2]).split(".")[0] in ("torch", "np", "numpy") or last_name(part[2]) in _ARRAYS)
         for part in nodes(expr)
     )
+
+
+def _has_items(cls: Class, place: Expr) -> bool:
+    """Whether an item of the data set is the element under its index, `self.rows[index]`."""
+    for name, function in _members(cls):
+        given = {(m.NAME, param.name) for param in function.facts.params[1:]} if name == "__getitem__" else ()
+        parts = (part for one in statements(function.facts.body) for part in _all(one) if given)
+        if any(part[0] == m.ITEM and part[1] == place and part[2] in given for part in parts):
+            return True
+    return False
 
 
 def _are_settings(cls: Class, place: Expr) -> bool:
@@ -286,15 +300,3 @@ def _are_settings(cls: Class, place: Expr) -> bool:
                     operands = (*part[3], *(given for _, given in part[4]))
                 fixed += sum(one[:2] == (m.ITEM, place) and _is_fixed(one[2]) for one in operands)
     return 0 < fixed == reads
-
-
-def _parses(program: Program, value: Expr) -> bool:
-    """`json.load(f)`, `list(csv.DictReader(f))`, `frame.to_dict("records")`: thousands of small objects."""
-    if value[0] == m.CALL and value[2] == (m.NAME, "list") and value[3]:
-        value = value[3][0]
-    if value[0] != m.CALL:
-        return False
-    dotted = program.dotted(value[2])
-    if dotted in _PARSERS or dotted in ("csv.DictReader", "csv.reader"):
-        return True
-    return last_name(value[2]) == "to_dict" and bool(value[3] or value[4])

@@ -16,6 +16,7 @@ from ..interpreter.machine import Machine
 from ..interpreter.parts import FEW, ROW, SOME, Part, parts_of, same
 from ..interpreter.values import ANY, Obj
 from .collected import collected_on_device
+from .lifetimes import Lifetimes
 from .places import Holder, describe, last_part
 
 _SIZES = frozenset(("untyped_storage", "storage", "_typed_storage", "_is_view"))
@@ -33,7 +34,7 @@ class View(NamedTuple):
     weight: int
 
 
-def kept(machine: Machine) -> Iterator[View]:
+def kept(machine: Machine, lifetimes: Lifetimes) -> Iterator[View]:
     """Places that gain a part of a larger tensor in each round of a loop, `states[:, 0]`, as a view; and those of an
     object that keep one from call to call."""
     if not machine.derivation.parts:
@@ -47,6 +48,8 @@ def kept(machine: Machine) -> Iterator[View]:
             continue
         holder = describe(store.owner, store.key, machine)
         loops = _growing(store)
+        if store.how == "keyed" and lifetimes.pops_in(store, loops):
+            continue  # the entry of something that is at work, `self.tails[request]`: no more than one at a time
         part = _costly(store, holder, parts, loops)
         if part is None or _kept_whole(machine, store, part, bool(loops)) or _asks_for_size(store):
             continue

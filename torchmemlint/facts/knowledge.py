@@ -21,6 +21,12 @@ GRAPH_FREE: Final = frozenset(
     sign_bit detach""".split()
 )
 
+# Types of tensors whose elements cannot require gradients [docs: torch.Tensor.requires_grad_].
+WHOLE_TYPES: Final = frozenset(
+    """LongTensor IntTensor BoolTensor ByteTensor torch.long torch.int torch.int8 torch.int16 torch.int32 torch.int64
+    torch.uint8 torch.bool int bool builtins.int builtins.bool""".split()
+)
+
 # Factories: fresh storage, no graph unless `requires_grad=True` [docs].
 FACTORIES: Final = frozenset(
     """zeros ones empty full arange linspace logspace eye tensor as_tensor from_numpy from_dlpack rand randn randint
@@ -105,6 +111,18 @@ MODULE_WRAPPERS: Final = frozenset(
     """DataParallel DistributedDataParallel FullyShardedDataParallel compile script script_if_tracing optimize
     SyncBatchNorm.convert_sync_batchnorm spectral_norm weight_norm DDP FSDP prepare_model""".split()
 )
+
+# Functions of other packages that compute with tensors, as differentiable as torch's own [docs of each].
+COMPUTES: Final = {
+    "einops": frozenset("rearrange reduce repeat einsum".split()),
+    "torch_scatter": frozenset("scatter scatter_add scatter_sum scatter_mean scatter_softmax segment_csr".split()),
+    "torchvision.ops": frozenset(
+        "box_iou generalized_box_iou roi_align roi_pool sigmoid_focal_loss distance_box_iou_loss".split()
+    ),
+    "torchvision.transforms.functional": frozenset(
+        "resize normalize rotate affine crop center_crop pad hflip vflip gaussian_blur".split()
+    ),
+}
 
 # In-place operations that bring in what they are given [docs: torch.Tensor].
 MIXES_IN: Final = frozenset(
@@ -204,7 +222,10 @@ EVALUATION_WORDS: Final = (
 DTYPES: Final = frozenset(  # what `x.to(...)` may be given instead of a device
     "dtype float float16 float32 float64 half bfloat16 double int int32 int64 long bool uint8".split()
 )
-TO_DEVICE: Final = frozenset("to cuda to_device send_to_device move_to_device move_data_to_device".split())
+TO_DEVICE: Final = frozenset(
+    """to cuda to_device send_to_device move_to_device move_data_to_device to_gpu to_cuda move_to_gpu
+    move_to_cuda""".split()
+)
 CLOSERS: Final = frozenset(
     """release close remove remove_hooks remove_handles remove_handle __exit__ __del__ clear reset cleanup clean_up
     teardown detach unregister stop shutdown free clear_hooks""".split()

@@ -58,9 +58,11 @@ def note_hook(machine: Machine, frame: Frame, callee: Value, target: Obj | None,
             filled = next(_new_containers(atom, target), user)
             machine.note("hook", at, by, Hooked(name, repeated, filled, dropped))
         for owner in _owners_of(atom):
-            if owner.kind == "module" or not isinstance(owner.cls, Class) or _belongs(target, owner):
+            if not isinstance(owner.cls, Class) or _belongs(target, owner):
                 continue
             made = _repeats(owner.birth, target)
+            if owner.kind == "module" and not (dropped and _was_given(target, owner, made)):
+                continue
             if owner is atom:  # made where it is registered, perhaps in a loop over the layers
                 made = [loop for loop in made if loop in frame.loops]
             again = dropped and type(atom) is Bound and _puts_on_again(frame, owner, target)
@@ -181,6 +183,11 @@ def _repeats(loops: tuple[Loop, ...], target: Obj | None) -> list[Loop]:
     return [loop for loop in loops if loop.kind in ("loop", "items") and (target is None or loop not in target.birth)]
 
 
+def _was_given(target: Obj | None, owner: Obj, made: list[Loop]) -> bool:
+    """Whether a module that each round of a loop makes was given the module that it hooks, which stays: a wrapper."""
+    return target is not None and not target.unknown and any(loop.kind == "loop" for loop in made)
+
+
 def _owners_of(hook: Any) -> list[Obj]:
     """The objects that a hook belongs to: itself, if it can be called; of a bound method, also in a partial; of the
     method that an inner function, which refers to it, was defined in."""
@@ -285,16 +292,34 @@ def run_hook(machine: Machine, frame: Frame, name: str, callee: Value, module: V
     for_a_while = _takes_off(frame)
     bare = machine.grad == OFF and for_a_while
     graph = FREE if bare else ATTACHED
-    output = (Tensor(graph, 2, machine.derivation.node((), ("hook", site, for_a_while)), "", True),)
-    maybe: Value = (Tensor(MAYBE, 2, machine.derivation.node(), "", True),)
+    known = any(type(atom) is Obj and not atom.unknown for atom in module)
+    output = (Tensor(graph, 2, machine.derivation.node((), ("hook", site, for_a_while, known)), "", True),)
+    inputs: Value = (Tensor(MAYBE, 2, machine.derivation.node(), "", True),)
+    if not bare and _is_put_on_each(frame, site):
+        inputs = (output[0]._replace(node=machine.derivation.node((), ("hook", site, for_a_while, known))),)
     if "pre_hook" in name:
-        given: list[Value] = [module, maybe]
+        given: list[Value] = [module, inputs]
     elif "backward" in name:
         gradients = free(machine)
         given = [module, gradients, gradients]
     else:
-        given = [module, maybe, output]
+        given = [module, inputs, output]
     _run(machine, frame, callee, given, site, OFF if bare else ASSUMED)
+
+
+def _is_put_on_each(frame: Frame, site: Site) -> bool:
+    """Whether a hook is put on all layers of a model: all but the first of them are given what others have computed."""
+    return any(
+        one[0] == m.FOR
+        and any(part[0] == m.CALL and last_name(part[2]) in _PARTS for part in nodes(one[3]))
+        and any(call[1] == site for inner in one[4] for call in _calls_in(inner))
+        for one in statements(frame.facts.body)
+    )
+
+
+def _calls_in(statement: Stmt) -> Iterator[Expr]:
+    for one in statements((statement,)):
+        yield from calls_of(one)
 
 
 def run_gradient_hook(machine: Machine, frame: Frame, name: str, tensor: Tensor, args: list[Value], site: Site) -> None:

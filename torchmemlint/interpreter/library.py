@@ -15,6 +15,7 @@ from .frames import Frame
 from .loaders import loader
 from .machine import Machine
 from .stdlib import SPECIAL, SPECIAL_ROOTS
+from .tensor_packages import computed
 from .tensors import arithmetic, backward, free, indices, loss, tensor_method, wide_loss_label
 from .trees import tree_map
 from .unknown import unknown_call
@@ -44,10 +45,6 @@ from .values import (
     is_light,
 )
 
-_WHOLE = frozenset(
-    """LongTensor IntTensor BoolTensor ByteTensor torch.long torch.int torch.int8 torch.int16 torch.int32 torch.int64
-    torch.uint8 torch.bool int bool builtins.int builtins.bool""".split()
-)  # tensor types whose elements cannot require gradients [docs: torch.Tensor.requires_grad_]
 _MODULE_PACKAGES = frozenset(("nn", "layers", "backbones"))
 _FEEDERS = ("Loader", "Sampler", "Dataset")  # what such packages have besides modules: it gives them their inputs
 
@@ -87,6 +84,9 @@ def call_external(machine: Machine, frame: Frame, dotted: str, args: list[Value]
         return (machine.allocate(frame, ("module", site), "module", dotted, 2),)
     if root == "torchvision" and ".models." in dotted and tail[0].islower():
         return (machine.allocate(frame, ("module", site), "module", dotted),)
+    made = computed(machine, frame, dotted, args, kwargs, site)
+    if made is not None:
+        return made
     decoded = decoding.decode(machine, frame, dotted, args, site) if root in decoding.ROOTS and rest else None
     return unknown_call(machine, frame, (m.NAME, tail), args, kwargs, site) if decoded is None else decoded
 
@@ -160,7 +160,9 @@ def _call_torch(machine: Machine, frame: Frame, dotted: str, args: list[Value], 
         wants = constant(kwargs.get("requires_grad", UNKNOWN)) is True
         empty = bool(args) and constant(args[0]) == 0 and len(args) == 1  # `torch.empty(0)`: to be added to
         node = machine.derivation.node()
-        if tail in _WHOLE or any(type(a) is External and a.dotted in _WHOLE for a in kwargs.get("dtype", UNKNOWN)):
+        if tail in knowledge.WHOLE_TYPES or any(
+            type(a) is External and a.dotted in knowledge.WHOLE_TYPES for a in kwargs.get("dtype", UNKNOWN)
+        ):
             machine.derivation.whole.add(node)
         extent = FEW if empty else SCALAR if tail in _OF_SIZES and _is_one(args) else ANY
         return (Tensor(LEAF if wants else 0, 3, node, extent),)
@@ -202,7 +204,10 @@ def _call_torch(machine: Machine, frame: Frame, dotted: str, args: list[Value], 
     if tail[0].islower():
         label = ("cat",) if tail in ("cat", "concat", "hstack", "vstack", "stack") else None
         size = SCALAR if tail in knowledge.REDUCTIONS and len(values) == 1 else None
-        return arithmetic(machine, values, label, size)
+        result = arithmetic(machine, values, label, size)
+        if label is not None and machine.grad == OFF and not any(type(atom) is Tensor for atom in result):
+            return free(machine, parents=tuple(node for value in values for node in machine.nodes(value)))
+        return result
     return UNKNOWN
 
 

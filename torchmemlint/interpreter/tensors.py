@@ -28,6 +28,7 @@ from .values import (
     SCALAR,
     UNKNOWN,
     Const,
+    External,
     Kwargs,
     Method,
     Obj,
@@ -221,6 +222,10 @@ def tensor_method(
     if name in _OF_TEXT:
         machine.derivation.refuted.add(tensor.node)  # it was text all along
         return LIGHT
+    if name in ("to", "type") and (args or kwargs):
+        if tensor.graph != FREE and _names_whole_type((*args, *kwargs.values())):
+            return indices(machine)
+        name = "to"  # `x.type(dtype)` is a cast, `x.type()` a word
     nested = name != "get"
     if name in ("items", "keys") and not tensor.bundle:
         if not machine.derivation.parents[tensor.node]:
@@ -294,6 +299,16 @@ def tensor_method(
         return UNKNOWN
     size = SCALAR if name in knowledge.REDUCTIONS and not args and not kwargs else None
     return arithmetic(machine, ((tensor,), *args, *kwargs.values()), size=size)
+
+
+def _names_whole_type(values: Sequence[Value]) -> bool:
+    """Whether a cast is to integers or bools, which carry no graph: `torch.long`, `"torch.LongTensor"`."""
+    for value in values:
+        if len(value) == 1:
+            word = value[0].dotted if type(value[0]) is External else constant(value)
+            if isinstance(word, str) and not knowledge.WHOLE_TYPES.isdisjoint((word, word.rpartition(".")[2])):
+                return True
+    return False
 
 
 def note_tensor_hook(machine: Machine, frame: Frame, tensor: Tensor, hook: Value, site: Site) -> None:

@@ -11,10 +11,10 @@ from ..facts import model as m
 from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Block, Place, Program, expressions, keyword, targets
 from ..facts.walk import blocks, calls, calls_of, heads, in_loops, is_count, last_name, nodes, statements
-from .left_running import construction
 from .lent import is_given
 from .once import called_as, is_repeated
 from .producers import QUEUES, Producer, limited_queues, producing_classes, producing_generators, value_of
+from .starters import construction
 
 _ROUND = ("iter", "enumerate", "zip", "islice", "tqdm", "trange", "track")
 

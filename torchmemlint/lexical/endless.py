@@ -290,7 +290,10 @@ def _is_waited_for(program: Program, place: Place, made: Stmt, work: Work) -> bo
 
 
 def until_told(test: Expr) -> bool:
-    """`True`, `self.running`, `not self._stop.is_set()`; `owner.running`, where the object is given."""
+    """`True`, `self.running`, `not self._stop.is_set()`; `owner.running`, where the object is given. Also where
+    there may be more to do then: `not self.done or not self.inbox.empty()`."""
+    if test[0] == m.BOOL and test[1] == "or":
+        return any(map(until_told, test[2]))
     while test[0] == m.NOT:
         test = test[1]
     if test[0] == m.CALL and test[2][0] == m.ATTR and test[2][2] in ("is_set", "wait"):

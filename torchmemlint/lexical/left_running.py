@@ -6,18 +6,18 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
-from ..facts.model import ClassFacts, Expr, FunctionFacts, Site, Stmt
+from ..facts.model import Expr, FunctionFacts, Site, Stmt
 from ..facts.program import Place, Program, keyword, targets
 from ..facts.walk import calls, calls_of, heads, in_loops, last_name, nodes, statements
 from .forked import forks, is_chosen, pipes_first
 from .lent import ENDS, dropped_from, goes_over, is_given, is_seen_to, listed, may_be_told, may_end, may_end_itself
 from .once import SETUPS, is_repeated, runs_once
-from .serving import goes_on, serves, supplies
+from .serving import serves, supplies
+from .starters import Owner, construction, setup_of
+from .thread_owners import owners_of_threads
 
 _PROCESSES = ("Process", "SpawnProcess", "ForkProcess")
-_FIRST_ITEM = ("__iter__", "__next__")  # what starts a worker when it is first asked for something
 _LOOKS = ("len", "zip", "enumerate", "iter", "print", "range", "sorted", "reversed")
-_LATE = ("start", "launch", "begin", "open")  # what who makes an object calls next: `Reader(path).start()`
 
 
 class LeftRunning(NamedTuple):
@@ -49,15 +49,6 @@ class LeftRunning(NamedTuple):
         return "first" if self.attribute and not self.listed else "in a `finally`"
 
 
-class Owner(NamedTuple):
-    """A class whose objects have workers that go on until they are told to stop."""
-
-    end: str  # the method that tells them
-    started: Site
-    fed: frozenset[str] = frozenset()  # its queues, where no word in them ends a worker
-    gone_over: bool = True  # whether its workers may end when it has been gone over: `for batch in reader:`
-
-
 def left_running(program: Program) -> Iterator[LeftRunning]:
     """Objects that own processes which serve a queue until they are told to stop, made again and again."""
     if not any(name.endswith(_PROCESSES) for name in program.called | _bases(program)):
@@ -70,7 +61,7 @@ def left_running(program: Program) -> Iterator[LeftRunning]:
 def left_threads(program: Program) -> Iterator[LeftRunning]:
     """Objects that own a thread which goes round until they tell it to stop, made again and again."""
     if "Thread" in program.called | _bases(program):
-        owners = with_parts(program, _with_heirs(program, dict(_owners_of_threads(program))))
+        owners = with_parts(program, _with_heirs(program, dict(owners_of_threads(program))))
         yield from dropped(program, owners)
         yield from _taken_out(program, owners)
 
@@ -96,6 +87,11 @@ def dropped(program: Program, owners: dict[str, Owner]) -> Iterator[LeftRunning]
                 again = looped or place.facts.name == "__iter__" or is_repeated(program, place)
                 if again and place.facts.name not in SETUPS and not may_be_told(program, attribute, owners[cls].end):
                     yield LeftRunning(call[1], cls, *owners[cls][:2], attribute, True)
+            for call in _given_on(program, statement, makers):
+                cls = makers[last_name(call)]
+                again = looped or is_repeated(program, place)
+                if again and place.facts.name not in SETUPS and not may_be_told(program, "", owners[cls].end):
+                    yield LeftRunning(call[1], cls, *owners[cls][:2])
             made = _element(statement[3]) if statement[0] == m.ASSIGN else None
             if made is None or made[0] != m.CALL or last_name(made) not in makers:
                 continue
@@ -111,6 +107,19 @@ def dropped(program: Program, owners: dict[str, Owner]) -> Iterator[LeftRunning]
                 ended = _are_ended(program, name[2], place, cls, end) if several else None
                 if not (_is_ended(program, name[2], place, owners[cls]) if ended is None else ended):
                     yield LeftRunning(statement[1], cls, *owners[cls][:2], name[2], several=several)
+
+
+def _given_on(program: Program, statement: Stmt, makers: dict[str, str]) -> Iterator[Expr]:
+    """What makes an object right where a class or function of the file is given it: `Trainer(plugins=[Saver()])`."""
+    for call in calls_of(statement):
+        if call[2][0] == m.NAME and call[2][1] in program.by_name.keys() | _classes(program):
+            for given in (*call[3], *(value for _, value in call[4])):
+                parts = given[3] if given[0] == m.NEW and given[2] in ("list", "tuple") else (given,)
+                yield from (one for one in parts if one[0] == m.CALL and last_name(one) in makers)
+
+
+def _classes(program: Program) -> set[str]:
+    return {cls.name for cls in program.facts.classes}
 
 
 def _taken_out(program: Program, owners: dict[str, Owner]) -> Iterator[LeftRunning]:
@@ -172,65 +181,6 @@ def _owners(program: Program) -> Iterator[tuple[str, Owner]]:
                 yield cls.name, Owner(end, call[1], gone_over=may_end_itself(program, cls))
 
 
-def _owners_of_threads(program: Program) -> Iterator[tuple[str, Owner]]:
-    """The classes whose constructor starts a thread over a method that asks in each round whether to go on, and those
-    that are such threads."""
-    for cls in program.facts.classes:
-        if "run" in cls.methods and thread_base(cls).endswith("Thread"):
-            asked = goes_on(program.facts.functions[cls.methods["run"]])
-            end = "" if asked is None else _told_by(program, cls, asked)
-            if end:
-                yield cls.name, Owner(end, cls.site)
-            continue
-        setup, end = setup_of(program, cls)
-        setup += _started_by_others(program, cls) if setup else []
-        if not any("start" in function.calls for function in setup):
-            continue
-        for call in (call for function in setup for call in calls(function.body) if last_name(call[2]) == "Thread"):
-            target = keyword(call, "target", 1)
-            own = target is not None and target[0] == m.ATTR and target[1] == (m.NAME, "self")
-            if target is None or not own or target[2] not in cls.methods:
-                continue
-            worker = program.facts.functions[cls.methods[target[2]]]
-            asked = goes_on(worker)
-            end = end if asked is None else end or _told_by(program, cls, asked)
-            if asked is not None and end:
-                fed = () if _tells(worker, asked) else _queues(setup)
-                yield cls.name, Owner(end, call[1], frozenset(fed))
-
-
-def _started_by_others(program: Program, cls: ClassFacts) -> list[FunctionFacts]:
-    """The methods that start a thread when somebody else calls them: `self.sessions[name].render()`."""
-    own = (program.facts.functions[index] for index in cls.methods.values())
-    starts = [one for one in own if {"Thread", "start"} <= set(one.calls)]
-    return [
-        one for one in starts if any(one.name in place.facts.calls for place in program.places if place.cls != cls.name)
-    ]
-
-
-def _queues(setup: list[FunctionFacts]) -> Iterator[str]:
-    for one in (one for function in setup for one in statements(function.body)):
-        value = one[-1] if one[0] in (m.ASSIGN, m.ANNOTATE) else None
-        if value is not None and value[0] == m.CALL and last_name(value).endswith("Queue"):
-            yield from (target[2] for target in targets(one) if target[0] == m.ATTR)
-
-
-def _told_by(program: Program, cls: ClassFacts, asked: Expr) -> str:
-    """The method that sets what a thread asks for: `self.done.set()`, `self.running = False`."""
-    for name, index in cls.methods.items():
-        if _tells(program.facts.functions[index], asked, turns=name not in SETUPS):
-            return name
-    return ""
-
-
-def _tells(function: FunctionFacts, asked: Expr, *, turns: bool = True) -> bool:
-    """Whether a function sets an event, or `turns` a flag."""
-    if any(call[2] == (m.ATTR, asked, "set") for call in calls(function.body)):
-        return True
-    bound = (one for one in statements(function.body) if one[0] == m.ASSIGN and asked in one[2]) if turns else ()
-    return any(one[3][0] == m.CONST for one in bound)
-
-
 def _processes(program: Program, serving: set[str]) -> set[str]:
     """The classes of the file that are processes whose `run` serves."""
     return {
@@ -239,30 +189,6 @@ def _processes(program: Program, serving: set[str]) -> set[str]:
         if "run" in cls.methods and "run" in serving and any(last_name(base) in _PROCESSES for base in cls.bases)
         if serves(Place(program.facts.functions[cls.methods["run"]], cls.name, ()))
     }
-
-
-def setup_of(program: Program, cls: ClassFacts) -> tuple[list[FunctionFacts], str]:
-    """The constructor of a class with the methods that it calls, and the method that ends what it starts."""
-    methods = {name: program.facts.functions[index] for name, index in cls.methods.items()}
-    init = methods.get("__init__")
-    if init is None or "__del__" in methods:
-        return [], ""
-    end = next((name for name in methods if name.lstrip("_") in ENDS), "")
-    late = [methods[name] for name in _LATE if name in methods]
-    first = [init, *late, *(methods[name] for name in _FIRST_ITEM if name in methods)]
-    return [init, *late, *(methods[name] for one in first for name in one.calls if name in methods)], end
-
-
-def thread_base(cls: ClassFacts) -> str:
-    """The base by which a class is a thread or process."""
-    return next((last_name(base) for base in cls.bases if last_name(base).endswith(("Thread", "Process"))), "")
-
-
-def construction(value: Expr) -> Expr:
-    """`Reader(path)` of `Reader(path).start()`."""
-    while value[0] == m.CALL and value[2][0] == m.ATTR and value[2][2] in _LATE and value[2][1][0] == m.CALL:
-        value = value[2][1]
-    return value
 
 
 def with_parts(program: Program, owners: dict[str, Owner]) -> dict[str, Owner]:

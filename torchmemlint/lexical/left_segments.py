@@ -8,7 +8,8 @@ from ..facts import model as m
 from ..facts.model import Expr
 from ..facts.program import Program, keyword
 from ..facts.walk import calls, last_name
-from .left_running import LeftRunning, Owner, dropped, setup_of, with_parts
+from .left_running import LeftRunning, dropped, with_parts
+from .starters import Owner, setup_of
 
 _ATTACHES = ("name", "create", "attach", "existing", "owner", "shm_name")
 

@@ -12,7 +12,10 @@ from ..facts.walk import calls, calls_of, heads, last_name, names_of, nodes, sta
 
 _GOING_OVER = ("__iter__", "__next__")
 _ASKS = ("next", "len", "isinstance", "bool", "id", "repr", "str", "print")
-ENDS = frozenset("close stop shutdown terminate join finish end kill cleanup stop_workers __exit__ quit exit".split())
+ENDS = frozenset(
+    """close stop shutdown terminate join finish end kill cleanup stop_workers __exit__ quit exit teardown
+    destroy""".split()
+)
 
 
 def is_seen_to(

@@ -20,10 +20,18 @@ def called_as(place: Place) -> str:
     return place.cls if place.facts.name == "__init__" and place.cls else place.facts.name
 
 
+def _objects(program: Program, place: Place) -> Iterator[str]:
+    """What goes by the names of objects that are called, `evaluate(model)`, if that runs the function."""
+    for other in program.places if place.facts.name == "__call__" and place.cls else ():
+        for one in statements(other.facts.body) if place.cls in other.facts.calls else ():
+            if one[0] == m.ASSIGN and one[3][0] == m.CALL and last_name(one[3]) == place.cls:
+                yield from filter(None, map(last_name, one[2]))
+
+
 def is_repeated(program: Program, place: Place, *, driven: bool = False, of_object: bool = False) -> bool:
     """Whether a loop of the file calls a function, or a function that calls it; `driven`: not to set something up;
     `of_object`: the method of one object, not of one after the other."""
-    names = {called_as(place)}
+    names = {called_as(place), *_objects(program, place)}
     for _ in range(4 if driven else 3):
         more = set[str]()
         for other in program.places:

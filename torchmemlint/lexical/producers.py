@@ -9,7 +9,7 @@ from ..facts import model as m
 from ..facts.model import ClassFacts, Expr, FunctionFacts, Site, Stmt
 from ..facts.program import Block, Program, keyword, targets
 from ..facts.walk import calls, calls_of, last_name, loops, statements
-from .left_running import setup_of, thread_base
+from .starters import setup_of, thread_base
 
 QUEUES = ("Queue", "LifoQueue", "PriorityQueue")
 _STARTS = ("Thread", "Process", "SpawnProcess", "ForkProcess", "submit")

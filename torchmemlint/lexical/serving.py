@@ -57,6 +57,8 @@ def goes_on(worker: FunctionFacts) -> Expr | None:
 
 
 def _asked(test: Expr) -> Expr:
+    if test[0] == m.BOOL:
+        test = next(filter(until_told, test[2]))
     while test[0] == m.NOT:
         test = test[1]
     return test[2][1] if test[0] == m.CALL else test

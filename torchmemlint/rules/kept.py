@@ -127,7 +127,7 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
             return min(weight, 2) if has_unread_part(evidence.machine, evidence.program, retention) else 0
         weight -= 1
     updated = isinstance(store.owner, Obj) and store.owner.kind == "dict" and retention.how == "grow"
-    if updated:
+    if updated and not _lengthens_an_entry(store):
         weight = min(weight, 1)  # `d.update(...)`: mostly the same keys again
     if retention.how == "keyed":
         parted_beside = store.key_kind in (FIXED, KNOWN, UNSURE) and goes_from_another(
@@ -164,6 +164,14 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
         often = often or (weight > 1 and not once and (fresh or is_called_back(evidence.program, method.name)))
         weight = min(weight, 2 if each_thread or often else 1)
     return weight
+
+
+def _lengthens_an_entry(store: Store) -> bool:
+    """`self.past[stream] = torch.cat([self.past[stream], x])`: what is there already grows, whatever the keys are."""
+    return any(
+        one[0] == m.ASSIGN and one[1] == store.site and any(target[0] == m.ITEM for target in one[2])
+        for one in statements(store.frame.facts.body)
+    )
 
 
 def _grows_within_its_round(retention: Retention) -> bool:

@@ -230,9 +230,9 @@ def _weight(retention: Retention) -> int:
     if assumed and not retention.training:
         weight = min(weight, 2)
         passes_by = local and not (_decodes(retention) or _generates(retention))
-        by_key = retention.how == "keyed" and not retention.hook and _code(retention) != "TML205"
-        if not retention.evaluating and (passes_by or by_key):
-            weight = 1  # a place for each key is not for each call; an average of each parameter grows in its place
+        apart = retention.how == "keyed" and not retention.hook and retention.chain != "sum"
+        if not retention.evaluating and (passes_by or (apart and _code(retention) != "TML205")):
+            weight = 1  # a place for each key is not for each call, unless what is there goes on growing
         driven = not retention.late and all(loop.kind == "call" for loop in retention.loops)
         if retention.chain and retention.released and driven and not retention.evaluating:
             weight = 1  # whoever drives it may reset it in time

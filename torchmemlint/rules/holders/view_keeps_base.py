@@ -36,7 +36,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...evidence.views import kept
 from ...finding import Confidence, Remedy, Retains
 from ...lexical.cut_weights import cut_weights
 from .. import Report
@@ -55,7 +54,7 @@ of_tests = False
 
 def check(evidence: Evidence) -> Iterator[Report]:
     seen: set[int] | None = None
-    for view in kept(evidence.machine):
+    for view in evidence.views():
         if seen is None:
             seen = {one.site for one in evidence.retentions if speaks_of(one) or is_sure(evidence, one)}
         if view.store.site in seen:

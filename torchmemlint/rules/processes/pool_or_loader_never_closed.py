@@ -5,12 +5,14 @@ Reports pools of processes, processes, managers, thread pools and loaders with
 `persistent_workers=True` that go into an attribute or global, call after call
 or epoch after epoch, where nothing takes them out or closes them. And an object
 that starts processes, itself or in its parts, which serve a queue until they
-are told to stop, made again and again and dropped without its `close()`. And a
-`subprocess.Popen(...)` for each rank or device, in a loop, whose handle is
-dropped. And processes that a training loop starts, one after the other, in a
-list that only the end goes through to `join()` them. And a process group of the
-same ranks, `dist.new_group(...)`, that is made again and again and never
-destroyed, or whose name is merely set to None, or whose table is emptied.
+are told to stop, made again and again and dropped without its `close()`; and
+such processes that a function is given by the one that starts them, and that it
+does not end. And a `subprocess.Popen(...)` for each rank or device, in a loop,
+whose handle is dropped. And processes that a training loop starts, one after
+the other, in a list that only the end goes through to `join()` them. And a
+process group of the same ranks, `dist.new_group(...)`, that is made again and
+again and never destroyed, or whose name is merely set to None, or whose table
+is emptied.
 
 ## Why it retains
 Each of them keeps its worker processes alive, and each worker keeps its copy of
@@ -50,6 +52,7 @@ from ...evidence.kept import KeptWorker, kept_in_containers
 from ...facts.emptying import ending, gone_through
 from ...finding import Confidence, Retains
 from ...lexical.groups import groups_each_time, groups_let_go
+from ...lexical.handed_processes import dropped_processes
 from ...lexical.launched import launched_and_dropped
 from ...lexical.left_running import left_running
 from ...lexical.once import is_repeated
@@ -109,6 +112,19 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder="the processes",
             release=f"call `{left.end}()` when it is done, or make one and reuse it",
             related=((left.started, "the processes start here"),),
+        )
+    for dropped in evidence.across(dropped_processes, "Process", "SpawnProcess", "ForkProcess"):
+        yield Report(
+            site=dropped.site,
+            message=(
+                f"each `{dropped.maker}()` starts processes that go on until they are told to stop, and these are "
+                "dropped without: they stay with their memory; end them in a `finally`"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="worker processes with all that they hold",
+            holder="the processes",
+            release="end them when the work is done, or start them once and reuse them",
+            related=((dropped.started, "the processes start here"),) if dropped.started is not None else (),
         )
     for site in launched_and_dropped(evidence.program):
         yield Report(

@@ -1,0 +1,47 @@
+"""What starts workers of its own: constructors, and what they call."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..facts import model as m
+from ..facts.model import ClassFacts, Expr, FunctionFacts, Site
+from ..facts.program import Program
+from ..facts.walk import last_name
+from .lent import ENDS
+
+_FIRST_ITEM = ("__iter__", "__next__")  # what starts a worker when it is first asked for something
+_LATE = ("start", "launch", "begin", "open")  # what who makes an object calls next: `Reader(path).start()`
+
+
+class Owner(NamedTuple):
+    """A class whose objects have workers that go on until they are told to stop."""
+
+    end: str  # the method that tells them
+    started: Site
+    fed: frozenset[str] = frozenset()  # its queues, where no word in them ends a worker
+    gone_over: bool = True  # whether its workers may end when it has been gone over: `for batch in reader:`
+
+
+def setup_of(program: Program, cls: ClassFacts) -> tuple[list[FunctionFacts], str]:
+    """The constructor of a class with the methods that it calls, and the method that ends what it starts."""
+    methods = {name: program.facts.functions[index] for name, index in cls.methods.items()}
+    init = methods.get("__init__")
+    if init is None or "__del__" in methods:
+        return [], ""
+    end = next((name for name in methods if name.lstrip("_") in ENDS), "")
+    late = [methods[name] for name in _LATE if name in methods]
+    first = [init, *late, *(methods[name] for name in _FIRST_ITEM if name in methods)]
+    return [init, *late, *(methods[name] for one in first for name in one.calls if name in methods)], end
+
+
+def thread_base(cls: ClassFacts) -> str:
+    """The base by which a class is a thread or process."""
+    return next((last_name(base) for base in cls.bases if last_name(base).endswith(("Thread", "Process"))), "")
+
+
+def construction(value: Expr) -> Expr:
+    """`Reader(path)` of `Reader(path).start()`."""
+    while value[0] == m.CALL and value[2][0] == m.ATTR and value[2][2] in _LATE and value[2][1][0] == m.CALL:
+        value = value[2][1]
+    return value
