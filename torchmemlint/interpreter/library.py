@@ -191,9 +191,6 @@ def _call_torch(machine: Machine, frame: Frame, dotted: str, args: list[Value], 
         for tensor in args[0] if args else ():
             if type(tensor) is Tensor:
                 return tensor_method(machine, frame, tensor, "topk", [], {}, site)
-    if dotted.count(".") == 1 and tail in knowledge.TAKES_APART and args and any(type(a) is Tensor for a in args[0]):
-        parts = arithmetic(machine, args[:1])
-        return tuple(atom._replace(bundle=True) if type(atom) is Tensor else atom for atom in parts)
     if tail in knowledge.SEVERAL_RESULTS:
         row = machine.allocate(frame, ("results", site), "tuple")
         row.fields = {f"[{place}]": arithmetic(machine, values) for place in range(knowledge.SEVERAL_RESULTS[tail])}
@@ -201,7 +198,10 @@ def _call_torch(machine: Machine, frame: Frame, dotted: str, args: list[Value], 
     if tail[0].islower():
         label = ("cat",) if tail in ("cat", "concat", "hstack", "vstack", "stack") else None
         size = SCALAR if tail in knowledge.REDUCTIONS and len(values) == 1 else None
-        return arithmetic(machine, values, label, size)
+        result = arithmetic(machine, values, label, size)
+        if tail in knowledge.TAKES_APART:
+            machine.derivation.apart.update(machine.nodes(result, 1))
+        return result
     return UNKNOWN
 
 
