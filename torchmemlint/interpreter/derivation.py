@@ -44,6 +44,7 @@ class Derivation:
         self.computed: set[int] = set()  # what has a graph if one of those has that it was made from
         self.foreign: set[int] = set()  # what unknown code made
         self.unrecorded: set[int] = set()  # that, while gradients were off
+        self.apart: set[int] = set()  # the parts of one tensor together, `torch.split(scores, 2)`
         self.returned: dict[int, dict[int, int]] = {}  # by a pass: each tensor, and its node outside
         self.loaded: dict[int, Obj] = {}  # batches as they come from the workers of a loader, and that
         self.written: dict[int, tuple[int, ...]] = {}  # nodes of what is put somewhere, or may be one of several: these

@@ -194,9 +194,6 @@ def _call_torch(machine: Machine, frame: Frame, dotted: str, args: list[Value], 
         for tensor in args[0] if args else ():
             if type(tensor) is Tensor:
                 return tensor_method(machine, frame, tensor, "topk", [], {}, site)
-    if dotted.count(".") == 1 and tail in knowledge.TAKES_APART and args and any(type(a) is Tensor for a in args[0]):
-        parts = arithmetic(machine, args[:1])
-        return tuple(atom._replace(bundle=True) if type(atom) is Tensor else atom for atom in parts)
     if tail in knowledge.SEVERAL_RESULTS:
         row = machine.allocate(frame, ("results", site), "tuple")
         row.fields = {f"[{place}]": arithmetic(machine, values) for place in range(knowledge.SEVERAL_RESULTS[tail])}
@@ -207,6 +204,8 @@ def _call_torch(machine: Machine, frame: Frame, dotted: str, args: list[Value], 
         result = arithmetic(machine, values, label, size)
         if label is not None and machine.grad == OFF and not any(type(atom) is Tensor for atom in result):
             return free(machine, parents=tuple(node for value in values for node in machine.nodes(value)))
+        if tail in knowledge.TAKES_APART:
+            machine.derivation.apart.update(machine.nodes(result, 1))
         return result
     return UNKNOWN
 

@@ -150,7 +150,11 @@ def loop_kind(machine: Machine, frame: Frame, iterable: Expr, value: Value) -> s
                 return "items"
         elif type(atom) is Tensor and atom.graph == LEAF:
             return "layers"
-        elif type(atom) is Tensor and atom.graph == ATTACHED and (atom.bundle or _takes_apart(iterable)):
+        elif (
+            type(atom) is Tensor
+            and atom.graph == ATTACHED
+            and (atom.bundle or atom.node in machine.derivation.apart or _takes_apart(iterable))
+        ):
             return "items"  # what one pass of a module has given
     return "layers" if _names_layers(iterable) else "loop"
 
