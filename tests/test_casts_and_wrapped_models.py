@@ -4,7 +4,7 @@ around; tails that a request leaves for the next piece. Each with what it is tak
 from __future__ import annotations
 
 import pytest
-from snippets import check, check_innocent
+from snippets import check, check_innocent, codes
 
 _NORM = """
 class Whitening(nn.Module):
@@ -157,3 +157,30 @@ def test_hook_that_only_runs_without_gradients_records_none() -> None:
 def test_tail_of_a_request_that_is_taken_out_again() -> None:
     check_innocent(_TAILS.format(after="self.tails.pop(ticket)", mark=""))
     check(_TAILS.format(after="pass", mark="  # TML309"))
+
+
+_ASKED = """
+class Sampler:
+    def __init__(self, env, net):
+        self.env, self.net, self.rows = env, net, []
+
+    def step(self):
+        parents = self.env.parents()
+        loss = self.env.{method}(parents)
+        self.rows.append(torch.stack(parents).type(torch.float32)){mark}
+
+def train(sampler, optimizer, loader):
+    for x, y in loader:
+        F.mse_loss(sampler.net(x), y).backward()
+        optimizer.step()
+        sampler.step()
+
+def main(env, loader):
+    net = Net()
+    train(Sampler(env, net), torch.optim.SGD(net.parameters(), lr=0.1), loader)
+"""
+
+
+def test_what_a_mask_is_asked_for_is_not_differentiated() -> None:
+    assert not {"TML101", "TML102"} & codes(_ASKED.format(method="get_mask_backward", mark=""))
+    assert "TML102" in codes(_ASKED.format(method="manual_backward", mark=""))

@@ -14,7 +14,7 @@ _OPERATIONS = frozenset(
     logsigmoid softplus logsumexp norm view reshape flatten squeeze unsqueeze transpose permute contiguous float half
     double bfloat16 to neg masked_fill masked_select gather index_select unbind chunk""".split()
 )
-_ASK = ("count", "enumerate", "has", "is", "n", "num", "sample")  # first words of names that do nothing to a value
+_ASK = ("count", "enumerate", "get", "has", "is", "n", "num", "sample")  # first words of what does nothing to a value
 _LOSSES = ("_loss", "cross_entropy", "cross_entropy_with_logits")
 _REFERENCES = ("label", "target", "truth", "gt", "ref", "old", "gold", "answer", "true")
 
