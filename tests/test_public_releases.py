@@ -214,7 +214,7 @@ SNIPPETS = {
                 return {name: [] for name in ("features", "names")}
 
             def update_seen(self, outputs, stage):
-                self.seen[stage]["features"].extend(torch.cat(outputs["features"]))  # TML303
+                self.seen[stage]["features"].extend(torch.cat(outputs["features"]))  # TML107
 
             def on_train_batch_end(self, trainer, module, outputs, batch, index):
                 self.update_seen(outputs, "train")

@@ -119,12 +119,23 @@ def _in_forward(retention: Retention) -> bool:
 
 
 def _is_given_by_pass(store: Store) -> bool:
-    """Whether a function puts it on the module whose pass has called it, `set_scale(self, "q", scale)`, or a method of
-    the module, `self.keep(weights)`."""
-    frame = store.frame
-    while frame.caller is not None and frame.receiver in (None, store.owner) and frame.name not in _PASSES:
-        frame = frame.caller
+    """Whether a plain function puts it on the module whose pass has called it: `set_scale(self, "q", scale)`."""
+    frame = _entered_by(store, None)
     return frame is not store.frame and frame.receiver is store.owner and is_pass(frame)
+
+
+def _is_kept_by_pass(store: Store) -> bool:
+    """Whether a method of the module puts it there for the module's own pass: `self.keep(weights)`."""
+    frame = _entered_by(store, store.owner)
+    return frame is not store.frame and frame.receiver is store.owner and frame.name in _PASSES
+
+
+def _entered_by(store: Store, owner: object) -> Frame:
+    """The function on the way to a store that is called on another object than this."""
+    frame = store.frame
+    while frame.caller is not None and frame.receiver in (None, owner) and frame.name not in _PASSES:
+        frame = frame.caller
+    return frame
 
 
 def is_record(retention: Retention) -> bool:
@@ -257,8 +268,10 @@ def _weight(retention: Retention) -> int:
         if not by_pass and not retention.hook:
             if last in ("weight", "bias"):
                 return 0  # made anew for each pass, by what another part gives
-            if _is_setter(retention.store_event) or _is_read_elsewhere(retention.store_event, last):
+            if _is_setter(retention.store_event) and not _is_kept_by_pass(retention.store_event):
                 return 0  # for whoever asks for it
+            if _is_read_elsewhere(retention.store_event, last):
+                return 0  # likewise
             if not _STATISTICS.isdisjoint(last.split("_")):
                 weight = 1  # of a distribution, for whoever computes the divergence
     elif local and _is_of_nowhere(retention):
@@ -272,7 +285,7 @@ def _is_of_nowhere(retention: Retention) -> bool:
     sight is known to be one."""
     if retention.spent or retention.evaluating or retention.named or _code(retention) == "TML110":
         return False
-    return not retention.origins if retention.training else retention.weight < 3
+    return not (retention.origins or retention.chain) if retention.training else retention.weight < 3
 
 
 def _is_hooked_on(retention: Retention) -> bool:

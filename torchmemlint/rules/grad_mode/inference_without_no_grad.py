@@ -76,6 +76,7 @@ retains: Retains | None = Retains.PEAK
 _OF_MODELS = ("torch.nn.", "torchvision.models.", "transformers.", "timm.")
 _SERVICES = ("Handler", "Service", "Servicer", "Predictor", "Deployment", "Endpoint")
 _PLAIN = frozenset(("item", "tolist", "numpy"))
+_INDICES = frozenset("argmax argmin topk max min eq item tolist sum".split())  # what an index is made by, or read off
 _SMALL = frozenset("policy actor critic agent q qnet".split())  # networks that control something: they save little
 # Modules that save next to nothing, or only what they are given.
 _LIGHT = frozenset("norm normalizer normalize std rms scaler loss losses criterion criterions".split())
@@ -97,6 +98,8 @@ def check(evidence: Evidence) -> Iterator[Report]:
         where = recording.defined if recording.function != "<lambda>" else recording.function
         if recording.function in seen or where in said or recording.call.site in threaded:
             continue
+        if recording.read_off and not (recording.consumed or recording.evaluating) and not _reads_off(recording):
+            continue  # a helper, which others may go back through: what is read off is the caller's affair
         if any(speaks_of(kept) >= weight and evidence.keeps_results_of(kept, recording.call.site) for kept in spoken):
             continue  # reported where its result is kept
         if recording.detached and any(kept.chain and kept.function == recording.function for kept in spoken):
@@ -111,6 +114,11 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release="decorate the function with `@torch.no_grad()` or `@torch.inference_mode()`",
             remedy=Remedy("no-grad", sure=not recording.escaped and not recording.collected),
         )
+
+
+def _reads_off(recording: Recording) -> bool:
+    """Whether the function that runs the model takes the index or number itself."""
+    return not _INDICES.isdisjoint(recording.call.frame.facts.calls)
 
 
 def _is_own(recording: Recording) -> bool:

@@ -14,8 +14,8 @@ Also a thread or process, no daemon, whose loop has no way out, or one that
 nothing in the file uses (an event that is never set), and a timer that always
 sets the next one; as daemons, where they keep an object with a `close` that
 cannot end them, or where a method that ends the object's other workers, and
-starts all of them anew, starts one more. And a `SummaryWriter` that a function makes for itself and
-leaves open.
+starts all of them anew, starts one more. And a `SummaryWriter` that a function
+makes for itself and leaves open.
 
 ## Why it retains
 A running thread is alive by itself, whoever has dropped its handle. It keeps
