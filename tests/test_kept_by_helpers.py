@@ -1,46 +1,9 @@
-"""What a pass, or a step, has a method of the same object keep for it."""
+"""What a step has a method of the same object keep for it."""
 
 from __future__ import annotations
 
 import pytest
 from snippets import check
-
-ATTENTION = """
-class Attention(nn.Module):
-    def __init__(self, width):
-        super().__init__()
-        self.query, self.key, self.last_map = nn.Linear(width, width), nn.Linear(width, width), None
-
-    def keep(self, weights):
-        self.last_map = {kept}
-
-    def forward(self, x):
-        weights = (self.query(x) @ self.key(x).transpose(-1, -2)).softmax(-1)
-        {put}
-        return weights @ x
-
-def fit(loader):
-    model = nn.Sequential(Attention(8), nn.Linear(8, 1))
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    for x in loader:
-        optimizer.zero_grad()
-        model(x).mean().backward()
-        optimizer.step()
-"""
-
-
-@pytest.mark.parametrize(
-    ("kept", "put"),
-    [
-        ("weights  # TML108", "self.keep(weights)"),
-        ("weights.detach()", "self.keep(weights)"),
-        ("weights", "self.keep(weights.detach())"),
-        ("weights", "print(weights.shape)"),
-    ],
-)
-def test_an_activation(kept: str, put: str) -> None:
-    check(ATTENTION.format(kept=kept, put=put))
-
 
 TAGGER = """
 class Tagger(lightning.LightningModule):

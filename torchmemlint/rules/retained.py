@@ -55,9 +55,6 @@ def speaks_of(retention: Retention) -> int:
     return max(_weight(retention), 0) if _code(retention) is not None else 0
 
 
-_PASSES = ("forward", "__call__")
-
-
 def _code(retention: Retention) -> str | None:
     holder = retention.holder
     if retention.threaded:
@@ -120,22 +117,10 @@ def _in_forward(retention: Retention) -> bool:
 
 def _is_given_by_pass(store: Store) -> bool:
     """Whether a plain function puts it on the module whose pass has called it: `set_scale(self, "q", scale)`."""
-    frame = _entered_by(store, None)
-    return frame is not store.frame and frame.receiver is store.owner and is_pass(frame)
-
-
-def _is_kept_by_pass(store: Store) -> bool:
-    """Whether a method of the module puts it there for the module's own pass: `self.keep(weights)`."""
-    frame = _entered_by(store, store.owner)
-    return frame is not store.frame and frame.receiver is store.owner and frame.name in _PASSES
-
-
-def _entered_by(store: Store, owner: object) -> Frame:
-    """The function on the way to a store that is called on another object than this."""
     frame = store.frame
-    while frame.caller is not None and frame.receiver in (None, owner) and frame.name not in _PASSES:
+    while frame.receiver is None and frame.caller is not None:
         frame = frame.caller
-    return frame
+    return frame is not store.frame and frame.receiver is store.owner and is_pass(frame)
 
 
 def is_record(retention: Retention) -> bool:
@@ -241,9 +226,9 @@ def _weight(retention: Retention) -> int:
     if assumed and not retention.training:
         weight = min(weight, 2)
         passes_by = local and not (_decodes(retention) or _generates(retention))
-        apart = retention.how == "keyed" and not retention.hook and retention.chain != "sum"
-        if not retention.evaluating and (passes_by or (apart and _code(retention) != "TML205")):
-            weight = 1  # a place for each key is not for each call, unless what is there goes on growing
+        by_key = retention.how == "keyed" and not retention.hook and _code(retention) != "TML205"
+        if not retention.evaluating and (passes_by or by_key):
+            weight = 1  # a place for each key is not for each call; an average of each parameter grows in its place
         driven = not retention.late and all(loop.kind == "call" for loop in retention.loops)
         if retention.chain and retention.released and driven and not retention.evaluating:
             weight = 1  # whoever drives it may reset it in time
@@ -264,14 +249,12 @@ def _weight(retention: Retention) -> int:
         handed = (retention.handed_on or retention.released) and not retention.hook
         if assumed and (handed or any(word in last for word in ("loss", "aux", "penalty"))):
             weight = 1  # for another function, or for whoever sums the losses
-        by_pass = retention.function in _PASSES or _is_given_by_pass(retention.store_event)
+        by_pass = retention.function in ("forward", "__call__") or _is_given_by_pass(retention.store_event)
         if not by_pass and not retention.hook:
             if last in ("weight", "bias"):
                 return 0  # made anew for each pass, by what another part gives
-            if _is_setter(retention.store_event) and not _is_kept_by_pass(retention.store_event):
+            if _is_setter(retention.store_event) or _is_read_elsewhere(retention.store_event, last):
                 return 0  # for whoever asks for it
-            if _is_read_elsewhere(retention.store_event, last):
-                return 0  # likewise
             if not _STATISTICS.isdisjoint(last.split("_")):
                 weight = 1  # of a distribution, for whoever computes the divergence
     elif local and _is_of_nowhere(retention):
