@@ -145,6 +145,9 @@ MODULE_METHODS: Final = frozenset(
 CACHES: Final = ("functools.lru_cache", "functools.cache")  # decorators whose entries stay [docs: functools]
 KEEPS_CALLBACKS: Final = frozenset("LambdaLR MultiplicativeLR defaultdict DataLoader".split())
 
+# What gives the parts of a module [docs: torch.nn.Module].
+MODULE_PARTS: Final = frozenset("modules named_modules children named_children".split())
+
 # Methods that only modules have [docs]: calling one on a value says what it is [common].
 MODULE_EVIDENCE: Final = frozenset(
     """parameters named_parameters named_modules modules named_buffers buffers children named_children
@@ -222,6 +225,8 @@ EVALUATION_WORDS: Final = (
 DTYPES: Final = frozenset(  # what `x.to(...)` may be given instead of a device
     "dtype float float16 float32 float64 half bfloat16 double int int32 int64 long bool uint8".split()
 )
+# Classes whose objects are processes [docs: multiprocessing].
+PROCESSES: Final = ("Process", "SpawnProcess", "ForkProcess")
 TO_DEVICE: Final = frozenset(
     """to cuda to_device send_to_device move_to_device move_data_to_device to_gpu to_cuda move_to_gpu
     move_to_cuda""".split()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from ..facts.knowledge import PROCESSES
 from ..facts.model import FunctionFacts, Site
 from .branching import go_round, loop_at
 from .events import Loops
@@ -19,7 +20,6 @@ from .weights import heavy
 
 _FILLED = ("list", "dict", "set", "deque")
 _THREAD_BASES = ("Thread", "QThread", "QRunnable", "Timer")
-_PROCESS_BASES = ("Process", "SpawnProcess", "ForkProcess")
 
 
 class Context(NamedTuple):
@@ -140,7 +140,7 @@ def kind_of_worker(cls: Any) -> str:
             tail = dotted.rsplit(".", 1)[-1]
             if tail in _THREAD_BASES:
                 return "thread"
-            if tail in _PROCESS_BASES:
+            if tail in PROCESSES:
                 return "process"
     return ""
 

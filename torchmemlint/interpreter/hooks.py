@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ..facts import model as m
-from ..facts.knowledge import MODEL_NAMES
+from ..facts.knowledge import MODEL_NAMES, MODULE_PARTS
 from ..facts.model import Expr, Site, Stmt
 from ..facts.program import targets
 from ..facts.walk import call_at, calls, calls_of, heads, last_name, nodes, statements
@@ -18,7 +18,6 @@ from .tensors import free
 from .values import ASSUMED, ATTACHED, FREE, LEAF, MAYBE, OFF, Bound, Class, Function, Obj, Partial, Tensor, Value
 
 BACKWARD = "backward"  # names the calls of a hook that each backward pass makes
-_PARTS = ("modules", "named_modules", "children", "named_children")
 OF_GRADIENTS = ("register_hook", "register_post_accumulate_grad_hook")
 
 
@@ -61,7 +60,7 @@ def note_hook(machine: Machine, frame: Frame, callee: Value, target: Obj | None,
             if not isinstance(owner.cls, Class) or _belongs(target, owner):
                 continue
             made = _repeats(owner.birth, target)
-            if owner.kind == "module" and not (dropped and _was_given(target, owner, made)):
+            if owner.kind == "module" and not (dropped and _was_given(target, made)):
                 continue
             if owner is atom:  # made where it is registered, perhaps in a loop over the layers
                 made = [loop for loop in made if loop in frame.loops]
@@ -183,7 +182,7 @@ def _repeats(loops: tuple[Loop, ...], target: Obj | None) -> list[Loop]:
     return [loop for loop in loops if loop.kind in ("loop", "items") and (target is None or loop not in target.birth)]
 
 
-def _was_given(target: Obj | None, owner: Obj, made: list[Loop]) -> bool:
+def _was_given(target: Obj | None, made: list[Loop]) -> bool:
     """Whether a module that each round of a loop makes was given the module that it hooks, which stays: a wrapper."""
     return target is not None and not target.unknown and any(loop.kind == "loop" for loop in made)
 
@@ -227,7 +226,7 @@ def _of_a_call(machine: Machine, frame: Frame, hook: Any, target: Obj | None) ->
     parts_of = {
         one[1]
         for one in statements(frame.facts.body)
-        if one[0] == m.FOR and one[3][0] == m.CALL and last_name(one[3][2]) in _PARTS
+        if one[0] == m.FOR and one[3][0] == m.CALL and last_name(one[3][2]) in MODULE_PARTS
     }  # `for name, module in model.named_modules()`: each of them gets one
     repeated = [loop for loop in machine.loops if loop.kind in ("call", "loop") and loop.site not in parts_of]
     again = _keeps_again(machine, frame, hook, target) or (frame.receiver is not None and _runs_what_it_hooks(frame))
@@ -311,15 +310,10 @@ def _is_put_on_each(frame: Frame, site: Site) -> bool:
     """Whether a hook is put on all layers of a model: all but the first of them are given what others have computed."""
     return any(
         one[0] == m.FOR
-        and any(part[0] == m.CALL and last_name(part[2]) in _PARTS for part in nodes(one[3]))
-        and any(call[1] == site for inner in one[4] for call in _calls_in(inner))
+        and any(part[0] == m.CALL and last_name(part[2]) in MODULE_PARTS for part in nodes(one[3]))
+        and any(call[1] == site for call in calls(one[4]))
         for one in statements(frame.facts.body)
     )
-
-
-def _calls_in(statement: Stmt) -> Iterator[Expr]:
-    for one in statements((statement,)):
-        yield from calls_of(one)
 
 
 def run_gradient_hook(machine: Machine, frame: Frame, name: str, tensor: Tensor, args: list[Value], site: Site) -> None:

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
+from ..facts.knowledge import PROCESSES
 from ..facts.model import Expr, FunctionFacts, Site, Stmt
 from ..facts.program import Block, Place, Program, expressions, keyword, targets
 from ..facts.walk import ALWAYS, blocks, calls, calls_of, heads, last_name, loops, nodes, statements, with_tests
 
 SELF: Expr = (m.NAME, "self")
-_KINDS = {"Thread": "thread", "Process": "process", "SpawnProcess": "process", "ForkProcess": "process"}
+_KINDS = {"Thread": "thread", **dict.fromkeys(PROCESSES, "process")}
 _EXITS = ("exit", "_exit", "quit", "interrupt_main")
 _RAISES = frozenset("next accept recv recvfrom recv_bytes readline read get_nowait popleft __next__".split())
 _STOPS = {"process": ("terminate", "kill"), "thread": ("PyThreadState_SetAsyncExc",)}

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
+from ..facts.knowledge import PROCESSES
 from ..facts.model import Expr, FunctionFacts, Site, Stmt
 from ..facts.program import Place, Program, keyword
 from ..facts.walk import calls, calls_of, heads, in_loops, last_name, nodes, statements
@@ -13,7 +14,6 @@ from .lent import ENDS
 from .once import ONCE, is_repeated
 from .serving import serves
 
-PROCESSES = ("Process", "SpawnProcess", "ForkProcess")
 _OF_LIBRARIES = ("start_multi_process_pool",)  # [docs: SentenceTransformer]
 _USES = ("encode_multi_process", "encode", "len", "print", "isinstance", "enumerate", "zip", "range")
 _ENDING = frozenset("stop close terminate kill join shutdown shut end finish exit cleanup teardown destroy".split())

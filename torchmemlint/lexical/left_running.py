@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
+from ..facts.knowledge import PROCESSES
 from ..facts.model import Expr, FunctionFacts, Site, Stmt
 from ..facts.program import Place, Program, keyword, targets
 from ..facts.walk import calls, calls_of, heads, in_loops, last_name, nodes, statements
@@ -16,7 +17,6 @@ from .serving import serves, supplies
 from .starters import Owner, construction, setup_of
 from .thread_owners import owners_of_threads
 
-_PROCESSES = ("Process", "SpawnProcess", "ForkProcess")
 _LOOKS = ("len", "zip", "enumerate", "iter", "print", "range", "sorted", "reversed")
 
 
@@ -51,7 +51,7 @@ class LeftRunning(NamedTuple):
 
 def left_running(program: Program) -> Iterator[LeftRunning]:
     """Objects that own processes which serve a queue until they are told to stop, made again and again."""
-    if not any(name.endswith(_PROCESSES) for name in program.called | _bases(program)):
+    if not any(name.endswith(PROCESSES) for name in program.called | _bases(program)):
         return
     owners = with_parts(program, dict(_owners(program)))
     yield from dropped(program, owners)
@@ -174,7 +174,7 @@ def _owners(program: Program) -> Iterator[tuple[str, Owner]]:
             continue
         for maker, call in ((function, call) for function in setup for call in calls(function.body)):
             name = last_name(call[2])
-            given = keyword(call, "target", 1) if name in _PROCESSES else None
+            given = keyword(call, "target", 1) if name in PROCESSES else None
             target = "" if given is None else last_name(given)
             shared = target in piped and forks(program, maker, call) and any(map(pipes_first, setup))
             if name in processes or target in serving or shared:
@@ -186,7 +186,7 @@ def _processes(program: Program, serving: set[str]) -> set[str]:
     return {
         cls.name
         for cls in program.facts.classes
-        if "run" in cls.methods and "run" in serving and any(last_name(base) in _PROCESSES for base in cls.bases)
+        if "run" in cls.methods and "run" in serving and any(last_name(base) in PROCESSES for base in cls.bases)
         if serves(Place(program.facts.functions[cls.methods["run"]], cls.name, ()))
     }
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
+from ..facts.knowledge import MODULE_PARTS
 from ..facts.model import Expr, FileFacts, FunctionFacts, Site
 from ..facts.walk import calls, heads, last_name, nodes, statements, with_tests
 
-_PARTS = frozenset("modules named_modules children named_children".split())
 _TABLES = frozenset(("_forward_hooks", "_forward_pre_hooks", "_backward_hooks"))
 _ASKS = frozenset(("hasattr", "getattr"))  # whether it is there already
 
@@ -53,7 +53,7 @@ def _measured(function: FunctionFacts) -> str:
 
 def _put_on(facts: FileFacts, function: FunctionFacts, model: str) -> Iterator[Site]:
     for loop in statements(function.body):
-        if loop[0] == m.FOR and any(_is_asked(call, model, _PARTS) for call in nodes(loop[3])):
+        if loop[0] == m.FOR and any(_is_asked(call, model, MODULE_PARTS) for call in nodes(loop[3])):
             items = {part for part in nodes(loop[2]) if part[0] == m.NAME}
             yield from _registered(loop[4], items)
     applied = {call[3][0] for call in calls(function.body) if _is_asked(call, model, ("apply",)) and call[3]}

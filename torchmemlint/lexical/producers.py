@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
+from ..facts.knowledge import PROCESSES
 from ..facts.model import ClassFacts, Expr, FunctionFacts, Site, Stmt
 from ..facts.program import Block, Program, keyword, targets
 from ..facts.walk import calls, calls_of, last_name, loops, statements
 from .starters import setup_of, thread_base
 
 QUEUES = ("Queue", "LifoQueue", "PriorityQueue")
-_STARTS = ("Thread", "Process", "SpawnProcess", "ForkProcess", "submit")
+_STARTS = ("Thread", *PROCESSES, "submit")
 
 
 class Filler(NamedTuple):

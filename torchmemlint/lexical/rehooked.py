@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
+from ..facts.knowledge import MODULE_PARTS
 from ..facts.model import Expr, FileFacts, FunctionFacts, Site
 from ..facts.walk import calls, calls_of, last_name, nodes, root_of, with_tests
 
@@ -42,7 +43,7 @@ def rehooked(facts: FileFacts) -> Iterator[Rehooked]:
                 yield Rehooked(statement[1], f"self.{last_name(place[1] if place[0] == m.ITEM else place)}")
 
 
-_EACH = frozenset("parameters named_parameters modules named_modules children named_children".split())
+_EACH = MODULE_PARTS | {"parameters", "named_parameters"}
 _OF_A_PASS = frozenset("training requires_grad is_grad_enabled is_leaf".split())  # true in each of them, or in none
 
 

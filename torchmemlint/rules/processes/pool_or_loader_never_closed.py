@@ -50,6 +50,7 @@ from typing import TYPE_CHECKING
 
 from ...evidence.kept import KeptWorker, kept_in_containers
 from ...facts.emptying import ending, gone_through
+from ...facts.knowledge import PROCESSES
 from ...finding import Confidence, Retains
 from ...lexical.groups import groups_each_time, groups_let_go
 from ...lexical.handed_processes import dropped_processes
@@ -100,7 +101,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release="close the old one (`close()` and `join()`, `shutdown()`) and drop it, or reuse one",
             related=((kept.added, "added here"),) if kept.added != kept.site else (),
         )
-    for left in evidence.across(left_running, "Process", "SpawnProcess", "ForkProcess"):
+    for left in evidence.across(left_running, *PROCESSES):
         yield Report(
             site=left.site,
             message=(
@@ -113,7 +114,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release=f"call `{left.end}()` when it is done, or make one and reuse it",
             related=((left.started, "the processes start here"),),
         )
-    for dropped in evidence.across(dropped_processes, "Process", "SpawnProcess", "ForkProcess"):
+    for dropped in evidence.across(dropped_processes, *PROCESSES):
         yield Report(
             site=dropped.site,
             message=(
