@@ -8,6 +8,32 @@ import pytest
 from projects import check_project
 from snippets import check, check_innocent
 
+_PUT_ON = """
+        from concurrent.futures import Future, ThreadPoolExecutor
+
+        class Info:
+            def __init__(self, path):
+                self.path, self.image = path, None
+
+        class Images:
+            def __init__(self):
+                self.infos = {{}}
+
+            def add(self, info: Info):
+                self.infos[info.path] = info
+
+            def encode(self, model):
+                executor = ThreadPoolExecutor(4)
+                for info in list(self.infos.values()):
+                    info.image = executor.submit(load, info.path){mark}
+                for info in list(self.infos.values()):
+                    if isinstance(info.image, Future):
+                        info.image = info.image.result()
+                    model.encode(info.image)
+                    {then}
+                executor.shutdown()
+"""
+
 SEEN = {
     "a second loss by another name of a loss": """
         from losses import Dice, Focal
@@ -134,30 +160,7 @@ SEEN = {
                 out = self.model.forward(self.rows.take(index))  # TML201
                 return F.mse_loss(out, y).item()
         """,
-    "a future on an object that is in a table already": """
-        from concurrent.futures import Future, ThreadPoolExecutor
-
-        class Info:
-            def __init__(self, path):
-                self.path, self.image = path, None
-
-        class Images:
-            def __init__(self):
-                self.infos = {}
-
-            def add(self, info: Info):
-                self.infos[info.path] = info
-
-            def encode(self, model):
-                executor = ThreadPoolExecutor(4)
-                for info in list(self.infos.values()):
-                    info.image = executor.submit(load, info.path)  # TML503
-                for info in list(self.infos.values()):
-                    if isinstance(info.image, Future):
-                        info.image = info.image.result()
-                    model.encode(info.image)
-                executor.shutdown()
-        """,
+    "a future on an object that is in a table already": _PUT_ON.format(mark="  # TML503", then="pass"),
     "a number where it is no tensor": """
         def validate(model, loader):
             total = 0
@@ -358,31 +361,7 @@ INNOCENT = {
             def name(self, index):
                 return self.model.get("name", index)
         """,
-    "a future that gives way": """
-        from concurrent.futures import Future, ThreadPoolExecutor
-
-        class Info:
-            def __init__(self, path):
-                self.path, self.image = path, None
-
-        class Images:
-            def __init__(self):
-                self.infos = {}
-
-            def add(self, info: Info):
-                self.infos[info.path] = info
-
-            def encode(self, model):
-                executor = ThreadPoolExecutor(4)
-                for info in list(self.infos.values()):
-                    info.image = executor.submit(load, info.path)
-                for info in list(self.infos.values()):
-                    if isinstance(info.image, Future):
-                        info.image = info.image.result()
-                    model.encode(info.image)
-                    info.image = None
-                executor.shutdown()
-        """,
+    "a future that gives way": _PUT_ON.format(mark="", then="info.image = None"),
     "derivatives that are handed out, by which": """
         from .backend import torch
 

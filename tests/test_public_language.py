@@ -11,6 +11,38 @@ from conftest import Lint, Write, lines
 from projects import check_project
 from snippets import check
 
+_BY_MODE = """
+        def run_pass(model: nn.Module, batch):
+            if model.training:
+                out = model(batch.ids)
+            else:
+                with torch.no_grad():
+                    out = model(batch.ids)
+            loss = (out - batch.target).pow(2).mean()
+            return loss, (out > 0).sum().item()
+
+        class Trainer:
+            def __init__(self, model: nn.Module, loader, optimizer):
+                self.model, self.loader, self.optimizer = model, loader, optimizer
+
+            def validate(self):
+                self.model.eval()
+                total = 0.0
+                for batch in self.loader:
+                    loss, right = run_pass(self.model, batch)
+                    total += loss.item()
+                return total
+
+            def train(self):
+                self.model.train()
+                total = 0.0
+                for batch in self.loader:
+                    loss, right = run_pass(self.model, batch)
+                    loss.backward()
+                    self.optimizer.step()
+                    total += {}
+"""
+
 SNIPPETS = {
     "an activation whose gradient is asked for": """
         class Attention(nn.Module):
@@ -212,68 +244,8 @@ SNIPPETS = {
             dist.barrier()
             convert(folder, target)
         """,
-    "a pass that the mode of the model keeps without gradients": """
-        def run_pass(model: nn.Module, batch):
-            if model.training:
-                out = model(batch.ids)
-            else:
-                with torch.no_grad():
-                    out = model(batch.ids)
-            loss = (out - batch.target).pow(2).mean()
-            return loss, (out > 0).sum().item()
-
-        class Trainer:
-            def __init__(self, model: nn.Module, loader, optimizer):
-                self.model, self.loader, self.optimizer = model, loader, optimizer
-
-            def validate(self):
-                self.model.eval()
-                total = 0.0
-                for batch in self.loader:
-                    loss, right = run_pass(self.model, batch)
-                    total += loss.item()
-                return total
-
-            def train(self):
-                self.model.train()
-                total = 0.0
-                for batch in self.loader:
-                    loss, right = run_pass(self.model, batch)
-                    loss.backward()
-                    self.optimizer.step()
-                    total += loss.item()
-        """,
-    "the same pass in training": """
-        def run_pass(model: nn.Module, batch):
-            if model.training:
-                out = model(batch.ids)
-            else:
-                with torch.no_grad():
-                    out = model(batch.ids)
-            loss = (out - batch.target).pow(2).mean()
-            return loss, (out > 0).sum().item()
-
-        class Trainer:
-            def __init__(self, model: nn.Module, loader, optimizer):
-                self.model, self.loader, self.optimizer = model, loader, optimizer
-
-            def validate(self):
-                self.model.eval()
-                total = 0.0
-                for batch in self.loader:
-                    loss, right = run_pass(self.model, batch)
-                    total += loss.item()
-                return total
-
-            def train(self):
-                self.model.train()
-                total = 0.0
-                for batch in self.loader:
-                    loss, right = run_pass(self.model, batch)
-                    loss.backward()
-                    self.optimizer.step()
-                    total += loss  # TML101
-        """,
+    "a pass that the mode of the model keeps without gradients": _BY_MODE.format("loss.item()"),
+    "the same pass in training": _BY_MODE.format("loss  # TML101"),
     "an evaluation of a model that is left in training mode": """
         def run_pass(model: nn.Module, batch):
             if model.training:
