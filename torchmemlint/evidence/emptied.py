@@ -7,7 +7,19 @@ from collections.abc import Iterator, Sequence
 from ..facts import model as m
 from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Block, Place, Program, targets, text
-from ..facts.walk import blocks, calls, calls_of, heads, in_loops, last_name, names_of, nodes, statements, with_tests
+from ..facts.walk import (
+    blocks,
+    calls,
+    calls_of,
+    expressions_of,
+    heads,
+    in_loops,
+    last_name,
+    names_of,
+    nodes,
+    statements,
+    with_tests,
+)
 from ..interpreter.frames import Frame
 from ..interpreter.holders import has_parameters
 from ..interpreter.machine import Machine
@@ -370,7 +382,7 @@ def _parts_taken(body: Block, name: str, before: Stmt) -> Iterator[tuple[str, St
 def _used(body: Block, name: str, bound: Stmt, emptied: Stmt) -> bool:
     """Whether a name is read, deleted or bound again after the cache is emptied, or in a round before it is bound."""
     for statement in statements(body):
-        mentions = any(part == (m.NAME, name) for head in heads(statement) for part in nodes(head))
+        mentions = any(part == (m.NAME, name) for part in expressions_of(statement))
         if mentions and statement is not bound and not bound[1] < statement[1] < emptied[1]:
             return True
         if mentions and statement[0] in (m.DELETE, m.GLOBAL, m.NONLOCAL):

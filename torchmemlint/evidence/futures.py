@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ..facts import model as m
 from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Place, Program, keyword
-from ..facts.walk import calls_of, heads, last_name, nodes, statements
+from ..facts.walk import calls_of, expressions_of, last_name, nodes, statements
 from ..interpreter.machine import Machine
 from ..interpreter.values import Obj, Value
 from ..interpreter.weights import heavy
@@ -116,7 +116,7 @@ def _is_empty(value: Expr) -> bool:
 def _mentions(statement: Stmt, name: Expr) -> bool:
     """Whether a statement does more with the list than to ask how long it is."""
     counted = {call[3][0] for call in calls_of(statement) if call[2] == (m.NAME, "len") and call[3]}
-    return name not in counted and any(part == name for head in heads(statement) for part in nodes(head))
+    return name not in counted and any(part == name for part in expressions_of(statement))
 
 
 def _goes_through(iterated: Expr, name: Expr) -> bool:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ..facts import model as m
 from ..facts.model import FunctionFacts, Site
 from ..facts.program import Program, targets
-from ..facts.walk import heads, in_loops, nodes, statements
+from ..facts.walk import expressions_of, in_loops, statements
 from ..interpreter.machine import Machine
 from ..interpreter.values import functions_behind
 from .at_import import start_method
@@ -96,7 +96,7 @@ def _read(function: FunctionFacts, names: set[str]) -> set[str]:
     """Those of the names that a function reads, other than to count what is there."""
     found = set[str]()
     for one in statements(function.body) if names else ():
-        parts = [part for head in heads(one) for part in nodes(head)]
+        parts = expressions_of(one)
         counted = {id(part[3][0]) for part in parts if part[0] == m.CALL and part[2] == (m.NAME, "len") and part[3]}
         found |= {part[1] for part in parts if part[0] == m.NAME and part[1] in names and id(part) not in counted}
     return found - _bound(function)

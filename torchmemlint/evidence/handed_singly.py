@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..facts import model as m
 from ..facts.emptying import emptyings
 from ..facts.model import CALLS_PER_STATEMENT, Expr, FunctionFacts, Site
-from ..facts.walk import calls_of, heads, last_name, loops, nodes, with_tests
+from ..facts.walk import calls_of, expressions_of, last_name, loops, nodes, with_tests
 
 _ONLY_LOOKS = ("len", "range", "randrange", "randint")
 _PICKS = ("choice",)
@@ -27,7 +27,7 @@ def keeps_what_it_hands_out(function: FunctionFacts, site: Site, name: str) -> b
     for one in around[0]:
         if one[0] == m.ASSIGN and _picks(one[3], place):
             picked |= set(one[2])
-        for part in (part for head in heads(one) for part in nodes(head)):
+        for part in (part for part in expressions_of(one)):
             given = part[1] if part[0] == m.YIELD else None
             handed = () if given is None else nodes(given)  # `yield torch.from_numpy(waiting[index])`
             yielded = yielded or any(_picks(one, place) or one in picked - {place} for one in handed)

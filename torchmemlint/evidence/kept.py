@@ -11,7 +11,7 @@ from ..facts.model import CALLS_PER_STATEMENT, Expr, FunctionFacts, Site
 from ..facts.passed_by import PassedBy
 from ..facts.program import Program, targets, text
 from ..facts.releases import Releases
-from ..facts.walk import calls, heads, last_name, loops, nodes, statements
+from ..facts.walk import calls, expressions_of, last_name, loops, statements
 from ..interpreter.contexts import Context, Kept, is_module_level, root
 from ..interpreter.events import Plain
 from ..interpreter.frames import Frame, Loop, kept_since
@@ -162,7 +162,7 @@ def _during_the_pass(note: Plain, kept: Kept) -> bool:
         return False
     for _, inside in loops(facts.body):
         if any(one[1] <= note.site < one[1] + CALLS_PER_STATEMENT for one in inside):
-            every = [node for one in inside for head in heads(one) for node in nodes(head)]
+            every = [node for one in inside for node in expressions_of(one)]
             closes = any(node[0] == m.CALL and last_name(node[2]) in _CLOSES for node in every)
             return not closes and any(node[0] in (m.YIELD, m.YIELD_FROM) for node in every)
     return False

@@ -13,7 +13,7 @@ from ..facts.model import CALLS_PER_STATEMENT, Expr, FunctionFacts, Site
 from ..facts.passed_by import PassedBy
 from ..facts.program import Program
 from ..facts.releases import Releases
-from ..facts.walk import blocks, calls, heads, last_name, nodes, statements
+from ..facts.walk import blocks, calls, expressions_of, last_name, statements
 from ..interpreter.events import NEVER, Loops, Reset, Store, Trail
 from ..interpreter.frames import Frame, Loop, birth_of, kept_since
 from ..interpreter.machine import Machine
@@ -184,9 +184,7 @@ class Lifetimes:
             return False
         place = (m.ATTR, (m.NAME, "self"), store.key)
         return any(  # by a loss that was not run: it needs the graph
-            "loss" in name.lower()
-            and id(facts) not in self.machine.reached
-            and any(place in nodes(head) for head in _heads_but_refills(facts, place))
+            "loss" in name.lower() and id(facts) not in self.machine.reached and _does_more_than_refill(facts, place)
             for name, facts in methods_of(store.owner.cls).items()
         )
 
@@ -244,13 +242,14 @@ def _identity(owner: Obj | Frame) -> int:
     return -owner.serial if isinstance(owner, Obj) and owner.serial else id(owner)
 
 
-def _heads_but_refills(facts: FunctionFacts, place: Expr) -> Iterator[Expr]:
-    """The expressions of a function's statements, without those that only fill a place anew, `self.total.zero_()`."""
+def _does_more_than_refill(facts: FunctionFacts, place: Expr) -> bool:
+    """Whether a function reads a place, and does more with it than to fill it anew, `self.total.zero_()`."""
     for statement in statements(facts.body):
         call = statement[2] if statement[0] == m.EXPR and statement[2][0] == m.CALL else None
         refill = call and call[2][0] == m.ATTR and call[2][1] == place and call[2][2] in knowledge.IN_PLACE_LIGHT
-        if not refill:
-            yield from heads(statement)
+        if not refill and place in expressions_of(statement):
+            return True
+    return False
 
 
 def _is_at_an_optimizer_step(reset: Reset) -> bool:

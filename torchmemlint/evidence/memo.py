@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ..facts import model as m
 from ..facts.model import Expr, FunctionFacts, Site, Stmt
 from ..facts.program import targets, text
-from ..facts.walk import calls_of, heads, last_name, loops, nodes, statements
+from ..facts.walk import calls_of, expressions_of, heads, last_name, loops, nodes, statements
 from ..interpreter.arguments import argument
 from ..interpreter.frames import Frame
 
@@ -95,9 +95,7 @@ def _rounds(facts: FunctionFacts) -> Iterator[tuple[set[str], Expr]]:
     """What the loops and comprehensions of a function bind, and what they go over."""
     for statement in statements(facts.body):
         clauses = [(statement[2], statement[3])] if statement[0] == m.FOR else []
-        clauses += [
-            clause[:2] for head in heads(statement) for part in nodes(head) if part[0] == m.COMP for clause in part[5]
-        ]
+        clauses += [clause[:2] for part in expressions_of(statement) if part[0] == m.COMP for clause in part[5]]
         for target, over in clauses:
             yield {part[1] for part in nodes(target) if part[0] == m.NAME}, over
 

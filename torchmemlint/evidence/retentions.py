@@ -200,10 +200,11 @@ class Retentions:
             growing = updated
         if uncovered and not growing:
             return  # it is there for one step
-        made_from = origins(self.machine, store.node)
+        made_from: list[Any] | None = None
         parts = since < NEVER or store.how in ("grow", "keyed")
         variable = holder.kind == "local" or (holder.kind == "global" and store.frame.function is None)
         if graph and variable and parts and not self._in_thread(store.frame):
+            made_from = origins(self.machine, store.node)
             growing = self.runs.repeated_in(growing, made_from)
         if not growing and (holder.kind == "local" or not graph or not repeats):
             return
@@ -216,6 +217,7 @@ class Retentions:
         if site is None and growing and not listens(self.machine, store):
             led = self._leads_to(store, growing, holder.kind == "local")
         if site is not None or led is not None:
+            made_from = origins(self.machine, store.node) if made_from is None else made_from
             record = self._record(site or led or -1, store, kept, graph, holder, growing, repeats, made_from)
             led_there = led is not None or (not graph and self._grows_there(store, growing))
             yield record._replace(left=left, passed=self._passed(store, holder) if growing else None, led=led_there)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from ..facts import model as m
 from ..facts.model import CALLS_PER_STATEMENT, Expr, FunctionFacts, Stmt
 from ..facts.program import targets
-from ..facts.walk import calls, heads, last_name, loops, nodes, statements
+from ..facts.walk import calls, expressions_of, last_name, loops, statements
 from .retentions import Retention
 
 _WAITS = frozenset("get recv wait accept poll receive brpop blpop readline get_nowait recv_multipart".split())
@@ -35,7 +35,7 @@ def _waits(facts: FunctionFacts, kept: Retention) -> bool:
 
 def _is_only_filled(facts: FunctionFacts, name: Expr) -> bool:
     every = list(statements(facts.body))
-    named = sum(node == name for one in every for head in heads(one) for node in nodes(head))
+    named = sum(node == name for one in every for node in expressions_of(one))
     bound = sum(name in targets(one) for one in every if one[0] in (m.ASSIGN, m.ANNOTATE))
     filled = sum(_adds(one, name) for one in every)  # none of what a helper fills by another name
     return bool(filled) and named == bound + filled

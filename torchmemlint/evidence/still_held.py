@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ..facts import model as m
 from ..facts.model import Site, Stmt
 from ..facts.program import Block, Place, Program, targets, text
-from ..facts.walk import blocks, calls, calls_of, heads, names_of, nodes, statements
+from ..facts.walk import blocks, calls, calls_of, expressions_of, names_of, statements
 from ..interpreter.frames import Frame
 from ..interpreter.holders import has_parameters, heavy_objects
 from ..interpreter.machine import Machine
@@ -176,7 +176,7 @@ def _read(program: Program, place: Place, rest: Rest) -> set[str]:
     inner = range(len(program.facts.functions)) if place.facts.name == "<module>" else place.facts.inner
     found = {name for index in inner if index for name in names_of(program.facts.functions[index].body)}
     for statement in statements(rest.following):
-        found |= {part[1] for head in heads(statement) for part in nodes(head) if part[0] == m.NAME}
+        found |= {part[1] for part in expressions_of(statement) if part[0] == m.NAME}
         found |= set(statement[2]) if statement[0] in (m.GLOBAL, m.NONLOCAL) else set()
     return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..facts import model as m
 from ..facts.model import Expr, FileFacts, FunctionFacts
 from ..facts.program import keyword
-from ..facts.walk import calls, heads, last_name, nodes, statements
+from ..facts.walk import calls, expressions_of, last_name, statements
 from ..interpreter.events import Store
 from ..interpreter.values import Class, Obj
 
@@ -81,6 +81,5 @@ def may_be_detached(store: Store) -> bool:
         part[0] == m.CALL and any(key == "detach" and value[0] == m.NAME for key, value in part[4])
         for one in statements(store.frame.facts.body)
         if one[1] == store.site and one[0] == m.ASSIGN
-        for head in heads(one)
-        for part in nodes(head)
+        for part in expressions_of(one)
     )

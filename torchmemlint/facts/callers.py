@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from . import model as m
 from .model import FileFacts, FunctionFacts
-from .walk import calls, heads, last_name, nodes, root_of, statements
+from .walk import calls, expressions_of, last_name, root_of, statements
 
 _PASSES = ("forward", "__call__")
 _SELF = (m.NAME, "self")
@@ -121,8 +121,7 @@ def _look_up_in_parts(facts: FileFacts) -> list[int]:
         and any(
             part[0] == m.ITEM and part[1][:2] == _OWN
             for one in statements(function.body)
-            for head in heads(one)
-            for part in nodes(head)
+            for part in expressions_of(one)
         )
     ]
 

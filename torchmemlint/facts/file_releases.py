@@ -13,7 +13,7 @@ from .filled_together import fetched_or_broken_off, forgotten_beside
 from .model import Expr, FileFacts, FunctionFacts, Site, Stmt
 from .one_rank import emptied_by_one
 from .passed_by import PassedBy, passed_by
-from .walk import calls, calls_of, heads, last_name, nodes, statements, with_tests
+from .walk import calls, calls_of, expressions_of, heads, last_name, nodes, statements, with_tests
 
 if TYPE_CHECKING:
     pass
@@ -374,7 +374,7 @@ def _asks_of(test: Expr, name: str) -> bool:
 
 
 def _names(function: FunctionFacts) -> set[str]:
-    every = (node for s in statements(function.body) for head in heads(s) for node in nodes(head))
+    every = (node for s in statements(function.body) for node in expressions_of(s))
     return {node[-1] for node in every if node[0] in (m.NAME, m.ATTR)}
 
 
@@ -386,7 +386,7 @@ def _changed(function: FunctionFacts) -> set[str]:
             found |= {last_name(target) for target in statement[2]}
         elif statement[0] in (m.AUGMENT, m.ANNOTATE):
             found.add(last_name(statement[2]))
-        for call in (node for head in heads(statement) for node in nodes(head) if node[0] == m.CALL):
+        for call in (node for node in expressions_of(statement) if node[0] == m.CALL):
             if call[2][0] == m.ATTR:
                 found.add(last_name(call[2][1]))
     return found

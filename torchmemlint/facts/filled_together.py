@@ -17,7 +17,7 @@ from . import model as m
 from .model import CALLS_PER_STATEMENT, Expr, FileFacts, FunctionFacts, Site, Stmt
 from .passed_by import PassedBy
 from .program import Block, targets
-from .walk import blocks, calls_of, heads, last_name, nodes, root_of, statements
+from .walk import blocks, calls_of, expressions_of, last_name, nodes, root_of, statements
 from .ways import TAKES, lets_go
 
 _FILLS = ("append", "appendleft", "add", "extend", "update", "setdefault", "put", "put_nowait", "insert", "heappush")
@@ -82,8 +82,7 @@ def _unread(methods: list[FunctionFacts], method: FunctionFacts) -> set[Expr]:
         for one in methods
         if one is not method
         for statement in statements(one.body)
-        for head in heads(statement)
-        for node in nodes(head)
+        for node in expressions_of(statement)
         if node[0] == m.ATTR
     }
     own = {call[2][1] for one in statements(method.body) for call in calls_of(one) if call[2][0] == m.ATTR}

@@ -9,24 +9,34 @@ from .evaluating import says_no_grad
 from .knowledge import GRAD_OFF
 from .model import Expr, FileFacts, FunctionFacts, Stmt
 from .program import targets
-from .walk import blocks, heads, last_name, nodes, statements
+from .walk import blocks, calls_of, expressions_of, heads, last_name, nodes, once, statements
 
 
-def own_calls(function: FunctionFacts) -> Iterator[tuple[str, bool]]:
+@once
+def own_calls(function: FunctionFacts) -> list[tuple[str, bool]]:
     """The methods that a method calls on its object, each with whether gradients are off there."""
-    if function.params:
-        own = (m.NAME, function.params[0].name)
-        yield from _calls(function.body, own, any(map(_turns_off, function.decorators)))
+    if not function.params:
+        return []
+    own = (m.NAME, function.params[0].name)
+    return [
+        (call[2][2], off)
+        for statement, off in _modes(function.body, any(map(_turns_off, function.decorators)))
+        for call in calls_of(statement)
+        if call[2][0] == m.ATTR and call[2][1] == own
+    ]
 
 
-def own_reads(function: FunctionFacts) -> Iterator[tuple[str, bool]]:
+@once
+def own_reads(function: FunctionFacts) -> list[tuple[str, bool]]:
     """The attributes that a method reads of its object, each with whether gradients are off there."""
+    found: list[tuple[str, bool]] = []
     if function.params:
         own = (m.NAME, function.params[0].name)
         for statement, off in _modes(function.body, any(map(_turns_off, function.decorators))):
             bound = targets(statement)
             for head in heads(statement):
-                yield from ((node[2], off) for node in nodes(head) if node[:2] == (m.ATTR, own) and node not in bound)
+                found += ((node[2], off) for node in nodes(head) if node[:2] == (m.ATTR, own) and node not in bound)
+    return found
 
 
 def mentions(facts: FileFacts, name: str) -> Iterator[tuple[FunctionFacts, bool]]:
@@ -45,7 +55,7 @@ def _mentions(facts: FileFacts, name: str) -> Iterator[tuple[FunctionFacts, bool
     for function in facts.functions:
         known = (m.ATTR,) if _binds(function, name) else (m.NAME, m.ATTR)
         for statement, off in _modes(function.body, any(map(_turns_off, function.decorators))):
-            found = [node for head in heads(statement) for node in nodes(head)]
+            found = expressions_of(statement)
             called = sum(node[0] == m.CALL and node[2][0] in known and last_name(node[2]) == name for node in found)
             named = sum(node[0] in known and node[-1] == name for node in found)
             if named:
@@ -58,14 +68,6 @@ def _binds(function: FunctionFacts, name: str) -> bool:
         return False
     given = any(param.name == name for param in function.params)
     return given or any((m.NAME, name) in targets(one) for one in statements(function.body))
-
-
-def _calls(body: tuple[Stmt, ...], own: Expr, off: bool) -> Iterator[tuple[str, bool]]:
-    for statement, without in _modes(body, off):
-        for head in heads(statement):
-            for node in nodes(head):
-                if node[0] == m.CALL and node[2][0] == m.ATTR and node[2][1] == own:
-                    yield node[2][2], without
 
 
 def _modes(body: tuple[Stmt, ...], off: bool) -> Iterator[tuple[Stmt, bool]]:

@@ -14,7 +14,7 @@ from . import knowledge
 from . import model as m
 from .model import CALLS_PER_STATEMENT, Expr, FunctionFacts, Site
 from .program import Block, targets
-from .walk import blocks, calls, calls_of, heads, last_name, names_of, nodes, root_of, statements
+from .walk import blocks, calls, calls_of, expressions_of, last_name, names_of, nodes, root_of, statements
 from .ways import THERE, Ways, lets_go, puts, taken
 
 _BROAD = frozenset(("Exception", "BaseException", "RuntimeError", ""))
@@ -118,7 +118,7 @@ def _is_dealt_with(kind: Expr | None, clause: Block, names: set[str], table: Exp
     for one in statements(clause):
         if one[0] == m.RAISE or (one[0] == m.RETURN and one[2] is not None and one[2][0] == m.CONST):
             return True
-        if any(node == table for head in heads(one) for node in nodes(head)):
+        if any(node == table for node in expressions_of(one)):
             return True
         for call in calls_of(one):
             called = last_name(call[2])

@@ -9,8 +9,9 @@ from . import model as m
 from .effects import calls_for_effect
 from .exports import exported
 from .file_releases import FileReleases
+from .guarded import own_calls
 from .members import members
-from .model import Expr, FileFacts, FunctionFacts, Stmt
+from .model import ClassFacts, Expr, FileFacts, FunctionFacts, Stmt
 from .program import Program
 from .put_back import Moves, moves
 from .relevance import loud_constructors, releasing, worth_running
@@ -28,6 +29,7 @@ class Outline:
         self.whole = facts
         self._named: dict[int, frozenset[str]] = {}
         self._members: dict[int, dict[str, list[Stmt]]] = {}
+        self._own_callers: dict[int, dict[str, list[tuple[str, bool]]]] = {}
 
     @cached_property
     def worth(self) -> set[int]:
@@ -85,6 +87,18 @@ class Outline:
         known = self._members.get(index)
         if known is None:
             known = self._members[index] = members(self.whole, index)
+        return known
+
+    def own_callers(self, klass: ClassFacts) -> dict[str, list[tuple[str, bool]]]:
+        """Which methods of a class call what on their object, by its name, each with whether gradients are off there;
+        not to be changed."""
+        known = self._own_callers.get(id(klass))
+        if known is None:
+            known = self._own_callers[id(klass)] = {}
+            for caller in (self.whole.functions[index] for index in klass.methods.values()):
+                for called, off in own_calls(caller):
+                    if called != caller.name:
+                        known.setdefault(called, []).append((caller.name, off))
         return known
 
     def callers(self, names: set[str]) -> set[str]:

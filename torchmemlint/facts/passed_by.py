@@ -15,7 +15,7 @@ from .model import Expr, FileFacts, FunctionFacts, Site, Stmt
 from .one_way import after_answers, after_asking, after_failures
 from .program import targets
 from .unclaimed import to_put_another, when_asked_again, when_waited_for
-from .walk import blocks, calls_of, heads, last_name, nodes, root_of, statements
+from .walk import blocks, calls_of, expressions_of, heads, last_name, nodes, root_of, statements
 from .ways import TAKES, lets_go, puts, taken
 
 _ENDED = frozenset(
@@ -220,7 +220,7 @@ def _cancelled(facts: FileFacts, function: FunctionFacts, table: Expr, cancelled
 
 
 def _suspends(block: tuple[Stmt, ...]) -> bool:
-    return any(node[0] == m.AWAIT for one in statements(block) for head in heads(one) for node in nodes(head))
+    return any(node[0] == m.AWAIT for one in statements(block) for node in expressions_of(one))
 
 
 def _is_known(function: FunctionFacts, key: Expr) -> bool:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from . import model as m
 from .model import Expr, FileFacts, FunctionFacts, Stmt
-from .walk import calls, heads, last_name, nodes, statements
+from .walk import calls, expressions_of, last_name, nodes, statements
 
 Block = tuple[Stmt, ...]
 EMPTIES = ("empty_cache", "free_all_blocks")  # of torch.cuda, torch.mps ...; of CuPy's pools
@@ -24,8 +24,7 @@ _CLEANS = re.compile(
 def expressions(body: Block) -> Iterator[Expr]:
     """Every expression in a body."""
     for statement in statements(body):
-        for expr in heads(statement):
-            yield from nodes(expr)
+        yield from expressions_of(statement)
 
 
 def text(expr: Expr) -> str:

@@ -11,7 +11,7 @@ from .answering import answers_requests
 from .callers import callers_by_name, makers_by_class, with_callers
 from .evaluating import class_evaluates, is_evaluation
 from .model import Expr, FileFacts, FunctionFacts, Stmt
-from .walk import calls, heads, last_name, loops, nodes, root_of, statements
+from .walk import calls, expressions_of, last_name, loops, nodes, root_of, statements
 
 # What makes a function worth a run of its own: it changes what others hold, or says how gradients are to be kept.
 _SINKS = m.GROWS | m.KEEPS | m.BACKWARD | m.HOOKS | m.THREADS | m.RECORDS | m.DISCARDS | m.MODE | m.EVALUATES | m.HOLDS
@@ -88,7 +88,7 @@ def _loads_kept_parts(facts: FileFacts) -> set[int]:
         for klass in facts.classes
         if kept and "__getitem__" in klass.methods
         for statement in statements(facts.functions[klass.methods["__getitem__"]].body)
-        if any(part[0] == m.ATTR and part[2] in kept for head in heads(statement) for part in nodes(head))
+        if any(part[0] == m.ATTR and part[2] in kept for part in expressions_of(statement))
     }
 
 

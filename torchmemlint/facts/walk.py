@@ -10,25 +10,26 @@ from typing import Any, Final, TypeVar
 from . import model as m
 from .model import Expr, Site, Stmt
 
+K = TypeVar("K")
 T = TypeVar("T")
 
 _IN_STATEMENT = m.CALLS_PER_STATEMENT - 1
 _site = itemgetter(1)
-_KEPT = 4096  # blocks
+_KEPT = 8192
 _COMPOUND = frozenset((m.FOR, m.WHILE, m.IF, m.WITH, m.TRY))
 
 
-def once(work: Callable[[tuple[Stmt, ...]], T]) -> Callable[[tuple[Stmt, ...]], T]:
-    """Does it once for each block, of the last thousands: dozens of questions are put to the same functions. Blocks are
-    told apart by identity, for to compare or hash one is as long as to go through it."""
-    known: dict[int, tuple[tuple[Stmt, ...], T]] = {}
+def once(work: Callable[[K], T]) -> Callable[[K], T]:
+    """Does it once for each block or function, of the last thousands: dozens of questions are put to the same ones.
+    They are told apart by identity, for to compare or hash one is as long as to go through it."""
+    known: dict[int, tuple[K, T]] = {}
 
-    def look_up(block: tuple[Stmt, ...]) -> T:
-        found = known.get(id(block))
+    def look_up(facts: K) -> T:
+        found = known.get(id(facts))
         if found is None:
             if len(known) >= _KEPT:
                 known.clear()
-            found = known[id(block)] = block, work(block)  # keeps the block, so that its identity stays its own
+            found = known[id(facts)] = facts, work(facts)  # keeps the facts, so that their identity stays their own
         return found[1]
 
     return look_up
@@ -89,8 +90,14 @@ def _flattened(block: tuple[Stmt, ...], found: list[Stmt]) -> list[Stmt]:
     return found
 
 
-_statements = once(lambda block: _flattened(block, []))
-_calls = once(lambda block: [call for statement in _statements(block) for call in calls_of(statement)])
+@once
+def _statements(block: tuple[Stmt, ...]) -> list[Stmt]:
+    return _flattened(block, [])
+
+
+@once
+def _calls(block: tuple[Stmt, ...]) -> list[Expr]:
+    return [call for statement in _statements(block) for call in _calls_of(statement)]
 
 
 def with_tests(block: tuple[Stmt, ...], tests: tuple[Expr, ...] = ()) -> Iterator[tuple[Stmt, tuple[Expr, ...]]]:
@@ -124,7 +131,9 @@ def _looped(block: tuple[Stmt, ...]) -> Iterator[tuple[Stmt, list[Stmt]]]:
                 yield statement, _statements(next(blocks(statement)))
 
 
-_loops = once(lambda block: list(_looped(block)))
+@once
+def _loops(block: tuple[Stmt, ...]) -> list[tuple[Stmt, list[Stmt]]]:
+    return list(_looped(block))
 
 
 def nodes(expr: Expr) -> Iterator[Expr]:
@@ -139,12 +148,19 @@ def nodes(expr: Expr) -> Iterator[Expr]:
                 stack.append(part)
 
 
+@once
+def expressions_of(statement: Stmt) -> list[Expr]:
+    """The expressions that stand in a statement itself, each with all that it is made of. Not to be changed."""
+    return [node for head in heads(statement) for node in nodes(head)]
+
+
 def calls_of(statement: Stmt) -> Iterator[Expr]:
     """The calls in a statement itself."""
     return iter(_calls_of(statement))
 
 
-def _gathered(statement: Stmt) -> list[Expr]:
+@once
+def _calls_of(statement: Stmt) -> list[Expr]:
     found: list[Expr] = []
     stack: list[Any] = [head for head in heads(statement) if type(head) is tuple][::-1]
     while stack:
@@ -155,9 +171,6 @@ def _gathered(statement: Stmt) -> list[Expr]:
             if part and type(part) is tuple:
                 stack.append(part)
     return found
-
-
-_calls_of = once(_gathered)
 
 
 def calls(block: tuple[Stmt, ...]) -> Iterator[Expr]:
@@ -203,13 +216,7 @@ def root_of(place: Expr) -> Expr:
 
 def names_of(block: tuple[Stmt, ...]) -> set[str]:
     """The names that a block reads or binds."""
-    return {
-        node[1]
-        for statement in statements(block)
-        for head in heads(statement)
-        for node in nodes(head)
-        if node[0] == m.NAME
-    }
+    return {node[1] for statement in statements(block) for node in expressions_of(statement) if node[0] == m.NAME}
 
 
 def _asks_whether_it_trains(block: tuple[Stmt, ...]) -> bool:

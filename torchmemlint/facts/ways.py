@@ -9,7 +9,7 @@ from . import knowledge
 from . import model as m
 from .model import CALLS_PER_STATEMENT, Expr, Site, Stmt
 from .program import targets
-from .walk import calls_of, heads, last_name, nodes, statements
+from .walk import calls_of, expressions_of, last_name, nodes, statements
 
 GONE, THERE, FAILED = 0, 1, 2  # an entry is out; is in the table; is in the table when an exception was caught
 TAKES = ("pop", "remove", "discard")
@@ -145,7 +145,7 @@ def _may_fail(statement: Stmt) -> bool:
 
 
 def mentions(statement: Stmt, name: str) -> bool:
-    return any(node[0] in (m.ATTR, m.NAME) and node[-1] == name for head in heads(statement) for node in nodes(head))
+    return any(node[0] in (m.ATTR, m.NAME) and node[-1] == name for node in expressions_of(statement))
 
 
 def taken(statement: Stmt) -> Iterator[tuple[Expr, Expr]]:

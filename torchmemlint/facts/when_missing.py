@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from . import model as m
 from .model import CALLS_PER_STATEMENT, Expr, FileFacts, Stmt
-from .walk import blocks, calls_of, heads, last_name, nodes, statements
+from .walk import blocks, calls_of, expressions_of, last_name, statements
 
 _NOTHING = (m.CONST, None)
 _NOT_THERE = frozenset(("KeyError", "AttributeError", "LookupError", "IndexError"))
@@ -50,7 +50,7 @@ def _gather(block: tuple[Stmt, ...], missing: frozenset[Expr], found: set[int]) 
                 found.add(named[statement[-1]])
         named.update((target, statement[1] // CALLS_PER_STATEMENT) for target in bound if target[0] == m.NAME)
         if op == m.TRY:
-            looked_up = frozenset(_place(node) for one in statement[2] for head in heads(one) for node in nodes(head))
+            looked_up = frozenset(_place(node) for one in statement[2] for node in expressions_of(one))
             _gather(statement[2], missing, found)
             for kind, _, clause in statement[3]:
                 kinds = {last_name(one) for one in (kind[3] if kind is not None and kind[0] == m.NEW else (kind,))}

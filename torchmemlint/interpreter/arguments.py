@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ..facts import model as m
 from ..facts.model import CALLS_PER_STATEMENT
 from ..facts.program import keyword
-from ..facts.walk import call_at, heads, last_name, nodes, statements
+from ..facts.walk import call_at, expressions_of, last_name, statements
 
 if TYPE_CHECKING:
     from ..facts.model import Expr, Site
@@ -40,6 +40,6 @@ def _index(caller: Frame, site: Site) -> Expr | None:
     number = site // CALLS_PER_STATEMENT
     for statement in statements(caller.facts.body):
         if statement[1] // CALLS_PER_STATEMENT == number:
-            items = {node[2] for head in heads(statement) for node in nodes(head) if node[0] == m.ITEM}
+            items = {node[2] for node in expressions_of(statement) if node[0] == m.ITEM}
             return items.pop() if len(items) == 1 else None
     return None

@@ -143,7 +143,13 @@ def answer_by_name(machine: Machine, frame: Frame, obj: Obj, name: str) -> Value
         return UNKNOWN
     if any(name in _METHODS.get(base, ()) for base in obj.cls.external):
         return UNKNOWN  # `keys` of a dictionary's class is found before
-    return machine.call_method(frame, obj, "__getattr__", [(Const(name),)], {}, machine.site)
+    asked = (id(obj.fields), name, len(obj.fields))
+    if asked in machine.unanswered:
+        return UNKNOWN
+    found = machine.call_method(frame, obj, "__getattr__", [(Const(name),)], {}, machine.site)
+    if not found:
+        machine.unanswered.add(asked)
+    return found
 
 
 def _is_layer(cls: Class) -> bool:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ..facts import model as m
 from ..facts.knowledge import MODEL_NAMES
 from ..facts.model import CALLS_PER_STATEMENT, Expr, FileFacts, FunctionFacts
-from ..facts.walk import calls, calls_of, heads, last_name, nodes, statements
+from ..facts.walk import calls, calls_of, expressions_of, last_name, nodes, statements
 from .events import Plain
 from .frames import Frame
 from .holders import captured, free_names, heavy_objects
@@ -67,7 +67,9 @@ def outlived_by(machine: Machine, note: Plain) -> Iterator[Held]:
         if part[0] == m.NAME and part[1] not in given
     }
     known = list(objects_in(machine, note.detail[1:]))
-    names = {name for value in note.detail[1:] for atom in value if type(atom) is Function for name in free_names(atom)}
+    names = {
+        name for value in note.detail[1:] for atom in value if type(atom) is Function for name in free_names(atom.facts)
+    }
     for name in sorted(made):
         value = frame.vars.get(name, ())
         heavy = (atom for atom in value if type(atom) is Obj and atom.kind in ("module", "optimizer"))
@@ -132,8 +134,7 @@ def _goes_through_handlers(function: FunctionFacts) -> bool:
     return any(
         node[0] == m.ATTR and node[2] in ("handlers", "filters")
         for statement in statements(function.body)
-        for head in heads(statement)
-        for node in nodes(head)
+        for node in expressions_of(statement)
     )
 
 

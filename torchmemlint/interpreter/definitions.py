@@ -126,7 +126,10 @@ def _stores(machine: Machine, decorator: Any) -> bool:
         around = [decorator.facts, *(functions[index] for index in decorator.facts.inner)]
         if any(facts.flags & _STORES for facts in around):
             return True
-        called = {name for facts in around for name in facts.calls}  # `add_to_cache(self, name, method(self))`
+        called = {name for facts in around for name in facts.calls}
+        if called.isdisjoint(param.name for facts in around for param in facts.params):
+            return False  # nothing calls what it decorates: it writes its documentation, say
+        # `add_to_cache(self, name, method(self))`
         return any(facts.flags & _STORES and facts.owner < 0 and facts.name in called for facts in functions)
     if type(decorator) is Class and not decorator.external:
         return any(type(f) is Function and f.facts.flags & m.GROWS for f in decorator.find("__call__") or ())

@@ -20,6 +20,7 @@ class Derivation:
     def __init__(self) -> None:
         self.parents: list[tuple[int, ...]] = [()]
         self.labels: dict[int, Any] = {}
+        self.places: set[tuple[int, str]] = set()  # those that such labels speak of, by the identity of their owners
         self.demanded: set[int] = set()
         self.gone_through: set[int] = set()  # those of them that a backward pass comes to
         self.cut: set[int] = set()  # what was computed without recording: no backward pass goes on from there
@@ -58,6 +59,8 @@ class Derivation:
         number = len(self.parents) - 1
         if label is not None:
             self.labels[number] = label
+            if label[0] == "write":
+                self.places.add((id(label[1]), label[2]))
         return number
 
     def spread(self, marks: set[int], start: int, stop: frozenset[int] = frozenset()) -> None:

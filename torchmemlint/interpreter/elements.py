@@ -7,7 +7,7 @@ from typing import Any
 
 from ..facts import model as m
 from ..facts.model import Expr, Site, Stmt
-from ..facts.walk import heads, last_name, loops, nodes, statements
+from ..facts.walk import expressions_of, last_name, loops, statements
 from .attributes import get_by_name, set_by_name
 from .containers import a_key_of, each_of, keys_of
 from .contexts import keep_in_element
@@ -79,7 +79,7 @@ def _names_in_loop(machine: Machine, frame: Frame, item: Expr) -> set[str]:
     names = set[str]()
     for loop, inside in loops(frame.facts.body):
         for over in _gone_over(loop, item[2]):
-            if not any(node == item for one in inside for head in heads(one) for node in nodes(head)):
+            if not any(node == item for one in inside for node in expressions_of(one)):
                 continue
             found = {f"[{part[1]}]" for part in over[3] if part[0] == m.CONST} if over[0] == m.NEW else set()
             for atom in machine.eval(frame, over) if over[0] != m.NEW else ():

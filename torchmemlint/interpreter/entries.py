@@ -6,7 +6,6 @@ from collections.abc import Set
 
 from ..facts import knowledge
 from ..facts import model as m
-from ..facts.guarded import own_calls
 from ..facts.model import Expr, FunctionFacts, Stmt
 from ..facts.outline import Outline
 from . import assignment, displays, elements, expressions, loops, statements  # noqa: F401  they register themselves
@@ -228,14 +227,9 @@ def _grad_of_entry(function: Function, receiver: object) -> int:
 def grad_of_callers(cls: Class, name: str, depth: int = 4) -> int:
     """The grad mode in which the methods that a class inherits call this one, which it defines for them."""
     modes = set()
-    for entry in cls.mro[1:]:
-        for index in entry.facts.methods.values():
-            caller = entry.frame.unit.facts.functions[index]
-            if name not in caller.calls or caller.name == name or not depth:
-                continue
-            for called, off in own_calls(caller):
-                if called == name:
-                    modes.add(OFF if off else grad_of_callers(cls, caller.name, depth - 1))
+    for entry in cls.mro[1:] if depth else ():
+        for caller, off in entry.frame.unit.outline.own_callers(entry.facts).get(name, ()):
+            modes.add(OFF if off else grad_of_callers(cls, caller, depth - 1))
     if not modes:
         return ASSUMED
     return modes.pop() if len(modes) == 1 else DEPENDS  # training leads through it as well as evaluation

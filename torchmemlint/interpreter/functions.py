@@ -10,7 +10,7 @@ from ..facts import model as m
 from ..facts.knowledge import TAKES_OUT
 from ..facts.model import Expr, FunctionFacts, Site
 from ..facts.program import targets
-from ..facts.walk import asks_whether_it_trains, calls, calls_of, last_name, nodes, statements
+from ..facts.walk import asks_whether_it_trains, calls, calls_of, last_name, nodes, once, statements
 from .coroutines import keep_locals
 from .cycles import note_recursion
 from .defaults import default_of
@@ -258,6 +258,7 @@ def _sets_up(function: Function) -> bool:
     return any(map(unit.is_worth_running, methods))
 
 
+@once
 def _takes_out(function: FunctionFacts) -> bool:
     """Whether a short function takes something out of what is not its own: `del _TABLE[name]`, `_TABLE.pop(name)`."""
     takes = not TAKES_OUT.isdisjoint(function.calls)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..facts import knowledge
 from ..facts import model as m
+from ..facts.model import FunctionFacts
 from ..facts.program import targets
-from ..facts.walk import heads, nodes, statements
+from ..facts.walk import expressions_of, nodes, once, statements
 from .frames import Frame
 from .values import CONTAINERS, FREE, Bound, Caught, Class, Const, Function, Light, Obj, Partial, Tensor, Value
 from .written_parts import PLAIN_BASES, makes_parts, makes_weights, only_notes
@@ -81,27 +82,24 @@ def captured(function: Function) -> Iterator[tuple[str, Value]]:
     """The variables of the outer function that an inner one refers to."""
     if function.frame.function is None:
         return
-    for name in sorted(free_names(function)):
+    for name in free_names(function.facts):
         value = function.frame.vars.get(name)
         if value:
             yield name, value
 
 
-def free_names(function: Function) -> set[str]:
-    """The names that a function reads and does not bind."""
-    own = {param.name for param in function.facts.params}
-    for statement in statements(function.facts.body):
+@once
+def free_names(facts: FunctionFacts) -> list[str]:
+    """The names that a function reads and does not bind, in order."""
+    own = {param.name for param in facts.params}
+    for statement in statements(facts.body):
         own.update(target[1] for target in targets(statement) if target[0] == m.NAME)
-    for statement in statements(function.facts.body):
+    for statement in statements(facts.body):
         own.difference_update(statement[2] if statement[0] == m.NONLOCAL else ())
     names: set[Any] = {
-        node[1]
-        for statement in statements(function.facts.body)
-        for head in heads(statement)
-        for node in nodes(head)
-        if node[0] == m.NAME
+        node[1] for statement in statements(facts.body) for node in expressions_of(statement) if node[0] == m.NAME
     }
-    return names - own
+    return sorted(names - own)
 
 
 def has_parameters(module: Obj, seen: set[int] | None = None) -> bool:

@@ -9,7 +9,7 @@ from ..facts import model as m
 from ..facts.knowledge import MODEL_NAMES, MODULE_PARTS
 from ..facts.model import Expr, Site, Stmt
 from ..facts.program import targets
-from ..facts.walk import call_at, calls, calls_of, heads, last_name, nodes, statements
+from ..facts.walk import call_at, calls, calls_of, expressions_of, last_name, nodes, statements
 from .branching import go_round, loop_at
 from .frames import Frame, Loop
 from .holders import captured
@@ -99,7 +99,7 @@ def _is_put_away(frame: Frame, site: Site) -> bool:
     every = [one for function in functions for one in statements(function.body)]
 
     def is_only_put(place: Expr) -> bool:
-        named = sum(node == place for one in every for head in heads(one) for node in nodes(head))
+        named = sum(node == place for one in every for node in expressions_of(one))
         return named == 1 + sum(place in targets(one) for one in every)
 
     put, handle = made, made[3] if made[0] == m.ASSIGN else ()
@@ -121,9 +121,9 @@ def _given_back(body: tuple[Stmt, ...], site: Site) -> int | None:
             returned += [one[2]] if one[2] is not None else []
             continue
         bound = _bound_by(one)
-        if any(node[:2] == (m.CALL, site) for head in heads(one) for node in nodes(head)):
+        if any(node[:2] == (m.CALL, site) for node in expressions_of(one)):
             names |= {bound} - {()}
-        elif bound not in names and any(node in names for head in heads(one) for node in nodes(head)):
+        elif bound not in names and any(node in names for node in expressions_of(one)):
             return None  # somebody else has it
     for value in returned:
         parts = value[3] if value[0] == m.NEW and value[2] == "tuple" else ()
@@ -165,7 +165,7 @@ def _falls(frame: Frame, index: int | None) -> bool:
 def _is_unread(frame: Frame, name: Expr) -> bool:
     if frame.function is None or frame.facts.inner:
         return False
-    read = (node for one in statements(frame.facts.body) for head in heads(one) for node in nodes(head))
+    read = (node for one in statements(frame.facts.body) for node in expressions_of(one))
     return sum(node == name for node in read) == 1
 
 

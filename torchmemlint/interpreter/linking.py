@@ -42,6 +42,9 @@ class Project(Protocol):
     def may_have(self, path: str, name: str) -> bool:
         """Whether a file may bind a name, itself or by star imports: its text has that word."""
 
+    def bringing(self, path: str, name: str) -> frozenset[str]:
+        """The modules that star imports of a file name, with their dots, which may have a name: see `may_have`."""
+
     def called(self, path: str, name: str) -> str | None:
         """Whether other files call a function of this one with gradients off, `guarded`, or not, `open`; None if none
         calls it."""
@@ -206,8 +209,13 @@ def _fill(machine: Machine, unit: Unit, name: str, value: Value) -> None:
 
 def _from_stars(machine: Machine, unit: Unit, name: str, stars: Sequence[Stars], seen: set[str]) -> Value | None:
     """What the last of some star imports that has a name binds it to."""
-    for statement in reversed(stars):
+    if not stars or machine.project is None:
+        return None
+    bringing = machine.project.bringing(unit.path, name)
+    for statement in reversed(stars) if bringing else ():
         for star in statement:
+            if "." * star[0] + star[1] not in bringing:
+                continue
             value = _from_star(machine, unit, name, star, seen)
             if value is not None:
                 unit.frame.vars[name] = value

@@ -8,7 +8,7 @@ from typing import Any
 from ..facts import knowledge
 from ..facts import model as m
 from ..facts.model import Expr, Stmt
-from ..facts.walk import heads, last_name, nodes, statements
+from ..facts.walk import expressions_of, last_name, statements
 from .assignment import assign
 from .branching import branch, go_round, loop_at, round_of_its_own
 from .elements import iterate, named_entries
@@ -109,7 +109,7 @@ def _entries(machine: Machine, frame: Frame, statement: Stmt) -> list[list[tuple
     if target[0] != m.NEW or len(target[3]) != 2 or len(body) > _LITTLE or orelse:
         return None
     key, item = target[3]
-    if not any(node[0] == m.ITEM and node[2] == key for one in body for head in heads(one) for node in nodes(head)):
+    if not any(node[0] == m.ITEM and node[2] == key for one in body for node in expressions_of(one)):
         return None
     over = machine.eval(frame, iterable[2][1])
     entries = named_entries(over)
@@ -124,7 +124,7 @@ def _is_key(statement: Stmt, value: Value) -> bool:
     if not value or type(value[0]) not in (Tensor, Opaque):
         return False
     taken = (m.ITEM, iterable, target)
-    return any(node == taken for one in statements(body) for head in heads(one) for node in nodes(head))
+    return any(node == taken for one in statements(body) for node in expressions_of(one))
 
 
 def loop_kind(machine: Machine, frame: Frame, iterable: Expr, value: Value) -> str:

@@ -129,6 +129,7 @@ class Machine:
         self.placed: dict[int, tuple[Obj, str]] = {}  # nodes of tensors that were put into a place of an object
         self.under_weak_keys: dict[Obj, Value] = {}  # containers that are the values of weak keys
         self.made: dict[int, tuple[int, Any, Obj]] = {}  # serial number and fields of each object, by these' identity
+        self.unanswered: set[tuple[int, str, int]] = set()  # what a `__getattr__` gave nothing for, and what there was
         self.looked_at: set[str] = set()  # the attributes that were asked for since a method was entered
         self.entering: dict[int, tuple[m.FunctionFacts, bool]] = {}  # see registries.py, by the function's identity
         self.making: list[Class] = []  # classes whose metaclass is making an object

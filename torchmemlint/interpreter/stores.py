@@ -78,13 +78,13 @@ def store(machine: Machine, frame: Frame, owner: Obj | Frame, key: str, value: V
     machine.clock += 1
     # without a graph only what a loop adds to by concatenation is of interest
     traced = attached or veiled or (how == "set" and machine.grad == OFF and machine.loops and type(owner) is Frame)
+    summed = carried = NEVER
+    if how != "grow" and machine.loops:
+        summed, carried = _made_of_what_was_there(machine, attached or veiled, owner, key)
     label = ("write", owner, key, machine.clock) if traced else None
     node = machine.derivation.node(tuple({*veiled, *(tensor.node for tensor in reached)}), label)
     if reached:
         machine.derivation.write(node, *(tensor.node for tensor in reached))
-    summed = carried = NEVER
-    if how != "grow" and machine.loops:
-        summed, carried = _made_of_what_was_there(machine, attached or veiled, owner, key)
     parts: list[tuple[int, int]] = []
     place = (owner, key) if how == "set" else None
     own = None if len(reached) == 1 and not veiled else label
@@ -352,6 +352,8 @@ def _as_written(
 def _made_of_what_was_there(machine: Machine, nodes: list[int], owner: Obj | Frame, key: str) -> tuple[int, int]:
     """When the place was first written with what a value is a sum of, and with what it was computed from by modules."""
     summed = carried = NEVER
+    if (id(owner), key) not in machine.derivation.places:
+        return summed, carried
     for start in _alternatives(machine, nodes, owner, key):
         summed = min(summed, _written_before(machine, start, owner, key, through_modules=False))
         carried = min(carried, _written_before(machine, start, owner, key, through_modules=True))

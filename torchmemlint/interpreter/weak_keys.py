@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..facts import model as m
 from ..facts.model import CALLS_PER_STATEMENT, Expr, FunctionFacts, Site, Stmt
 from ..facts.program import keyword, targets
-from ..facts.walk import heads, nodes, statements
+from ..facts.walk import expressions_of, statements
 from .arguments import argument
 from .cycles import refers_to
 from .frames import Frame
@@ -132,9 +132,7 @@ def _may_be_itself(facts: FunctionFacts, key: Expr, value: Expr) -> bool:
 
 
 def _compares(statement: Stmt, one: Expr, other: Expr) -> bool:
-    return any(
-        node[0] == m.COMPARE and {node[2], node[3]} == {one, other} for head in heads(statement) for node in nodes(head)
-    )
+    return any(node[0] == m.COMPARE and {node[2], node[3]} == {one, other} for node in expressions_of(statement))
 
 
 def _statement_at(facts: FunctionFacts, site: Site) -> Stmt | None:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from ..facts import model as m
 from ..facts.knowledge import BUILTINS, LIGHT_ROOTS
-from ..facts.model import Stmt
+from ..facts.model import Expr, Stmt
 from ..facts.program import targets
-from ..facts.walk import calls, last_name, root_of, statements
+from ..facts.walk import calls, last_name, once, root_of, statements
 from .module_classes import is_dull
 from .values import UNKNOWN, Class, External, Obj, Value
 
@@ -27,10 +27,8 @@ def written_part(machine: Machine, obj: Obj, name: str) -> Value:
     for cls in obj.cls.mro:
         unit = cls.frame.unit
         index = cls.facts.methods.get("__init__")
-        for one in statements(unit.facts.functions[index].body) if index is not None else ():
-            if one[0] != m.ASSIGN or one[3][0] != m.CALL or (m.ATTR, (m.NAME, "self"), name) not in one[2]:
-                continue
-            for atom in machine.eval(unit.frame, one[3][2]):
+        for call in _made(unit.facts.functions[index].body).get(name, ()) if index is not None else ():
+            for atom in machine.eval(unit.frame, call[2]):
                 kind = atom.dotted if _is_layer(atom) else atom
                 if kind is not atom or (type(atom) is Class and is_dull(machine, atom)):
                     ident = ("written", obj.serial, name)
@@ -39,6 +37,17 @@ def written_part(machine: Machine, obj: Obj, name: str) -> Value:
                     machine.put(obj.fields, name, (part,))
                     return (part,)
     return UNKNOWN
+
+
+@once
+def _made(body: tuple[Stmt, ...]) -> dict[str, list[Expr]]:
+    """The calls of a constructor by the attributes that get what they give."""
+    found: dict[str, list[Expr]] = {}
+    for one in statements(body):
+        for target in one[2] if one[0] == m.ASSIGN and one[3][0] == m.CALL else ():
+            if target[:2] == (m.ATTR, (m.NAME, "self")):
+                found.setdefault(target[2], []).append(one[3])
+    return found
 
 
 def _is_layer(atom: object) -> bool:

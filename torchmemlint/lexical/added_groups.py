@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ..facts import model as m
 from ..facts.model import Expr, FunctionFacts, Site, Stmt
 from ..facts.program import Program, targets, text
-from ..facts.walk import calls_of, heads, in_loops, last_name, nodes, statements
+from ..facts.walk import calls_of, expressions_of, in_loops, last_name, nodes, statements
 
 _ADDS = "add_param_group"
 _PARAMETERS = ("parameters", "named_parameters")
@@ -49,7 +49,7 @@ def added_groups(program: Program) -> Iterator[Added]:
 def _mentions_groups(program: Program) -> bool:
     """Whether the file has a hand in the groups of an optimizer."""
     every = (one for function in program.facts.functions for one in statements(function.body))
-    parts = (node for one in every for head in heads(one) for node in nodes(head))
+    parts = (node for one in every for node in expressions_of(one))
     return any(node[0] == m.ATTR and node[2] == "param_groups" for node in parts)
 
 

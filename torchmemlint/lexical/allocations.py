@@ -8,7 +8,7 @@ from ..facts import model as m
 from ..facts import walk
 from ..facts.model import Expr, Stmt
 from ..facts.program import Place, Program, expressions, targets, text
-from ..facts.walk import calls, calls_of, heads, last_name, loops, names_of, nodes, statements
+from ..facts.walk import calls, calls_of, expressions_of, last_name, loops, names_of, nodes, statements
 from .devices import Slip
 from .exits import left_before, moves
 from .piled import LIBRARIES, ONCE, piled
@@ -228,7 +228,7 @@ def _is_taken(program: Program, place: Place, name: str, pointers: set[Expr]) ->
         return True
     for one in statements(place.facts.body):
         looped = one[0] == m.FOR and any(part in pointers for part in nodes(one[3]))
-        parts = (part for head in heads(one) for part in nodes(head))
+        parts = (part for part in expressions_of(one))
         asked = any(part[0] == m.YIELD and not pointers.isdisjoint(nodes(part)) for part in parts)
         if looped or asked:
             return True

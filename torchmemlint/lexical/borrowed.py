@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ..facts import model as m
 from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Block, Place, Program, keyword, targets, text
-from ..facts.walk import calls, calls_of, heads, last_name, nodes, statements
+from ..facts.walk import calls, calls_of, expressions_of, heads, last_name, nodes, statements
 from .cleanup import FREES, Slip, collects, empties, let_go
 from .taken_models import empties_container, is_changed, models_of_containers
 
@@ -171,8 +171,7 @@ def _yielded(place: Place) -> dict[str, Site]:
     return {
         node[1][1]: statement[1]
         for statement in statements(place.facts.body)
-        for head in heads(statement)
-        for node in nodes(head)
+        for node in expressions_of(statement)
         if node[0] == m.YIELD and node[1] is not None and node[1][0] == m.NAME
     }
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ..facts import model as m
 from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Place, Program, text
-from ..facts.walk import calls_of, heads, in_loops, last_name, nodes, statements
+from ..facts.walk import calls_of, expressions_of, heads, in_loops, last_name, nodes, statements
 
 _HEAVY = re.compile(r"(?i)batch|loader|dataset|sample|stream|frame|image|example|clip|chunk|tensor|activation")
 _LOOKS = ("next", "anext", "islice")
@@ -108,8 +108,7 @@ def _read_from_outside(program: Program, place: Place, branch: Expr) -> bool:
         part[0] == m.ATTR and part[2] == name and part[1] != (m.NAME, "self")
         for facts in outside
         for one in statements(facts.body)
-        for head in heads(one)
-        for part in nodes(head)
+        for part in expressions_of(one)
     )
 
 

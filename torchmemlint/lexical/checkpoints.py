@@ -11,7 +11,7 @@ from ..facts.knowledge import TO_DEVICE
 from ..facts.model import Expr, FunctionFacts, Site, Stmt
 from ..facts.one_rank import called_by_one
 from ..facts.program import Program, targets
-from ..facts.walk import calls, calls_of, heads, last_name, nodes, statements, with_tests
+from ..facts.walk import calls, calls_of, expressions_of, heads, last_name, nodes, statements, with_tests
 
 _WORDS = ("ckpt", "checkpoint", "state", "model", "weight", "resume", "pretrained", "optim", "snapshot")
 _SMALL = ("scaler", "sched", "rng", "random", "metric", "statistic", "index", "config", "arg", "dataloader", "sampler")
@@ -253,7 +253,7 @@ def _are_copied_from(methods: list[FunctionFacts], weights: Expr) -> bool:
         return False
     copied = False
     for method in methods:
-        found = [node for one in statements(method.body) for head in heads(one) for node in nodes(head)]
+        found = [node for one in statements(method.body) for node in expressions_of(one)]
         for one in statements(method.body):
             bound = one[-1] if one[0] in (m.ASSIGN, m.ANNOTATE) and weights in targets(one) else None
             if bound is not None and last_name(bound) != "load":
@@ -271,8 +271,7 @@ def is_model(functions: Iterable[FunctionFacts], place: Expr) -> bool:
         node[0] == m.ATTR and node[1] == place and node[2] not in _OF_DICTS
         for function in functions
         for one in statements(function.body)
-        for head in heads(one)
-        for node in nodes(head)
+        for node in expressions_of(one)
     )
 
 
@@ -304,7 +303,7 @@ def _goes_in_by_part(function: FunctionFacts, place: Expr) -> bool:
         bound = one[3] if one[0] == m.ASSIGN and place in one[2] else (m.CONST, None)
         if bound[0] != m.CONST and last_name(bound) != "load" and place not in nodes(bound):
             return False  # the name stands for something else as well
-    found = [node for one in statements(function.body) for head in heads(one) for node in nodes(head)]
+    found = [node for one in statements(function.body) for node in expressions_of(one)]
     rounds = {target for one in statements(function.body) if one[0] == m.FOR for target in targets(one)}
     rounds |= {part[0] for node in found if node[0] == m.COMP for part in node[5]}  # `states[key]` for each: all of it
     return any(_is_part(node, place) and not (node[0] == m.ITEM and node[2] in rounds) for node in found)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ..facts import model as m
 from ..facts.model import ClassFacts, Expr, FileFacts, FunctionFacts, Site
 from ..facts.program import targets
-from ..facts.walk import calls, heads, last_name, nodes, statements
+from ..facts.walk import calls, expressions_of, last_name, nodes, statements
 
 _LOOKS = ("append", "extend", "len", "enumerate", "list", "reversed", "bool")
 _ONCE = ("__init__", "__post_init__", "__del__")
@@ -115,7 +115,7 @@ def _is_emptied(facts: FileFacts, cls: ClassFacts, name: str, lasting: bool) -> 
             gone = one[2] if one[0] == m.DELETE else () if one[0] == m.FOR else targets(one)
             if any(_is_list(node, name) for place in gone for node in nodes(place)):
                 return True
-            if any(_lets_go(node, name) for head in heads(one) for node in nodes(head)):
+            if any(_lets_go(node, name) for node in expressions_of(one)):
                 return True
             if one[0] in (m.ASSIGN, m.RETURN) and _is_list(one[-1] or (), name):
                 return True

@@ -13,7 +13,7 @@ from ..facts.emptying import DELETED, emptyings
 from ..facts.knowledge import TAKES_OUT
 from ..facts.model import ClassFacts, Expr, FileFacts, FunctionFacts, Site, Stmt
 from ..facts.program import keyword, targets
-from ..facts.walk import calls, calls_of, heads, in_loops, last_name, nodes, root_of, statements
+from ..facts.walk import calls, calls_of, expressions_of, heads, in_loops, last_name, nodes, root_of, statements
 
 _SELF = (m.NAME, "self")
 _AGAIN = frozenset(
@@ -156,9 +156,7 @@ def _kept(facts: FileFacts, function: FunctionFacts, callback: Expr | None) -> s
             continue
         seen.add(id(one))
         own = {param.name for param in one.params}
-        read = {
-            node[1] for s in statements(one.body) for head in heads(s) for node in nodes(head) if node[0] == m.NAME
-        } - own
+        read = {node[1] for s in statements(one.body) for node in expressions_of(s) if node[0] == m.NAME} - own
         named |= read
         queue += [inner.get(name) for name in read]
     return next((last_name(t) for s in statements(function.body) for t in _tensors(s) if t[1] in named), "")

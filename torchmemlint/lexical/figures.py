@@ -12,7 +12,7 @@ from ..facts import model as m
 from ..facts.answering import answers_requests
 from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Place, Program, expressions, keyword, targets
-from ..facts.walk import calls, heads, in_loops, last_name, nodes, statements, with_tests
+from ..facts.walk import calls, expressions_of, heads, in_loops, last_name, nodes, statements, with_tests
 from .once import ONCE, called_as, is_repeated
 
 _MAKES = ("figure", "subplots", "subplot_mosaic")
@@ -135,7 +135,7 @@ def _is_left(program: Program, place: Place, names: tuple[Expr, ...], depth: int
         bound = [one for one in statements(place.facts.body) if one[0] == m.ASSIGN]
         held = {target for one in bound for target in targets(one) if _is_of_pyplot(program, one[3])}
     for statement in statements(place.facts.body):
-        parts = [part for expr in heads(statement) for part in nodes(expr)]
+        parts = expressions_of(statement)
         if statement[0] == m.RETURN and any(_holds(expr, held) for expr in heads(statement)):
             return False
         if statement[0] == m.RETURN and not names and any(_is_of_pyplot(program, part) for part in parts):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..facts import model as m
 from ..facts.model import Expr, FunctionFacts, Param
 from ..facts.program import Program, keyword, targets
-from ..facts.walk import calls, calls_of, heads, last_name, loops, nodes, statements
+from ..facts.walk import calls, calls_of, expressions_of, last_name, loops, nodes, statements
 
 
 def forks(program: Program, function: FunctionFacts, started: Expr) -> bool:
@@ -49,7 +49,7 @@ def pipes_first(setup: FunctionFacts) -> bool:
     [measured: three forked workers stay when their owner goes, one does not]."""
     if "Pipe" not in setup.calls:
         return False
-    comprehended = (part for one in statements(setup.body) for head in heads(one) for part in nodes(head))
+    comprehended = (part for one in statements(setup.body) for part in expressions_of(one))
     rounds = [{last_name(c[2]) for one in inside for c in calls_of(one)} for _, inside in loops(setup.body)]
     rounds += [
         {last_name(call[2]) for call in nodes(part) if call[0] == m.CALL and len(call) == 5}

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ..facts import model as m
 from ..facts.model import Expr, FunctionFacts, Site, Stmt
 from ..facts.program import Place, Program, targets
-from ..facts.walk import calls_of, heads, last_name, nodes, statements
+from ..facts.walk import calls_of, expressions_of, last_name, nodes, statements
 from ..facts.ways import lets_go, taken
 
 _SELF = (m.NAME, "self")
@@ -67,7 +67,7 @@ def _takes(statement: Stmt, tables: set[Expr]) -> bool:
 
 
 def _yields(statement: Stmt) -> bool:
-    return any(part[0] in (m.YIELD, m.YIELD_FROM) for head in heads(statement) for part in nodes(head))
+    return any(part[0] in (m.YIELD, m.YIELD_FROM) for part in expressions_of(statement))
 
 
 def _is_new(facts: FunctionFacts, key: Expr) -> bool:

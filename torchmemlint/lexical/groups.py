@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ..facts import model as m
 from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Place, Program, keyword, targets, text
-from ..facts.walk import calls, calls_of, heads, last_name, loops, nodes, statements
+from ..facts.walk import calls, calls_of, expressions_of, last_name, loops, nodes, statements
 from .once import SETUPS, called_as, is_repeated
 
 _MAKES = ("new_group", "new_subgroups", "init_device_mesh")
@@ -197,7 +197,7 @@ def _is_for_this_call(program: Program, place: Place, made: Expr) -> bool:
 def _is_for_collectives(program: Program, place: Place, name: Expr, bound: int) -> bool:
     """Whether all that is done with a local is to give it to collectives, or to a helper that does no more with it.
     `bound`: how often it is bound; a helper's parameter never."""
-    uses = sum(part == name for one in statements(place.facts.body) for head in heads(one) for part in nodes(head))
+    uses = sum(part == name for one in statements(place.facts.body) for part in expressions_of(one))
     given = 0
     for call in calls(place.facts.body):
         values = [*((str(at), value) for at, value in enumerate(call[3])), *call[4]]

@@ -9,7 +9,7 @@ from ..facts import model as m
 from ..facts.knowledge import PROCESSES
 from ..facts.model import Expr, FunctionFacts, Site, Stmt
 from ..facts.program import Place, Program, keyword
-from ..facts.walk import calls, calls_of, heads, in_loops, last_name, nodes, statements
+from ..facts.walk import calls, calls_of, expressions_of, heads, in_loops, last_name, nodes, statements
 from .lent import ENDS
 from .once import ONCE, is_repeated
 from .serving import serves
@@ -97,9 +97,7 @@ def _may_end(program: Program, function: FunctionFacts, name: Expr, made: Stmt |
             values = (one[-1],) if one[0] in (m.RETURN, m.ASSIGN) else heads(one)
             if any(value == name or _holds(value, name) for value in values if value is not None):
                 return True
-    return any(
-        part == (m.YIELD, name) for one in statements(function.body) for head in heads(one) for part in nodes(head)
-    )
+    return any(part == (m.YIELD, name) for one in statements(function.body) for part in expressions_of(one))
 
 
 def _holds(value: Expr, name: Expr) -> bool:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.model import Expr, FileFacts, FunctionFacts, Site, Stmt
-from ..facts.walk import calls, heads, last_name, loops, nodes, statements, with_tests
+from ..facts.walk import calls, expressions_of, last_name, loops, nodes, statements, with_tests
 
 _ENDS = ("clear", "remove", "close", "final", "end", "stop", "release", "detach", "clean", "teardown", "finish", "exit")
 
@@ -75,7 +75,7 @@ def _is_asked_for(facts: FileFacts, name: str) -> bool:
     """Whether anything is done with the list but to fill it, and to let it go."""
     for function in facts.functions:
         for one in statements(function.body):
-            seen = sum(node[0] == m.ATTR and node[2] == name for head in heads(one) for node in nodes(head))
+            seen = sum(node[0] == m.ATTR and node[2] == name for node in expressions_of(one))
             bound = one[2] if one[0] in (m.DELETE, m.ASSIGN) else ()
             plain = any(_is_own(node) and node[2] == name for place in bound for node in nodes(place))
             call = one[2] if one[0] == m.EXPR else None
@@ -125,13 +125,7 @@ def _picks_one(test: Expr) -> bool:
 
 def _is_used(inside: list[Stmt], binding: Stmt, place: Expr) -> bool:
     """Whether the loop does anything with the handle: keeps it elsewhere, or removes it in the same round."""
-    return any(
-        node == place
-        for statement in inside
-        if statement is not binding
-        for head in heads(statement)
-        for node in nodes(head)
-    )
+    return any(node == place for statement in inside if statement is not binding for node in expressions_of(statement))
 
 
 def _is_removed(facts: FileFacts, function: FunctionFacts, place: Expr) -> bool:

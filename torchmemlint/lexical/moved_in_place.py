@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ..facts import model as m
 from ..facts.model import Expr, FunctionFacts, Site
 from ..facts.program import Program, targets
-from ..facts.walk import calls_of, heads, last_name, nodes, root_of, statements
+from ..facts.walk import calls_of, expressions_of, last_name, nodes, root_of, statements
 
 _SELF: Expr = (m.NAME, "self")
 _TAKES_OUT = frozenset("pop popitem popleft clear remove".split())
@@ -100,7 +100,6 @@ def _lets_go(method: FunctionFacts, cache: str) -> bool:
     return any(
         last_name(node[2]) == "cpu" and place in nodes(node)
         for one in statements(method.body)
-        for head in heads(one)
-        for node in nodes(head)
+        for node in expressions_of(one)
         if node[0] == m.CALL
     )

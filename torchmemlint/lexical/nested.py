@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ..facts import model as m
 from ..facts.model import ClassFacts, Expr, FunctionFacts, Site, Stmt
 from ..facts.program import Place, Program, keyword, targets
-from ..facts.walk import calls, calls_of, heads, in_loops, last_name, nodes, statements
+from ..facts.walk import calls, calls_of, expressions_of, heads, in_loops, last_name, nodes, statements
 from .lent import is_given
 from .once import is_repeated
 from .producers import Producer, closable_producers
@@ -170,5 +170,5 @@ def _is_seen_to(program: Program, place: Place, made: Stmt, name: Expr, taken: S
     inner = (program.facts.functions[index] for index in place.facts.inner)
     if any(name in nodes(head) for function in inner for one in statements(function.body) for head in heads(one)):
         return True
-    uses = [part for head in heads(taken) for part in nodes(head) if part == name]
+    uses = [part for part in expressions_of(taken) if part == name]
     return len(uses) > 1 or any(call[2] == (m.ATTR, name, "close") for call in calls((taken,)))

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ..facts import model as m
 from ..facts.model import ClassFacts, Expr, FileFacts, FunctionFacts, Site
 from ..facts.program import targets
-from ..facts.walk import calls_of, heads, last_name, nodes, statements
+from ..facts.walk import calls_of, expressions_of, last_name, nodes, statements
 
 _SELF = (m.NAME, "self")
 _ADDS = ("append", "add", "insert", "appendleft", "setdefault")
@@ -103,8 +103,7 @@ def _returns_a_closure(facts: FileFacts, method: FunctionFacts) -> bool:
     returned = (one[2] for one in statements(method.body) if one[0] == m.RETURN and one[2] is not None)
     named = (inner[value[1]] for value in returned if value[0] == m.NAME and value[1] in inner)
     return any(
-        node == _SELF for one in named for statement in statements(one.body) for head in heads(statement)
-        for node in nodes(head)
+        node == _SELF for one in named for statement in statements(one.body) for node in expressions_of(statement)
     )  # fmt: skip
 
 

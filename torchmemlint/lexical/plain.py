@@ -15,7 +15,7 @@ from typing import Any
 from ..facts import knowledge
 from ..facts import model as m
 from ..facts.model import Expr, FileFacts, FunctionFacts, Site, Stmt
-from ..facts.walk import calls, heads, last_name, names_of, nodes, root_of, statements
+from ..facts.walk import calls, expressions_of, heads, last_name, names_of, nodes, root_of, statements
 from .step_values import is_figure
 
 Block = tuple[Stmt, ...]
@@ -53,7 +53,7 @@ def _one_liners(facts: FileFacts) -> Iterator[FunctionFacts]:
         one = function.body[0]
         if one[0] not in _SIMPLE or (one[0] == m.RETURN and (one[2] is None or one[2][0] not in _MADE)):
             continue  # what a test asks its name says better: `is_main_process()`
-        parts = [node for head in heads(one) for node in nodes(head)]
+        parts = expressions_of(one)
         places = one[2] if one[0] == m.ASSIGN else one[2:3] if one[0] == m.AUGMENT else ()
         does = bool(places) or any(node[0] == m.CALL and node[2][-1] not in knowledge.BUILTINS for node in parts)
         plain_ones = all(place[0] in (m.ATTR, m.ITEM) for place in places)
@@ -233,7 +233,7 @@ class _Speaker:
     @functools.cached_property
     def _mentions(self) -> Counter[str]:
         """How often each name is bound or read; those in functions inside count for many."""
-        parts = (node for one in statements(self.function.body) for head in heads(one) for node in nodes(head))
+        parts = (node for one in statements(self.function.body) for node in expressions_of(one))
         found = Counter(node[1] for node in parts if node[0] == m.NAME)
         found.update([*self._inside] * 3)
         return found
@@ -341,7 +341,7 @@ class _Speaker:
         if helper is None or given is None:
             return None
         one = helper.body[0]
-        free = {node[1] for head in heads(one) for node in nodes(head) if node[0] == m.NAME} - given.keys()
+        free = {node[1] for node in expressions_of(one) if node[0] == m.NAME} - given.keys()
         if not free.isdisjoint(self._bound) and not any(
             helper is self.facts.functions[index] for index in self.function.inner
         ):
@@ -376,7 +376,7 @@ def _arguments(call: Expr, helper: FunctionFacts) -> dict[str, Expr] | None:
     given = dict(zip(params, positional, strict=False)) | dict(call[4])
     if given.keys() != {param.name for param in helper.params}:
         return None
-    uses = Counter(node[1] for head in heads(helper.body[0]) for node in nodes(head) if node[0] == m.NAME)
+    uses = Counter(node[1] for node in expressions_of(helper.body[0]) if node[0] == m.NAME)
     once = all(_is_path(value) or value[0] == m.CONST or uses[name] == 1 for name, value in given.items())
     moved = any(node[0] in _UNMOVED for value in given.values() for node in nodes(value))
     return given if once and not moved else None

@@ -9,7 +9,7 @@ from ..facts import model as m
 from ..facts.model import CALLS_PER_STATEMENT, Expr, Site, Stmt
 from ..facts.one_rank import by_rank
 from ..facts.program import Block, Place, Program, targets
-from ..facts.walk import calls_of, heads, last_name, nodes, statements
+from ..facts.walk import calls_of, expressions_of, heads, last_name, nodes, statements
 
 _GATHERS = ("all_gather_object", "all_gather")
 _FIGURES = frozenset(
@@ -173,7 +173,7 @@ def _read_as_attribute(program: Program, attribute: str, gathering: Place, gathe
     for place in program.places:
         for statement, alone in by_rank(place.facts.body) if place.facts.name != "__init__" else ():
             if statement[0] == m.DELETE or (statement[0] == m.ASSIGN and _is_emptied(statement, attribute)):
-                named = any(part[0] == m.ATTR and part[2] == attribute for h in heads(statement) for part in nodes(h))
+                named = any(part[0] == m.ATTR and part[2] == attribute for part in expressions_of(statement))
                 if named:
                     return []
                 continue

@@ -8,7 +8,7 @@ from typing import Any
 from ..facts import model as m
 from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Block, Place, Program, expressions, keyword, targets
-from ..facts.walk import blocks, calls, calls_of, heads, last_name, nodes, statements
+from ..facts.walk import blocks, calls, calls_of, expressions_of, heads, last_name, nodes, statements
 from .exits import left_before
 from .once import SETUPS, is_repeated
 
@@ -167,7 +167,7 @@ def flow(program: Program, place: Place, statement: Any, call: Expr) -> tuple[se
 
 
 def _mentions(statement: Any, key: Key) -> bool:
-    return any(part[-1] == key[1] for expr in heads(statement) for part in nodes(expr))
+    return any(part[-1] == key[1] for part in expressions_of(statement))
 
 
 def _handed(program: Program, place: Place, statement: Any, same: Any) -> set[Key] | None:

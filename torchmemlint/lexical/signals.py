@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ..facts import model as m
 from ..facts.model import ClassFacts, Expr, FileFacts, FunctionFacts, Site
 from ..facts.program import targets
-from ..facts.walk import calls, heads, last_name, nodes, statements
+from ..facts.walk import calls, expressions_of, last_name, statements
 
 _SELF = (m.NAME, "self")
 _SIGNALS = ("Signal", "pyqtSignal")
@@ -65,13 +65,7 @@ def _in_method(facts: FileFacts, method: FunctionFacts, own: set[str]) -> Iterat
         if signal[0] != m.ATTR or signal[1] != _SELF or signal[2] not in own or callback[0] != m.LAMBDA:
             continue
         inner = facts.functions[callback[1]]
-        read = {
-            node[1]
-            for one in statements(inner.body)
-            for head in heads(one)
-            for node in nodes(head)
-            if node[0] == m.NAME
-        }
+        read = {node[1] for one in statements(inner.body) for node in expressions_of(one) if node[0] == m.NAME}
         kept = sorted((read - {param.name for param in inner.params}) & given)
         if kept:
             yield Connected(statement[1], signal[2], kept[0])

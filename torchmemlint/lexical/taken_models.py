@@ -9,7 +9,7 @@ from ..facts.emptying import emptyings
 from ..facts.knowledge import TAKES_OUT
 from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Place, Program, targets, text
-from ..facts.walk import calls, calls_of, heads, last_name, nodes, statements
+from ..facts.walk import calls, calls_of, heads, last_name, nodes, once, statements
 from .cleanup import MODELS, let_go
 
 
@@ -137,18 +137,15 @@ def _is_bound_again(place: Place, container: str) -> bool:
 
 def empties_container(place: Place, param: str) -> bool:
     """Whether a function takes things out of the container that it is given, or moves what is in it elsewhere."""
-    for statement in statements(place.facts.body):
-        if statement[0] == m.DELETE and any(
-            target[0] == m.ITEM and text(target[1]) == param for target in statement[2]
-        ):
-            return True
-        if statement[0] == m.ASSIGN and any(t[0] == m.ITEM and text(t[1]) == param for t in targets(statement)):
-            return True
-        for call in calls_of(statement):
-            if (
-                call[2][0] == m.ATTR
-                and call[2][2] in ("clear", "pop", "popitem", "remove")
-                and text(call[2][1]) == param
-            ):
-                return True
-    return False
+    return param in _emptied(place.facts.body)
+
+
+@once
+def _emptied(body: tuple[Stmt, ...]) -> set[str]:
+    found = set[str]()
+    for statement in statements(body):
+        places = statement[2] if statement[0] == m.DELETE else targets(statement) if statement[0] == m.ASSIGN else ()
+        found.update(text(target[1]) for target in places if target[0] == m.ITEM)
+    taken = ("clear", "pop", "popitem", "remove")
+    found.update(text(call[2][1]) for call in calls(body) if call[2][0] == m.ATTR and call[2][2] in taken)
+    return found

@@ -13,7 +13,7 @@ from ..facts import knowledge
 from ..facts import model as m
 from ..facts.model import Expr, FileFacts, FunctionFacts, Site, Stmt
 from ..facts.program import targets
-from ..facts.walk import blocks, calls, calls_of, heads, last_name, names_of, nodes, root_of, statements
+from ..facts.walk import blocks, calls, calls_of, expressions_of, last_name, names_of, nodes, root_of, statements
 
 _ON_MODULES = frozenset(
     f"register_{kind}_hook" for kind in ("forward", "forward_pre", "backward", "full_backward", "full_backward_pre")
@@ -235,8 +235,7 @@ def _may_raise(statement: Stmt) -> bool:
     """Whether a statement runs what is not known, or hands over to the caller of a context manager."""
     return any(
         node[0] == m.YIELD or (node[0] == m.CALL and not _is_safe(last_name(node[2])))
-        for head in heads(statement)
-        for node in nodes(head)
+        for node in expressions_of(statement)
     )
 
 
@@ -282,7 +281,7 @@ def _bound_to(function: FunctionFacts, name: Expr) -> Iterator[Expr]:
     for statement in statements(function.body):
         if statement[0] in (m.FOR, m.ASSIGN) and name in targets(statement):
             yield statement[3]
-        for node in (node for head in heads(statement) for node in nodes(head) if node[0] == m.COMP):
+        for node in (node for node in expressions_of(statement) if node[0] == m.COMP):
             yield from (over for target, over, _ in node[5] if name in nodes(target))
 
 

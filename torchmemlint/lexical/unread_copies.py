@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.model import ClassFacts, FileFacts, Site
-from ..facts.walk import calls_of, heads, last_name, nodes, statements
+from ..facts.walk import calls_of, expressions_of, last_name, nodes, statements
 
 _SETS_UP = ("__init__", "__post_init__", "setup", "reset")
 _ADDS = ("append", "extend", "add", "appendleft")
@@ -59,7 +59,7 @@ def nobody_reads(facts: FileFacts, name: str) -> bool:
         for one in statements(function.body):
             if one[0] == m.ASSIGN and place in one[2] and not any(name in node for node in nodes(one[3])):
                 continue
-            seen = sum(node[0] == m.ATTR and node[2] == name for head in heads(one) for node in nodes(head))
+            seen = sum(node[0] == m.ATTR and node[2] == name for node in expressions_of(one))
             adds = one[0] == m.EXPR and one[2][0] == m.CALL and one[2][2] in [(m.ATTR, place, way) for way in _ADDS]
             if seen > adds:
                 return False

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ..facts import model as m
 from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Place, Program, expressions, keyword, targets
-from ..facts.walk import calls, calls_of, heads, in_loops, last_name, loops, nodes, statements
+from ..facts.walk import calls, calls_of, expressions_of, in_loops, last_name, loops, statements
 
 _KINDS = ("Binary", "Multiclass", "Multilabel")
 _OF_SAMPLES = frozenset(
@@ -144,4 +144,4 @@ def _others(place: Place, made: Stmt) -> Iterator[Stmt]:
 
 def _asks(statement: Stmt, metric: Expr) -> bool:
     wanted = (m.ATTR, metric, "compute")
-    return any(part == wanted for head in heads(statement) for part in nodes(head))
+    return any(part == wanted for part in expressions_of(statement))

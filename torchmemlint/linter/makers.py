@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ..facts import model as m
 from ..facts.guarded import mentions
 from ..facts.model import Expr, FileFacts, FunctionFacts, Site, Stmt
-from ..facts.walk import heads, in_loops, last_name, nodes
+from ..facts.walk import expressions_of, in_loops, last_name
 from .callers import function_at
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def made_by_others(project: Project, path: str, name: str) -> str | None:
             return KEPT
         for function in facts.functions:
             for statement, looped in in_loops(function.body):
-                named = [one for head in heads(statement) for one in nodes(head) if _is_called(one, name)]
+                named = [one for one in expressions_of(statement) if _is_called(one, name)]
                 if named and not (len(named) == 1 and _goes(function, statement, name, looped)):
                     return KEPT
                 found = PASSING if named else found
@@ -67,7 +67,7 @@ def _goes(function: FunctionFacts, statement: Stmt, name: str, looped: bool) -> 
         return False
     place = statement[2][0]
     for one, again in in_loops(function.body):
-        found = [node for head in heads(one) for node in nodes(head)]
+        found = expressions_of(one)
         asked = sum(node[:2] == (m.ATTR, place) for node in found)
         if one is not statement and (found.count(place) != asked or (asked and again)):
             return False

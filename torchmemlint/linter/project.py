@@ -21,7 +21,7 @@ _MOST_STATEMENTS = 60_000  # of facts that are kept in memory: some 60 MB
 _SUFFIX = ".py"
 # importer, level, dotted name; level -1: a submodule of a package; -2: the file itself, if a name may come from it;
 # -3: the file in a folder that a package's `__init__` would take a name from; -4, -5 and -6: see callers.py;
-# -7: see makers.py
+# -7: see makers.py; -8: the star imports of the file that a name may come from
 Asked = tuple[str, int, str]
 
 
@@ -39,6 +39,7 @@ class Project:
         self._belonging: dict[str, bool] = {}
         self._folders_to_start: dict[str, list[str]] = {}
         self._names: dict[str, tuple[bytes, list[str]]] = {}
+        self._stars: dict[str, dict[str, str | None]] = {}
         self._scanned: dict[str, tuple[bool, list[Import]]] = {}
         self._answers: dict[Asked, str | None] = {}
         self._files: list[str] | None = None
@@ -68,6 +69,12 @@ class Project:
         leaves it out."""
         return self.answer((path, -2, name)) is not None
 
+    def bringing(self, path: str, name: str) -> frozenset[str]:
+        """The modules that star imports of a file name, as written there, which may have this word: of a package with
+        hundreds of them one question instead of as many."""
+        found = self.answer((path, -8, name))
+        return frozenset(found.split()) if found else frozenset()
+
     def called(self, path: str, name: str) -> str | None:
         """Whether other files call a function of this one with gradients off, see callers.py."""
         return self.answer((path, -4, name))
@@ -96,6 +103,8 @@ class Project:
             return importer if self._may_have(importer, dotted.encode(), set()) else None
         if level == -3:
             return self._defining(importer, dotted)
+        if level == -8:
+            return self._bringing(importer, dotted.encode())
         if level == -4:
             return others_who_call(self, importer, dotted)
         if level == -6:
@@ -179,6 +188,14 @@ class Project:
             return None
         found = [file for file in files if self._belongs(file) and defines.search(_bytes_of(file))]
         return found[0] if len(found) == 1 else None
+
+    def _bringing(self, path: str, name: bytes) -> str | None:
+        stars = self._stars.get(path)
+        if stars is None:
+            modules = {module for module, names in imports(_bytes_of(path)) if module and names == ["*"]}
+            stars = self._stars[path] = {module: self._found(path, module) for module in sorted(modules)}
+        bring = (module for module, file in stars.items() if file is not None and self._may_have(file, name, {path}))
+        return " ".join(bring) or None
 
     def _may_have(self, path: str, name: bytes, seen: set[str]) -> bool:
         seen.add(path)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, cast
 
 from ..facts.file_releases import FileReleases
-from ..facts.model import CALLS_PER_STATEMENT, STATEMENTS_PER_FILE, FileFacts, Stmt
+from ..facts.model import CALLS_PER_STATEMENT, STATEMENTS_PER_FILE, ClassFacts, FileFacts, Stmt
 from ..facts.outline import Outline
 
 Part = int | str  # the index of a function, ~ that of a class, a name that the module's body binds
@@ -42,6 +42,10 @@ class Watched(Outline):
         self.releases()
         self.seen.add(_BODY)
         return Outline(self.whole)
+
+    def own_callers(self, klass: ClassFacts) -> dict[str, list[tuple[str, bool]]]:
+        self.seen.update(klass.methods.values())
+        return super().own_callers(klass)
 
     def imported(self) -> tuple[tuple[int, str, tuple[str, ...]], ...]:
         self.seen.add(_BODY)

@@ -12,7 +12,7 @@ from ..evidence.switched_off import is_switched_off, may_be_detached
 from ..facts import model as m
 from ..facts.evaluating import says_evaluation
 from ..facts.model import file_of
-from ..facts.walk import heads, is_count, nodes, statements, with_tests
+from ..facts.walk import expressions_of, heads, is_count, nodes, statements, with_tests
 from ..finding import Confidence, Remedy, Retains
 from ..interpreter.frames import Frame
 from ..interpreter.values import ANY_NAME, ASSUMED, ATTACHED, ON, Class, Obj
@@ -316,8 +316,7 @@ def _is_read_elsewhere(store: Store, name: str) -> bool:
         for function in store.frame.unit.facts.functions
         if function is not own and function.name != "__init__"
         for statement in statements(function.body)
-        for head in heads(statement)
-        for node in nodes(head)
+        for node in expressions_of(statement)
     )
 
 
