@@ -12,7 +12,7 @@ from ..facts.walk import calls_of, heads, in_loops, last_name, nodes, statements
 from ..interpreter.linking import module_member, module_name
 from ..interpreter.machine import Machine
 from ..interpreter.values import Class, Function, Module, Obj, Value
-from .parsed_files import PARSERS, of_parsed, parses
+from .parsed_files import PARSERS, is_list_of_reader, is_row, of_parsed, parses
 from .record_values import of_records
 
 _GOES_THROUGH = ("len", "list", "iter", "enumerate", "zip", "sorted", "range", "tuple")
@@ -147,10 +147,8 @@ def _filled(machine: Machine, program: Program, cls: Class) -> Iterator[Records]
             if given is not None and given[0] == m.NAME and given[1] in local:
                 site, rich = local[given[1]]
                 yield Records(site, "data", cls.facts.name, rich, -1, 3)
-            if statement[0] not in (m.ASSIGN, m.ANNOTATE):
-                continue
-            value = statement[3] if statement[0] == m.ASSIGN else statement[4]
-            for target in targets(statement):
+            value, places = _put(statement)
+            for target in places:
                 if value is None or target[0] != m.ATTR or target[1] != (m.NAME, "self"):
                     continue
                 if value[0] == m.NAME and value[1] in local:
@@ -163,12 +161,26 @@ def _filled(machine: Machine, program: Program, cls: Class) -> Iterator[Records]
                     yield Records(statement[1], target[2], cls.facts.name, made, -1, 3)
                     continue
                 parsed = parses(program, value) and not _are_settings(cls, target)
+                parsed = parsed or is_list_of_reader(program, value, function.facts.body)
                 parsed = parsed or (of_parsed(program, value, function.facts.body) and _has_items(cls, target))
                 if parsed or any(
                     _lists_objects(called, _position(statement, target)) or _gives_parsed(program, called)
                     for called in _called(machine, cls, function, value)
                 ):
                     yield Records(statement[1], target[2], cls.facts.name, True, -1, 2)
+
+
+def _put(statement: Stmt) -> tuple[Expr | None, tuple[Expr, ...]]:
+    """What a statement puts as a whole, and where: `self.rows = read(path)`, `self.rows += read(path)`,
+    `self.rows.extend(read(path))`."""
+    if statement[0] == m.ASSIGN:
+        return statement[3], targets(statement)
+    if statement[0] in (m.ANNOTATE, m.AUGMENT):
+        return statement[4], (statement[2],)
+    call = statement[2] if statement[0] == m.EXPR and statement[2][0] == m.CALL else None
+    if call is not None and call[2][0] == m.ATTR and call[2][2] in ("extend", "update") and len(call[3]) == 1:
+        return call[3][0], (call[2][1],)
+    return None, ()
 
 
 def adds_objects(statement: Stmt, body: Block) -> Iterator[tuple[Site, Expr, bool]]:
@@ -254,8 +266,9 @@ def has_parts(expr: Expr, body: Block) -> bool | None:
     if expr[0] == m.NAME:
         for statement in statements(body):
             if statement[0] == m.ASSIGN and expr in statement[2] and statement[3][0] in (m.DICT, m.NEW, m.CALL):
-                return has_parts(statement[3], body)
-        return None
+                empty = _is_empty(statement[3])
+                return _is_filled_record(expr, body) if empty else has_parts(statement[3], body)
+        return True if is_row(expr, body) else None
     if expr[0] == m.DICT:
         return len(expr[2]) > 1 and not any(makes_array(value) for _, value in expr[2])
     if expr[0] == m.NEW and expr[2] in ("tuple", "list"):
@@ -267,6 +280,25 @@ def has_parts(expr: Expr, body: Block) -> bool | None:
         if name[:1].isupper() and expr[2][0] == m.NAME and not name.isupper() and not name.endswith(_LIGHT):
             return True  # an object of some class
     return None
+
+
+def _is_empty(value: Expr) -> bool:
+    """`{}`, `dict()`"""
+    if value[0] == m.DICT:
+        return not value[2]
+    return bool(value[0] == m.CALL and value[2] == (m.NAME, "dict") and not value[3] and not value[4])
+
+
+def _is_filled_record(name: Expr, body: Block) -> bool:
+    """Whether what starts empty gets entries of its own under several fixed names, `record["boxes"] = boxes`."""
+    entries = {
+        target[2][1]: statement[3]
+        for statement in statements(body)
+        if statement[0] == m.ASSIGN
+        for target in targets(statement)
+        if target[0] == m.ITEM and target[1] == name and target[2][0] == m.CONST
+    }
+    return len(entries) > 1 and not any(map(makes_array, entries.values()))
 
 
 def makes_array(expr: Expr) -> bool:
