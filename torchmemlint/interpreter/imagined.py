@@ -8,7 +8,9 @@ from typing import Any
 from ..facts import knowledge
 from ..facts import model as m
 from ..facts.model import Expr, FileFacts
-from .frames import Frame
+from ..facts.walk import root_of
+from .arguments import argument
+from .frames import Frame, Loop
 from .machine import Machine
 from .values import ATTACHED, FREE, MAYBE, OFF, UNKNOWN, Class, Obj, Tensor, Value
 
@@ -110,10 +112,22 @@ def imagine_name(machine: Machine, frame: Frame, name: str) -> Value:
         scope = scope.parent
     owner = scope or machine.module_frame
     module = imagined_module(machine, owner, ("name", name), 2)
-    module.birth = owner.births.get(name, ())
+    module.birth = _birth_of(owner, name)
     module.home = module.home or (owner, name)
     machine.put(owner.vars, name, (module,))
     return (module,)
+
+
+def _birth_of(frame: Frame, name: str) -> tuple[Loop, ...]:
+    """The loops that ran when a variable got its value. What a parameter is given as a part of something,
+    `Probe(model.layer4)`, is as old as that, whoever called."""
+    while frame.caller is not None:
+        given = argument(frame, name)
+        root = root_of(given) if given is not None else ()
+        if root[:1] != (m.NAME,) or root[1] not in frame.caller.births:
+            break
+        frame, name = frame.caller, root[1]
+    return frame.births.get(name, ())
 
 
 def imagine_element(machine: Machine, frame: Frame, container: Expr) -> Value:
