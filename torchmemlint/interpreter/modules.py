@@ -135,10 +135,10 @@ def module_method(
 
 def state_of(machine: Machine, frame: Frame, obj: Obj, site: Site) -> Value:
     """`state_dict()`: a dict of references to what the module or optimizer has, no copies
-    [docs: torch.nn.Module.state_dict]."""
+    [docs: torch.nn.Module.state_dict]. Whoever has that method has tensors."""
     state = machine.allocate(frame, ("state", site, obj.serial), "dict")
     node = machine.derivation.node((), ("parameters", obj))
-    machine.put(state.fields, "*", (Tensor(FREE, min(obj.weight, 2), node, ""),))
+    machine.put(state.fields, "*", (Tensor(FREE, 2, node, ""),))
     return (state,)
 
 
@@ -216,7 +216,8 @@ def run_module(machine: Machine, frame: Frame, obj: Obj, args: list[Value], kwar
     if machine.grad == OFF:
         node = machine.derivation.node(parents, ("ran", obj))
         machine.derivation.cut.add(node)
-        return (Tensor(FREE, obj.weight, node, "", bundle),)
+        weight = max(obj.weight, 2) if obj.unknown else obj.weight  # whoever turns gradients off for it runs a model
+        return (Tensor(FREE, weight, node, "", bundle),)
     attached = any(t.graph in (ATTACHED, LEAF) for value in values for t in machine.reach(value, 2))
     if not attached and has_no_weights(machine, obj, values):
         return arithmetic(machine, values)

@@ -105,7 +105,8 @@ def _copied(machine: Machine, atom: Any) -> Any:
 
 def _copy_tree(machine: Machine, frame: Frame, obj: Obj, site: Site, depth: int) -> Obj:
     """A deep copy: modules inside belong to the copy, so freezing it freezes them."""
-    copy = machine.allocate(frame, ("copy", site, obj.serial), obj.kind, obj.cls, obj.weight)
+    weight = max(obj.weight, 2) if obj.kind == "module" else obj.weight  # what is called, and is copied as a whole
+    copy = machine.allocate(frame, ("copy", site, obj.serial), obj.kind, obj.cls, weight)
     generation = constant(obj.fields["$copy"]) if "$copy" in obj.fields else 0
     if "$copy" in copy.fields or generation == 2:  # `x = deepcopy(x)` round after round
         return copy if "$copy" in copy.fields else obj

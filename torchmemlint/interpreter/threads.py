@@ -6,10 +6,13 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from ..facts.knowledge import MODEL_NAMES
 from ..facts.model import Site
+from ..facts.walk import call_at, last_name
 from .branching import begin_round, loop_at
 from .contexts import Context, in_worker, items_of, kind_of_worker, receiver_of
 from .frames import Frame
+from .imagined import imagined_module
 from .machine import Machine
 from .processes import pool_method
 from .values import ATTACHED, LIGHT, OFF, ON, UNKNOWN, Bound, Class, Function, Kwargs, Method, Obj, Partial, Value
@@ -59,6 +62,7 @@ def in_thread(machine: Machine, frame: Frame, target: Value, args: list[Value], 
     """Run a function as another thread would: grad mode is thread-local and starts out on [docs: torch.no_grad]."""
     outer = machine.grad
     before = len(machine.module_calls)
+    target = target or _model_by_name(machine, frame, site)
     machine.grad = ON
     depth, machine.module_depth = machine.module_depth, 0
     machine.threads += outer == OFF
@@ -77,6 +81,13 @@ def in_thread(machine: Machine, frame: Frame, target: Value, args: list[Value], 
     machine.note("thread", site, frame, (outer, before, len(machine.module_calls)))
     machine.note("thread-start", site, frame, (target, machine.conditions))
     return made
+
+
+def _model_by_name(machine: Machine, frame: Frame, site: Site) -> Value:
+    """What is handed to a thread with gradients off, and is called as models are: `pool.submit(model, x)`."""
+    call = call_at(frame.facts.body, site) if machine.grad == OFF else None
+    name = last_name(call[3][0]) if call is not None and call[3] else ""
+    return (imagined_module(machine, frame, ("called", name), 2),) if name in MODEL_NAMES else UNKNOWN
 
 
 def _go_on(
@@ -134,6 +145,8 @@ _CALLABLE = (Function, Bound, Partial, Method, Obj)
 def submit(machine: Machine, frame: Frame, name: str, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
     given = args[1:] if name == "run_in_executor" else args
     future: Value = (machine.allocate(frame, ("future", site), "future"),) if name != "start_new_thread" else UNKNOWN
+    if name == "submit" and given and not given[0]:
+        given = [_model_by_name(machine, frame, site), *given[1:]]
     if name == "apply_async" or not given or not any(type(a) in _CALLABLE for a in given[0]):
         return future if name == "submit" else UNKNOWN
     pools = [atom for atom in args[0] if type(atom) is Obj and atom.kind == "pool"] if given is not args else []

@@ -163,7 +163,7 @@ def _by_name(
             return loss(machine, values, kwargs, ("loss", name), 1)
         return None
     part = _is_part(frame, callee)
-    if part or name in knowledge.MODEL_NAMES:
+    if part or name in knowledge.MODEL_NAMES or (name.isupper() and lowered in knowledge.MODEL_NAMES):
         from .modules import run_module
 
         module = imagined_module(machine, frame, ("called", name), 2 if part else 1)
@@ -254,7 +254,7 @@ def unknown_method(
         return (Tensor(0, 1, machine.derivation.node(), ""),)
     if name == "unsqueeze":  # arrays have none
         return (Tensor(MAYBE, 1, machine.derivation.node(tuple(machine.nodes(receiver))), ""),)
-    if name in ("cuda", "to") and last_name(callee[1]) in knowledge.DATA_NAMES:
+    if name in ("cuda", "to") and (last_name(callee[1]) in knowledge.DATA_NAMES or "non_blocking" in kwargs):
         return free(machine, parents=tuple(machine.nodes(receiver)))
     if name == "scale" and len(args) == 1:
         return args[0]

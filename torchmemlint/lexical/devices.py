@@ -60,9 +60,20 @@ def handed(program: Program, methods: tuple[str, ...]) -> set[str]:
             given = keyword(call, "target", 1 if name == "run_in_executor" else 0)
             if name in THREADS:
                 given = keyword(call, "target", 1)
+            given = _behind(program, given) if given is not None else None
             if given is not None and given[0] in (m.NAME, m.ATTR):
                 found.add(last_name(given))
     return found
+
+
+def _behind(program: Program, given: Expr) -> Expr:
+    """`task` of `partial(task, model)` and of `lambda x: task(model, x)`."""
+    if given[0] == m.CALL and last_name(given[2]) == "partial" and given[3]:
+        return given[3][0]  # type: ignore[no-any-return]
+    if given[0] == m.LAMBDA:
+        value = program.facts.functions[given[1]].body[0][2]
+        return value[2] if value[0] == m.CALL else given
+    return given
 
 
 def is_thread(place: Place, targeted: set[str]) -> bool:

@@ -142,7 +142,7 @@ def _reported(source: Source, found: list[Finding], plan: Plan, session: Session
     codes = plan.selection.codes_for(source.path)
     if suppressions.skips_file(source, noqa=plan.noqa):
         return []
-    found = most_specific([finding for finding in found if finding.code in codes])
+    found = most_specific([finding for finding in found if finding.code in codes], plan.min_confidence)
     kept = suppressions.apply(source, found, codes, registry(), noqa=plan.noqa)
     kept = [finding for finding in kept if finding.code in codes and finding.confidence >= plan.min_confidence]
     if plan.fixes:
@@ -152,18 +152,20 @@ def _reported(source: Source, found: list[Finding], plan: Plan, session: Session
     return sorted(kept, key=lambda finding: finding.key)
 
 
-def most_specific(found: list[Finding]) -> list[Finding]:
-    """One finding a place: the word of a general rule, that a container grows, is needless where another rule, no
-    less sure, says why it does."""
+def most_specific(found: list[Finding], least: Confidence = Confidence.MEDIUM) -> list[Finding]:
+    """One finding a place: the word of a general rule, that a container grows, is needless where another rule says why
+    it does, no less surely or at least so surely as what is shown."""
     general = {code for code, rule in registry().items() if rule.general}
     claimed: dict[Location, Confidence] = {}
     for finding in found:
         if finding.code not in general:
             claimed[finding.start] = max(finding.confidence, claimed.get(finding.start, finding.confidence))
 
+    shown = max(least, Confidence.MEDIUM)
+
     def has_its_say(finding: Finding) -> bool:
         more = claimed.get(finding.start)
-        return finding.code not in general or more is None or more < finding.confidence
+        return finding.code not in general or more is None or more < min(finding.confidence, shown)
 
     return [finding for finding in found if has_its_say(finding)]
 

@@ -155,7 +155,7 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
         table = last_part(retention.holder.text)
         known = looks_up(store.frame.facts, table)
         asked = known and retention.how == "keyed" and store.key_kind in (FRESH, IDENTITY) and not store.objects
-        asked = asked and retention.holder.kind != "attribute"  # whose object may come and go
+        asked = asked and (retention.holder.kind != "attribute" or weight > 1)  # whose object may come and go
         asked = asked or nobody_reads(store.frame.unit.facts, table)
         often = not once and (asked or periodic(retention.function) or periodic(method.name))
         # an object for each that asks: a session, which gets what is heavy later

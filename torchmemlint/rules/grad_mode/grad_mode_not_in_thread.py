@@ -58,7 +58,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
                 "this thread does not inherit `no_grad`: grad mode is thread-local, so its model work records a "
                 "graph and keeps the activations; turn gradients off in the function that it runs"
             ),
-            confidence=Confidence(call.weight),
+            confidence=Confidence(max(call.weight, 2)),  # whoever turns gradients off for it runs a model
             value="activations of the thread's forward passes",
             holder="the thread's results",
             release="decorate the thread's function with `@torch.no_grad()`",
