@@ -200,3 +200,31 @@ def test_a_model_in_capitals() -> None:
             with mp.Pool(16, initializer=init, initargs=(path,)) as pool:
                 return pool.map(score, inputs)
     """)
+
+
+_ROLLOUT = """
+import torch
+
+class Rollout:
+    def __init__(self):
+        self.values, self.rewards = [], []
+
+    def add(self, value, reward):
+        self.values.append(value){mark}
+        self.rewards.append(reward)
+
+def collect(env, actor, critic, steps):
+    rollout, state = Rollout(), env.reset()
+    for _ in range(steps):
+        {mode}
+            value = critic(state)
+        state, reward = env.step(actor(state).argmax(-1))
+        rollout.add(value, reward)
+    values = torch.stack(rollout.values){cut}
+    return values, rollout.rewards
+"""
+
+
+def test_what_is_detached_later_has_a_graph() -> None:
+    check(_ROLLOUT.format(mark="  # TML102", mode="if True:", cut=".detach()"))
+    check_innocent(_ROLLOUT.format(mark="", mode="with torch.no_grad():", cut=".detach()"))

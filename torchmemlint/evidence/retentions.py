@@ -295,6 +295,8 @@ class Retentions:
         weight = max([tensor.weight for tensor in kept] + [obj.weight for obj in store.objects])
         if graph and weight == 1 and any(is_differentiated(self.machine, tensor) for tensor in kept):
             weight = 2  # whatever computed it, it has a graph
+        if graph and weight == 1 and self.runs.cut_off.intersection((store.node, *(tensor.node for tensor in kept))):
+            weight = 2
         if weight == 1 and any(label[1] in self.runs.models for label in calls):
             weight = 2  # whatever it is called, it is trained
         if weight == 1 and not graph and any(tensor.node in self.runs.fed for tensor in kept):

@@ -53,6 +53,15 @@ class Runs:
         return {call.module for call in self.calls if call.node in demanded}
 
     @functools.cached_property
+    def cut_off(self) -> set[int]:
+        """The nodes of what is detached somewhere, and of what that was made of: whoever detaches it knows that it has
+        a graph."""
+        found = set[int]()
+        for node in self.machine.derivation.detached:
+            self.machine.derivation.spread(found, node)
+        return found
+
+    @functools.cached_property
     def fed(self) -> set[int]:
         """The nodes of what a model is given, or what that was made of: tensors, whatever they are called."""
         derivation, found = self.machine.derivation, set[int]()
