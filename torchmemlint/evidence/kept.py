@@ -12,6 +12,7 @@ from ..facts.passed_by import PassedBy
 from ..facts.program import Program, targets, text
 from ..facts.releases import Releases
 from ..facts.walk import calls, expressions_of, last_name, loops, statements
+from ..interpreter.arguments import argument
 from ..interpreter.contexts import Context, Kept, is_module_level, root
 from ..interpreter.events import Plain
 from ..interpreter.frames import Frame, Loop, kept_since
@@ -78,7 +79,8 @@ def _retention(machine: Machine, note: Plain, kept: Kept) -> WorkerRetention | N
     holder = describe(kept.owner, kept.key, machine)
     if kept.what == "item" and kept.context.kind == "process" and not _is_loaded(note):
         return None
-    if kept.what == "item" and not is_item(machine, note.frame.facts, note.site, last_part(holder.text)):
+    handed = kept.what == "item" and kept.context.kind == "process" and _given(note)[1] is not note.frame
+    if kept.what == "item" and not (handed or is_item(machine, note.frame.facts, note.site, last_part(holder.text))):
         return None
     if kept.what in ("item", "array", "tensor") and are_few_numbers(
         note.frame.facts, note.site, last_part(holder.text)
@@ -337,5 +339,16 @@ def kept_by_threads(machine: Machine, program: Program) -> Iterator[ThreadRetent
 
 def _is_loaded(note: Plain) -> bool:
     """Whether a store's text says that what is put there was loaded: `self.shard = torch.load(path)`."""
-    value = stored_at(note.frame.facts.body, note.site)
-    return value is not None and holds_loaded(Program(note.frame.unit.facts), note.frame.facts, value)
+    value, frame = _given(note)
+    return value is not None and holds_loaded(Program(frame.unit.facts), frame.facts, value)
+
+
+def _given(note: Plain) -> tuple[Expr | None, Frame]:
+    """What is put somewhere, as the text has it, and where: by a helper, `remember(path, x)`, what its caller gives."""
+    value, frame = stored_at(note.frame.facts.body, note.site), note.frame
+    while value is not None and value[0] == m.NAME and frame.caller is not None:
+        given = argument(frame, value[1])
+        if given is None:
+            break
+        value, frame = given, frame.caller
+    return value, frame

@@ -67,6 +67,8 @@ def _goes(function: FunctionFacts, statement: Stmt, name: str, looped: bool) -> 
         return False
     place = statement[2][0]
     for one, again in in_loops(function.body):
+        if one[0] in (m.GLOBAL, m.NONLOCAL) and place[1] in one[2]:
+            return False
         found = expressions_of(one)
         asked = sum(node[:2] == (m.ATTR, place) for node in found)
         if one is not statement and (found.count(place) != asked or (asked and again)):

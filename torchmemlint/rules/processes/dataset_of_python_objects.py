@@ -63,15 +63,18 @@ def check(evidence: Evidence) -> Iterator[Report]:
             related=((table.workers, "read by these workers"),),
         )
     for records in read_by_forked_workers(evidence.machine, evidence.program):
+        here = evidence.machine.is_home(records.site)  # else the file of the data set knows of no loader
+        place = f"`self.{records.attribute}`" if here else f"`{records.attribute}` of this {records.cls}"
+        notes = ((records.loader, "read by the workers of this loader"),) if here else ((records.site, "filled here"),)
         yield Report(
-            site=records.site,
+            site=records.site if here else records.loader,
             message=(
-                f"`self.{records.attribute}` holds one Python object or more for each item: forked workers copy its "
+                f"{place} holds one Python object or more for each item: forked workers copy its "
                 "pages by reading them (reference counts), until each worker has all; pack it into an array or tensor"
             ),
             confidence=Confidence(min(records.weight, 2) if records.rich else 1),
             value="Python objects, once more in each worker",
             holder=f"self.{records.attribute}",
             release="pack the records into one numpy array or tensor and unpack one in `__getitem__`",
-            related=((records.loader, "read by the workers of this loader"),),
+            related=notes,
         )
