@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ..facts import model as m
 from ..facts.model import Expr, FunctionFacts, Site, Stmt
 from ..facts.program import Block, Program, targets, text
-from ..facts.walk import calls_of, heads, in_loops, last_name, nodes, statements
+from ..facts.walk import calls_of, expressions_of, heads, in_loops, last_name, nodes, statements
 from ..interpreter.linking import module_member, module_name
 from ..interpreter.machine import Machine
 from ..interpreter.values import Class, Function, Module, Obj, Value
@@ -44,9 +44,17 @@ def read_by_forked_workers(machine: Machine, program: Program) -> Iterator[Recor
             if type(atom) is not Obj or not isinstance(atom.cls, Class):
                 continue
             for found in _read_by(machine, program, atom):
-                if found.site not in seen:
+                known = machine.is_home(found.site) or _counts(atom.cls, found.attribute)
+                if known and found.site not in seen:
                     seen.add(found.site)
                     yield found._replace(loader=note.site, weight=min(weight, found.weight))
+
+
+def _counts(cls: Class, attribute: str) -> bool:
+    """Whether a data set is as long as what it has in an attribute, which is how one knows it from afar."""
+    place = (m.ATTR, (m.NAME, "self"), attribute)
+    lengths = (function.facts.body for name, function in _members(cls) if name == "__len__")
+    return any(place in expressions_of(one) for body in lengths for one in statements(body))
 
 
 def _read_by(machine: Machine, program: Program, dataset: Obj) -> Iterator[Records]:
