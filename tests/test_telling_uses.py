@@ -228,3 +228,21 @@ def collect(env, actor, critic, steps):
 def test_what_is_detached_later_has_a_graph() -> None:
     check(_ROLLOUT.format(mark="  # TML102", mode="if True:", cut=".detach()"))
     check_innocent(_ROLLOUT.format(mark="", mode="with torch.no_grad():", cut=".detach()"))
+
+
+def test_a_few_sizes_of_windows() -> None:
+    check_innocent("""
+        import torch
+
+        class Tiles:
+            def __init__(self, mode):
+                self.mode = mode
+                self.windows = {}
+
+            def window(self, tile_hw):
+                key = tuple(tile_hw)
+                found = self.windows.get(key)
+                if found is None:
+                    found = self.windows[key] = torch.ones(tile_hw) * 0.5
+                return found
+    """)

@@ -177,7 +177,11 @@ def _is_short(sleep: Expr) -> bool:
 
 
 def _waits(call: Expr) -> bool:
-    return call[2][0] == m.ATTR and (call[2][2] in _HOLDS_BACK or (call[2][2] in _ASKS and not call[3]))
+    if call[2][0] != m.ATTR:
+        return False
+    # `jobs.get()`, `jobs.get(True, 0.1)`: whoever finds none goes on without; `table.get(key)` takes nothing
+    takes = call[2][2] in _ASKS and call[3][:1] in ((), ((m.CONST, True),))
+    return call[2][2] in _HOLDS_BACK or takes
 
 
 def _answered(frame: Frame, site: Site) -> bool:

@@ -36,7 +36,7 @@ _ITEMS = frozenset(
 _LAYER_WORDS = frozenset("layer layers module block head stage level param dtype device".split())
 _FIXED_WORDS = frozenset(
     """name names shape size sizes dim dims kind mode scale key metric
-    label split phase tag type cls class rank world h w width height length len field attr prefix group
+    label split phase tag type cls class rank world h w hw wh width height length len field attr prefix group
     branch task_name resolution degree order bucket n num rate sr expert adapter gpu classes lang
     language""".split()
 )
@@ -44,7 +44,7 @@ _FIXED_WORDS = frozenset(
 VAGUE = frozenset("name key label tag".split())  # of whatever the caller has
 
 _LETTERS = re.compile("[a-z]+")
-_SIZES = frozenset("shape size sizes dim dims h w height width length len".split())
+_SIZES = frozenset("shape size sizes dim dims h w hw wh height width length len".split())
 
 
 def kind_of_key(value: Value, expr: Expr, frame: Frame | None = None) -> str:
