@@ -136,3 +136,34 @@ ROUNDS = [
 def test_loops_that_begin_with_waiting_for_a_request(rounds: str, ahead: bool) -> None:
     text = ANSWERED.format(rounds)
     check(text.replace("64))", "64))  # TML504") if ahead else text)
+
+
+SEVERAL = """
+import queue
+import threading
+import torch
+import torch.multiprocessing as mp
+
+class Server:
+    def __init__(self, model, count):
+        self.model = model
+        self.asked = [mp.Queue() for _ in range(count)]
+        self.out = mp.Queue()
+        threading.Thread(target=self.run, daemon=True).start()
+
+    def run(self):
+        while True:
+            for asked in self.asked:
+                try:
+                    x = asked.{look}
+                except queue.Empty:
+                    continue
+                with torch.no_grad():
+                    self.out.put(self.model(x)){mark}
+                del x
+"""
+
+
+def test_a_thread_that_looks_into_several_queues_for_a_moment() -> None:
+    check(SEVERAL.format(look="get(True, 0.001)", mark=""))
+    check(SEVERAL.format(look="peek(0)", mark="  # TML504"))
