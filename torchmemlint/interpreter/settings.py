@@ -54,8 +54,23 @@ def _is_written(frame: Frame, name: str) -> bool:
     if call is None or frame.caller is None or (given is not None and given[0] == m.CONST):
         return True
     if given is None:  # it has its default, unless it is among those that are handed on together
-        return not any(one[0] == m.STAR for one in call[3]) and all(key for key, _ in call[4])
+        if any(one[0] == m.STAR for one in call[3]):
+            return False
+        together = [value for key, value in call[4] if not key]
+        return not together or (len(together) == 1 and _is_handed_on(frame.caller, together[0], name))
     return given[0] == m.NAME and is_certain(frame.caller, given[1])
+
+
+def _is_handed_on(frame: Frame, rest: Expr, name: str) -> bool:
+    """Whether what a function is given by any name, `**options`, has a constant by this one that its caller writes."""
+    call = call_of(frame)
+    if call is None or frame.caller is None or not is_in_the_rest(frame, rest, name):
+        return False
+    written = [value for key, value in call[4] if key == name]
+    if written:
+        return written[0][0] == m.CONST or (written[0][0] == m.NAME and is_certain(frame.caller, written[0][1]))
+    together = [value for key, value in call[4] if not key]
+    return len(together) == 1 and _is_handed_on(frame.caller, together[0], name)
 
 
 def _of_a_partial(frame: Frame, name: str) -> Expr | None:
