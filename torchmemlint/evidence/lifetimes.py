@@ -9,7 +9,7 @@ from typing import Any
 from ..facts import knowledge
 from ..facts import model as m
 from ..facts.file_releases import LETS_GO
-from ..facts.model import CALLS_PER_STATEMENT, Expr, FunctionFacts, Site
+from ..facts.model import CALLS_PER_STATEMENT, Expr, FileFacts, FunctionFacts, Site
 from ..facts.passed_by import PassedBy
 from ..facts.program import Program
 from ..facts.releases import Releases
@@ -19,7 +19,7 @@ from ..interpreter.frames import Frame, Loop, birth_of, kept_since
 from ..interpreter.machine import Machine
 from ..interpreter.values import Bound, Class, Function, Obj
 from .broken_off import not_told
-from .first_times import is_first_time, parting
+from .first_times import begins_with, is_first_time, parting
 from .places import Holder, holder_of, last_part
 from .unreleased import methods_of
 
@@ -152,7 +152,14 @@ class Lifetimes:
     def _is_first_time(self, reset: Reset, store: Store) -> bool:
         if reset.frame is not store.frame or store.summed >= NEVER:
             return False
-        return is_first_time(reset, store, [unit.outline.whole for unit in self.machine.units.values()])
+        return is_first_time(reset, store, self._files())
+
+    def begins_with(self, store: Store) -> bool:
+        """Whether the store is the first one of its place, which has held nothing by then."""
+        return begins_with(store, self._files())
+
+    def _files(self) -> list[FileFacts]:
+        return [unit.outline.whole for unit in self.machine.units.values()]
 
     def kept_since(self, store: Store) -> Loops:
         """The loops that were running when what gets a value was made: of what one round alone makes, because it is
