@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ..facts import model as m
-from ..facts.model import Expr, FileFacts, Stmt
+from ..facts.model import CALLS_PER_STATEMENT, Expr, FileFacts, Stmt
+from ..facts.program import targets
 from ..facts.walk import statements
+from ..facts.when_missing import absent
 from ..interpreter.events import Reset, Store
 
 _SELF = (m.NAME, "self")
@@ -33,12 +35,32 @@ def parting(reset: Reset, store: Store) -> Expr | None:
     return None
 
 
+def begins_with(store: Store, files: Sequence[FileFacts]) -> bool:
+    """Whether an attribute is bound beside another one that was found to be missing: `if self.keys is None: self.keys,
+    self.values = k, v`. It has held nothing by then, unless the other one alone is put back."""
+    number = store.site // CALLS_PER_STATEMENT
+    for statement in statements(store.frame.facts.body):
+        for holds, arm in ((True, statement[3]), (False, statement[4])) if statement[0] == m.IF else ():
+            if all(one[1] // CALLS_PER_STATEMENT != number for one in arm):
+                continue
+            bound = {target for one in arm for target in targets(one)}
+            for place in absent(statement[2], holds):
+                if place in bound and place[:2] == (m.ATTR, _SELF):
+                    alone = _is_put_back_in(files, place[2]) and not _is_put_back_in(files, store.key)
+                    return not alone
+    return False
+
+
 def _asked(test: Expr) -> tuple[str, bool] | None:
     """The attribute that a test asks, and whether it may be a flag: `self.seen == 0`, `not self.started`."""
     if test[0] == m.COMPARE and test[1] in ("Equal", "Is") and test[3][0] == m.CONST and not any(test[4:]):
         return (test[2][2], False) if test[2][:2] == (m.ATTR, _SELF) else None
     flag = test[1] if test[0] == m.NOT else test
     return (flag[2], True) if flag[:2] == (m.ATTR, _SELF) else None
+
+
+def _is_put_back_in(files: Sequence[FileFacts], name: str) -> bool:
+    return any(_is_put_back(facts, name, False) for facts in files)
 
 
 def _is_put_back(facts: FileFacts, name: str, flag: bool) -> bool:

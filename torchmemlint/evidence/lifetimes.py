@@ -9,17 +9,17 @@ from typing import Any
 from ..facts import knowledge
 from ..facts import model as m
 from ..facts.file_releases import LETS_GO
-from ..facts.model import CALLS_PER_STATEMENT, Expr, FunctionFacts, Site
+from ..facts.model import CALLS_PER_STATEMENT, Expr, FileFacts, FunctionFacts, Site
 from ..facts.passed_by import PassedBy
 from ..facts.program import Program
 from ..facts.releases import Releases
-from ..facts.walk import blocks, calls, expressions_of, last_name, statements
+from ..facts.walk import blocks, calls, expressions_of, last_name, nodes, statements
 from ..interpreter.events import NEVER, Loops, Reset, Store, Trail
 from ..interpreter.frames import Frame, Loop, birth_of, kept_since
 from ..interpreter.machine import Machine
 from ..interpreter.values import Bound, Class, Function, Obj
 from .broken_off import not_told
-from .first_times import is_first_time, parting
+from .first_times import begins_with, is_first_time, parting
 from .places import Holder, holder_of, last_part
 from .unreleased import methods_of
 
@@ -152,7 +152,14 @@ class Lifetimes:
     def _is_first_time(self, reset: Reset, store: Store) -> bool:
         if reset.frame is not store.frame or store.summed >= NEVER:
             return False
-        return is_first_time(reset, store, [unit.outline.whole for unit in self.machine.units.values()])
+        return is_first_time(reset, store, self._files())
+
+    def begins_with(self, store: Store) -> bool:
+        """Whether the store is the first one of its place, which has held nothing by then."""
+        return begins_with(store, self._files())
+
+    def _files(self) -> list[FileFacts]:
+        return [unit.outline.whole for unit in self.machine.units.values()]
 
     def kept_since(self, store: Store) -> Loops:
         """The loops that were running when what gets a value was made: of what one round alone makes, because it is
@@ -171,21 +178,27 @@ class Lifetimes:
         return frozenset().union(*(unit.outline.made_when_missing for unit in self.machine.units.values()))
 
     def readers(self, store: Store) -> set[str]:
-        """The functions that read the place."""
-        reads = self.machine.reads
-        places = ((owner.serial, key) for owner, key in self._places(store) if isinstance(owner, Obj))
-        return {name for place in places for name in reads.get(place, ())}
+        """The functions that read the place. Who comes by the module that has it, `model.norm.weight`, does not."""
+        reads, names = self.machine.reads, set[str]()
+        for owner, key in self._places(store):
+            if isinstance(owner, Obj):
+                names |= reads.get((owner.serial, key), set())
+                if owner.kind == "module" and key != "*":
+                    return names | reads.get((owner.serial, "*"), set())
+        return names
 
     def handed_on(self, store: Store) -> bool:
         """Whether another function reads the place than the storing one, and those that call it on the same object."""
-        if self.readers(store) - {frame.name for frame in store.frame.methods_around(store.owner)}:
-            return True
+        others = self.readers(store) - {frame.name for frame in store.frame.methods_around(store.owner)}
         if not isinstance(store.owner, Obj) or not isinstance(store.owner.cls, Class):
-            return False
+            return bool(others)
         place = (m.ATTR, (m.NAME, "self"), store.key)
+        methods = methods_of(store.owner.cls)
+        if any(name not in methods or _does_more_than_refill(methods[name], place) for name in others):
+            return True
         return any(  # by a loss that was not run: it needs the graph
             "loss" in name.lower() and id(facts) not in self.machine.reached and _does_more_than_refill(facts, place)
-            for name, facts in methods_of(store.owner.cls).items()
+            for name, facts in methods.items()
         )
 
     def released_in(self, store: Store) -> set[str]:
@@ -243,10 +256,14 @@ def _identity(owner: Obj | Frame) -> int:
 
 
 def _does_more_than_refill(facts: FunctionFacts, place: Expr) -> bool:
-    """Whether a function reads a place, and does more with it than to fill it anew, `self.total.zero_()`."""
+    """Whether a function reads a place, and does more with it than to fill it anew, `self.total.zero_()`,
+    `self.total[:2] = 1.0`."""
     for statement in statements(facts.body):
         call = statement[2] if statement[0] == m.EXPR and statement[2][0] == m.CALL else None
         refill = call and call[2][0] == m.ATTR and call[2][1] == place and call[2][2] in knowledge.IN_PLACE_LIGHT
+        if statement[0] == m.ASSIGN:
+            refill = all(one == place or (one[0] == m.ITEM and one[1] == place) for one in statement[2])
+            refill = refill and place not in nodes(statement[3])
         if not refill and place in expressions_of(statement):
             return True
     return False

@@ -154,6 +154,8 @@ class Retentions:
         free = [tensor for tensor in store.tensors if tensor.graph != ATTACHED]
         if attached and store.hook and (is_seen_without_graph(self.machine, store) or self.demand.led_to(store)):
             attached = []
+        if store.how == "set" and store.carried < NEVER <= store.summed and self.lifetimes.begins_with(store):
+            attached = []
         if attached and not self._is_cut(store) and not self.demand.taken_without_gradients(store):
             yield from self._retention(store, attached, True)
         if (free or store.objects) and store.how in ("grow", "keyed"):

@@ -31,8 +31,8 @@ def _gather(block: tuple[Stmt, ...], missing: frozenset[Expr], found: set[int]) 
     for statement in block:
         op = statement[0]
         if op == m.IF:
-            absent, present = (frozenset(_absent(statement[2], holds)) for holds in (True, False))
-            _gather(statement[3], missing | absent, found)
+            gone, present = (frozenset(absent(statement[2], holds)) for holds in (True, False))
+            _gather(statement[3], missing | gone, found)
             _gather(statement[4], missing | present, found)
             if statement[3] and statement[3][-1][0] in m.LEAVES:
                 missing |= present
@@ -81,14 +81,14 @@ def _puts_default(statement: Stmt) -> bool:
     )
 
 
-def _absent(test: Expr, holds: bool) -> Iterator[Expr]:
+def absent(test: Expr, holds: bool) -> Iterator[Expr]:
     """The places that are empty where a test holds, or does not."""
     op = test[0]
     if op == m.NOT:
-        yield from _absent(test[1], not holds)
+        yield from absent(test[1], not holds)
     elif op == m.BOOL:
         for operand in test[2] if (test[1] == "and") == holds else ():
-            yield from _absent(operand, holds)
+            yield from absent(operand, holds)
     elif op == m.COMPARE:
         if test[3] == _NOTHING and test[1] in (("Is", "Equal") if holds else ("IsNot", "NotEqual")):
             yield _place(test[2])

@@ -7,7 +7,7 @@ import functools
 from ..facts import model as m
 from ..facts.model import Expr
 from .branching import begin_round, loop_at, round_of_its_own
-from .elements import iterate, named_entries
+from .elements import is_field, iterate, named_entries
 from .frames import Frame
 from .loops import loop_kind, take_steps
 from .machine import Machine, evaluates
@@ -64,7 +64,7 @@ def _entries(machine: Machine, frame: Frame, expr: Expr) -> list[dict[str, Value
     if target[0] == m.NAME and not method:
         names = _spelled_out(over)
         if names:
-            return [{target[1]: (Const(name),)} for name in names]
+            return [{target[1]: name} for name in names]
     entries = named_entries(over)
     if entries is None:
         return None
@@ -78,17 +78,18 @@ def _entries(machine: Machine, frame: Frame, expr: Expr) -> list[dict[str, Value
     return [{target[1]: (Const(key),)} for key in entries] or None
 
 
-def _spelled_out(over: Value) -> list[str]:
-    """The names in tuples, also of one class or another, `for key in metric.wants`: as many as there may be."""
-    found: dict[str, None] = {}
+def _spelled_out(over: Value) -> list[Value]:
+    """The names in tuples, also of one class or another, `for key in metric.wants`: as many as there may be. Those of
+    the fields of a data class stand on its fields."""
+    found: dict[str, Value] = {}
     for atom in over:
         parts = atom.fields if type(atom) is Obj and atom.kind in ("tuple", "list") else {"*": UNKNOWN}
         for key, part in parts.items():
-            name = constant(part)
+            name = constant(part[0].fields["name"] if is_field(part) else part)
             if key == "*" or type(name) is not str:
                 return []
-            found[name] = None
-    return list(found)
+            found[name] = part if is_field(part) else (Const(name),)
+    return list(found.values())
 
 
 def _comp_of_entries(machine: Machine, frame: Frame, expr: Expr, entries: list[dict[str, Value]]) -> Value:

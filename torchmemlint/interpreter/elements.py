@@ -452,3 +452,8 @@ def named_entries(over: Value) -> dict[str, Value] | None:
     if len(over) != 1 or type(over[0]) is not Obj or over[0].kind != "dict" or "*" in over[0].fields:
         return None
     return {key[1:-1]: part for key, part in over[0].fields.items() if key[:1] == "["}
+
+
+def is_field(value: Value) -> bool:
+    """One of the fields of a data class, `for field in dataclasses.fields(self)`."""
+    return len(value) == 1 and type(value[0]) is Obj and value[0].kind == "field"

@@ -11,7 +11,7 @@ from ..facts.model import Expr, Stmt
 from ..facts.walk import expressions_of, last_name, statements
 from .assignment import assign
 from .branching import branch, go_round, loop_at, round_of_its_own
-from .elements import iterate, named_entries
+from .elements import is_field, iterate, named_entries
 from .frames import JUMPED, Frame, Loop
 from .machine import Machine, executes
 from .narrowing import truth
@@ -88,7 +88,7 @@ def _unroll(value: Value, statements: int, iterable: Expr) -> list[Value] | None
     items = [fields[f"[{index}]"] for index in range(len(fields)) if f"[{index}]" in fields]
     if not 0 < len(items) == len(fields) - ("*" in fields):
         return None
-    names = statements <= _LITTLE and all(isinstance(constant(item), str) for item in items)
+    names = statements <= _LITTLE and all(isinstance(constant(item), str) or is_field(item) for item in items)
     return items if len(items) <= (_MOST_NAMES if names else _MOST_ITEMS) else None
 
 

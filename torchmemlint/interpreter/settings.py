@@ -11,7 +11,7 @@ from ..facts.walk import call_at, calls, last_name, once, statements
 from .arguments import argument, call_of
 from .frames import Frame
 from .machine import Machine
-from .values import Class, Function, Obj
+from .values import ANY_NAME, Class, Function, Obj
 
 _SELF = (m.NAME, "self")
 
@@ -54,8 +54,23 @@ def _is_written(frame: Frame, name: str) -> bool:
     if call is None or frame.caller is None or (given is not None and given[0] == m.CONST):
         return True
     if given is None:  # it has its default, unless it is among those that are handed on together
-        return not any(one[0] == m.STAR for one in call[3]) and all(key for key, _ in call[4])
+        if any(one[0] == m.STAR for one in call[3]):
+            return False
+        together = [value for key, value in call[4] if not key]
+        return not together or (len(together) == 1 and _is_handed_on(frame.caller, together[0], name))
     return given[0] == m.NAME and is_certain(frame.caller, given[1])
+
+
+def _is_handed_on(frame: Frame, rest: Expr, name: str) -> bool:
+    """Whether what a function is given by any name, `**options`, has a constant by this one that its caller writes."""
+    call = call_of(frame)
+    if call is None or frame.caller is None or not is_in_the_rest(frame, rest, name):
+        return False
+    written = [value for key, value in call[4] if key == name]
+    if written:
+        return written[0][0] == m.CONST or (written[0][0] == m.NAME and is_certain(frame.caller, written[0][1]))
+    together = [value for key, value in call[4] if not key]
+    return len(together) == 1 and _is_handed_on(frame.caller, together[0], name)
 
 
 def _of_a_partial(frame: Frame, name: str) -> Expr | None:
@@ -72,20 +87,45 @@ def is_a_setting(machine: Machine, frame: Frame, place: Expr) -> bool:
     sight got, `DataLoader(Rows(root, cache=False))`, and of an object whose class is of another file,
     `Recorder(keep=False)`."""
     receiver = frame.receiver
-    if place[1] != _SELF or not isinstance(receiver, Obj) or receiver.unknown or not isinstance(receiver.cls, Class):
+    if place[1] != _SELF:
+        return _is_of_a_config(machine, frame, place)
+    if not isinstance(receiver, Obj) or receiver.unknown or not isinstance(receiver.cls, Class):
         return False
     loads = machine.context is not None and machine.context.kind == "loader"
     if not loads and (receiver.cls.frame.unit is machine.home or not _is_given(machine, receiver, place)):
         return False
-    return not any(
+    return not _is_set_later(receiver.cls, place)
+
+
+def _is_set_later(of: Class, place: Expr) -> bool:
+    return any(
         place in statement[2]
-        for cls in receiver.cls.mro
+        for cls in of.mro
         for value in cls.members.values()
         for atom in value
         if type(atom) is Function and atom.facts.name != "__init__"
         for statement in statements(atom.facts.body)
         if statement[0] == m.ASSIGN
     )
+
+
+def _is_of_a_config(machine: Machine, frame: Frame, place: Expr) -> bool:
+    """Whether a flag is a field of a data class that was made in sight, `Config(log=True)`, has what is written there
+    or its default, and nothing in sight sets it on an object: `if model.config.log:`."""
+    base = place[1]
+    while base[0] == m.ATTR:
+        base = base[1]
+    value = machine.eval(frame, place[1]) if base[0] == m.NAME else ()
+    if len(value) != 1 or type(value[0]) is not Obj or value[0].unknown or not isinstance(value[0].cls, Class):
+        return False
+    obj, cls = value[0], value[0].cls
+    if cls.find("__init__") is not None or not _is_given(machine, obj, place):
+        return False
+    if ANY_NAME in obj.fields or "__dict__" in obj.fields:  # where any of them may have been set
+        return False
+    if any(place[2] in _set_from_outside(unit.facts) for unit in (machine.home, cls.frame.unit)):
+        return False
+    return not _is_set_later(cls, (m.ATTR, _SELF, place[2]))
 
 
 def is_in_the_rest(frame: Frame, place: Expr, key: Any) -> bool:

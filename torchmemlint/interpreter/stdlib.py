@@ -250,7 +250,9 @@ def _record(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, s
 
 def replaced(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
     """`dataclasses.replace(state, total=total)`, `state._replace(total=total)`: another object of the class, with the
-    fields of the first but for these."""
+    fields of the first but for these. Given by names that are not told apart, `replace(state, **cut)`, they are those
+    that hold tensors."""
+    named = {name: value for name, value in kwargs.items() if name != "*"}
     fields: dict[str, Value] = {}
     made: Obj | None = None
     for atom in args[0] if args else ():
@@ -261,22 +263,29 @@ def replaced(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, 
     if made is None:
         return args[0] if args else UNKNOWN
     order = [name for name in fields if name[:1] != "["]
-    fields |= {f"[{order.index(name)}]": value for name, value in kwargs.items() if "[0]" in fields and name in order}
-    for name, value in {**fields, **kwargs}.items():
-        machine.put(made.fields, name, value)
+    fields |= {f"[{order.index(name)}]": value for name, value in named.items() if "[0]" in fields and name in order}
+    for name, value in {**fields, **named}.items():
+        among = "*" in kwargs and name not in named and any(type(atom) is Tensor for atom in value)
+        machine.put(made.fields, name, kwargs["*"] if among else value)
     return (made,)
 
 
 def _fields(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
-    """`dataclasses.fields(metrics)`: of which each has the name of an attribute."""
-    names = [
-        key for atom in (args[0] if args else ()) if type(atom) is Obj for key in atom.fields if key.isidentifier()
-    ]
-    field = machine.allocate(frame, ("field", site), "instance")
-    machine.put(field.fields, "name", tuple(map(Const, names[:_MOST])))
-    found = machine.allocate(frame, ("fields", site), "list")
-    machine.put(found.fields, "*", (field,) if names else UNKNOWN)
-    return (found,)
+    """`dataclasses.fields(metrics)`: of which each has the name of an attribute. A few are told apart."""
+    objects = [atom for atom in (args[0] if args else ()) if type(atom) is Obj]
+    names = list(dict.fromkeys(key for obj in objects for key in obj.fields if key.isidentifier()))
+    if not 0 < len(names) <= _MOST:
+        field = machine.allocate(frame, ("field", site), "instance")
+        machine.put(field.fields, "name", tuple(map(Const, names[:_MOST])))
+        some = machine.allocate(frame, ("fields", site), "list")
+        machine.put(some.fields, "*", (field,) if names else UNKNOWN)
+        return (some,)
+    each = machine.allocate(frame, ("each field", site, tuple(names)), "tuple")
+    for index, name in enumerate(names):
+        field = machine.allocate(frame, ("field", site, name), "field")
+        machine.put(field.fields, "name", (Const(name),))
+        machine.put(each.fields, f"[{index}]", (field,))
+    return (each,)
 
 
 def _collected(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
