@@ -9,6 +9,7 @@ from ..facts import model as m
 from ..facts.model import FunctionFacts, Site
 from ..facts.program import expressions
 from ..interpreter.contexts import is_module_level
+from ..interpreter.cycles import refers_to
 from ..interpreter.values import Class, Function, Obj
 from ..interpreter.written_parts import PLAIN_BASES
 
@@ -29,6 +30,16 @@ def methods_that(cls: Class, doing: str) -> frozenset[str]:
             break
         found |= more
     return frozenset(found - {"__init__", "__post_init__", "__del__"})
+
+
+def goes_by_itself(machine: Machine, keeper: Obj, doing: str, kept: Obj | Frame) -> bool:
+    """Whether the `__del__` of an object does so: what it has put away is another object, which does not refer to it,
+    so that nothing keeps it alive."""
+    last = methods_of(keeper.cls).get("__del__") if isinstance(keeper.cls, Class) else None
+    if last is None or type(kept) is not Obj or refers_to(machine, (kept,), (keeper,)):
+        return False
+    assert isinstance(keeper.cls, Class)
+    return not (methods_that(keeper.cls, doing) | {doing}).isdisjoint(last.calls)
 
 
 def methods_of(cls: Class) -> dict[str, FunctionFacts]:
