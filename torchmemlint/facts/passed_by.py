@@ -124,10 +124,21 @@ def taken_when_finished(function: FunctionFacts, name: str) -> Site | None:
     found: Site | None = None
     for statement, literals in _under(function.body, ()):
         if any(last_name(table) == name for table, _ in taken(statement)):
-            if not any(_says_ended(one) for one, holds in literals if holds):
+            if not any(_says_ended(part) for one, holds in literals for part in _holding(one, holds)):
                 return None
             found = statement[1]
     return found
+
+
+def _holding(test: Expr, holds: bool) -> Iterator[Expr]:
+    """The parts of a condition that hold: `output.finished` where `not output.finished` does not."""
+    if test[0] == m.NOT:
+        yield from _holding(test[1], not holds)
+    elif test[0] == m.BOOL and (test[1] == "and") == holds:
+        for operand in test[2]:
+            yield from _holding(operand, holds)
+    elif holds:
+        yield test
 
 
 def _says_ended(test: Expr) -> bool:
