@@ -49,7 +49,7 @@ def own_method(
         module = tuple(a for a in imagine_attribute(machine, frame, atom, name) if _is_module(a)) if used else UNKNOWN
         return machine.call(frame, module, args, kwargs, site) if module else None
     if _receiver(frame) is not atom:
-        machine.asked.setdefault(atom, set()).add(name)
+        machine.asked.setdefault(atom, {}).setdefault(name, set()).add(frame)
     if any(type(member) is Function and member.kind == "abstract" for member in found):
         return unknown_call(machine, frame, (m.ATTR, (m.NAME, "self"), name), args, kwargs, site, receiver=(atom,))
     result: Value = UNKNOWN
