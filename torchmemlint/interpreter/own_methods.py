@@ -136,6 +136,8 @@ def class_method(
         result = machine.join(result, part)
     if found is None and name == "apply" and "torch.autograd.Function" in atom.external:
         return _apply(machine, frame, atom, args, kwargs, site)
+    if found is None and name == "__new__":  # `cls.__new__(cls)`
+        return bare_objects(machine, frame, args, site)
     return result
 
 
