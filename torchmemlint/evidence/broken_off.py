@@ -1,7 +1,7 @@
 """Entries that only those leave which come to their end, where nobody tells the table of what is broken off.
 
 `step()` takes a request out of its table when it is finished. The class has `abort(ids)` for the others, and where a
-request is broken off, the method of that name is called of another object, but not of this one.
+request is broken off, the method of that name, or a like one, is called of another object, but not of this one.
 """
 
 from __future__ import annotations
@@ -9,14 +9,18 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from ..facts import model as m
 from ..facts.filled_together import BREAKS_OFF
 from ..facts.passed_by import PassedBy, taken_when_finished
+from ..facts.walk import calls
 from .unreleased import may_be_asked, methods_of, owner_of
 
 if TYPE_CHECKING:
     from ..facts.releases import Releases
     from ..interpreter.events import Store
     from ..interpreter.machine import Machine
+
+_WORDS = frozenset(("abort", "cancel", "disconnect"))
 
 
 def not_told(machine: Machine, releases: Releases, store: Store, place: str) -> dict[str, PassedBy]:
@@ -30,7 +34,9 @@ def not_told(machine: Machine, releases: Releases, store: Store, place: str) -> 
     breaking = {name for name in letting_go if not BREAKS_OFF.isdisjoint(re.split("_+", name))}
     if not breaking or breaking == letting_go or not breaking <= methods_of(cls).keys():
         return {}
-    if any(not releases.mentions(name) or may_be_asked(machine, store.owner, name) for name in breaking):
+    if not all(_is_broken_off(machine, releases, name) for name in breaking):
+        return {}
+    if any(may_be_asked(machine, store.owner, name) for name in breaking):
         return {}
     ways = {}
     for name in letting_go - breaking:
@@ -40,3 +46,18 @@ def not_told(machine: Machine, releases: Releases, store: Store, place: str) -> 
             return {}
         ways[name] = PassedBy(site, name, "broken off")
     return ways
+
+
+def _is_broken_off(machine: Machine, releases: Releases, name: str) -> bool:
+    """Whether anybody calls a method of this name, or tells another object in the same word which one is broken off:
+    `engine.abort(ids)` beside `abort_requests(ids)`."""
+    if releases.mentions(name):
+        return True
+    words = _WORDS.intersection(name.split("_"))
+    functions = (function for unit in machine.units.values() for function in unit.facts.functions)
+    return any(
+        call[2][0] == m.ATTR and call[3] and not words.isdisjoint(call[2][2].split("_"))
+        for function in functions
+        if any(word in called for word in words for called in function.calls)
+        for call in calls(function.body)
+    )

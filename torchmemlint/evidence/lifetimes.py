@@ -99,7 +99,7 @@ class Lifetimes:
 
     def passing_by(self, store: Store, holder: Holder) -> dict[str, PassedBy]:
         """The functions that take out of an attribute, but not all that comes there."""
-        if holder.kind != "attribute":
+        if holder.kind not in ("attribute", "global", "class"):
             return {}
         key = (_identity(store.owner), holder.text)
         found = self._passing_by.get(key)

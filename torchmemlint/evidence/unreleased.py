@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ..facts import model as m
 from ..facts.model import FunctionFacts, Site
 from ..facts.program import expressions
 from ..interpreter.contexts import is_module_level
+from ..interpreter.cycles import refers_to
 from ..interpreter.values import Class, Function, Obj
 from ..interpreter.written_parts import PLAIN_BASES
 
@@ -29,6 +30,16 @@ def methods_that(cls: Class, doing: str) -> frozenset[str]:
             break
         found |= more
     return frozenset(found - {"__init__", "__post_init__", "__del__"})
+
+
+def goes_by_itself(machine: Machine, keeper: Obj, doing: str, kept: Obj | Frame) -> bool:
+    """Whether the `__del__` of an object does so: what it has put away is another object, which does not refer to it,
+    so that nothing keeps it alive."""
+    last = methods_of(keeper.cls).get("__del__") if isinstance(keeper.cls, Class) else None
+    if last is None or type(kept) is not Obj or refers_to(machine, (kept,), (keeper,)):
+        return False
+    assert isinstance(keeper.cls, Class)
+    return not (methods_that(keeper.cls, doing) | {doing}).isdisjoint(last.calls)
 
 
 def methods_of(cls: Class) -> dict[str, FunctionFacts]:
@@ -75,9 +86,10 @@ def may_be_asked(machine: Machine, owner: Obj | Frame, doing: str) -> bool:
     obj, cls = found
     if not _is_made_and_kept_in_sight(machine, obj):
         return True
-    if any(doing in _mentioned(own) and doing not in own.calls for own in methods_of(cls).values()):
-        return True  # `Thread(target=self.work)`
-    return is_asked(machine, obj, methods_that(cls, doing) | {doing})
+    if _is_handed_on(cls, doing):
+        return True
+    wholes = [one for one in obj.holders if one is not obj and type(one) is Obj]
+    return is_asked(machine, obj, methods_that(cls, doing) | {doing}, wholes)
 
 
 def _is_made_and_kept_in_sight(machine: Machine, obj: Obj) -> bool:
@@ -97,19 +109,46 @@ def _is_plain(base: str) -> bool:
     return base.startswith(PLAIN_BASES)
 
 
-def is_asked(machine: Machine, obj: Obj, methods: frozenset[str]) -> bool:
+def is_asked(machine: Machine, obj: Obj, methods: frozenset[str], wholes: Sequence[Obj] = ()) -> bool:
     """Whether others may call one of the methods of an object: in the run, of something that is not seen, in a
-    function that was not run, or through what takes the object over."""
-    if not methods.isdisjoint(machine.asked.get(obj, ())) or not methods.isdisjoint(machine.asked_unseen):
+    function that was not run, or through what takes the object over. Of what it is a part of, where all of that is in
+    sight, a method does so only if anybody may call that one."""
+    if not methods.isdisjoint(machine.asked_unseen):
+        return True
+    asking = {frame for name, frames in machine.asked.get(obj, {}).items() if name in methods for frame in frames}
+    if any(_may_be_come_to(machine, frame, wholes) for frame in asking):
         return True
     for function in machine.facts.functions:
         if not _TAKES_OVER.isdisjoint(function.calls):
             return True
         if id(function) not in machine.reached and function.name not in ("<module>", "__del__"):
             own = isinstance(obj.cls, Class) and any(function is facts for facts in methods_of(obj.cls).values())
-            if not own and not methods.isdisjoint(_mentioned(function)):
+            if not own and not methods.isdisjoint(_mentioned(function)) and _may_run(machine, function, wholes):
                 return True
     return False
+
+
+def _is_handed_on(cls: Class, name: str) -> bool:
+    """`Thread(target=self.work)`"""
+    return any(name in _mentioned(own) and name not in own.calls for own in methods_of(cls).values())
+
+
+def _may_be_come_to(machine: Machine, frame: Frame, wholes: Sequence[Obj]) -> bool:
+    """Whether the run comes to a call by itself, or by a method that it has entered which somebody may call."""
+    while wholes and frame.caller is not None:
+        frame = frame.caller
+    return not any(frame.receiver is whole for whole in wholes) or _may_run(machine, frame.facts, wholes)
+
+
+def _may_run(machine: Machine, function: FunctionFacts, wholes: Sequence[Obj]) -> bool:
+    """Whether anybody may call a function that nobody is seen to call: of a method of one of these it is known."""
+    for at, whole in enumerate(wholes):
+        if isinstance(whole.cls, Class) and any(function is one for one in methods_of(whole.cls).values()):
+            name = function.name
+            if function.decorators or name.startswith(("__", "on_")) or name == "run" or _is_handed_on(whole.cls, name):
+                return True
+            return is_asked(machine, whole, methods_that(whole.cls, name) | {name}, wholes[at + 1 :])
+    return True
 
 
 def _mentioned(function: FunctionFacts) -> set[str]:

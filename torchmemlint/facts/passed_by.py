@@ -45,10 +45,11 @@ def passed_by(facts: FileFacts) -> dict[str, dict[str, PassedBy]]:
     found: dict[str, dict[str, PassedBy]] = {}
     sound = set[tuple[str, str]]()
     cancelled = cancelled_functions(facts)
+    tables = _of_the_module(facts.functions[0])
     for function in facts.functions[1:]:
         if not _may_take(function):
             continue
-        for table in {place[0] for one in statements(function.body) for place in taken(one)}:
+        for table in _tables(function, tables):
             name = last_name(table)
             way = _way(facts, function, table, cancelled)
             if way is None:
@@ -80,6 +81,23 @@ def _way(facts: FileFacts, function: FunctionFacts, table: Expr, cancelled: froz
     return None
 
 
+def _of_the_module(body: FunctionFacts) -> frozenset[Expr]:
+    """The names that a module binds once, at its top."""
+    bound = [target for one in body.body for target in targets(one) if target[0] == m.NAME]
+    return frozenset(name for name in bound if bound.count(name) == 1)
+
+
+def _tables(function: FunctionFacts, of_the_module: frozenset[Expr]) -> set[Expr]:
+    """What a function takes something out of: attributes, and names of the module that it has not for itself."""
+    found = {table for one in statements(function.body) for table, _ in taken(one)}
+    names = {table for table in found if table[0] == m.NAME}
+    if names:
+        own = {(m.NAME, param.name) for param in function.params}
+        own |= {target for one in statements(function.body) for target in targets(one)}
+        found -= names - (of_the_module - own)
+    return found
+
+
 def _may_take(function: FunctionFacts) -> bool:
     return not set(TAKES).isdisjoint(function.calls) or any(one[0] == m.DELETE for one in statements(function.body))
 
@@ -106,10 +124,21 @@ def taken_when_finished(function: FunctionFacts, name: str) -> Site | None:
     found: Site | None = None
     for statement, literals in _under(function.body, ()):
         if any(last_name(table) == name for table, _ in taken(statement)):
-            if not any(_says_ended(one) for one, holds in literals if holds):
+            if not any(_says_ended(part) for one, holds in literals for part in _holding(one, holds)):
                 return None
             found = statement[1]
     return found
+
+
+def _holding(test: Expr, holds: bool) -> Iterator[Expr]:
+    """The parts of a condition that hold: `output.finished` where `not output.finished` does not."""
+    if test[0] == m.NOT:
+        yield from _holding(test[1], not holds)
+    elif test[0] == m.BOOL and (test[1] == "and") == holds:
+        for operand in test[2]:
+            yield from _holding(operand, holds)
+    elif holds:
+        yield test
 
 
 def _says_ended(test: Expr) -> bool:

@@ -149,12 +149,12 @@ def mentions(statement: Stmt, name: str) -> bool:
 
 
 def taken(statement: Stmt) -> Iterator[tuple[Expr, Expr]]:
-    """What a statement takes out: the table, an attribute, and the key."""
+    """What a statement takes out: the table, an attribute or a name, and the key."""
     found = [(t[1], t[2]) for t in (statement[2] if statement[0] == m.DELETE else ()) if t[0] == m.ITEM]
     for call in calls_of(statement):
         if call[2][0] == m.ATTR and call[2][2] in TAKES and call[3]:
             found.append((call[2][1], call[3][0]))
-    yield from ((table, key) for table, key in found if table[0] == m.ATTR)
+    yield from ((table, key) for table, key in found if table[0] in (m.ATTR, m.NAME))
 
 
 def lets_go(statement: Stmt, table: Expr) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..facts import model as m
 from ..facts.file_releases import JOINS, joins
 from ..facts.model import Expr, Site, Stmt
-from ..facts.walk import loops, statements
+from ..facts.walk import blocks, loops, statements
 from .attributes import note_dropped_part, set_attribute
 from .averages import brings_graph, frozen_owner, write_average
 from .contexts import workers_in
@@ -57,7 +57,7 @@ def _joins_itself(machine: Machine, frame: Frame, target: Expr, expr: Expr, valu
     """`self.seen = torch.cat([self.seen, x])`: the tensor grows. One with a graph is followed through its nodes."""
     if target[0] == m.NAME and target[1] not in frame.outer:
         return False
-    if target[0] not in (m.NAME, m.ATTR, m.ITEM) or not any(type(atom) is Tensor for atom in value):
+    if target[0] not in (m.NAME, m.ATTR, m.ITEM) or not any(map(_is_or_has_tensors, value)):
         return False
     return (
         not JOINS.isdisjoint(frame.facts.calls)
@@ -66,11 +66,23 @@ def _joins_itself(machine: Machine, frame: Frame, target: Expr, expr: Expr, valu
     )
 
 
+def _is_or_has_tensors(atom: object) -> bool:
+    return type(atom) is Tensor or (type(atom) is Obj and atom.kind == "tuple")
+
+
 def _said_before(body: tuple[Stmt, ...], site: Site) -> tuple[Stmt, ...]:
-    """The statements of a body that may come before one: what an `else` binds does not, unless a loop comes back."""
+    """The statements of a body that may come before one: what the other arm of an `if` binds does not, unless a loop
+    comes back."""
     if any(one[1] == site for _, inside in loops(body) for one in inside):
         return body
-    return tuple(one for one in statements(body) if one[0] == m.ASSIGN and one[1] < site)
+    found: list[Stmt] = []
+    for one in body:
+        if one[1] >= site:
+            break
+        suites = list(blocks(one)) if one[0] == m.IF else []
+        suites = [suite for suite in suites if any(inner[1] == site for inner in statements(suite))]
+        found += [inner for suite in suites for inner in _said_before(suite, site)] if suites else [one]
+    return tuple(found)
 
 
 def _extends_itself(machine: Machine, frame: Frame, targets: tuple[Expr, ...], expr: Expr, site: Site) -> bool:

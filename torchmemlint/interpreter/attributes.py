@@ -222,7 +222,7 @@ def _member(machine: Machine, frame: Frame, obj: Obj, found: Value) -> Value:
             else:
                 part = (Bound(member, obj.cls if member.kind == "class" else obj),)
                 if frame.receiver is not obj:
-                    machine.asked.setdefault(obj, set()).add(member.facts.name)
+                    machine.asked.setdefault(obj, {}).setdefault(member.facts.name, set()).add(frame)
         else:
             getter = descriptors.method_of(member, "__get__")
             part = (member,)

@@ -57,6 +57,8 @@ def container_method(
     if name == "append" and args and _is_back_propagated(machine, frame, obj, args[0]):
         node = machine.derivation.node(tuple(machine.nodes(args[0])), ("differentiated", site, ""))
         args = [(Tensor(ATTACHED, 3, node, "scalar"),)]
+    if name == "update" and len(args) == 1 and _takes_attributes(machine, obj, args[0]):
+        return LIGHT
     if name in _GROW:
         made = _grow(machine, frame, obj, name, args, kwargs, site)
         if obj.kind == "queue":
@@ -116,6 +118,20 @@ def container_method(
     if obj.unknown:
         machine.escape(tuple(atom for value in args for atom in value))
     return LIGHT
+
+
+def _takes_attributes(machine: Machine, table: Obj, given: Value) -> bool:
+    """`clone.__dict__.update(self.__dict__)`: the one object gets all that the other has."""
+    if table.home is None or table.home[1] != "__dict__" or type(table.home[0]) is not Obj:
+        return False
+    clone = table.home[0]
+    others = [atom.home for atom in given if type(atom) is Obj and atom.home is not None and atom.kind == "dict"]
+    found = [home[0] for home in others if home[1] == "__dict__" and type(home[0]) is Obj and home[0] is not clone]
+    for other in found:
+        for name, value in list(other.fields.items()):
+            if name[:1] != "$" and name != "__dict__":
+                machine.put(clone.fields, name, machine.join(clone.fields.get(name, UNKNOWN), value))
+    return bool(found)
 
 
 def _is_back_propagated(machine: Machine, frame: Frame, obj: Obj, value: Value) -> bool:

@@ -85,7 +85,7 @@ def _bare(machine: Machine, frame: Frame, cls: Class, site: Site) -> tuple[Obj, 
 
 
 def bare_objects(machine: Machine, frame: Frame, args: list[Value], site: Site) -> Value:
-    """`super().__new__(cls)`, `object.__new__(cls)`"""
+    """`super().__new__(cls)`, `object.__new__(cls)`, `cls.__new__(cls)`"""
     made = [_bare(machine, frame, atom, site)[0] for atom in (args[0] if args else ()) if type(atom) is Class]
     machine.unset += made
     return tuple(made)

@@ -117,7 +117,7 @@ class Machine:
         self.turned_on: tuple[Site, Frame] | None = None  # where a callee ended the `no_grad` around what runs
         self.entered: set[Site] = set()  # grad modes that were entered, or handed to somebody who may
         self.moves: list[tuple[int, tuple[Loop, ...]]] = []  # nodes that went to the host, and when
-        self.asked: dict[Obj, set[str]] = {}  # the methods that others call, or hand on, of an instance
+        self.asked: dict[Obj, dict[str, set[Frame]]] = {}  # the methods that others call, or hand on, of an instance
         self.given_away: set[Obj] = set()  # instances that code which is not seen was given
         self.makers: dict[Obj, tuple[Frame, Site]] = {}  # where one of another file's or a data class was made
         self.settable: set[str] = set()  # names of properties that have a setter

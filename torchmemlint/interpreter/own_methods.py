@@ -49,7 +49,7 @@ def own_method(
         module = tuple(a for a in imagine_attribute(machine, frame, atom, name) if _is_module(a)) if used else UNKNOWN
         return machine.call(frame, module, args, kwargs, site) if module else None
     if _receiver(frame) is not atom:
-        machine.asked.setdefault(atom, set()).add(name)
+        machine.asked.setdefault(atom, {}).setdefault(name, set()).add(frame)
     if any(type(member) is Function and member.kind == "abstract" for member in found):
         return unknown_call(machine, frame, (m.ATTR, (m.NAME, "self"), name), args, kwargs, site, receiver=(atom,))
     result: Value = UNKNOWN
@@ -136,6 +136,8 @@ def class_method(
         result = machine.join(result, part)
     if found is None and name == "apply" and "torch.autograd.Function" in atom.external:
         return _apply(machine, frame, atom, args, kwargs, site)
+    if found is None and name == "__new__":  # `cls.__new__(cls)`
+        return bare_objects(machine, frame, args, site)
     return result
 
 

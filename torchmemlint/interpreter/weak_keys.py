@@ -101,7 +101,7 @@ def _note_itself(machine: Machine, frame: Frame, key: Expr, value: Expr, site: S
             break
         site, frame = frame.call_site, frame.caller
         key, value = given
-    if _may_be_itself(frame.facts, key, value):
+    if _may_be_itself(frame.facts, key, value, site):
         machine.note("weak-itself", site, frame, value)
 
 
@@ -118,13 +118,14 @@ def _given(frame: Frame, key: Expr, value: Expr) -> tuple[Expr, Expr] | None:
     return None if one is None or other is None else (one, other)
 
 
-def _may_be_itself(facts: FunctionFacts, key: Expr, value: Expr) -> bool:
-    """Whether a value is what a conversion of its key gives, and nobody asks whether that is the key."""
+def _may_be_itself(facts: FunctionFacts, key: Expr, value: Expr, site: Site) -> bool:
+    """Whether a value is what a conversion of its key gives, and nobody asks whether that is the key. On another way
+    its name may be bound to the entry that is there already."""
     if key[0] != m.NAME or any(_compares(one, key, value) for one in statements(facts.body)):
         return False
     if value[0] == m.NAME:
-        bound = [one[3] for one in statements(facts.body) if value in targets(one) and one[0] == m.ASSIGN]
-        value = bound[0] if len(bound) == 1 else value
+        bound = [one for one in statements(facts.body) if value in targets(one) and one[0] == m.ASSIGN]
+        value = next((one[3] for one in reversed(bound) if one[1] < site), value)
     if value[0] != m.CALL or value[2][0] != m.ATTR or value[2][1] != key or value[2][2] not in _MAYBE_ITSELF:
         return False
     given = [*value[3], *(one for _, one in value[4])]

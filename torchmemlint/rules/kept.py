@@ -20,6 +20,7 @@ from ..evidence.occasions import (
     periodic,
     while_made,
 )
+from ..evidence.pairs import asks_for_its_entry, is_of_one_sequence
 from ..evidence.places import is_mapping, last_part
 from ..evidence.results import is_handed_back
 from ..evidence.thread_locals import is_thread_local, one_for_each
@@ -130,6 +131,8 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
     updated = isinstance(store.owner, Obj) and store.owner.kind == "dict" and retention.how == "grow"
     if updated and not _lengthens_an_entry(store):
         weight = min(weight, 1)  # `d.update(...)`: mostly the same keys again
+    if retention.how == "grow" and is_of_one_sequence(store, outside):
+        weight = min(weight, 1)
     if retention.how == "keyed":
         parted_beside = store.key_kind in (FIXED, KNOWN, UNSURE) and goes_from_another(
             store.frame.unit.facts, store.frame.facts, store.site
@@ -320,6 +323,8 @@ def _emptied(evidence: Evidence, retention: Retention) -> bool:
         letting_go = {one for one in letting_go if _may_be_called(evidence, retention, one)}
     if letting_go:
         return True
+    if retention.how == "grow" and asks_for_its_entry(store, name):
+        return False
     return retention.function in releases.measuring(name, owner) - releases.switched_off(name, owner)
 
 

@@ -39,7 +39,7 @@ all times because the device is out of memory.
 ## When it is fine
 - The handle is kept and `handle.remove()` is called, by a `close` that somebody
   calls, an `__exit__` or a `finally`. A `__del__` does not help: the hook keeps
-  the object.
+  the object, unless the hook is an object of its own that does not refer to it.
 - The object built the module itself, so both go together.
 - One object for the whole run: its hooks are wanted as long as the model.
 - The file holds tests, `test_*.py` with pytest or unittest.
@@ -62,7 +62,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...evidence.unreleased import in_charge, is_asked, methods_that
+from ...evidence.unreleased import goes_by_itself, in_charge, is_asked, methods_that
 from ...evidence.wrappers import put_around_again
 from ...facts import model as m
 from ...facts.program import expressions
@@ -284,6 +284,8 @@ def _left_in(evidence: Evidence) -> Iterator[Report]:
         if user is not keeper and not any(loop.kind == "loop" and loop in user.birth for loop in note.detail.made):
             continue  # one of them has all its parts
         if site in said or not machine.is_home(site) or not methods or is_asked(machine, user, methods):
+            continue
+        if goes_by_itself(machine, keeper, "remove", note.detail.owner):
             continue
         if not _records(evidence, keeper) and not _records(evidence, note.detail.owner):
             continue  # neither it, nor what it made to be called
