@@ -19,7 +19,7 @@ from ..interpreter.keys import FRESH, kind_of_key
 from ..interpreter.machine import Machine
 from ..interpreter.values import Class, External, Function, Obj, Tensor, Value, is_light
 from ..interpreter.weights import heavy
-from .item_keys import asked_for_items
+from .item_keys import asked_for_items, gives_item
 
 _CACHES = (*CACHES, "cachetools.cached", "joblib.Memory.cache")
 _WEAK = frozenset(("ref", "proxy", "WeakMethod"))
@@ -55,6 +55,9 @@ def cached_functions(machine: Machine) -> Iterator[Cached]:
             bound = _bound(machine, decorator, memoizes, inside)
             if bound is None:
                 continue
+            if bound == -1 and _is_on_objects(machine, decorator, memoizes):
+                yield from (one._replace(of_object=True) for one in _kept_results(machine, function))
+                break
             key = _heavy_key(machine, function) or _owner_with_results(machine, function, bound)
             if key is not None:
                 name, kept, weight = key
@@ -143,6 +146,8 @@ def _kept_results(machine: Machine, function: FunctionFacts, called: str = "") -
         kept = "tensor"
     elif asked and (last_name(function.returns) in _ARRAYS or heavy(machine, result)[0] == "array"):
         kept = "array"
+    elif asked and workers and function.returns is None and gives_item(machine.facts, called or function.name):
+        kept = "item"
     else:
         return
     owner = machine.facts.classes[function.owner].name if function.owner >= 0 else ""
@@ -187,7 +192,7 @@ def _result(machine: Machine, function: FunctionFacts) -> Value:
 def _bound(
     machine: Machine,
     decorator: Expr,
-    memoizes: Callable[[Any], bool],
+    memoizes: Callable[[Any], str],
     inside_of: Callable[[Function], Expr | None],
 ) -> int | None:
     """How many entries a caching decorator keeps, -1 if there is no bound; None if it does not cache."""
@@ -203,6 +208,14 @@ def _bound(
             if inside is not None:
                 return _given_bound(decorator) if _hands_on(inside) else _entries(machine, atom.frame, inside)
     return None
+
+
+def _is_on_objects(machine: Machine, decorator: Expr, memoizes: Callable[[Any], str]) -> bool:
+    """Whether a decorator of the project keeps results on the objects whose methods they are of."""
+    if decorator[0] not in (m.NAME, m.ATTR):
+        return False
+    made = (atom for atom in machine.eval(machine.module_frame, decorator) if type(atom) in (Function, Class))
+    return any(memoizes(atom) == "object" for atom in made)
 
 
 def _entries(machine: Machine, frame: Frame, decorator: Expr) -> int | None:
@@ -285,9 +298,9 @@ def _resolve(machine: Machine, frame: Frame, callee: Expr) -> str:
     return ""
 
 
-def _memoizes(decorator: Any) -> bool:
-    """Whether a decorator of the project, or what it makes, keeps results in a dictionary of its own, whose size it
-    never asks for and which it never empties."""
+def _memoizes(decorator: Any) -> str:
+    """Whether a decorator of the project, or what it makes, keeps results in a dictionary of its "own", whose size it
+    never asks for and which it never empties; or in one of the "object" whose method it is."""
     facts = decorator.frame.unit.facts
     if type(decorator) is Class:
         functions = [facts.functions[index] for index in decorator.facts.methods.values()]
@@ -297,15 +310,35 @@ def _memoizes(decorator: Any) -> bool:
             functions += [facts.functions[index] for index in function.inner]
     made = {table: function for function in functions for table in _tables(function)}
     if not made:
-        return False
+        return ""
     given = {param.name for function in functions for param in function.params}
     filled = {
         table
         for function in functions
         for table, value in _filled(function)
-        if made.get(table, function) is not function and _is_result(value, function, given)
+        if table in made and (made[table] is not function or _stays(function, table))
+        if _is_result(value, function, given)
     }
-    return bool(filled) and not any(_lets_go(function, filled) for function in functions)
+    if not filled or any(_lets_go(function, filled) for function in functions):
+        return ""
+    return "object" if all(_stays(made[table], table) for table in filled) else "own"
+
+
+def _stays(function: FunctionFacts, table: Expr) -> bool:
+    """Whether a function makes a table of an object's only if that has none yet: `if not hasattr(self, "results"):
+    self.results = {}`, also by another name, `results = self.results = {}`."""
+    made = [one for one in statements(function.body) if one[0] == m.ASSIGN and table in one[2] and _is_empty(one[3])]
+    return bool(made) and all(one not in function.body and any(map(_is_of_object, one[2])) for one in made)
+
+
+def _is_of_object(place: Expr) -> bool:
+    return bool(place[0] == m.ATTR and place[1][0] == m.NAME)
+
+
+def _is_empty(value: Expr) -> bool:
+    """`{}`, `defaultdict(list)`"""
+    made = ("dict", "OrderedDict", "defaultdict")
+    return bool(value[0] == m.DICT or (value[0] == m.CALL and last_name(value) in made))
 
 
 def _tables(function: FunctionFacts) -> Iterator[Expr]:
@@ -317,8 +350,7 @@ def _tables(function: FunctionFacts) -> Iterator[Expr]:
             places, value = (statement[2],), statement[4]
         else:
             continue
-        called = value[0] == m.CALL and last_name(value) in ("dict", "OrderedDict", "defaultdict")
-        if value[0] == m.DICT or called:
+        if _is_empty(value):
             yield from (place for place in places if place[0] in (m.NAME, m.ATTR))
 
 

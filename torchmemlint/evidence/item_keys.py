@@ -33,6 +33,19 @@ def asked_for_items(facts: FileFacts, name: str, params: tuple[str, ...], blocks
     return found
 
 
+def gives_item(facts: FileFacts, name: str) -> bool:
+    """Whether what a function returns is the whole item that a data set's `__getitem__` hands out."""
+    for reader in (one for one in facts.functions if _reads_items(one)):
+        body = list(statements(reader.body))
+        for value in (one[2] for one in body if one[0] == m.RETURN and one[2] is not None):
+            bound = (
+                [one[3] for one in body if one[0] == m.ASSIGN and value in one[2]] if value[0] == m.NAME else [value]
+            )
+            if any(one[0] == m.CALL and last_name(one) == name for one in bound):
+                return True
+    return False
+
+
 def _reads_items(function: FunctionFacts) -> bool:
     return function.name == "__getitem__" and len(function.params) == 2
 

@@ -55,7 +55,26 @@ def drained(program: Program, name: str, passing: Container[str] = frozenset(), 
         if place.facts.name not in passing
         for one in emptyings(place.facts, name)
         if not (lasting and one.how == BOUND and _is_variable(place.facts, one.place))
-    )
+    ) or _drained_by_helper(program, name, passing)
+
+
+def _drained_by_helper(program: Program, name: str, passing: Container[str]) -> bool:
+    """Whether a function of the file is handed the container, and takes something out of it: `trim(self.rows, 8)`."""
+    for call in (call for place in program.places for call in calls(place.facts.body)):
+        given: list[tuple[int | str, Expr]] = [*enumerate(call[3]), *call[4]]
+        keys = [key for key, value in given if value[0] in (m.NAME, m.ATTR) and value[-1] == name]
+        if not keys or last_name(call[2]) in passing:
+            continue
+        for found in program.by_name.get(last_name(call[2]), ()):
+            params = [one.name for one in found.facts.params[bool(found.cls) and call[2][0] == m.ATTR :]]
+            taken = (
+                params[key] if type(key) is int else str(key)
+                for key in keys
+                if key in params or key in range(len(params))
+            )
+            if any(one.how != BOUND for param in taken for one in emptyings(found.facts, param)):
+                return True
+    return False
 
 
 def _is_variable(function: FunctionFacts, place: Expr) -> bool:

@@ -172,7 +172,7 @@ def go_round(machine: Machine, frame: Frame, loop: Loop, body: Callable[[], Any]
     layers = loop.kind == "layers"
     changed = branch(machine, frame, [once, skip], conditional=False, modes_hold=layers and whole)
     # in a second round of a loop around it, a second one of this loop would show nothing new
-    if changed and not machine.exhausted and not _is_building(frame) and not (machine.again and loop.twice):
+    if changed and not machine.exhausted and not is_building(frame) and not (machine.again and loop.twice):
         loop.twice = True
         machine.again += 1
         branch(machine, frame, [once, skip], conditional=False)
@@ -182,7 +182,7 @@ def go_round(machine: Machine, frame: Frame, loop: Loop, body: Callable[[], Any]
     machine.loops = outer
 
 
-def _is_building(frame: Frame) -> bool:
+def is_building(frame: Frame) -> bool:
     """Whether a module's constructor runs: the parts that its loops make differ in size, not in kind."""
     return frame.name == "__init__" and type(frame.receiver) is Obj and frame.receiver.kind == "module"
 

@@ -6,7 +6,7 @@ import functools
 
 from ..facts import model as m
 from ..facts.model import Expr
-from .branching import begin_round, loop_at, round_of_its_own
+from .branching import begin_round, branch, is_building, loop_at, round_of_its_own
 from .elements import is_field, iterate, named_entries
 from .frames import Frame
 from .loops import loop_kind, take_steps
@@ -134,6 +134,28 @@ def _generate(machine: Machine, frame: Frame, expr: Expr) -> Value:
     return made
 
 
+def _go_round(machine: Machine, frame: Frame, element: Expr) -> Value:
+    """The elements of a comprehension: of a second round, too, if the first has changed what was there before, as
+    `trainer.step(batch) for batch in batches` does."""
+    loop, made = machine.loops[-1], UNKNOWN
+
+    def once() -> None:
+        nonlocal made
+        value = machine.eval(frame, element)
+        made = machine.join(made, value) if made else value
+
+    if loop.kind != "loop" or element[0] != m.CALL or machine.again:
+        once()
+        return made
+    changed = branch(machine, frame, [once], conditional=False)
+    if changed and not machine.exhausted and not is_building(frame):
+        machine.again += 1
+        begin_round(machine, loop)
+        once()
+        machine.again -= 1
+    return made
+
+
 def _collect(machine: Machine, frame: Frame, expr: Expr) -> Value:
     _, ident, kind, element, value_expr, clauses = expr
     entries = _entries(machine, frame, expr)
@@ -154,7 +176,7 @@ def _collect(machine: Machine, frame: Frame, expr: Expr) -> Value:
         for test in tests:
             _, positive, _ = truth(machine, frame, test)
             frame.vars.update({name: value for name, value in positive.items() if value})
-    value = machine.eval(frame, element if value_expr is None else value_expr)
+    value = _go_round(machine, frame, element if value_expr is None else value_expr)
     take_steps(machine, machine.loops[-1], over)
     key = constant(machine.eval(frame, element)) if value_expr is not None else ...
     field = "*" if key is ... else f"[{key}]"

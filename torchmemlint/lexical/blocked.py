@@ -13,7 +13,15 @@ from ..facts.program import Block, Place, Program, expressions, keyword, targets
 from ..facts.walk import blocks, calls, calls_of, heads, in_loops, is_count, last_name, nodes, statements
 from .lent import is_given
 from .once import called_as, is_repeated
-from .producers import QUEUES, Producer, limited_queues, producing_classes, producing_generators, value_of
+from .producers import (
+    QUEUES,
+    Producer,
+    limited_queues,
+    producing_classes,
+    producing_generators,
+    producing_iterables,
+    value_of,
+)
 from .starters import construction
 
 _ROUND = ("iter", "enumerate", "zip", "islice", "tqdm", "trange", "track")
@@ -32,7 +40,8 @@ def blocked_producers(program: Program) -> Iterator[Blocked]:
     if "put" not in program.called or program.called.isdisjoint(QUEUES):
         return
     queues = limited_queues(program)
-    producers = {one.name: one for one in (*producing_classes(program, queues), *producing_generators(program, queues))}
+    made = [*producing_classes(program, queues), *producing_generators(program, queues)]
+    producers = {one.name: one for one in (*made, *producing_iterables(program, made))}
     seen = set[Site]()
     for blocked in _left_producers(program, producers):
         started = blocked.producer.filler.started

@@ -17,7 +17,8 @@ _MAKES = frozenset(("CUDAGraph", "make_graphed_callables"))
 _SIZED = re.compile(r"shape|size|height|width|resolution|(^|_)hw($|_)|length|batch")
 _COUNTED = re.compile(r"(^|_)(pos|positions?|offset|steps?|index)($|_)")
 _DATA = re.compile(
-    r"loader|dataset|stream|queue|(batche|request|frame|image|prompt|quer|sample|input|clip|message|text)s?$"
+    r"loader|dataset|stream|queue"
+    r"|(batche|request|frame|image|prompt|quer|sample|input|clip|message|text)s?(_?len(gth)?s)?$"
 )
 _READIES = re.compile(r"warm|capture|compile|record|build|prepare|precompute")
 _ROUNDS = re.compile(r"bucket|pad|round|bisect|ceil|pow|align|nearest|closest|quantiz")

@@ -97,11 +97,11 @@ def dropped(program: Program, owners: dict[str, Owner]) -> Iterator[LeftRunning]
                 continue
             name, cls = statement[2][0], makers[last_name(made)]
             several = statement[3][0] in (m.NEW, m.COMP)
+            looped = looped or place.facts.name == "__iter__"  # each pass over the object makes one
             local = name[0] == m.NAME and not several and (looped or is_repeated(program, place))
             if local and not _is_seen_to(program, place, statement, name, owners[cls]):
                 yield LeftRunning(statement[1], cls, *owners[cls][:2])
             own = name[0] == m.ATTR and name[1] == (m.NAME, "self") and place.facts.name not in SETUPS
-            looped = looped or place.facts.name == "__iter__"
             if own and (looped or is_repeated(program, place, of_object=several)):
                 end = owners[cls].end
                 ended = _are_ended(program, name[2], place, cls, end) if several else None

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from ..facts import model as m
 from ..facts.knowledge import PROCESSES
 from ..facts.model import ClassFacts, Expr, FunctionFacts, Site, Stmt
-from ..facts.program import Block, Program, keyword, targets
-from ..facts.walk import calls, calls_of, last_name, loops, statements
+from ..facts.program import Block, Program, expressions, keyword, targets
+from ..facts.walk import calls, calls_of, last_name, loops, nodes, statements
 from .starters import setup_of, thread_base
 
 QUEUES = ("Queue", "LifoQueue", "PriorityQueue")
@@ -182,6 +182,37 @@ def producing_generators(program: Program, queues: set[str]) -> Iterator[Produce
             yield Producer(place.cls, "", filler, True, True)
         elif filler is not None:
             yield Producer(function.name, "", filler, True)
+
+
+def producing_iterables(program: Program, producers: list[Producer]) -> Iterator[Producer]:
+    """The classes whose `__iter__` gives such an object that it has made, as a loader that reads ahead in a thread
+    does; where nobody calls a method by which it, or the object, could be ended."""
+    by_name = {one.name: one for one in producers}
+    for cls in program.facts.classes if by_name else ():
+        index = cls.methods.get("__iter__")
+        read = program.facts.functions[index] if index is not None else None
+        if read is None or by_name.keys().isdisjoint(read.calls):
+            continue
+        body = list(statements(read.body))
+        given = [one[2] for one in body if one[0] == m.RETURN and one[2] is not None]
+        made = [(one, ()) for one in given] + [(one[3], one[2]) for one in body if one[0] == m.ASSIGN]
+        for call, bound in made:
+            inner = by_name.get(last_name(call)) if call[0] == m.CALL else None
+            if inner is None or not (call in given or set(bound) & set(given)):
+                continue
+            if not _has_an_end(program, cls, bound, inner.end):
+                yield Producer(cls.name, "", inner.filler._replace(started=call[1]), True, True)
+
+
+def _has_an_end(program: Program, cls: ClassFacts, bound: tuple[Expr, ...], end: str) -> bool:
+    """Whether anybody calls what ends such an object, or a method of its owner that uses it."""
+    own = {target[2] for target in bound if target[0] == m.ATTR}
+    ways = {end} if end else set[str]()
+    for name, index in cls.methods.items():
+        used = (part for expr in expressions(program.facts.functions[index].body) for part in nodes(expr))
+        if name not in ("__iter__", "__init__") and any(part[0] == m.ATTR and part[2] in own for part in used):
+            ways.add(name)
+    return not ways.isdisjoint(program.called)
 
 
 def _fills(program: Program, function: FunctionFacts, queues: set[str]) -> Expr | None:
