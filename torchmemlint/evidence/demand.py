@@ -6,8 +6,8 @@ import functools
 
 from ..facts import model as m
 from ..facts.guarded import own_reads
-from ..facts.model import CALLS_PER_STATEMENT, FunctionFacts
-from ..facts.walk import blocks, calls, last_name, nodes, statements
+from ..facts.model import CALLS_PER_STATEMENT, FunctionFacts, Site
+from ..facts.walk import blocks, calls, last_name, loops, nodes, statements
 from ..interpreter.events import Backward, Store
 from ..interpreter.frames import Frame
 from ..interpreter.keys import FRESH, IDENTITY
@@ -218,15 +218,24 @@ def _leads_to(method: FunctionFacts, name: str) -> bool:
 
 
 def _differentiates_one(store: Store) -> bool:
-    """Whether all that the function differentiates of a variable is one entry each time: `losses[-1].backward()`."""
+    """Whether all that the function differentiates of a variable is one entry each time: `losses[-1].backward()`, and
+    in the loop that puts one in `losses[step - 1].backward()`."""
     whole, entries = 0, 0
+    names = {(m.NAME, name) for name, value in store.frame.vars.items() if store.owner in value}
     for call in calls(store.frame.facts.body):
         if last_name(call[2]) not in ("backward", "manual_backward"):
             continue
         for node in nodes(call):
-            names = [name for name, value in store.frame.vars.items() if store.owner in value]
-            if node[0] == m.NAME and node[1] in names:
+            if node in names:
                 whole += 1
-            elif node[0] == m.ITEM and node[1][0] == m.NAME and node[1][1] in names and node[2][0] == m.CONST:
-                entries += 1
+            elif node[0] == m.ITEM and node[1] in names and node[2][0] != m.SLICE:
+                entries += node[2][0] == m.CONST or _beside(store, call[1])
     return entries > 0 and entries == whole
+
+
+def _beside(store: Store, site: Site) -> bool:
+    """Whether a call stands in the innermost loop around what is stored."""
+    stored = store.site - store.site % CALLS_PER_STATEMENT
+    around = (inner for _, inner in loops(store.frame.facts.body) if any(one[1] == stored for one in inner))
+    called = site - site % CALLS_PER_STATEMENT
+    return any(one[1] == called for one in next(around, ()))

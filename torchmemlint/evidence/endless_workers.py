@@ -31,10 +31,12 @@ _PER_CALL = frozenset("__call__ handle process predict infer submit on forward s
 
 
 def endless_workers(machine: Machine) -> Iterator[EndlessWorker]:
-    """Threads and executor tasks that run `while True` without a way out, started in a loop or per call."""
+    """Threads and executor tasks that run `while True` without a way out, started in a loop or per call. Of what starts
+    one in another file the line that leads there is told, if it stands in the loop."""
     seen: set[Site] = set()
     for note in machine.plain:
-        if note.kind != "thread-start" or note.site in seen:
+        site = next(filter(machine.is_home, (note.site, *reversed(note.trail))), None)
+        if note.kind != "thread-start" or site is None or site in seen:
             continue
         target, conditions = note.detail
         for atom in target:
@@ -45,16 +47,18 @@ def endless_workers(machine: Machine) -> Iterator[EndlessWorker]:
             loops = [loop for loop in note.loops if loop.kind in ("loop", "call")]
             born = receiver.birth if isinstance(receiver, Obj) else ()
             again = [loop for loop in loops if loop.kind == "loop" and (note.frame.name != "__init__" or loop in born)]
+            if site != note.site:  # a loop of the other file is that one's affair
+                again = [loop for loop in again if type(loop.site) is int and machine.is_home(loop.site)]
             fixed = _bounded_range(note.frame)
             if again and not fixed:
                 weight = 3
-            elif loops and not conditions and note.frame.name not in _ONCE and not fixed:
+            elif site == note.site and loops and not conditions and note.frame.name not in _ONCE and not fixed:
                 weight = 2 if note.frame.name.split("_")[0] in _PER_CALL or note.frame.name in _PER_CALL else 1
             else:
                 continue
-            seen.add(note.site)
+            seen.add(site)
             owner = receiver.cls.facts.name if isinstance(receiver, Obj) and isinstance(receiver.cls, Class) else ""
-            yield EndlessWorker(note.site, function.facts.name, owner, weight)
+            yield EndlessWorker(site, function.facts.name, owner, weight)
 
 
 def _bounded_range(frame: Frame) -> bool:

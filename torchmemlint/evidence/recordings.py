@@ -18,6 +18,7 @@ from ..interpreter.machine import Machine
 from ..interpreter.values import ASSUMED, DEPENDS, OFF, ON, WANTED, Class, Function, Obj
 from .asked_modes import turned_off
 from .places import UNNAMED, describe_object, in_test, last_part
+from .told_to_train import is_told_not_to_train
 
 _OF_OTHERS = tuple((m.NAME, name) for name in ("tf", "tensorflow", "jax", "paddle", "mx"))  # frameworks
 _FORCES = re.compile(r"(?:^|_)(?:forces?|virial|stress)(?:$|_)")
@@ -36,6 +37,7 @@ class Recording(NamedTuple):
     defined: Site  # where that function is
     evaluating: bool
     named: bool  # the name of the function, or of the loader that it goes over, says evaluation
+    told: bool  # to run without the backward pass that it has for others
     over_loader: bool  # there is a loop over a loader around it, in the function or in the evaluation that leads to it
     concludes: bool  # and it puts a module in eval mode itself: what it hands out are results
     entry: bool  # in a module's public method for inference, as users call it
@@ -66,10 +68,12 @@ def recordings(machine: Machine, refuted: set[int]) -> list[Recording]:
     detached = _made_of(machine, derivation.detached)
     detached_in = _detached_in(machine)
     kept = _made_of(machine, _kept(machine))
-    trained = {call.module for call in machine.module_calls if call.node in derivation.demanded}
+    demanded = [call for call in machine.module_calls if call.node in derivation.demanded]
+    trained = {call.module for call in demanded}
     by_hooks = any(derivation.labels.get(node, ("",))[0] == "hook" for node in derivation.demanded)
-    differentiating = {site for call in machine.module_calls if call.node in derivation.demanded for site in call.trail}
-    rounds = {_round(call) for call in machine.module_calls if call.loops and call.node in derivation.demanded}
+    differentiating = {site for call in demanded for site in call.trail}
+    trained_at = {(call.site, call.frame.caller) for call in demanded}
+    rounds = {_round(call) for call in demanded if call.loops}
     found = []
     for call in machine.module_calls:
         if call.grad in (OFF, DEPENDS, WANTED) or _is_mostly_guarded(machine, call) or turned_off(call):
@@ -79,11 +83,13 @@ def recordings(machine: Machine, refuted: set[int]) -> list[Recording]:
         loop = _collecting_loop(machine, detached_in, call)
         if call.through and loop is None:
             continue
+        told = any(call.site == site for site, _ in trained_at) and is_told_not_to_train(call)
         frame, site = _where(call, loop)
         if call.node in refuted or _is_compiled_elsewhere(call.frame):
             continue
         if not machine.is_home(site):
-            frame, site = _handed_to_helper(machine, call)
+            sure = call.grad == ON or (told and (call.site, call.frame.caller) in trained_at)
+            frame, site = _handed_to_helper(machine, call, told) if sure else (frame, site)
             if not machine.is_home(site) or site in differentiating:
                 continue  # `neurons.attribute(model)` asks for gradients, whatever else it runs
         found.append(
@@ -94,6 +100,7 @@ def recordings(machine: Machine, refuted: set[int]) -> list[Recording]:
                 defined=frame.facts.site,
                 evaluating=call.evaluating,
                 named=any(map(evaluates_by_name, call.frames)) or _goes_over_held_out(call),
+                told=told,
                 over_loader=_goes_over_loader(call),
                 concludes=any(says_evaluation(frame.name) and frame.facts.flags & EVALUATES for frame in call.frames),
                 entry=_in_entry(call),
@@ -268,12 +275,14 @@ def _where(call: ModuleCall, loop: Loop | None) -> tuple[Frame, Site]:
     return frame, site
 
 
-def _handed_to_helper(machine: Machine, call: ModuleCall) -> tuple[Frame, Site]:
+def _handed_to_helper(machine: Machine, call: ModuleCall, told: bool) -> tuple[Frame, Site]:
     """The line of the home that hands a model in eval mode to another file's helper, with gradients on: the helper
-    alone does not show that nobody turns them off."""
+    alone does not show that nobody turns them off. Nor does one that trains as well, if it is not `told` otherwise."""
     frame, site = call.frame, call.site
-    if not call.evaluating or call.grad != ON:
+    if not (call.evaluating or told):
         return frame, site
+    if told and frame.caller is not None:
+        frame, site = frame.caller, frame.call_site
     while not machine.is_home(site) and frame.caller is not None and not frame.facts.flags & EVALUATES:
         frame, site = frame.caller, frame.call_site
     return frame, site

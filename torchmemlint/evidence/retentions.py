@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ..facts import knowledge
 from ..facts import model as m
-from ..facts.model import CALLS_PER_STATEMENT, Site
+from ..facts.model import CALLS_PER_STATEMENT, Expr, Site, Stmt
 from ..facts.passed_by import PassedBy
 from ..facts.program import targets
 from ..facts.walk import is_count, last_name, nodes, statements
@@ -185,7 +185,7 @@ class Retentions:
         if store.how not in ("grow", "keyed") or (graph and store.key_kind == KNOWN):
             growing = [loop for loop in repeats if loop in older(store, since)]
         else:
-            growing = _of_slots(store, repeats, older(store, since) if graph else [])
+            growing = _of_slots(store, repeats, older(store, since) if graph else [], graph)
         resets = lifetimes.resets_of(store)
         left = left_behind(self.machine, lifetimes.releases, store, resets) if resets and growing else None
         uncovered = [loop for loop in growing if left or not lifetimes.covered(store, loop, graph)]
@@ -373,7 +373,7 @@ def _is_being_made(store: Store) -> bool:
     return isinstance(kind, tuple) and kind[0] == "comp" and store.frame.allocs.get(kind[1]) is store.owner
 
 
-def _of_slots(store: Store, loops: list[Loop], chained: list[Loop]) -> list[Loop]:
+def _of_slots(store: Store, loops: list[Loop], chained: list[Loop], graph: bool) -> list[Loop]:
     """Without the loops that come again to the same slots of a list, `for i, v in enumerate(values): self.last[i] = v`
     inside them: an index replaces what was there, unless the new value is made of it, `kept[i] = kept[i] + v`."""
     if store.how != "keyed" or not isinstance(store.owner, Obj) or store.owner.kind != "list":
@@ -384,11 +384,21 @@ def _of_slots(store: Store, loops: list[Loop], chained: list[Loop]) -> list[Loop
     counting = [one for one in statements(body) if one[0] == m.FOR and not keys.isdisjoint(targets(one))]
     if not keys or not keys <= {target for one in counting for target in targets(one)}:
         return loops
+    if graph and any(_is_picked(store, key, one) for key in keys for one in counting):
+        return loops
     sums = put is not None and any(target in nodes(put[3]) for target in put[2])
     sites = {one[1] for one in counting if is_count(one[3]) or last_name(one[3]) == "enumerate"}
     inner = next((at for at, loop in enumerate(store.loops) if loop.site in sites), 0)
     around = (*store.frame.loops, *store.loops[:inner])
     return [loop for loop in loops if loop not in around or (sums and loop in chained)]
+
+
+def _is_picked(store: Store, key: Expr, loop: Stmt) -> bool:
+    """`for i, error in zip(indices, errors)`: other slots each time, those that whoever calls has drawn."""
+    if last_name(loop[3]) != "zip" or loop[3][0] != m.CALL or loop[2][0] != m.NEW:
+        return False
+    given = {(m.NAME, param.name) for param in store.frame.facts.params}
+    return any(place == key and source in given for place, source in zip(loop[2][3], loop[3][3], strict=False))
 
 
 def _rank(retention: Retention) -> tuple[bool, int, bool, bool, int, bool, bool]:

@@ -13,6 +13,7 @@ from .containers import a_key_of, each_of, keys_of
 from .contexts import keep_in_element
 from .cycles import note_own_entry
 from .frames import Frame, settles
+from .given_places import write_to_givers
 from .imagined import imagine_element
 from .keys import IDENTITY, KNOWN, kind_of_key
 from .loaders import part_of_batch
@@ -433,6 +434,7 @@ def _write_in_place(
     machine.assign(frame, place, filled, site, how=how)
     for other in _other_names(frame, place):
         machine.assign(frame, other, filled, site, how=how)
+    write_to_givers(machine, frame, place, filled, site, how)
 
 
 def _other_names(frame: Frame, place: Expr) -> Iterator[Expr]:

@@ -12,6 +12,7 @@ from .library import get_builtin
 from .machine import EVALUATE, Machine, evaluates
 from .narrowing import perhaps, truth
 from .own_operators import by_own_operator
+from .settings import asks_for_a_text, is_certain
 from .tensors import arithmetic, comparison, note_terms
 from .values import (
     AN_ARRAY,
@@ -134,6 +135,8 @@ def _concatenate(machine: Machine, frame: Frame, left: Value, right: Value) -> V
 def _compare(machine: Machine, frame: Frame, expr: Expr) -> Value:
     values = [machine.eval(frame, expr[2]), machine.eval(frame, expr[3])]
     values += [machine.eval(frame, rest) for rest in expr[4]]
+    if not expr[4] and asks_for_a_text(expr) and all(map(_is_text, values)) and is_certain(frame, expr[2][1]):
+        return (Const((values[0] == values[1]) is (expr[1] == "Equal")),)
     return LIGHT if expr[1] in _OF_OBJECTS else comparison(machine, values)
 
 

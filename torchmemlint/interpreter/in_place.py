@@ -8,6 +8,7 @@ from ..facts.model import Expr, Site
 from .averages import brings_graph, write_average
 from .followed import note_following, owners
 from .frames import Frame
+from .given_places import write_to_givers
 from .machine import Machine
 from .stores import write_through
 from .tensors import arithmetic
@@ -53,6 +54,7 @@ def write_in_place(
         through = write_through(machine, frame, receiver, merged, site, "inplace")
         if root is not None and (not through or root[0] == m.NAME):
             machine.assign(frame, root, merged, site, how="inplace")
+            write_to_givers(machine, frame, root, merged, site, "inplace")
     return merged or receiver
 
 

@@ -9,7 +9,7 @@ from ..facts import knowledge
 from ..facts import model as m
 from ..facts.model import Stmt
 from ..facts.program import expressions
-from ..facts.walk import last_name, nodes, once, statements
+from ..facts.walk import calls, last_name, nodes, once, statements
 from .linking import Unit
 from .machine import Machine
 from .values import Bound, Class, Function, Obj, Value
@@ -58,7 +58,7 @@ def is_dull(machine: Machine, cls: Class) -> bool:
         known = known and all(name.startswith(_PREPARING) for _, name, _ in _worth(cls))
         passes = [one for one in cls.find("forward") or () if type(one) is Function] if known else []
         known = known and not any(one.grad is not None or _lets_go(cls, one) for one in passes)
-        known = known and not _freezes_itself(cls)
+        known = known and not _freezes_itself(cls) and not _calls_back(cls, passes)
         known = known and not _keeps_elsewhere(machine, cls)
         cls.dull = known
     return known
@@ -124,6 +124,25 @@ def _freezes_itself(cls: Class) -> bool:
         for member in cls.find("__init__") or ()
         if type(member) is Function
         for node in expressions(member.facts.body)
+    )
+
+
+def _calls_back(cls: Class, passes: list[Function]) -> bool:
+    """Whether a pass calls what may be put on the module, `self.observer = None` in the constructor: whoever puts it
+    there gets what the pass computes."""
+    called = {
+        callee[2]
+        for one in passes
+        for callee in (call[2] for call in calls(one.facts.body))
+        if callee[:2] == (m.ATTR, (m.NAME, "self"))
+    }
+    return bool(called) and any(
+        one[0] == m.ASSIGN
+        and one[3] == (m.CONST, None)
+        and any(target[:2] == (m.ATTR, (m.NAME, "self")) and target[2] in called for target in one[2])
+        for member in cls.find("__init__") or ()
+        if type(member) is Function
+        for one in statements(member.facts.body)
     )
 
 

@@ -27,7 +27,17 @@ def is_certain(frame: Frame, name: str) -> bool:
     values = _bound_to(bound.facts.body).get(name, [])
     if any(param.name == name for param in bound.facts.params):
         return not values and _is_written(bound, name)
-    return all(value[:1] == (m.CONST,) or _lists_constants(value) for value in values)
+    return all(
+        value[:1] == (m.CONST,)
+        or _lists_constants(value)
+        or (value != () and asks_for_a_text(value) and value[2][1] != name and is_certain(bound, value[2][1]))
+        for value in values
+    )
+
+
+def asks_for_a_text(test: Expr) -> bool:
+    """`phase == "train"`: as certain as the name is."""
+    return test[0] == m.COMPARE and test[1] in ("Equal", "NotEqual") and test[2][0] == m.NAME and test[3][0] == m.CONST
 
 
 def _lists_constants(value: Expr) -> bool:
@@ -46,6 +56,12 @@ def _values_of_names(block: tuple[Stmt, ...]) -> dict[str, list[Expr]]:
 
 
 _bound_to = once(_values_of_names)
+
+
+def is_told(frame: Frame, name: str) -> bool:
+    """Whether a parameter keeps what is written for it: its default, or a constant of the call."""
+    given = any(param.name == name for param in frame.facts.params)
+    return given and not _bound_to(frame.facts.body).get(name) and _is_written(frame, name)
 
 
 def _is_written(frame: Frame, name: str) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ..facts import model as m
 from ..facts.guarded import mentions
 from ..facts.model import Expr, FileFacts, FunctionFacts, Site, Stmt
-from ..facts.walk import expressions_of, in_loops, last_name
+from ..facts.walk import expressions_of, in_loops, is_count, last_name
 from .callers import function_at
 
 if TYPE_CHECKING:
@@ -58,7 +58,8 @@ def _is_called(node: Expr, name: str) -> bool:
 
 def _goes(function: FunctionFacts, statement: Stmt, name: str, looped: bool) -> bool:
     """Whether a statement gives what it makes a name of the function, or none, and all that is done with that is to ask
-    it for something, in no round of a loop but the one that has made it."""
+    it for something, in no round of a loop but the one that has made it. What collects one pass over a loader goes
+    before the next, in a function that trains or evaluates: `meter = Meter()`, `for x, y in loader: meter.add(y)`."""
     if function.name == "<module>" or function.inner or not _makes(statement[-1], name):
         return False
     if statement[0] == m.EXPR:
@@ -66,14 +67,23 @@ def _goes(function: FunctionFacts, statement: Stmt, name: str, looped: bool) -> 
     if statement[0] != m.ASSIGN or len(statement[2]) != 1 or statement[2][0][0] != m.NAME or looped:
         return False
     place = statement[2][0]
+    once = _in_one_pass(function)
     for one, again in in_loops(function.body):
         if one[0] in (m.GLOBAL, m.NONLOCAL) and place[1] in one[2]:
             return False
         found = expressions_of(one)
         asked = sum(node[:2] == (m.ATTR, place) for node in found)
-        if one is not statement and (found.count(place) != asked or (asked and again)):
+        if one is not statement and (found.count(place) != asked or (asked and again and one not in once)):
             return False
     return True
+
+
+def _in_one_pass(function: FunctionFacts) -> list[Stmt]:
+    """The statements of loops over data that no other loop is around, where a function trains or evaluates."""
+    if not function.flags & (m.BACKWARD | m.EVALUATES):
+        return []
+    outer = (one for one, looped in in_loops(function.body) if not looped and one[0] == m.FOR and not is_count(one[3]))
+    return [inner for loop in outer for inner, again in in_loops(loop[4]) if not again]
 
 
 def _makes(value: object, name: str) -> bool:

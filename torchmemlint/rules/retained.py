@@ -139,6 +139,19 @@ def is_record(retention: Retention) -> bool:
     return False
 
 
+def keeps_the_best(store: Store) -> bool:
+    """Whether a part of a tensor is replaced where something is better, `nearer = found < best`, `best[nearer] =
+    found[nearer]`: for its numbers."""
+    assigned = [one for one in statements(store.frame.facts.body) if one[0] == m.ASSIGN]
+    for statement in assigned:
+        for target in statement[2] if statement[1] == store.site else ():
+            masks = [target[2]] if target[0] == m.ITEM else []
+            masks += [one[3] for one in assigned if any(name in masks for name in one[2])]
+            if any(node[0] == m.COMPARE and target[1] in node[2:4] for mask in masks for node in nodes(mask)):
+                return True
+    return False
+
+
 def replaces(store: Store) -> bool:
     """`states[key] = step(x, states[key])`: the entry is there already."""
     if store.how != "keyed" or (isinstance(store.owner, Obj) and "$default" in store.owner.fields):
@@ -216,8 +229,10 @@ def _weight(retention: Retention) -> int:
     if retention.hook and retention.closed:
         return 1  # collected between two calls, and let go by its owner
     made_for_it = local or is_cut_in_the_end(retention.store_event)
-    if retention.how == "fill" and made_for_it and not (retention.training and retention.spent):
-        return 0  # filling a tensor that was made for it; with what was differentiated it is a record
+    if retention.how == "fill" and made_for_it:
+        best = (retention.training or retention.evaluating) and keeps_the_best(retention.store_event)
+        if not (best or (retention.training and retention.spent)):
+            return 0  # filling a tensor that was made for it; with what was differentiated it is a record
     let_go = not retention.late and (
         retention.consumed or (retention.released and (retention.emptier or not retention.hook))
     )

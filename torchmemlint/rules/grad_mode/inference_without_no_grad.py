@@ -172,7 +172,8 @@ def _weight(recording: Recording) -> int:
     if decides and (_by_forward(call) or not recording.consumed):
         return 1  # it may be any object that decides what is done, with a mode of its own
     taken = recording.consumed or recording.read_off
-    if not recording.evaluating and not (recording.named and (taken or over_loader)):
+    told = recording.named or recording.told
+    if not recording.evaluating and not (told and (taken or over_loader)):
         return 0
     sees_to_them = recording.over_loader or _sees_to_modes(recording) or flags & BACKWARD
     if call.grad == ASSUMED and recording.in_module and not sees_to_them:

@@ -121,7 +121,10 @@ def _stores(evidence: Evidence) -> Iterator[tuple[Plain, int, str]]:
             continue
         seen.add(note.site)
         name, value, given = note.detail
-        if not _LIVES_ANYWAY.isdisjoint(name.lower().split("_")) or name.lower().endswith(_SMALL):
+        given_back = _is_returned(note)
+        if not given_back and not _LIVES_ANYWAY.isdisjoint(name.lower().split("_")):
+            continue
+        if name.lower().endswith(_SMALL):
             continue
         if _WRITTEN_BACK.search(name.lower()) or _is_number(evidence, note):
             continue
@@ -133,7 +136,7 @@ def _stores(evidence: Evidence) -> Iterator[tuple[Plain, int, str]]:
         kept = evidence.machine.reach(value, 2)
         kept = [one for one in kept if one.size != SCALAR or one.graph == ATTACHED or one.node in returned]
         weights = [tensor.weight for tensor in kept if tensor.node in given or tensor.node in returned]
-        if _is_returned(note):
+        if given_back:
             weights.append(2)  # what a function gives is a tensor, however it was made
         made = [tensor.weight for tensor in tensors(value) if tensor.size == ANY]
         if not (max(weights, default=0) >= 2 or max(made, default=0) >= 2) or _taken_off(note, name, bool(weights)):
@@ -189,16 +192,22 @@ def _says_plain(param: Param) -> bool:
 
 
 def _is_returned(note: Plain) -> bool:
-    """Whether what is kept is what the function returns, by its name, alone or with others."""
+    """Whether what is kept is what the function returns, by its name, alone or with others, or a part of it:
+    `times, states = found`, `ctx.times = times`, `return found`."""
     bound: dict[Expr, Site] = {}
     kept: set[Expr] = set()
+    parts: dict[Expr, set[Expr]] = {}
     for statement in statements(note.frame.facts.body):
         if statement[0] == m.ASSIGN and statement[1] == note.site:
             kept.update(_names(statement[3]))
         elif statement[0] == m.ASSIGN:
             bound.update((name, statement[1]) for target in statement[2] for name in _names(target))
+            parts.setdefault(statement[3], set()).update(
+                name for target in statement[2] if target[0] == m.NEW for name in _names(target)
+            )
         elif statement[0] == m.RETURN and statement[2] is not None:
-            given = kept.intersection(_names(statement[2]))
+            whole = _names(statement[2])
+            given = kept.intersection(whole).union(*(kept & parts.get(name, set()) for name in whole))
             if any(bound.get(name, note.site) < note.site for name in given):
                 return True
     return False
