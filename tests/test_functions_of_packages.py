@@ -1,0 +1,58 @@
+"""Functions of packages whose names, or whose ways of giving their results, look like something of torch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from projects import check_project
+
+_CLIPPED = """
+import torch
+
+def clip_norm_(parameters, limit):
+    norms = [torch.norm(p.grad) for p in parameters]
+    total = torch.norm(torch.stack(norms))
+    for p in parameters:
+        p.grad.detach().mul_(limit / (total + 1e-6))
+    return total
+
+def damped_(loss):
+    return loss * 0.5
+"""
+_AGENT = """
+import torch
+from torch import nn
+import agents
+
+class Agent:
+    def __init__(self, model, optimizer, limit):
+        self.model, self.optimizer, self.limit = model, optimizer, limit
+        self.kept = []
+
+    def loss(self, batch):
+        return self.model(batch).pow(2).mean()
+
+    def update(self, batch):
+        loss = self.loss(batch)
+        self.optimizer.zero_grad()
+        loss.backward()
+        agents.tools.clip_norm_(self.model.parameters(), self.limit)
+        self.optimizer.step()
+        self.kept.append({kept}){mark}
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept", "mark"), [("loss.item()", ""), ("agents.tools.damped_(loss)", "  # TML102"), ("loss", "  # TML102")]
+)
+def test_a_function_that_changes_what_it_is_given(
+    kept: str, mark: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {
+        "agents/__init__.py": "from agents import tools\n",
+        "agents/tools/__init__.py": "from agents.tools.clipped import clip_norm_, damped_\n",
+        "agents/tools/clipped.py": _CLIPPED,
+        "agents/dqn.py": _AGENT.format(kept=kept, mark=mark),
+    }
+    check_project(files, tmp_path, monkeypatch)
