@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from projects import check_project
+from snippets import check
 
 _CLIPPED = """
 import torch
@@ -56,3 +57,35 @@ def test_a_function_that_changes_what_it_is_given(
         "agents/dqn.py": _AGENT.format(kept=kept, mark=mark),
     }
     check_project(files, tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("kept", "mark"),
+    [
+        ("statistics.update(prefixed(dist.get_diagnostics(), 'policy/'))", ""),
+        ("rows.append(dist.stats())", ""),
+        ("statistics.update(prefixed(dist.parts(), 'policy/'))", "  # TML102"),
+        ("rows.append(dist.entropy())", "  # TML102"),
+    ],
+)
+def test_statistics_that_an_object_gives_of_itself(kept: str, mark: str) -> None:
+    check(f"""
+        def prefixed(table, prefix):
+            renamed = {{}}
+            for key, value in table.items():
+                renamed[prefix + key] = value
+            return renamed
+
+        class Trainer:
+            def __init__(self, policy, optimizer):
+                self.policy, self.optimizer = policy, optimizer
+                self.statistics, self.rows = {{}}, []
+
+            def fit_batch(self, batch):
+                dist = self.policy(batch["observations"])
+                loss = -dist.log_prob(batch["actions"]).mean()
+                self.optimizer.zero_grad()
+                loss.backward()
+                self.optimizer.step()
+                self.{kept}{mark}
+        """)

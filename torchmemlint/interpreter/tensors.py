@@ -41,6 +41,7 @@ from .values import (
 )
 
 _STEPS_BACK = 4  # from a part of what a model gave to the model's run
+_STATISTICS = frozenset("diagnostics statistics stats summary".split())
 _OF_TEXT = frozenset("strip lstrip rstrip lower upper startswith endswith splitlines encode casefold".split())
 _FAR = 24  # steps from a prediction back to what it was made of
 
@@ -217,8 +218,8 @@ def tensor_method(
         node = machine.derivation.node((), label)
         machine.derivation.shared[node] = (tensor.node,)
         return (Tensor(FREE, max(tensor.weight, 2), node, tensor.size),)
-    if name.startswith("num_"):
-        return LIGHT  # of something that has more than a tensor's methods
+    if name.startswith("num_") or (tensor.bundle and _STATISTICS.intersection(name.split("_"))):
+        return LIGHT  # of something that has more than a tensor's methods, such as a distribution
     if name in _OF_TEXT:
         machine.derivation.refuted.add(tensor.node)  # it was text all along
         return LIGHT
