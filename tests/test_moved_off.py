@@ -76,3 +76,37 @@ def test_a_layer_after_another() -> None:
                 del layer
                 torch.cuda.empty_cache()
         """)
+
+
+@pytest.mark.parametrize(
+    ("put", "given", "mark"),
+    [
+        ("tensor.to(device)", "out", ""),
+        ("tensor.cuda()", "out", ""),
+        ("tensor.to(device).square()", "out", "  # TML310"),
+        ("tensor.to(device)", "torch.stack(out)", "  # TML310"),
+    ],
+)
+def test_what_a_function_moves_to_the_device(put: str, given: str, mark: str) -> None:
+    check(f"""
+        class Trainer:
+            @staticmethod
+            def moved(tensors, device):
+                out = []
+                for tensor in tensors:
+                    if tensor is not None:
+                        out.append({put}){mark}
+                    else:
+                        out.append(None)
+                return {given}
+
+            @torch.no_grad()
+            def evaluate(self, net: nn.Module, loader: torch.utils.data.DataLoader, device):
+                rows = []
+                for graphs, wanted in loader:
+                    wanted = {{key: self.moved(value, device) for key, value in wanted.items()}}
+                    found = net(graphs.to(device))
+                    for number in range(len(graphs)):
+                        rows.append((found[number].cpu(), wanted["energy"][number].cpu()))
+                return rows
+        """)
