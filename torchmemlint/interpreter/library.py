@@ -164,7 +164,8 @@ def _call_torch(machine: Machine, frame: Frame, dotted: str, args: list[Value], 
             type(a) is External and a.dotted in knowledge.WHOLE_TYPES for a in kwargs.get("dtype", UNKNOWN)
         ):
             machine.derivation.whole.add(node)
-        extent = FEW if empty else SCALAR if tail in _OF_SIZES and _is_one(args) else ANY
+        one = _is_one(args) if tail in _OF_SIZES else tail in _OF_ROWS and _is_of_one(args)
+        extent = FEW if empty else SCALAR if one else ANY
         return (Tensor(LEAF if wants else 0, 3, node, extent),)
     if tail in knowledge.LIGHT_RESULTS:
         return LIGHT
@@ -211,11 +212,24 @@ def _call_torch(machine: Machine, frame: Frame, dotted: str, args: list[Value], 
 
 
 _OF_SIZES = frozenset("zeros ones rand randn".split())
+_OF_ROWS = frozenset("tensor as_tensor LongTensor IntTensor FloatTensor BoolTensor".split())
 
 
 def _is_one(sizes: list[Value]) -> bool:
     """`torch.zeros(1)`: a tensor of one number."""
     return bool(sizes) and all(constant(size) == 1 for size in sizes)
+
+
+def _is_of_one(args: list[Value]) -> bool:
+    """`torch.tensor([len(text)])`: a list of one number."""
+    rows = args[0] if args else UNKNOWN
+    return bool(rows) and all(
+        type(row) is Obj
+        and row.kind in ("list", "tuple")
+        and set(row.fields) == {"[0]"}
+        and is_light(row.fields["[0]"])
+        for row in rows
+    )
 
 
 # The place of the indices among the arguments of what takes some.
