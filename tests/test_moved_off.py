@@ -110,3 +110,28 @@ def test_what_a_function_moves_to_the_device(put: str, given: str, mark: str) ->
                         rows.append((found[number].cpu(), wanted["energy"][number].cpu()))
                 return rows
         """)
+
+
+@pytest.mark.parametrize(
+    ("path", "taken", "mark"),
+    [
+        ("path", "optimizer.load_state_dict(state)", ""),
+        ("path, map_location=device", "optimizer.load_state_dict(state)", ""),
+        ("path, map_location='cpu'", "optimizer.load_state_dict(state)", "  # TML313"),
+        ("path, map_location=device", "net.load_state_dict(state)", "  # TML313"),
+        ("path, map_location=device", "ema.load_state_dict(state)", "  # TML313"),
+    ],
+)
+def test_states_that_an_optimizer_takes_for_its_own(path: str, taken: str, mark: str) -> None:
+    check(f"""
+        def train(net, ema, path, loader, device):
+            net.to(device)
+            optimizer = torch.optim.AdamW(net.parameters())
+            state = torch.load({path}){mark}
+            {taken}
+            for x, y in loader:
+                loss = F.mse_loss(net(x), y)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """)
