@@ -89,3 +89,29 @@ def test_statistics_that_an_object_gives_of_itself(kept: str, mark: str) -> None
                 self.optimizer.step()
                 self.{kept}{mark}
         """)
+
+
+@pytest.mark.parametrize(
+    ("package", "name", "mark"),
+    [
+        ("optimum.onnxruntime", "ORTModelForFeatureExtraction", ""),
+        ("transformers", "FlaxAutoModel", ""),
+        ("transformers", "AutoModel", "  # TML201"),
+        ("transformers", "ORTAutoModel", ""),
+        ("transformers", "OverAutoModel", "  # TML201"),
+    ],
+)
+def test_models_that_another_library_runs(package: str, name: str, mark: str) -> None:
+    check(f"""
+        from {package} import {name}
+
+        class Embedder:
+            def __init__(self, path, tokenizer, head):
+                self.model = {name}.from_pretrained(path)
+                self.tokenizer, self.head = tokenizer, head
+
+            def predict(self, texts):
+                tokens = self.tokenizer(texts, padding=True, return_tensors="pt")
+                outputs = self.model(**tokens){mark}
+                return self.head.predict(outputs["last_hidden_state"].mean(1).tolist())
+        """)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 
 from ..facts import knowledge
 from ..facts import model as m
@@ -53,6 +54,10 @@ def get_builtin(name: str) -> Value:
     return (External("builtins." + name),) if name in knowledge.BUILTINS else UNKNOWN
 
 
+# Models that another library runs, which autograd knows nothing of [docs: optimum; transformers].
+_OF_OTHER_ENGINES = re.compile(r"\.(?:ORT|OV|Neuron|TF|Flax)[A-Z]|onnxruntime|openvino|ctranslate2")
+
+
 def call_external(machine: Machine, frame: Frame, dotted: str, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
     """Call a name that is not defined in the file."""
     root, _, rest = dotted.partition(".")
@@ -75,6 +80,8 @@ def call_external(machine: Machine, frame: Frame, dotted: str, args: list[Value]
         return args[0]
     if tail == "from_pretrained" or tail in ("create_model", "timm.create_model"):
         if "okenizer" in dotted or "rocessor" in dotted or "onfig" in dotted or "xtractor" in dotted:
+            return UNKNOWN
+        if _OF_OTHER_ENGINES.search(dotted):
             return UNKNOWN
         if tail == "create_model" or "odel" in dotted or "For" in dotted:
             return (machine.allocate(frame, ("module", site), "module", dotted),)
