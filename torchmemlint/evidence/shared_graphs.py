@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from itertools import islice
 
+from ..facts import model as m
+from ..facts.model import Expr, FunctionFacts, Site
+from ..facts.walk import call_at, nodes, statements
 from ..interpreter.events import Backward
 from ..interpreter.machine import Machine
 from ..interpreter.values import Class, Obj
@@ -30,7 +33,35 @@ def differentiated_again(machine: Machine, backward: Backward) -> bool:
             return True
         if _unseen(machine, backward) and _unseen(machine, other):
             return True  # nothing says that they do not share a graph
-    return False
+    return _is_returned_in_sum(backward)
+
+
+def _is_returned_in_sum(backward: Backward) -> bool:
+    """`penalty.backward(retain_graph=True)`, then `return loss + penalty`, also of a helper's caller: whoever gets the
+    sum goes through the graph of the penalty once more."""
+    frame, site = backward.frame, backward.site
+    call = call_at(frame.facts.body, site)
+    terms = [call[2][1]] if call is not None and backward.method and call[2][0] == m.ATTR else []
+    while True:
+        names = {term for term in terms if term[0] == m.NAME}
+        if names and any(_adds(expr, names) for expr in _returned(frame.facts, site)):
+            return True
+        if frame.caller is None:
+            return False
+        frame, site = frame.caller, frame.call_site
+        call = call_at(frame.facts.body, site)
+        terms = [] if call is None else [*call[3], *(value for _, value in call[4])]
+
+
+def _returned(facts: FunctionFacts, after: Site) -> list[Expr]:
+    """What a function gives back after a call."""
+    return [one[2] for one in statements(facts.body) if one[0] == m.RETURN and one[2] and one[1] > after]
+
+
+def _adds(expr: Expr, names: set[Expr]) -> bool:
+    """Whether one of these is a term of a sum, with something else that is computed."""
+    sums = (part for part in nodes(expr) if part[0] == m.ARITH and part[1] == "Add")
+    return any((left in names) != (right in names) and m.CONST not in (left[0], right[0]) for _, _, left, right in sums)
 
 
 def _unseen(machine: Machine, backward: Backward) -> bool:

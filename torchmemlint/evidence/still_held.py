@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
-from ..facts.model import Site, Stmt
+from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Block, Place, Program, targets, text
-from ..facts.walk import blocks, calls, calls_of, expressions_of, names_of, statements
+from ..facts.walk import blocks, calls, calls_of, expressions_of, names_of, nodes, statements
 from ..interpreter.frames import Frame
 from ..interpreter.holders import has_parameters, heavy_objects
 from ..interpreter.machine import Machine
@@ -17,6 +17,7 @@ from ..lexical.cleanup import collects, empties, given_up
 from .emptied import is_work, optimizers_of
 
 _DEPTH = 4
+_HOST: frozenset[Expr] = frozenset({(m.CONST, "cpu"), (m.CONST, "meta")})
 
 
 class StillHeld(NamedTuple):
@@ -151,7 +152,8 @@ def _holders(
     owned = heavy_objects(tuple(atom for atom in value if type(atom) is Obj and atom.kind == "instance"))
     gone |= {id(obj) for obj in owned if obj.kind == "module"}
     bound = _bound(place, site)
-    held = [other for other in bound if other != name and _reaches(frame.vars.get(other, ()), gone)]
+    there = not _moved_off(place.facts.body, name, site)
+    held = [other for other in bound if other != name and _reaches(frame.vars.get(other, ()), gone)] if there else []
     kept = [(other, bound[other]) for other in held]
     for model in (name, *held) if held else ():
         kept += [(one, at) for one, at in optimizers_of(program, place, "", model) if one in bound]
@@ -160,6 +162,33 @@ def _holders(
         again = rest.loop is not None and not rest.loop[1] < at
         if other not in read and not again and not other.startswith("_"):
             yield other, at
+
+
+def _moved_off(block: Block, name: str, site: Site, moved: bool = False) -> bool:
+    """Whether a name's module has left the device when the name goes: it moves in place, whoever else has it."""
+    for statement in block:
+        if statement[1] == site:
+            return moved
+        arms = list(blocks(statement))
+        around = next((arm for arm in arms if any(one[1] == site for one in statements(arm))), None)
+        if around is not None:
+            return _moved_off(around, name, site, moved)
+        moves = [] if arms else [call for call in calls_of(statement) if _moves(call, name)]
+        if moves:
+            moved = all(call[2][2] == "cpu" or not _HOST.isdisjoint(nodes(call)) for call in moves)
+        elif (m.NAME, name) in targets(statement):
+            moved = False
+    return False
+
+
+def _moves(call: Expr, name: str) -> bool:
+    """`net.cpu()`, `net.half().to(device)`"""
+    if call[2][0] != m.ATTR or call[2][2] not in ("cpu", "to", "cuda"):
+        return False
+    owner: Expr = call[2][1]
+    while owner[0] == m.CALL and owner[2][0] == m.ATTR:
+        owner = owner[2][1]
+    return owner == (m.NAME, name)
 
 
 def _bound(place: Place, before: Site) -> dict[str, Site]:

@@ -49,8 +49,9 @@ def call_builtin(machine: Machine, frame: Frame, name: str, args: list[Value], k
         for value in args:
             for node in machine.nodes(value, 1):
                 machine.derivation.consumed.add(node)
-        if name == "round":
-            return arithmetic(machine, args[:1])
+        if name == "round" and args:  # of a tensor it raises: torch.Tensor has no `__round__` [measured]
+            machine.derivation.refuted.update(machine.nodes(args[0], 1))
+            return LIGHT
         return _plain(name, args[0]) if args else LIGHT
     first = args[0] if args else UNKNOWN
     if name == "type" and len(args) == 1:

@@ -13,7 +13,9 @@ from .machine import Machine
 from .stores import write_through
 from .tensors import arithmetic
 from .unknown import unknown_method
-from .values import FREE, LEAF, OFF, UNKNOWN, Class, External, Kwargs, Obj, Tensor, Value
+from .values import FREE, LEAF, OFF, UNKNOWN, Class, External, Kwargs, Module, Obj, Tensor, Value
+
+_OWNERS = (Obj, External, Class, Module)  # whose function is called, whatever its name ends in
 
 
 def write_in_place(
@@ -27,7 +29,7 @@ def write_in_place(
 ) -> Value:
     """`place.mul_(a).add_(b)`: one write to the place at the root of the chain."""
     name = callee[2]
-    if name == "requires_grad_" or name in IN_PLACE_LIGHT or any(type(a) in (Obj, External, Class) for a in receiver):
+    if name == "requires_grad_" or name in IN_PLACE_LIGHT or any(type(a) in _OWNERS for a in receiver):
         if not receiver:
             return unknown_method(machine, frame, callee, receiver, args, kwargs, site)
         result: Value = UNKNOWN

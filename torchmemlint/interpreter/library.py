@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 
 from ..facts import knowledge
 from ..facts import model as m
@@ -53,6 +54,10 @@ def get_builtin(name: str) -> Value:
     return (External("builtins." + name),) if name in knowledge.BUILTINS else UNKNOWN
 
 
+# Models that another library runs, which autograd knows nothing of [docs: optimum; transformers].
+_OF_OTHER_ENGINES = re.compile(r"\.(?:ORT|OV|Neuron|TF|Flax)[A-Z]|onnxruntime|openvino|ctranslate2")
+
+
 def call_external(machine: Machine, frame: Frame, dotted: str, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
     """Call a name that is not defined in the file."""
     root, _, rest = dotted.partition(".")
@@ -75,6 +80,8 @@ def call_external(machine: Machine, frame: Frame, dotted: str, args: list[Value]
         return args[0]
     if tail == "from_pretrained" or tail in ("create_model", "timm.create_model"):
         if "okenizer" in dotted or "rocessor" in dotted or "onfig" in dotted or "xtractor" in dotted:
+            return UNKNOWN
+        if _OF_OTHER_ENGINES.search(dotted):
             return UNKNOWN
         if tail == "create_model" or "odel" in dotted or "For" in dotted:
             return (machine.allocate(frame, ("module", site), "module", dotted),)
@@ -164,7 +171,8 @@ def _call_torch(machine: Machine, frame: Frame, dotted: str, args: list[Value], 
             type(a) is External and a.dotted in knowledge.WHOLE_TYPES for a in kwargs.get("dtype", UNKNOWN)
         ):
             machine.derivation.whole.add(node)
-        extent = FEW if empty else SCALAR if tail in _OF_SIZES and _is_one(args) else ANY
+        one = _is_one(args) if tail in _OF_SIZES else tail in _OF_ROWS and _is_of_one(args)
+        extent = FEW if empty else SCALAR if one else ANY
         return (Tensor(LEAF if wants else 0, 3, node, extent),)
     if tail in knowledge.LIGHT_RESULTS:
         return LIGHT
@@ -211,11 +219,24 @@ def _call_torch(machine: Machine, frame: Frame, dotted: str, args: list[Value], 
 
 
 _OF_SIZES = frozenset("zeros ones rand randn".split())
+_OF_ROWS = frozenset("tensor as_tensor LongTensor IntTensor FloatTensor BoolTensor".split())
 
 
 def _is_one(sizes: list[Value]) -> bool:
     """`torch.zeros(1)`: a tensor of one number."""
     return bool(sizes) and all(constant(size) == 1 for size in sizes)
+
+
+def _is_of_one(args: list[Value]) -> bool:
+    """`torch.tensor([len(text)])`: a list of one number."""
+    rows = args[0] if args else UNKNOWN
+    return bool(rows) and all(
+        type(row) is Obj
+        and row.kind in ("list", "tuple")
+        and set(row.fields) == {"[0]"}
+        and is_light(row.fields["[0]"])
+        for row in rows
+    )
 
 
 # The place of the indices among the arguments of what takes some.

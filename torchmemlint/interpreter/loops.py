@@ -8,7 +8,7 @@ from typing import Any
 from ..facts import knowledge
 from ..facts import model as m
 from ..facts.model import Expr, Stmt
-from ..facts.walk import expressions_of, last_name, statements
+from ..facts.walk import calls, expressions_of, is_count, last_name, statements
 from .assignment import assign
 from .branching import branch, go_round, loop_at, round_of_its_own
 from .elements import is_field, iterate, named_entries
@@ -34,7 +34,10 @@ def _for(machine: Machine, frame: Frame, statement: Stmt) -> None:
     if sweep(machine, frame, statement):
         return
     value = machine.eval(frame, iterable)
-    loop = loop_at(machine, frame, site, loop_kind(machine, frame, iterable, value))
+    kind = loop_kind(machine, frame, iterable, value)
+    if kind == "loop" and _runs_by_number(machine, frame, statement):
+        kind = "layers"
+    loop = loop_at(machine, frame, site, kind)
     if any(type(atom) is Obj and "$backward" in atom.fields for atom in value):
         loop.backward = True
     named = _named(iterable)
@@ -157,6 +160,16 @@ def loop_kind(machine: Machine, frame: Frame, iterable: Expr, value: Value) -> s
         ):
             return "items"  # what one pass of a module has given
     return "layers" if _names_layers(iterable) else "loop"
+
+
+def _runs_by_number(machine: Machine, frame: Frame, statement: Stmt) -> bool:
+    """`for i in range(depth): x = net.layers[i](x)`: each round runs another part of a module."""
+    target, iterable, body = statement[2:5]
+    if not is_count(iterable) or target[0] != m.NAME:
+        return False
+    run = [call[2][1] for call in calls(body) if call[2][0] == m.ITEM and call[2][2] == target]
+    parts = (machine.eval(frame, one) for one in run if one[0] in (m.NAME, m.ATTR))
+    return any(type(atom) is Obj and atom.kind == "module" for value in parts for atom in value)
 
 
 def _spells_names(frame: Frame, iterable: Expr, series: Obj) -> bool:

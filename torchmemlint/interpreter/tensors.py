@@ -41,6 +41,8 @@ from .values import (
 )
 
 _STEPS_BACK = 4  # from a part of what a model gave to the model's run
+_SPREADS = frozenset("expand expand_as broadcast_to repeat repeat_interleave tile".split())
+_STATISTICS = frozenset("diagnostics statistics stats summary".split())
 _OF_TEXT = frozenset("strip lstrip rstrip lower upper startswith endswith splitlines encode casefold".split())
 _FAR = 24  # steps from a prediction back to what it was made of
 
@@ -217,8 +219,10 @@ def tensor_method(
         node = machine.derivation.node((), label)
         machine.derivation.shared[node] = (tensor.node,)
         return (Tensor(FREE, max(tensor.weight, 2), node, tensor.size),)
-    if name.startswith("num_"):
-        return LIGHT  # of something that has more than a tensor's methods
+    if name.startswith("num_") or (tensor.bundle and _STATISTICS.intersection(name.split("_"))):
+        return LIGHT  # of something that has more than a tensor's methods, such as a distribution
+    if name in _SPREADS:
+        tensor = tensor._replace(size=ANY)
     if name in _OF_TEXT:
         machine.derivation.refuted.add(tensor.node)  # it was text all along
         return LIGHT

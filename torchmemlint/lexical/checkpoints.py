@@ -386,15 +386,20 @@ def _names(part: object) -> Iterator[Expr]:
 
 def consumed(function: FunctionFacts, place: Expr) -> Site:
     """The last call of `load_state_dict` that copies a part of a place; -1 if there is none, or only what has numbers
-    for a state takes of it, such as a scheduler."""
+    for a state takes of it, such as a scheduler, or an optimizer, to which the loaded tensors belong then."""
     found, heavy = -1, False
+    light = _OF_NUMBERS if any(map(_names_host, _loaded_into(function, place))) else _TAKES_OVER
     for statement in statements(function.body):
         for call in calls_of(statement):
             copies = last_name(call[2]).startswith("load_state_dict") and ("assign", (m.CONST, True)) not in call[4]
             if copies and any(node == place for argument in call[3] for node in nodes(argument)):
                 found = max(found, statement[1])
-                heavy |= not _is_of(call, _OF_NUMBERS)
+                heavy |= not _is_of(call, light)
     return found if heavy else -1
+
+
+def _loaded_into(function: FunctionFacts, place: Expr) -> list[Expr]:
+    return [one[3] for one in statements(function.body) if one[0] == m.ASSIGN and place in one[2]]
 
 
 def _is_of(call: Expr, words: tuple[str, ...]) -> bool:

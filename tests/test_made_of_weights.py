@@ -1,0 +1,35 @@
+"""What a pass makes once of a module's own weights, and keeps: no activation of the last call."""
+
+from __future__ import annotations
+
+import pytest
+from snippets import check
+
+_MIXING = """
+    class Mixing(nn.Module):
+        def __init__(self, channels):
+            super().__init__()
+            self.conv = nn.Conv1d(channels, channels, 1, bias=False)
+            self.cached = None
+
+        def forward(self, z, reverse=False):
+            weight = self.conv.weight.squeeze()
+            if not reverse:
+                return self.conv(z), torch.logdet(weight)
+            {made}
+            return F.conv1d(z, {used})
+    """
+
+
+@pytest.mark.parametrize(
+    ("made", "used"),
+    [
+        ("if not hasattr(self, 'inverse'): self.inverse = weight.float().inverse()[..., None]", "self.inverse"),
+        ("if self.cached is None: self.cached = weight.inverse()", "self.cached"),
+        ("if self.cached is None: self.cached = weight.inverse() @ self.conv(z).mean(0)  # TML108", "self.cached"),
+        ("if not hasattr(self, 'first'): self.first = self.conv(z)  # TML108", "self.first"),
+        ("self.last = self.conv(z)  # TML108", "weight"),
+    ],
+)
+def test_what_is_made_of_weights(made: str, used: str) -> None:
+    check(_MIXING.format(made=made, used=used))
