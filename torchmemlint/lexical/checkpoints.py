@@ -116,7 +116,7 @@ def _cost(program: Program, function: FunctionFacts, load: Load, decided: bool) 
         return "unused"  # it reads checkpoints and writes one, and computes nothing on a device
     if "save" in program.called and not _names_a_device(program):
         return ""  # what it has saved itself, from the host
-    return "copied" if _goes_in_by_part(function, load.target) else ""
+    return "copied" if _goes_in_by_part(function, load, load.target) else ""
 
 
 def _is_saved_after_a_fit(function: FunctionFacts, load: Load) -> bool:
@@ -293,11 +293,15 @@ def _restored(function: FunctionFacts) -> Iterator[Site]:
                 yield statement[3][1]
 
 
-def _goes_in_by_part(function: FunctionFacts, place: Expr) -> bool:
+def _goes_in_by_part(function: FunctionFacts, load: Load, place: Expr) -> bool:
     """Whether a part of a checkpoint, `place["model"]`, goes into a module: the rest, mostly the optimizer's state,
     lies on the device for nothing. An optimizer takes loaded tensors for its own."""
     into = [call for call in calls(function.body) if last_name(call[2]) == "load_state_dict"]
-    if all(_is_of(call, _TAKES_OVER) for call in into):
+    again = (one[1] for one in statements(function.body) if one[0] == m.ASSIGN and place in one[2])
+    until = min((site for site in again if site > load.site), default=None)  # the name is the next file's from there
+    own = [call for call in into if load.site < call[1] and (until is None or call[1] < until)]
+    own = [call for call in own if place in nodes(call[3])]
+    if all(_is_of(call, _TAKES_OVER) for call in own or into):
         return False
     for one in statements(function.body):
         bound = one[3] if one[0] == m.ASSIGN and place in one[2] else (m.CONST, None)
@@ -402,7 +406,8 @@ def _is_of(call: Expr, words: tuple[str, ...]) -> bool:
     owner = call[2][1] if call[2][0] == m.ATTR else None
     while owner is not None and owner[0] == m.ITEM:
         owner = owner[1]
-    return owner is not None and any(part.startswith(words) for part in last_name(owner).lower().split("_"))
+    named = last_name(owner).lower().split("_") if owner is not None else ()
+    return any(part.startswith(words) or (part in ("opt", "opts") and "optim" in words) for part in named)
 
 
 def wanted_after(function: FunctionFacts, place: Expr, parts: frozenset[str], site: Site = -1) -> bool:
