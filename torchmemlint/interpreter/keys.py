@@ -123,7 +123,7 @@ def _is_given_fresh(expr: Expr, frame: Frame) -> bool:
 
 
 def _is_its_own(expr: Expr, frame: Frame) -> bool:
-    """Whether a function has the key from where it was made, `def store_as(name): def hook(module, given, result): ...`:
+    """Whether a function has the key from where it was made, `def store_as(name): def hook(module, given, result)`:
     however often it is called, it has one, which is no new one for whoever makes it."""
     if expr[0] != m.NAME or frame.function is None or argument(frame, expr[1]) is not None:
         return False
