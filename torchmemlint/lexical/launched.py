@@ -56,5 +56,5 @@ def _is_of_another_program(call: Expr) -> bool:
     a rank, and is none."""
     command = call[3][0] if call[3] else None
     program = command[3][0] if command is not None and command[0] == m.NEW and command[3] else None
-    named = program is not None and program[0] == m.CONST and isinstance(program[1], str)
-    return named and not program[1].rpartition("/")[2].startswith(_STARTS_PYTHON)
+    named = program[1] if program is not None and program[0] == m.CONST else None
+    return isinstance(named, str) and not named.rpartition("/")[2].startswith(_STARTS_PYTHON)
