@@ -60,7 +60,7 @@ def loads(function: FunctionFacts) -> Iterator[Load]:
                     target = statement[2][0]
                 elif statement[0] == m.ANNOTATE and statement[4] == call:
                     target = statement[2]
-                words = [str(node[-1]).lower() for part in (call[3], target or ()) for node in _names(part)]
+                words = [str(node[-1]).lower() for part in (call[3], target or ()) for node in _telling(part)]
                 words += [last_name(other[2]).lower() for other in calls_of(statement) if other is not call]
                 named = any(word in text for text in words for word in _WORDS)
                 named = named and not any(word in text for text in (*words, function.name) for word in _SMALL)
@@ -96,6 +96,8 @@ def _cost(program: Program, function: FunctionFacts, load: Load, decided: bool) 
     if _is_saved_from_host(program, function):
         return ""
     if _has_ranks(program):
+        if any(other.call[3] == load.call[3] and _is_mapped(other.call, 1) for other in loads(function)):
+            return ""  # in the other arm of `if args.gpu is None`: somebody has thought of it
         by_one = _is_for_one_rank(function, load.site) or function.name in called_by_one(program.facts)
         return "" if by_one or _is_of_one_rank(function, load) else "ranks"
     if decided:
@@ -386,6 +388,16 @@ def _is_part(value: Expr, place: Expr) -> bool:
 
 def _names(part: object) -> Iterator[Expr]:
     return (node for node in nodes(part) if node[0] in (m.NAME, m.ATTR, m.CONST))  # type: ignore[arg-type]
+
+
+def _telling(part: object) -> Iterator[Expr]:
+    """The names in a path but those of the settings that have it: `args.resume`, `kwargs["checkpoint"]`."""
+    settings = {id(node[1]) for node in nodes(part) if node[0] in (m.ATTR, m.ITEM) and _are_settings(node[1])}  # type: ignore[arg-type]
+    return (node for node in _names(part) if id(node) not in settings)
+
+
+def _are_settings(owner: Expr) -> bool:
+    return owner[0] in (m.NAME, m.ATTR) and str(owner[-1]).lower().endswith(("args", "config"))
 
 
 def consumed(function: FunctionFacts, place: Expr) -> Site:
