@@ -111,3 +111,44 @@ def test_what_a_star_import_takes_along(guard: str, tmp_path: Path, monkeypatch:
         "rendering.py": _RENDERING.format(guard=guard),
     }
     check_project(files, tmp_path, monkeypatch)
+
+
+_LOOP = """
+import torch
+
+class Evaluation:
+    def __init__(self, module: torch.nn.Module):
+        self.module = module
+        self.outputs = []
+
+    def setup(self):
+        self.outputs = []
+
+    def step_through(self, loader):
+        self.setup()
+        for index, batch in enumerate(loader):
+            self.on_batch_end(self.module(batch), batch, index)
+        return self.on_evaluation_end()
+
+    def on_batch_end(self, output, batch, index):
+        self.outputs.append(output)  # TML107
+
+    def on_evaluation_end(self):
+        return self.module.validation_epoch_end(self.outputs)
+"""
+_TRAINER = """
+import torch
+from evaluation import Evaluation
+
+class Trainer:
+    def validate(self, module, loader):
+        {before}
+        loop = self.loop = Evaluation(module)
+        return loop.step_through(loader)
+"""
+
+
+@pytest.mark.parametrize("before", ["torch.set_grad_enabled(False)", "module.eval()"])
+def test_outputs_are_kept_without_gradients_too(before: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {"evaluation.py": _LOOP, "trainer.py": _TRAINER.format(before=before)}
+    check_project(files, tmp_path, monkeypatch)
