@@ -127,10 +127,10 @@ class Evaluation:
     def step_through(self, loader):
         self.setup()
         for index, batch in enumerate(loader):
-            self.on_batch_end(self.module(batch), batch, index)
+            self.take_output(self.module(batch), batch, index)
         return self.on_evaluation_end()
 
-    def on_batch_end(self, output, batch, index):
+    def take_output(self, output, batch, index):
         self.outputs.append(output)  # TML107
 
     def on_evaluation_end(self):
