@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from . import model as m
 from .evaluating import says_no_grad
@@ -20,7 +20,7 @@ def own_calls(function: FunctionFacts) -> list[tuple[str, bool]]:
     own = (m.NAME, function.params[0].name)
     return [
         (call[2][2], off)
-        for statement, off in _modes(function.body, any(map(_turns_off, function.decorators)))
+        for statement, off in _modes(function.body, _within(function.decorators))
         for call in calls_of(statement)
         if call[2][0] == m.ATTR and call[2][1] == own
     ]
@@ -32,7 +32,7 @@ def own_reads(function: FunctionFacts) -> list[tuple[str, bool]]:
     found: list[tuple[str, bool]] = []
     if function.params:
         own = (m.NAME, function.params[0].name)
-        for statement, off in _modes(function.body, any(map(_turns_off, function.decorators))):
+        for statement, off in _modes(function.body, _within(function.decorators)):
             bound = targets(statement)
             for head in heads(statement):
                 found += ((node[2], off) for node in nodes(head) if node[:2] == (m.ATTR, own) and node not in bound)
@@ -52,9 +52,11 @@ def callers(facts: FileFacts, name: str) -> set[str] | None:
 
 
 def _mentions(facts: FileFacts, name: str) -> Iterator[tuple[FunctionFacts, bool, bool]]:
+    module = _left_off(facts.functions[0].body)
     for function in facts.functions:
         known = (m.ATTR,) if _binds(function, name) else (m.NAME, m.ATTR)
-        for statement, off in _modes(function.body, any(map(_turns_off, function.decorators))):
+        before = module and function.name != "<module>"
+        for statement, off in _modes(function.body, _within(function.decorators, before)):
             found = expressions_of(statement)
             called = sum(node[0] == m.CALL and node[2][0] in known and last_name(node[2]) == name for node in found)
             named = sum(node[0] in known and node[-1] == name for node in found)
@@ -74,9 +76,33 @@ def _modes(body: tuple[Stmt, ...], off: bool) -> Iterator[tuple[Stmt, bool]]:
     """Every statement of a body, with whether gradients are off there."""
     for statement in body:
         yield statement, off
-        guarded = statement[0] == m.WITH and any(map(_turns_off, heads(statement)))
+        inside = _within(heads(statement), off) if statement[0] == m.WITH else off
         for block in blocks(statement):
-            yield from _modes(block, off or guarded)
+            yield from _modes(block, inside)
+        off = _mode_after(statement, off)
+
+
+def _left_off(body: tuple[Stmt, ...]) -> bool:
+    """Whether gradients are off where a block ends: what a script says for all that it calls."""
+    off = False
+    for statement in body:
+        off = _mode_after(statement, off)
+    return off
+
+
+def _mode_after(statement: Stmt, off: bool) -> bool:
+    """`torch.set_grad_enabled(False)` as a statement: it goes on to be so."""
+    said = statement[-1] if statement[0] in (m.EXPR, m.ASSIGN) else None
+    if said is None or said[0] != m.CALL or last_name(said) != "set_grad_enabled":
+        return off
+    return bool(said[3] == ((m.CONST, False),))
+
+
+def _within(managers: Iterable[Expr], off: bool = False) -> bool:
+    """Whether gradients are off within what a `with` or decorators enter."""
+    for manager in managers:
+        off = _turns_off(manager) or (off and last_name(manager) != "enable_grad")
+    return off
 
 
 def _turns_off(expr: Expr) -> bool:

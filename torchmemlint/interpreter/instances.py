@@ -42,6 +42,7 @@ from .values import (
 from .written_parts import makes_parts
 
 _LONG = 300  # steps of a constructor, after which it leaves out what others have run
+_RUNS_THE_PASS = frozenset(("forward", "super", "_call_impl"))
 _CONTAINERS = {
     "builtins.list": "list", "builtins.dict": "dict", "builtins.set": "set", "collections.deque": "deque",
     "collections.OrderedDict": "dict", "collections.UserList": "list", "collections.UserDict": "dict",
@@ -205,6 +206,9 @@ def call_instance(machine: Machine, frame: Frame, obj: Obj, args: list[Value], k
         note_run(machine)
     if obj.kind == "module" and not obj.is_put_off and obj.fields.get("forward"):  # `module.forward = wrapper`
         return machine.call(frame, obj.fields["forward"], args, kwargs, site)
+    measure = _measure(obj.cls) if obj.kind == "module" and isinstance(obj.cls, Class) else None
+    if measure is not None:
+        return call_function(machine, frame, measure, obj, args, kwargs, site)
     if isinstance(obj.cls, Class) and (_is_dull(machine, obj, obj.cls) or _is_left_open(obj)):
         return run_module(machine, frame, obj, args, kwargs, site)
     if isinstance(obj.cls, Class):
@@ -227,6 +231,15 @@ def call_instance(machine: Machine, frame: Frame, obj: Obj, args: list[Value], k
                 return ran(machine, frame, obj, result, args, kwargs, site, node, before)
             return result
     return call_object(machine, frame, obj, "__call__", args, kwargs, site)
+
+
+def _measure(cls: Class) -> Function | None:
+    """The `__call__` of a module class that has one of its own, and no pass, nor leaves one to subclasses: it is called
+    like any function, and what it runs are modules in their own right."""
+    own = cls.find("__call__")
+    seen = own is not None and cls.find("forward") is None and set(cls.external) <= {"torch.nn.Module"}
+    found = own[0] if seen and own is not None and len(own) == 1 else None
+    return found if type(found) is Function and _RUNS_THE_PASS.isdisjoint(found.facts.calls) else None
 
 
 def _is_dull(machine: Machine, obj: Obj, cls: Class) -> bool:

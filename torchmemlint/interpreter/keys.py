@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ..facts import model as m
+from ..facts.program import targets
 from ..facts.walk import calls, is_count, last_name, nodes, statements
 from .arguments import argument
 from .spread_keys import given_for_all, is_drawn, turns_away, unwrapped
@@ -97,7 +98,9 @@ def kind_of_key(value: Value, expr: Expr, frame: Frame | None = None) -> str:
     if words & _LAYER_WORDS:
         return KNOWN
     if words & _FIXED_WORDS:
-        return FRESH if frame is not None and words <= VAGUE and _is_given_fresh(expr, frame) else FIXED
+        if frame is not None and words <= VAGUE and _is_given_fresh(expr, frame):
+            return FRESH
+        return KNOWN if frame is not None and _is_its_own(expr, frame) else FIXED
     if words & _FRESH_WORDS:
         return FRESH
     if value and all(type(atom) is Const for atom in value):
@@ -117,6 +120,18 @@ def _is_given_fresh(expr: Expr, frame: Frame) -> bool:
     """Whether the caller knows the key by a name that says more: `store.save(turn.session, state)`."""
     given = argument(frame, expr[1]) if expr[0] == m.NAME else None
     return given is not None and kind_of_key((), given, frame.caller) in (FRESH, IDENTITY)
+
+
+def _is_its_own(expr: Expr, frame: Frame) -> bool:
+    """Whether a function has the key from where it was made, `def store_as(name): def hook(module, given, result)`:
+    however often it is called, it has one, which is no new one for whoever makes it."""
+    if expr[0] != m.NAME or frame.function is None or argument(frame, expr[1]) is not None:
+        return False
+    maker = frame.function.frame
+    given = argument(maker, expr[1]) if maker.caller is not None else None
+    if given is None or any(expr in targets(one) for one in statements(frame.facts.body)):
+        return False
+    return kind_of_key((), given, maker.caller) not in (FRESH, IDENTITY)
 
 
 def _counts_parts(text: Expr, body: tuple[Stmt, ...]) -> bool:

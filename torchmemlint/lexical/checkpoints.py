@@ -60,7 +60,7 @@ def loads(function: FunctionFacts) -> Iterator[Load]:
                     target = statement[2][0]
                 elif statement[0] == m.ANNOTATE and statement[4] == call:
                     target = statement[2]
-                words = [str(node[-1]).lower() for part in (call[3], target or ()) for node in _names(part)]
+                words = [str(node[-1]).lower() for part in (call[3], target or ()) for node in _telling(part)]
                 words += [last_name(other[2]).lower() for other in calls_of(statement) if other is not call]
                 named = any(word in text for text in words for word in _WORDS)
                 named = named and not any(word in text for text in (*words, function.name) for word in _SMALL)
@@ -96,6 +96,8 @@ def _cost(program: Program, function: FunctionFacts, load: Load, decided: bool) 
     if _is_saved_from_host(program, function):
         return ""
     if _has_ranks(program):
+        if any(other.call[3] == load.call[3] and _is_mapped(other.call, 1) for other in loads(function)):
+            return ""  # in the other arm of `if args.gpu is None`: somebody has thought of it
         by_one = _is_for_one_rank(function, load.site) or function.name in called_by_one(program.facts)
         return "" if by_one or _is_of_one_rank(function, load) else "ranks"
     if decided:
@@ -116,7 +118,7 @@ def _cost(program: Program, function: FunctionFacts, load: Load, decided: bool) 
         return "unused"  # it reads checkpoints and writes one, and computes nothing on a device
     if "save" in program.called and not _names_a_device(program):
         return ""  # what it has saved itself, from the host
-    return "copied" if _goes_in_by_part(function, load.target) else ""
+    return "copied" if _goes_in_by_part(function, load, load.target) else ""
 
 
 def _is_saved_after_a_fit(function: FunctionFacts, load: Load) -> bool:
@@ -293,11 +295,15 @@ def _restored(function: FunctionFacts) -> Iterator[Site]:
                 yield statement[3][1]
 
 
-def _goes_in_by_part(function: FunctionFacts, place: Expr) -> bool:
+def _goes_in_by_part(function: FunctionFacts, load: Load, place: Expr) -> bool:
     """Whether a part of a checkpoint, `place["model"]`, goes into a module: the rest, mostly the optimizer's state,
     lies on the device for nothing. An optimizer takes loaded tensors for its own."""
     into = [call for call in calls(function.body) if last_name(call[2]) == "load_state_dict"]
-    if all(_is_of(call, _TAKES_OVER) for call in into):
+    again = (one[1] for one in statements(function.body) if one[0] == m.ASSIGN and place in one[2])
+    until = min((site for site in again if site > load.site), default=None)  # the name is the next file's from there
+    own = [call for call in into if load.site < call[1] and (until is None or call[1] < until)]
+    own = [call for call in own if place in nodes(call[3])]
+    if all(_is_of(call, _TAKES_OVER) for call in own or into):
         return False
     for one in statements(function.body):
         bound = one[3] if one[0] == m.ASSIGN and place in one[2] else (m.CONST, None)
@@ -384,6 +390,16 @@ def _names(part: object) -> Iterator[Expr]:
     return (node for node in nodes(part) if node[0] in (m.NAME, m.ATTR, m.CONST))  # type: ignore[arg-type]
 
 
+def _telling(part: object) -> Iterator[Expr]:
+    """The names in a path but those of the settings that have it: `args.resume`, `kwargs["checkpoint"]`."""
+    settings = {id(node[1]) for node in nodes(part) if node[0] in (m.ATTR, m.ITEM) and _are_settings(node[1])}  # type: ignore[arg-type]
+    return (node for node in _names(part) if id(node) not in settings)
+
+
+def _are_settings(owner: Expr) -> bool:
+    return owner[0] in (m.NAME, m.ATTR) and str(owner[-1]).lower().endswith(("args", "config"))
+
+
 def consumed(function: FunctionFacts, place: Expr) -> Site:
     """The last call of `load_state_dict` that copies a part of a place; -1 if there is none, or only what has numbers
     for a state takes of it, such as a scheduler, or an optimizer, to which the loaded tensors belong then."""
@@ -407,7 +423,8 @@ def _is_of(call: Expr, words: tuple[str, ...]) -> bool:
     owner = call[2][1] if call[2][0] == m.ATTR else None
     while owner is not None and owner[0] == m.ITEM:
         owner = owner[1]
-    return owner is not None and any(part.startswith(words) for part in last_name(owner).lower().split("_"))
+    named = last_name(owner).lower().split("_") if owner is not None else ()
+    return any(part.startswith(words) or (part in ("opt", "opts") and "optim" in words) for part in named)
 
 
 def wanted_after(function: FunctionFacts, place: Expr, parts: frozenset[str], site: Site = -1) -> bool:

@@ -10,6 +10,9 @@ from ..facts.program import Block, Program, expressions
 from ..facts.walk import heads, in_loops, nodes, statements
 
 _OF_RANKS = frozenset("LOCAL_RANK RANK WORLD_SIZE CUDA_VISIBLE_DEVICES MASTER_ADDR MASTER_PORT".split())
+_STARTS_PYTHON = tuple(
+    "python pypy torch accelerate deepspeed horovod mpi srun numactl env nohup bash sh ssh docker taskset".split()
+)
 
 
 def launched_and_dropped(program: Program) -> Iterator[Site]:
@@ -20,7 +23,11 @@ def launched_and_dropped(program: Program) -> Iterator[Site]:
         for statement, looped in in_loops(place.facts.body) if "Popen" in place.facts.calls else ():
             call = _started(statement)
             started = looped and call is not None and program.dotted(call[2]) == "subprocess.Popen"
-            if call is not None and started and not _is_kept(place.facts.body, statement):
+            if (
+                call is not None
+                and started
+                and not (_is_kept(place.facts.body, statement) or _is_of_another_program(call))
+            ):
                 yield call[1]
 
 
@@ -42,3 +49,12 @@ def _is_kept(body: Block, made: Stmt) -> bool:
     name = made[2][0]
     others = (head for one in statements(body) if one is not made for head in heads(one))
     return name[0] != m.NAME or any(name in nodes(head) for head in others)
+
+
+def _is_of_another_program(call: Expr) -> bool:
+    """Whether what is started is named, and is no Python program, nor what starts one: `["strace", "-p", pid]` watches
+    a rank, and is none."""
+    command = call[3][0] if call[3] else None
+    program = command[3][0] if command is not None and command[0] == m.NEW and command[3] else None
+    named = program[1] if program is not None and program[0] == m.CONST else None
+    return isinstance(named, str) and not named.rpartition("/")[2].startswith(_STARTS_PYTHON)

@@ -47,12 +47,25 @@ def unread_entries(facts: FileFacts) -> Iterator[UnreadEntry]:
             read = _keys_read(end_facts)
             if read is None:
                 continue
+            step, step_facts = _gathered(facts, cls, step, step_facts)
             for function, site, key, value in _returned(facts, cls, step_facts):
                 name = _name(key)
                 unread = key not in read and name.lower() not in _READ_BY_FRAMEWORKS and not is_figure(name)
                 if unread and _is_wide(function, value) and not _is_asked_for(facts, key):
                     yield UnreadEntry(site, name, step, end, end_facts.site)
                     break
+
+
+def _gathered(facts: FileFacts, cls: ClassFacts, step: str, of_step: FunctionFacts) -> tuple[str, FunctionFacts]:
+    """The hook whose result is gathered: `training_step_end` is given what the step returns, and returns in its place
+    what it makes of that [docs of lightning, until 2.0]."""
+    last = step + "_end"
+    if last not in cls.methods:
+        return step, of_step
+    hook = facts.functions[cls.methods[last]]
+    given = (m.NAME, hook.params[1].name) if len(hook.params) > 1 else None
+    handed_on = any(one[0] == m.RETURN and one[2] == given for one in statements(hook.body))
+    return (step, of_step) if handed_on else (last, hook)
 
 
 def _returned(

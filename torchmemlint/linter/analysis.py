@@ -132,7 +132,9 @@ def _says_itself(
 
 def _is_without_gradients(one: Spoken, facts: FileFacts, path: str, project: Project | None) -> bool:
     """Whether something is so only where gradients are recorded, and whoever calls the function turns them off."""
-    return one[0].code in _OF_GRAPHS and without_gradients(facts, one[1].site, path, project)
+    rule, report = one
+    kept_anyway = rule.code == "TML107" and "graph" not in (report.value or "")  # the outputs of steps themselves
+    return rule.code in _OF_GRAPHS and not kept_anyway and without_gradients(facts, report.site, path, project)
 
 
 def _is_without_workers(one: Spoken, facts: FileFacts, text: str, path: str, project: Project | None) -> bool:

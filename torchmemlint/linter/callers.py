@@ -68,7 +68,7 @@ def others_who_call(project: Project, path: str, name: str, first: bool = True) 
     several = any(defines.search(raw) for _, raw in texts)
     found = None
     for other, raw in texts:
-        if defines.search(raw) or (several and not _takes(project, other, raw, path, name)):
+        if defines.search(raw) or (several and not _means(project, other, raw, path, name)):
             continue
         outline = project.known(other)
         if outline is None:
@@ -98,9 +98,18 @@ def loaded_by_others(project: Project, path: str, name: str) -> str | None:
     return ALONE if loads and not any(b"num_workers" in raw or _HANDED_ON.search(raw) for raw in texts) else None
 
 
+def _means(project: Project, importer: str, raw: bytes, path: str, name: str) -> bool:
+    """Whether a file means what this one calls by a name that others have as well: it imports that from it, or the
+    class whose method it is."""
+    outline = project.known(path)
+    functions, classes = ((), ()) if outline is None else (outline.whole.functions, outline.whole.classes)
+    owners = {classes[one.owner].name for one in functions if one.name == name and one.owner >= 0}
+    return any(_takes(project, importer, raw, path, one) for one in (name, *sorted(owners)))
+
+
 def _takes(project: Project, importer: str, raw: bytes, path: str, name: str) -> bool:
-    """Whether a file imports a name from a file."""
-    asked = (module for module, names in imports(raw) if module is not None and name in names)
+    """Whether a file imports a name from a file, or all that it has."""
+    asked = (module for module, names in imports(raw) if module is not None and (name in names or names == ["*"]))
     levels = ((module, len(module) - len(module.lstrip("."))) for module in asked)
     return any(project.answer((importer, level, module[level:])) == path for module, level in levels)
 

@@ -84,10 +84,12 @@ def check(evidence: Evidence) -> Iterator[Report]:
     last = {_place(retention): retention.store for retention, _ in sorted(spoken, key=lambda one: one[0].store)}
     for retention, confidence in spoken:
         holder = retention.holder
-        if not retention.growing and (
-            retention.store != last[_place(retention)] or file_of(retention.store) != file_of(retention.site)
-        ):
-            continue  # bound again right away; or the affair of the file that has the module
+        if not retention.growing and retention.store != last[_place(retention)]:
+            continue  # bound again right away
+        if not retention.growing and file_of(retention.store) != file_of(retention.site):
+            if not (retention.hook and retention.how == "keyed"):
+                continue  # the affair of the file that has the module
+            retention = retention._replace(led=True)  # which may put the hook on modules as well, and then says it
         if not retention.growing and _is_made_of_weights(evidence, retention):
             continue
         if retention.growing:
