@@ -44,3 +44,42 @@ def test_works_that_are_kept(work: str) -> None:
 
 def test_what_is_done_at_once() -> None:
     check(REDUCED.format(work="dist.all_reduce(tensor)", after="pass", mark=""))
+
+
+_NEVER = """
+import torch
+import torch.distributed as dist
+
+class Sync:
+    def __init__(self, params):
+        self.params = list(params)
+        self.handles = []
+
+    def start(self):
+        for param in self.params:
+            self.handles.append(dist.all_reduce(param.grad, async_op={asynchronous})){mark}
+
+    def close(self):
+        {close}
+
+def train(model, loader, optimizer):
+    sync = Sync(model.parameters())
+    for x in loader:
+        model(x).mean().backward()
+        sync.start()
+        optimizer.step()
+        optimizer.zero_grad()
+    sync.close()
+"""
+
+
+@pytest.mark.parametrize("close", ["pass", "print(len(self.handles))"])
+def test_handles_that_nothing_waits_for(close: str) -> None:
+    check(_NEVER.format(asynchronous=True, mark="  # TML303", close=close))
+
+
+@pytest.mark.parametrize(
+    ("asynchronous", "close"), [("True", "wait_for(self.handles)"), ("False", "pass")], ids=["handed out", "at once"]
+)
+def test_handles_that_somebody_may_wait_for(asynchronous: str, close: str) -> None:
+    check(_NEVER.format(asynchronous=asynchronous, mark="", close=close))

@@ -9,11 +9,14 @@ from ..facts import model as m
 from ..facts.emptying import emptyings
 from ..facts.model import Expr, Site
 from ..facts.program import Place, Program, keyword, targets
-from ..facts.walk import calls, last_name, nodes, statements
+from ..facts.walk import calls, calls_of, expressions_of, last_name, nodes, statements
 from .once import SETUPS, called_last, is_repeated
 
 _STARTS = frozenset(("isend", "irecv"))
-_WAITS = frozenset(("wait", "is_completed"))
+_COLLECTIVES = frozenset(
+    """all_reduce all_gather all_gather_into_tensor reduce reduce_scatter reduce_scatter_tensor broadcast all_to_all
+    all_to_all_single gather scatter""".split()
+)
 
 
 class PendingSends(NamedTuple):
@@ -21,13 +24,13 @@ class PendingSends(NamedTuple):
 
     site: Site
     holder: str
-    end: str  # the function that waits for all of them
+    end: str  # the function that waits for all of them; "" if none does
 
 
 def pending_sends(program: Program) -> Iterator[PendingSends]:
     """`self.works.append((dist.isend(buffer, dst=1), buffer))` in a method that a loop calls, where only what the
-    program calls last goes through the list."""
-    if _STARTS.isdisjoint(program.called) and _WAITS.isdisjoint(program.called):
+    program calls last goes through the list, or nothing does."""
+    if (_STARTS | _COLLECTIVES).isdisjoint(program.called):
         return
     for place in program.places:
         if "append" not in place.facts.calls or not place.cls or place.facts.name in SETUPS:
@@ -40,8 +43,28 @@ def pending_sends(program: Program) -> Iterator[PendingSends]:
             if not own or not any(part in works or _starts(program, part) for part in _parts(call[3])):
                 continue
             ends = _asking(program, callee[1][2])
-            if ends and all(called_last(program, one) for one in ends) and is_repeated(program, place, driven=True):
-                yield PendingSends(call[1], f"self.{callee[1][2]}", ends[0].facts.name)
+            late = all(called_last(program, one) for one in ends) if ends else not _is_handed_out(program, callee[1][2])
+            if late and is_repeated(program, place, driven=True):
+                yield PendingSends(call[1], f"self.{callee[1][2]}", ends[0].facts.name if ends else "")
+
+
+def _is_handed_out(program: Program, holder: str) -> bool:
+    """Whether a list is read in any other way than to add to it: whoever gets it may wait."""
+    uses = added = 0
+    for place in program.places:
+        made = place.facts.name == "__init__"
+        for one in statements(place.facts.body):
+            bound = made and any(target[0] == m.ATTR and target[2] == holder for target in targets(one))
+            uses += sum(part[0] == m.ATTR and part[2] == holder for part in expressions_of(one)) - bound
+            added += sum(
+                call[2][0] == m.ATTR and call[2][2] == "append" and last_name(call[2][1]) == holder
+                for call in calls_of(one)
+            )
+            added += sum(
+                call[2] == (m.NAME, "len") and bool(call[3]) and last_name(call[3][0]) == holder
+                for call in calls_of(one)
+            )
+    return uses > added
 
 
 def _starts(program: Program, value: Expr) -> bool:

@@ -102,8 +102,9 @@ def check(evidence: Evidence) -> Iterator[Report]:
         yield Report(
             site=sends.site,
             message=(
-                f"`{sends.holder}` gains the handle of a communication at each call, and the buffer with it, and only "
-                f"`{sends.end}()` waits for them, when all is done: wait for the former ones as you go, and drop them"
+                f"`{sends.holder}` gains the handle of a communication at each call, and the buffer with it, and "
+                + (f"only `{sends.end}()` waits for them, when all is done" if sends.end else "nothing waits for them")
+                + ": wait for the former ones as you go, and drop them"
             ),
             confidence=Confidence.MEDIUM,
             value="handles of communication that has ended, with their buffers",
