@@ -78,7 +78,7 @@ GUILTY = {
                 thread.started.connect(worker.run)
                 worker.done.connect(print)
                 self.jobs.append((thread, worker))  # TML303
-                thread.start()
+                thread.start()  # TML505
         """,
 }
 INNOCENT = {

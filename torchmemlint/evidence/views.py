@@ -17,6 +17,7 @@ from ..interpreter.parts import FEW, ROW, SOME, Part, parts_of, same
 from ..interpreter.values import ANY, Obj
 from .collected import collected_on_device
 from .lifetimes import Lifetimes
+from .origins import origins
 from .places import Holder, describe, last_part
 
 _SIZES = frozenset(("untyped_storage", "storage", "_typed_storage", "_is_view"))
@@ -56,10 +57,16 @@ def kept(machine: Machine, lifetimes: Lifetimes) -> Iterator[View]:
         if elsewhere is None:
             elsewhere = {found.store.site for found in collected_on_device(machine)}
         if store.site not in elsewhere:
-            weight = max(tensor.weight for tensor in store.tensors)
+            weight = min(max(tensor.weight for tensor in store.tensors), _of_models(machine, store))
             if holder.kind == "local" and any(loop.kind == "loop" for loop in kept_since(store.owner, store.birth)):
                 weight = 1  # a list for one round of an outer loop
             yield View(store, holder, part.name, bool(loops), min(2, weight))
+
+
+def _of_models(machine: Machine, store: Store) -> int:
+    """How surely what a part is taken of comes from a model: by its name alone one does not know how wide that is."""
+    labels = origins(machine, store.node)
+    return min((label[1].weight for label in labels if label[0] == "ran" and label[1].unknown), default=3)
 
 
 def _growing(store: Store) -> list[Loop]:

@@ -63,6 +63,8 @@ def _attr(machine: Machine, frame: Frame, expr: Expr) -> Value:
     owners = EVALUATE[expr[1][0]](machine, frame, expr[1])
     if len(owners) == 1:
         return get_attribute(machine, frame, owners[0], expr[2])
+    if expr[2] == "name" and owners and all(type(atom) is Obj and atom.kind == "field" for atom in owners):
+        return tuple(name for atom in owners for name in atom.fields["name"])  # one of these, and no other text
     result: Value = UNKNOWN
     for atom in owners:
         result = machine.join(result, get_attribute(machine, frame, atom, expr[2]))

@@ -119,7 +119,8 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
     if retained.replaces(store) or _is_of_attention(store.frame):
         return 0
     passing = _is_passing(retention) or _goes_either_way(evidence, store)
-    passing = passing or (isinstance(store.owner, Obj) and store.owner.kind == "queue")  # whoever takes from it
+    owner = store.owner
+    passing = passing or (isinstance(owner, Obj) and owner.kind == "queue" and owner.cls == "multiprocessing")
     weight = min(retention.weight, 1) if passing else retention.weight
     method = entered(retention)
     outside = [loop for loop in retention.loops if loop in method.loops or loop.name in ("while", "loader", "timer")]

@@ -169,7 +169,7 @@ def _weight(retention: Retention) -> int:
         if replaces(retention.store_event):
             return 0
         texts = weight < 3 and last_part(holder.text).rsplit("_", 1)[-1] in _TEXTS
-        return 1 if retention.wide or texts else min(weight, 2)
+        return 1 if retention.wide or texts or _goes_with_its_variable(retention) else min(weight, 2)
     if retention.chain and is_conversion(retention.store_event):
         return 0  # the same tensor again, or a copy of it elsewhere
     if _is_of_a_differentiable(retention.store_event.frame):
@@ -359,6 +359,17 @@ def _in_a_pass(frame: Frame) -> bool:
         frame = frame.caller
     receiver = frame.receiver
     return frame.name == "forward" and isinstance(receiver, Obj) and receiver.kind == "module"
+
+
+def _goes_with_its_variable(retention: Retention) -> bool:
+    """Whether the object that collects is a variable's of a function in sight, for one loop over batches there: it goes
+    with the call, or is what the call gives."""
+    owner = retention.store_event.owner
+    root = list(owner.holders)[-1] if isinstance(owner, Obj) else owner
+    passes = sum(loop.kind == "loop" for loop in retention.loops)
+    return (
+        isinstance(root, Frame) and root.function is not None and passes <= 1 and retention.holder.kind == "attribute"
+    )
 
 
 def _is_made_in_a_pass(owner: Obj | Frame) -> bool:

@@ -28,9 +28,9 @@ the queue; so does a process, with its copy of everything. And an object is
 never collected while its own thread refers to it, so a thread that `__del__` is
 to end does not end.
 What is no daemon keeps the whole process: it does not exit. A writer of event
-files has a thread that ends when the writer is closed, not when it is dropped. A
-`QThread` without a `run` of its own runs an event loop, which ends when `quit`
-is called (8 and 16 such threads ran on after 8 and 16 pictures, PySide6 6.12).
+files has a thread that ends when the writer is closed, not when it is dropped.
+A `QThread` without a `run` of its own runs an event loop, which ends when
+`quit` is called (PySide6 6.12: 8 and 16 ran on after 8 and 16 pictures).
 
 An executor that is merely dropped is not reported: its idle threads end when
 the executor is collected (measured on CPython 3.11: after three executors, and
