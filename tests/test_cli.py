@@ -310,6 +310,13 @@ def unprivileged(*arguments: str) -> subprocess.CompletedProcess[str]:
     return done
 
 
+def test_files_of_the_folder_that_are_called_like_modules(folder: Path, write: Write) -> None:
+    write({f"{name}.py": "raise SystemExit(7)\n" for name in ("glob", "queue", "csv", "pickle", "logging", "click")})
+    command = [sys.executable, "-m", "torchmemlint", "--no-cache", "."]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_file_that_is_too_large(write: Write, lint: Lint) -> None:
     write("a.py", NO_EFFECT * 100)
     assert codes(lint("--max-file-size", "1000", "a.py")) == ["a.py:1:1 TML900"]
