@@ -366,10 +366,9 @@ def _goes_with_its_variable(retention: Retention) -> bool:
     with the call, or is what the call gives."""
     owner = retention.store_event.owner
     root = list(owner.holders)[-1] if isinstance(owner, Obj) else owner
-    passes = sum(loop.kind == "loop" for loop in retention.loops)
-    return (
-        isinstance(root, Frame) and root.function is not None and passes <= 1 and retention.holder.kind == "attribute"
-    )
+    if not isinstance(root, Frame) or root.function is None or retention.holder.kind != "attribute":
+        return False
+    return sum(loop.kind in ("loop", "items") for loop in retention.store_event.loops) <= 1
 
 
 def _is_made_in_a_pass(owner: Obj | Frame) -> bool:
