@@ -135,3 +135,20 @@ def test_states_that_an_optimizer_takes_for_its_own(path: str, taken: str, mark:
                 loss.backward()
                 optimizer.step()
         """)
+
+
+@pytest.mark.parametrize(("mapped", "mark"), [("'cpu'", "  # TML313"), ("device", "")])
+def test_states_that_an_optimizer_takes_by_a_name_of_their_own(mapped: str, mark: str) -> None:
+    check(f"""
+        def train(net, path, loader, device):
+            net.to(device)
+            opt = torch.optim.AdamW(net.parameters())
+            loaded = torch.load(path, map_location={mapped}){mark}
+            opt_state = loaded.get("optimizer")
+            opt.load_state_dict(opt_state)
+            for x, y in loader:
+                loss = F.mse_loss(net(x), y)
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+        """)

@@ -415,7 +415,10 @@ def consumed(function: FunctionFacts, place: Expr) -> Site:
 
 
 def _loaded_into(function: FunctionFacts, place: Expr) -> list[Expr]:
-    return [one[3] for one in statements(function.body) if one[0] == m.ASSIGN and place in one[2]]
+    """What a place is bound to, and what it is a part of: `state = loaded.get("optimizer")`."""
+    bound = [one for one in statements(function.body) if one[0] == m.ASSIGN]
+    own = [one[3] for one in bound if place in one[2]]
+    return own + [one[3] for one in bound if any(target in nodes(value) for value in own for target in one[2])]
 
 
 def _is_of(call: Expr, words: tuple[str, ...]) -> bool:
