@@ -19,9 +19,14 @@ from .watched import Watched
 
 _MOST_STATEMENTS = 60_000  # of facts that are kept in memory: some 60 MB
 _SUFFIX = ".py"
-# importer, level, dotted name; level -1: a submodule of a package; -2: the file itself, if a name may come from it;
-# -3: the file in a folder that a package's `__init__` would take a name from; -4, -5 and -6: see callers.py;
-# -7: see makers.py; -8: the star imports of the file that a name may come from
+# Levels of an import are 0 and more; below that stand the other questions that are on record.
+_SUBMODULE = -1  # of a package
+_MAY_HAVE = -2  # the file itself, if a name may come from it
+_DEFINING = -3  # the file in a folder that a package's `__init__` would take a name from
+_CALLED, _LOADED, _CALLED_IN_TURN = -4, -5, -6  # see callers.py
+_MADE = -7  # see makers.py
+_BRINGING = -8  # the star imports of the file that a name may come from
+# importer, level, dotted name
 Asked = tuple[str, int, str]
 
 
@@ -57,39 +62,39 @@ class Project:
         return self.answer((importer, level, dotted))
 
     def submodule(self, package: str, name: str) -> str | None:
-        return self.answer((package, -1, name))
+        return self.answer((package, _SUBMODULE, name))
 
     def defining(self, folder: str, name: str) -> str | None:
         """The one file in a folder that defines a function or class, where a part of a package was handed in without
         its `__init__.py`, which would bring the name."""
-        return self.answer((folder, -3, name))
+        return self.answer((folder, _DEFINING, name))
 
     def may_have(self, path: str, name: str) -> bool:
         """Whether the text of a file, or of one that its star imports lead to, has this word, and no `__all__` that
         leaves it out."""
-        return self.answer((path, -2, name)) is not None
+        return self.answer((path, _MAY_HAVE, name)) is not None
 
     def bringing(self, path: str, name: str) -> frozenset[str]:
         """The modules that star imports of a file name, as written there, which may have this word: of a package with
         hundreds of them one question instead of as many."""
-        found = self.answer((path, -8, name))
+        found = self.answer((path, _BRINGING, name))
         return frozenset(found.split()) if found else frozenset()
 
     def called(self, path: str, name: str) -> str | None:
         """Whether other files call a function of this one with gradients off, see callers.py."""
-        return self.answer((path, -4, name))
+        return self.answer((path, _CALLED, name))
 
     def called_in_turn(self, path: str, name: str) -> str | None:
         """The same of a function that calls one of another file: here nobody asks any further."""
-        return self.answer((path, -6, name))
+        return self.answer((path, _CALLED_IN_TURN, name))
 
     def loaded(self, path: str, name: str) -> str | None:
         """Whether other files load a data set of this one without workers, see callers.py."""
-        return self.answer((path, -5, name))
+        return self.answer((path, _LOADED, name))
 
     def made(self, path: str, name: str) -> str | None:
         """Whether other files make objects of a class of this one for a moment only, see makers.py."""
-        return self.answer((path, -7, name))
+        return self.answer((path, _MADE, name))
 
     def answer(self, asked: Asked) -> str | None:
         """The file that a name means to a file; None where the project has none."""
@@ -99,22 +104,22 @@ class Project:
         return found
 
     def _find(self, importer: str, level: int, dotted: str) -> str | None:
-        if level == -2:
+        if level == _MAY_HAVE:
             return importer if self._may_have(importer, dotted.encode(), set()) else None
-        if level == -3:
+        if level == _DEFINING:
             return self._defining(importer, dotted)
-        if level == -8:
+        if level == _BRINGING:
             return self._bringing(importer, dotted.encode())
-        if level == -4:
+        if level == _CALLED:
             return others_who_call(self, importer, dotted)
-        if level == -6:
+        if level == _CALLED_IN_TURN:
             return others_who_call(self, importer, dotted, first=False)
-        if level == -7:
+        if level == _MADE:
             return made_by_others(self, importer, dotted)
-        if level == -5:
+        if level == _LOADED:
             return loaded_by_others(self, importer, dotted)
         folder = os.path.dirname(importer)
-        if level < 0:
+        if level == _SUBMODULE:
             is_package = os.path.basename(importer) in ("", "__init__.py")
             return self._walk(folder, [dotted]) if is_package else None
         parts = dotted.split(".") if dotted else []

@@ -139,7 +139,7 @@ def is_record(retention: Retention) -> bool:
     return False
 
 
-def keeps_the_best(store: Store) -> bool:
+def _keeps_the_best(store: Store) -> bool:
     """Whether a part of a tensor is replaced where something is better, `nearer = found < best`, `best[nearer] =
     found[nearer]`: for its numbers."""
     assigned = [one for one in statements(store.frame.facts.body) if one[0] == m.ASSIGN]
@@ -230,7 +230,7 @@ def _weight(retention: Retention) -> int:
         return 1  # collected between two calls, and let go by its owner
     made_for_it = local or is_cut_in_the_end(retention.store_event)
     if retention.how == "fill" and made_for_it:
-        best = (retention.training or retention.evaluating) and keeps_the_best(retention.store_event)
+        best = (retention.training or retention.evaluating) and _keeps_the_best(retention.store_event)
         if not (best or (retention.training and retention.spent)):
             return 0  # filling a tensor that was made for it; with what was differentiated it is a record
     let_go = not retention.late and (
