@@ -134,7 +134,10 @@ def call_function(
     generating = machine.generating
     if facts.generator and on_yield is None:
         machine.generating = len(machine.loops)
+    noted = machine.noted()
     machine.block(inner, facts.body)
+    if machine.noted() != noted:
+        machine.telling.add(id(facts))
     machine.generating = generating
     machine.forget_locals(inner, *written)
     if function.grad is not None or grad is not None or not _leaves_its_mode(machine, inner, conditions):

@@ -7,6 +7,7 @@ joined (`branching.py`). Every write goes through `put`, which keeps a journal, 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -42,6 +43,7 @@ _DEEPEST_CALL = 12
 _STEPS_PER_STATEMENT = 12
 _STEPS_AWAY_PER_STATEMENT = 1.2  # of the home file
 _SHORT = 8  # statements
+_OFTEN, _OFTEN_QUIET = 12, 4  # runs of a function, and of one in which nothing was ever noted
 
 Journal = list[tuple[dict[Any, Value], Any, "Value | None"]]
 
@@ -71,6 +73,9 @@ class Machine:
         self.steps = self.steps_away = 0  # in the home file, in others
         self.most_steps = facts.statements * _STEPS_PER_STATEMENT + 3000
         self.most_steps_away = facts.statements * _STEPS_AWAY_PER_STATEMENT + 120
+        self.patience = facts.statements * 2 + 500  # the steps after which what has run often runs no more
+        self.runs: Counter[int] = Counter()  # of the home file's functions, by the identity of their facts
+        self.telling: set[int] = set()  # those in which something was noted
         self.short_ones = facts.statements // 60 + 10
         self.set_up: object = None  # what nobody was seen to make, while its constructor runs ...
         self.set_up_for = 0  # ... and how many steps it may take before it leaves out what others of them have run
@@ -210,6 +215,18 @@ class Machine:
     def exhausted(self) -> bool:
         return self.steps > self.most_steps
 
+    def _has_news(self, ident: int) -> bool:
+        """Whether one more run of a function of the home file may show something: in a file that takes many steps, the
+        block that every stage of a model calls, or the helper of thirty parsers, has shown it by then."""
+        self.runs[ident] += 1
+        most = _OFTEN if ident in self.telling else _OFTEN_QUIET
+        return self.steps <= self.patience or self.runs[ident] <= most
+
+    def noted(self) -> int:
+        """How much of what rules judge has been noted so far."""
+        stored = len(self.stores) + len(self.later) + len(self.resets)
+        return stored + len(self.backwards) + len(self.module_calls) + len(self.plain)
+
     def is_over(self, unit: Unit) -> bool:
         """Whether the time that there is for a file's functions is over."""
         return self.exhausted if unit is self.home else self.steps_away > self.most_steps_away
@@ -219,7 +236,9 @@ class Machine:
         still run: the meter that a loop calls after the code of a data set."""
         if self.exhausted or (self.set_up is not None and self._is_left_out(function, receiver)):
             return False
-        if function.frame.unit is self.home or self.steps_away <= self.most_steps_away:
+        if function.frame.unit is self.home:
+            return self._has_news(id(function.facts))
+        if self.steps_away <= self.most_steps_away:
             return True
         if not self.short_ones or len(list(islice(statements(function.facts.body), _SHORT + 1))) > _SHORT:
             return False

@@ -54,9 +54,7 @@ def findings(
     spoken = _in_plain_words(evidence, speaking, spoken)
     told: dict[int, frozenset[int]] = {}
     spoken = [one for one in spoken if not _says_itself(machine, one[1], rules, project, told)]
-    spoken = [one for one in spoken if not _is_without_gradients(one, facts, path, project)]
-    spoken = [one for one in spoken if not _is_without_workers(one, facts, source.text, path, project)]
-    spoken = [one for one in spoken if not _goes_at_once(one, facts, path, project)]
+    spoken = [one for one in spoken if not _others_tell_better(one, facts, source.text, path, project)]
     if not spoken:
         return []
     places = _places(source, machine, [report for _, report in spoken])
@@ -128,6 +126,18 @@ def _says_itself(
             other.site for other in said if other.confidence >= Confidence.MEDIUM and other.said_by is None
         )
     return report.said_by in told[number]
+
+
+def _others_tell_better(one: Spoken, facts: FileFacts, text: str, path: str, project: Project | None) -> bool:
+    """Whether the text of other files, of all of them, takes back what is said. For a guess that is too dear: files
+    have many, and next to nobody asks to see them."""
+    if one[1].confidence == Confidence.LOW:
+        return False
+    return (
+        _is_without_gradients(one, facts, path, project)
+        or _is_without_workers(one, facts, text, path, project)
+        or _goes_at_once(one, facts, path, project)
+    )
 
 
 def _is_without_gradients(one: Spoken, facts: FileFacts, path: str, project: Project | None) -> bool:

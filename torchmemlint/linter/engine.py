@@ -143,6 +143,8 @@ def _reported(source: Source, found: list[Finding], plan: Plan, session: Session
     if suppressions.skips_file(source, noqa=plan.noqa):
         return []
     found = most_specific([finding for finding in found if finding.code in codes], plan.min_confidence)
+    if not suppressions.may_be_unused(source.raw):  # then what nobody is shown needs no comment to silence it
+        found = [finding for finding in found if finding.confidence >= plan.min_confidence]
     kept = suppressions.apply(source, found, codes, registry(), noqa=plan.noqa)
     kept = [finding for finding in kept if finding.code in codes and finding.confidence >= plan.min_confidence]
     if plan.fixes:
