@@ -6,6 +6,7 @@ from collections.abc import Set
 
 from ..facts import knowledge
 from ..facts import model as m
+from ..facts.answering import answers_requests
 from ..facts.model import Expr, FunctionFacts, Stmt
 from ..facts.outline import Outline
 from . import assignment, displays, elements, expressions, loops, statements  # noqa: F401  they register themselves
@@ -208,8 +209,8 @@ def _starts_the_program(function: Function) -> bool:
 
 def _grad_of_entry(function: Function, receiver: object) -> int:
     """The grad mode in which a framework runs a method of a class that derives from it."""
-    if _starts_the_program(function):
-        return ON
+    if _starts_the_program(function) or answers_requests(function.facts):
+        return ON  # a server calls it in a thread or task of its own
     if function.owner is not None and "torch.autograd.Function" in function.owner.external:
         return OFF  # [docs: Extending PyTorch, "forward"]: what it computes is not recorded
     if not isinstance(receiver, Obj) or not isinstance(receiver.cls, Class):
