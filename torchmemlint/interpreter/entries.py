@@ -18,7 +18,7 @@ from .functions import call_unseen
 from .imagined import modules_by_use
 from .linking import Project
 from .machine import Machine
-from .templates import filled, templates
+from .templates import filled, giving, templates
 from .values import ASSUMED, ATTACHED, DEPENDS, OFF, ON, Class, Function, Light, Mode, Obj, Value
 
 _ROUNDS = 3
@@ -272,8 +272,11 @@ def _methods(machine: Machine, cls: Class, worth: set[int]) -> None:
         again = {"forward", "setup_context"}  # what a caller of the file applies it to may be unknown
     # a trainer calls it with gradients on, whatever those do who call it here
     again |= {f.facts.name for f in own if _is_loss_of_trainer(cls, f) and id(f.facts) not in machine.recorded}
+    giving_on = giving(machine, cls, own)
     wanted = [
-        f for f in own if id(f.facts) in indices and (id(f.facts) not in machine.reached or f.facts.name in again)
+        f
+        for f in own
+        if (id(f.facts) in indices or f in giving_on) and (id(f.facts) not in machine.reached or f.facts.name in again)
     ]
     inherited = [f for f in filled(machine, cls, indices) if f not in wanted]
     again |= {f.facts.name for f in inherited}  # the base alone may have reached it
