@@ -55,6 +55,9 @@ from .values import (
 
 _NOTED = LOGS | {"zero_grad", "setdefault", "addHandler", "addFilter"}
 
+_LISTS = ("builtins.list", "builtins.set")
+_GENERATED = (m.COMP, "generator")  # `list(f(x) for x in xs)`, which is a list comprehension
+
 
 @evaluates(m.CALL)
 def _call(machine: Machine, frame: Frame, expr: Expr) -> Value:
@@ -109,6 +112,9 @@ def _call(machine: Machine, frame: Frame, expr: Expr) -> Value:
             columns = _columns(machine, frame, machine.eval(frame, positional[0][1]), site)
             if columns:
                 return columns
+        given = positional[0] if len(positional) == 1 else ()
+        if function[0].dotted in _LISTS and given[:1] + given[2:3] == _GENERATED:
+            return machine.eval(frame, (*given[:2], function[0].dotted.rpartition(".")[2], *given[3:]))
     args, kwargs = _arguments(machine, frame, positional, keywords)
     machine.site = site
     if not function:
