@@ -419,3 +419,22 @@ def test_generators_that_are_no_record() -> None:
                 torch.stack(found).sum().backward()
                 opt.step()
         """)
+
+
+@pytest.mark.parametrize(
+    ("kept", "mark"),
+    [('{"out": out, "scale": scale}', "  # TML106"), ('{"scale": scale}', ""), ('{"shape": out.shape}', "")],
+)
+def test_a_table_on_a_context(kept: str, mark: str) -> None:
+    check(f"""
+        class Scaled(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, given, scale: float):
+                out = (given * scale).exp()
+                ctx.kept = {kept}{mark}
+                return out
+
+            @staticmethod
+            def backward(ctx, grad):
+                return grad * 2.0, None
+        """)
