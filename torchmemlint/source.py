@@ -18,7 +18,7 @@ from .notebook import Cell
 # on lower-cased bytes, so that `PyTorch` in a comment counts: a needless parse costs time only.
 TRACES = (
     b"torch", b"lightning", b"cupy", b"pycuda", b"numba", b"transformers", b"accelerate", b"pyplot",
-    b"no_grad", b".backward(", b"from_pretrained", b"named_modules(",
+    b"no_grad", b".backward(", b".eval()", b".zero_grad(", b"from_pretrained", b"named_modules(",
     b"named_parameters(", b"register_forward", b"_backward_hook",
     b"cudart", b"cudamalloc", b"cudahost", b"cumem", b"hipmalloc", b"onnxruntime", b"tensorrt",
 )  # fmt: skip

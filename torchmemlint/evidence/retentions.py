@@ -222,6 +222,8 @@ class Retentions:
             made_from = origins(self.machine, store.node) if made_from is None else made_from
             record = self._record(site or led or -1, store, kept, graph, holder, growing, repeats, made_from)
             led_there = led is not None or (not graph and self._grows_there(store, growing))
+            if site is not None and not self.machine.is_home(store.site):
+                led_there = led_there or self._is_given_back_by_pass(site)
             yield record._replace(left=left, passed=self._passed(store, holder) if growing else None, led=led_there)
 
     def _grows_there(self, store: Store, growing: list[Loop]) -> bool:
@@ -248,6 +250,10 @@ class Retentions:
         if frame is None or site is None or not self._is_pass(site):
             return None
         return frame.call_site if any(loop.kind == "loop" and loop in frame.loops for loop in growing) else None
+
+    def _is_given_back_by_pass(self, site: Site) -> bool:
+        """Whether it is said of the `return` of a module's `forward` what others keep of what it gives."""
+        return site % CALLS_PER_STATEMENT == 0 and self._is_pass(site)
 
     def _is_pass(self, site: Site) -> bool:
         """Whether a statement of this file is in a module's `forward`."""

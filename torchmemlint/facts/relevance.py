@@ -10,6 +10,7 @@ from . import model as m
 from .answering import answers_requests
 from .callers import callers_by_name, makers_by_class, with_callers
 from .evaluating import class_evaluates, is_evaluation
+from .given_containers import give_containers
 from .model import Expr, FileFacts, FunctionFacts, Stmt
 from .walk import calls, expressions_of, last_name, loops, nodes, root_of, statements
 
@@ -40,7 +41,7 @@ def worth_running(facts: FileFacts) -> set[int]:
     worth |= _loads_kept_parts(facts)
     worth |= _give_themselves(facts) | _fill_elsewhere(facts) | _of_scripts(facts) | _hand_on_errors(facts)
     worth |= {i for i, function in enumerate(facts.functions) if answers_requests(function)}
-    worth |= _use_shared(facts)
+    worth |= _use_shared(facts) | give_containers(facts)
     worth -= _preparations(facts, worth)
     driving = {i for i, function in enumerate(facts.functions) if function.flags & _DRIVES or is_evaluation(function)}
     driving |= _of_evaluators(facts)

@@ -11,7 +11,7 @@ from ..facts.model import Site
 from .frames import JUMPED, NEVER_RUN, RETURNED, Frame, Loop
 from .joining import join, same_kind
 from .machine import Journal, Machine
-from .values import UNKNOWN, Obj, Tensor, Value, is_light
+from .values import LIGHT, UNKNOWN, Obj, Tensor, Value, is_light
 
 _OLD = (0, None, None)
 _DEEPEST = 4  # containers in one another
@@ -197,3 +197,35 @@ def round_of_its_own(frame: Frame, site: Site, number: int) -> Iterator[None]:
         yield
     finally:
         frame.allocs, frame.children = outer
+
+
+@contextlib.contextmanager
+def gathering(machine: Machine, frame: Frame, over: Value, site: Site) -> Iterator[None]:
+    """What a container gets of a generator that goes through steps, `list(train(loader))`: something in each round."""
+    outer = machine.loops
+    if any(type(atom) is Obj and "$rounds" in atom.fields for atom in over):
+        loop = loop_at(machine, frame, ("gathered", site))
+        goes_with(loop, over)
+        machine.loops = (*outer, loop)
+        begin_round(machine, loop)
+    yield
+    machine.loops = outer
+
+
+def note_rounds(generator: Obj, loops: tuple[Loop, ...]) -> None:
+    """In which loops of its own a generator gives its items."""
+    for mark, told in (
+        ("$rounds", any(loop.kind == "loop" for loop in loops)),
+        ("$backward", any(loop.backward for loop in loops)),
+        ("$steps", any(loop.steps for loop in loops)),
+    ):
+        if told:
+            generator.fields[mark] = LIGHT
+
+
+def goes_with(loop: Loop, over: Value) -> None:
+    """What goes through a generator comes, in each round, after what that has done for it: a step of training."""
+    for atom in over:
+        if type(atom) is Obj and atom.kind == "generator":
+            loop.backward |= "$backward" in atom.fields
+            loop.steps |= "$steps" in atom.fields

@@ -7,10 +7,11 @@ from typing import Any
 
 from ..facts.model import Site
 from .attributes import get_attribute, get_by_name, set_attribute, set_by_name
+from .branching import gathering
 from .folds import for_each
 from .frames import Frame
 from .machine import Machine
-from .stores import renew, settle
+from .stores import renew, settle, store
 from .tensors import arithmetic, note_terms
 from .values import (
     COUNT,
@@ -147,6 +148,9 @@ def copy_container(machine: Machine, frame: Frame, name: str, args: list[Value],
                             one.home = (copy, field)  # nobody else has what it was copied from
             else:
                 part = machine.iterate(frame, (atom,))
+                if type(atom) is Obj and "$rounds" in atom.fields:
+                    with gathering(machine, frame, (atom,), site):
+                        part = store(machine, frame, copy, "*", part, "grow", site)
                 machine.put(copy.fields, "*", machine.join(copy.fields.get("*", UNKNOWN), part))
     for key, value in kwargs.items():
         if kind == "dict":

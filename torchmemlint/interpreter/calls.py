@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from ..facts import model as m
@@ -54,6 +55,9 @@ from .values import (
 
 _NOTED = LOGS | {"zero_grad", "setdefault", "addHandler", "addFilter"}
 
+_LISTS = ("builtins.list", "builtins.set")
+_GENERATED = (m.COMP, "generator")  # `list(f(x) for x in xs)`, which is a list comprehension
+
 
 @evaluates(m.CALL)
 def _call(machine: Machine, frame: Frame, expr: Expr) -> Value:
@@ -101,8 +105,16 @@ def _call(machine: Machine, frame: Frame, expr: Expr) -> Value:
             result = machine.join(result, made)
         return result
     function = EVALUATE[callee[0]](machine, frame, callee)
-    if len(function) == 1 and type(function[0]) is External and function[0].dotted == "builtins.super":
-        return _super(machine, frame)
+    if len(function) == 1 and type(function[0]) is External:
+        if function[0].dotted == "builtins.super":
+            return _super(machine, frame)
+        if function[0].dotted == "builtins.zip" and len(positional) == 1 and positional[0][0] == m.STAR:
+            columns = _columns(machine, frame, machine.eval(frame, positional[0][1]), site)
+            if columns:
+                return columns
+        given = positional[0] if len(positional) == 1 else ()
+        if function[0].dotted in _LISTS and given[:1] + given[2:3] == _GENERATED:
+            return machine.eval(frame, (*given[:2], function[0].dotted.rpartition(".")[2], *given[3:]))
     args, kwargs = _arguments(machine, frame, positional, keywords)
     machine.site = site
     if not function:
@@ -164,6 +176,22 @@ def _spread(machine: Machine, frame: Frame, value: Value) -> list[Value]:
         if known and "*" not in fields:
             return known
     return [machine.iterate(frame, value)]
+
+
+def _columns(machine: Machine, frame: Frame, rows: Value, site: Site) -> Value:
+    """`zip(*rows)`, of rows whose places are known: at each place the list of what they have there."""
+    each = machine.iterate(frame, rows)
+    known = [atom for atom in each if type(atom) is Obj and atom.kind == "tuple" and "*" not in atom.fields]
+    places = [key for atom in known[:1] for key in atom.fields if key[:1] == "["]
+    if not places or len(known) < len(each):
+        return UNKNOWN
+    turned = machine.allocate(frame, ("turned", site), "tuple")
+    for key in places:
+        column = machine.allocate(frame, ("column", site, key), "list")
+        parts = (atom.fields.get(key, UNKNOWN) for atom in known)
+        machine.put(column.fields, "*", functools.reduce(machine.join, parts))
+        machine.put(turned.fields, key, (column,))
+    return (turned,)
 
 
 def _super(machine: Machine, frame: Frame) -> Value:

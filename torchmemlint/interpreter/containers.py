@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..facts import model as m
 from ..facts.model import Site
+from .branching import gathering
 from .cycles import note_own_entry
 from .frames import Frame
 from .keys import UNSURE
@@ -209,7 +210,9 @@ def as_list(machine: Machine, frame: Frame, obj: Obj, site: Site, value: Value) 
 
 def _grow(machine: Machine, frame: Frame, obj: Obj, name: str, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
     if name in ("extend", "extendleft"):
-        machine.grow(frame, obj, machine.iterate(frame, args[0]) if args else UNKNOWN, site)
+        over = args[0] if args else UNKNOWN
+        with gathering(machine, frame, over, site):
+            machine.grow(frame, obj, machine.iterate(frame, over), site)
     elif name == "update":
         for value in args:
             for atom in value:

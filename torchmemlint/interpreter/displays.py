@@ -6,7 +6,7 @@ import functools
 
 from ..facts import model as m
 from ..facts.model import Expr
-from .branching import begin_round, branch, is_building, loop_at, round_of_its_own
+from .branching import begin_round, branch, goes_with, is_building, loop_at, note_rounds, round_of_its_own
 from .elements import is_field, iterate, named_entries
 from .frames import Frame
 from .loops import loop_kind, take_steps
@@ -170,6 +170,7 @@ def _collect(machine: Machine, frame: Frame, expr: Expr) -> Value:
     for number, (target, iterable, tests) in enumerate(clauses):
         over = machine.eval(frame, iterable) if number else first
         loop = loop_at(machine, frame, ("comp", ident), loop_kind(machine, frame, iterable, over))
+        goes_with(loop, over)
         machine.loops = (*loops, loop)
         begin_round(machine, loop)
         machine.assign(frame, target, iterate(machine, frame, over) if number else item, machine.site)
@@ -182,6 +183,8 @@ def _collect(machine: Machine, frame: Frame, expr: Expr) -> Value:
     field = "*" if key is ... else f"[{key}]"
     if kind != "generator":
         value = store(machine, frame, obj, field, value, "grow", machine.site)
+    else:
+        note_rounds(obj, machine.loops[len(loops) :])
     machine.loops = loops
     machine.forget_locals(frame, journal, since)  # its variables are its own
     frame.vars.clear()

@@ -6,6 +6,7 @@ from collections.abc import Set
 
 from ..facts import knowledge
 from ..facts import model as m
+from ..facts.answering import answers_requests
 from ..facts.model import Expr, FunctionFacts, Stmt
 from ..facts.outline import Outline
 from . import assignment, displays, elements, expressions, loops, statements  # noqa: F401  they register themselves
@@ -17,7 +18,7 @@ from .functions import call_unseen
 from .imagined import modules_by_use
 from .linking import Project
 from .machine import Machine
-from .templates import filled, templates
+from .templates import filled, giving, templates
 from .values import ASSUMED, ATTACHED, DEPENDS, OFF, ON, Class, Function, Light, Mode, Obj, Value
 
 _ROUNDS = 3
@@ -208,8 +209,8 @@ def _starts_the_program(function: Function) -> bool:
 
 def _grad_of_entry(function: Function, receiver: object) -> int:
     """The grad mode in which a framework runs a method of a class that derives from it."""
-    if _starts_the_program(function):
-        return ON
+    if _starts_the_program(function) or answers_requests(function.facts):
+        return ON  # a server calls it in a thread or task of its own
     if function.owner is not None and "torch.autograd.Function" in function.owner.external:
         return OFF  # [docs: Extending PyTorch, "forward"]: what it computes is not recorded
     if not isinstance(receiver, Obj) or not isinstance(receiver.cls, Class):
@@ -271,8 +272,11 @@ def _methods(machine: Machine, cls: Class, worth: set[int]) -> None:
         again = {"forward", "setup_context"}  # what a caller of the file applies it to may be unknown
     # a trainer calls it with gradients on, whatever those do who call it here
     again |= {f.facts.name for f in own if _is_loss_of_trainer(cls, f) and id(f.facts) not in machine.recorded}
+    giving_on = giving(machine, cls, own)
     wanted = [
-        f for f in own if id(f.facts) in indices and (id(f.facts) not in machine.reached or f.facts.name in again)
+        f
+        for f in own
+        if (id(f.facts) in indices or f in giving_on) and (id(f.facts) not in machine.reached or f.facts.name in again)
     ]
     inherited = [f for f in filled(machine, cls, indices) if f not in wanted]
     again |= {f.facts.name for f in inherited}  # the base alone may have reached it

@@ -242,6 +242,7 @@ def _yield(machine: Machine, frame: Frame, expr: Expr) -> Value:
         frame.on_yield(value)
     else:
         frame.yields = machine.join(frame.yields, value)
+        frame.yielded_in = machine.loops[len(frame.loops) :]
     return UNKNOWN
 
 

@@ -70,6 +70,7 @@ class Frame:
         "returns",
         "unit",
         "vars",
+        "yielded_in",
         "yields",
     )  # fmt: skip
 
@@ -91,6 +92,7 @@ class Frame:
         self.returns: Value = UNKNOWN
         self.returned_at: Site = -1  # the last statement that returned something heavy
         self.yields: Value = UNKNOWN
+        self.yielded_in: tuple[Loop, ...] = ()  # the loops around the last `yield`
         self.dead = 0
         self.first_node = 0  # of the derivation, in its current activation
         # the grad mode that it leaves to its caller, under how many tests, and where it is set

@@ -11,6 +11,7 @@ from ..facts.knowledge import TAKES_OUT
 from ..facts.model import Expr, FunctionFacts, Site
 from ..facts.program import targets
 from ..facts.walk import asks_whether_it_trains, calls, calls_of, last_name, nodes, once, statements
+from .branching import note_rounds
 from .coroutines import keep_locals
 from .cycles import note_recursion
 from .defaults import default_of
@@ -116,6 +117,7 @@ def call_function(
     inner.function, inner.receiver, inner.loops = function, receiver, machine.loops
     inner.returns = inner.yields = UNKNOWN
     inner.dead = 0
+    inner.yielded_in = machine.loops[:0]
     inner.leaves_mode = None
     inner.first_node = len(machine.derivation.parents)
     inner.on_yield = on_yield
@@ -155,6 +157,7 @@ def call_function(
         made = machine.allocate(inner, "generator", "generator")
         machine.put(made.fields, "*", inner.yields)
         keep_locals(machine, made, inner)
+        note_rounds(made, inner.yielded_in)
         if len(machine.backwards) > passes:
             made.fields["$backward"] = LIGHT  # each item comes after a backward pass
         return (made,)

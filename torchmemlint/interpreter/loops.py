@@ -10,7 +10,7 @@ from ..facts import model as m
 from ..facts.model import Expr, Stmt
 from ..facts.walk import calls, expressions_of, is_count, last_name, statements
 from .assignment import assign
-from .branching import branch, go_round, loop_at, round_of_its_own
+from .branching import branch, go_round, goes_with, loop_at, round_of_its_own
 from .elements import is_field, iterate, named_entries
 from .frames import JUMPED, Frame, Loop
 from .machine import Machine, executes
@@ -38,8 +38,7 @@ def _for(machine: Machine, frame: Frame, statement: Stmt) -> None:
     if kind == "loop" and _runs_by_number(machine, frame, statement):
         kind = "layers"
     loop = loop_at(machine, frame, site, kind)
-    if any(type(atom) is Obj and "$backward" in atom.fields for atom in value):
-        loop.backward = True
+    goes_with(loop, value)
     named = _named(iterable)
     if any(type(atom) is Obj and atom.kind == "loader" for atom in value) or _LOADER.search(named):
         loop.name = "loader"

@@ -19,11 +19,13 @@ from .machine import Machine
 from .making import attribute_of_metaclass
 from .module_classes import is_module
 from .objects import call_object
-from .passes import goes_in_rounds, record_module_call
+from .passes import goes_in_rounds, in_eval_mode, record_module_call
 from .tensors import arithmetic
 from .unknown import unknown_call
 from .values import ATTACHED, OFF, UNKNOWN, Class, Function, Kwargs, Light, Method, Obj, Super, Value
 from .written_parts import written_part
+
+_DEEP = 4  # attributes and containers between a module and a part of it
 
 
 def _is_module(atom: Any) -> bool:
@@ -79,11 +81,25 @@ def own_method(
 
 
 def _note_passes(machine: Machine, frame: Frame, module: Obj, before: int, args: list[Value], site: Site) -> None:
-    """A method of a module has run the module: `model.evaluation_step(batch)`. What it gives back is not seen to have a
-    graph, as what other parts make of the results may be numbers."""
-    node = next((node for run, node in machine.inner_runs[before:] if run is module), None)
+    """A method of a module has run the module, `model.evaluation_step(batch)`, or parts of it that only give results,
+    `model.decode(frames)`. What it gives back is not seen to have a graph, as what other parts make of the results may
+    be numbers."""
+    runs = machine.inner_runs[before:]
+    node = next((node for run, node in runs if run is module), None)
+    if node is None and in_eval_mode(module):
+        node = next((node for run, node in reversed(runs) if _is_part(run, module)), None)
     if node is not None:
         record_module_call(machine, frame, module, node, site, args, 2)
+
+
+def _is_part(run: Obj, module: Obj) -> bool:
+    """Whether a module lies in an attribute of another one, or in a container there."""
+    holder: Any = run
+    for _ in range(_DEEP):
+        holder = holder.home[0] if type(holder) is Obj and holder.home is not None else None
+        if holder is module:
+            return True
+    return False
 
 
 def _receiver(frame: Frame) -> Any:

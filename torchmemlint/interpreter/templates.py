@@ -1,11 +1,16 @@
-"""Methods that a class inherits and that call what it defines: run for the class, with what it puts in."""
+"""Methods that a class inherits and that call what it defines: run for the class, with what it puts in. And those of
+its own that give something to what it inherits."""
 
 from __future__ import annotations
 
 from collections.abc import Container
 
+from ..facts import model as m
+from ..facts.walk import calls
 from .machine import Machine
 from .values import Class, Function
+
+_OWN = (m.ATTR, (m.NAME, "self"))
 
 
 def templates(machine: Machine, cls: Class) -> list[Function]:
@@ -26,6 +31,26 @@ def templates(machine: Machine, cls: Class) -> list[Function]:
                 if type(member) is Function and member.kind in ("", "class"):
                     found[name] = member
     return list(found.values())
+
+
+def giving(machine: Machine, cls: Class, own: list[Function]) -> list[Function]:
+    """Methods that give something to an inherited one of another file, which adds it to what its object has:
+    `self.collect(loss=loss)`."""
+    adding = {
+        name
+        for entry in cls.mro[1:]
+        if entry.frame.unit is not machine.home
+        for name, index in entry.facts.methods.items()
+        if entry.frame.unit.facts.functions[index].flags & m.GROWS and name[:2] != "__"
+    }
+    adding -= cls.facts.methods.keys()
+    return [
+        one
+        for one in own
+        if one.facts.name != "__init__"
+        and not adding.isdisjoint(one.facts.calls)
+        and any(call[2][:2] == _OWN and call[2][2] in adding and (call[3] or call[4]) for call in calls(one.facts.body))
+    ]
 
 
 def filled(machine: Machine, cls: Class, worth: Container[int]) -> list[Function]:

@@ -16,6 +16,7 @@ from .values import (
     AN_ARRAY,
     ANY,
     ARRAY,
+    ASSUMED,
     ATTACHED,
     DEPENDS,
     FEW,
@@ -25,6 +26,7 @@ from .values import (
     LIGHT,
     MAYBE,
     OFF,
+    ON,
     SCALAR,
     UNKNOWN,
     Const,
@@ -368,6 +370,8 @@ def backward(
         derivation.spread(derivation.gone_through, node, stop | derivation.cut)
         if frees:
             derivation.spread(derivation.spent, node, stop if not method else frozenset())
+    if machine.grad == ASSUMED and method and found:
+        machine.grad = ON  # it would raise otherwise: for what follows in this function, nothing is assumed
     others = _of_the_whole(frame, machine.loops if of_part else None)
     computing = () if method else _of_the_computation(machine, frame, inputs)
     for loop in machine.loops:

@@ -117,7 +117,14 @@ def _says_itself(
         return False
     if report.confidence == Confidence.LOW:
         return True  # a guess is left to the file that stores
-    number = file_of(report.said_by)
+    along = (site for site in report.said_along if not machine.is_home(site))
+    return any(site in _told_by(machine, file_of(site), rules, project, told) for site in (report.said_by, *along))
+
+
+def _told_by(
+    machine: Machine, number: int, rules: Collection[Rule], project: Project | None, told: dict[int, frozenset[int]]
+) -> frozenset[int]:
+    """What the file of this number says of places of its own."""
     if number not in told:
         unit = next(unit for unit in machine.units.values() if unit.facts.number == number)
         evidence = Evidence(run(unit.outline.entire(), unit.path, project))
@@ -125,7 +132,7 @@ def _says_itself(
         told[number] = frozenset(
             other.site for other in said if other.confidence >= Confidence.MEDIUM and other.said_by is None
         )
-    return report.said_by in told[number]
+    return told[number]
 
 
 def _others_tell_better(one: Spoken, facts: FileFacts, text: str, path: str, project: Project | None) -> bool:

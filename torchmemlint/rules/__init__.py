@@ -27,7 +27,7 @@ class Report:
     """What a rule says of one place. `site` and the sites in `related` are resolved to rows later.
 
     `remedy` names a fix; it is made at `remedy_site`, or at `site`. Where `said_by` is a place in another file, that
-    file's own run may say the same of it, and then this one does not.
+    file's own run may say the same of it, or one between the two of a call in `said_along`, and then this one does not.
     """
 
     site: int
@@ -41,6 +41,7 @@ class Report:
     remedy: Remedy | None = None
     remedy_site: int | None = None
     said_by: int | None = None
+    said_along: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..facts import model as m
 from ..facts.walk import calls_of, statements
@@ -40,6 +40,12 @@ def _stored(store: Store) -> Iterator[m.Expr]:
             yield from (value for call in calls_of(statement) if call[1] == store.site for value in call[3])
 
 
+def _is_generated(store: Store) -> bool:
+    """Whether a container gets what a generator gives, `losses.extend(steps(loader))`."""
+    marks: list[Any] = [loop.site for loop in store.loops]
+    return any(isinstance(mark, tuple) and mark[0] == "gathered" for mark in marks)
+
+
 def _is_tensor(store: Store) -> bool:
     """Whether what is stored is nothing but a tensor, or has such parts and is written out, by all that was seen."""
     spread = store.how == "grow" and _spreads(store)  # `kept += parts`: the store is of each of them
@@ -60,10 +66,10 @@ def detach(evidence: Evidence, retention: Retention) -> Remedy | None:
     """Store the value without its graph; of a loss whose scalar owns a storage as large as its input, a copy.
 
     None where something that is read from the place is back-propagated: that would be cut off. A container has no
-    `detach`, nor has a number.
+    `detach`, nor has a number or a generator.
     """
     store = retention.store_event
-    if evidence.wanted(retention) or holds_several(store):
+    if evidence.wanted(retention) or holds_several(store) or _is_generated(store):
         return None
     labels = evidence.machine.derivation.labels
     made = [labels.get(tensor.node) for tensor in store.tensors]

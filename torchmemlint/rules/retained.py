@@ -457,5 +457,6 @@ def report(
         related=tuple(note for note in related if note[0] != retention.site)[:4],
         remedy=remedy,
         said_by=retention.store if retention.led else None,
+        said_along=retention.store_event.trail if retention.led else (),
         remedy_site=retention.store if same_file else retention.site,  # else: let go where it is handed over
     )

@@ -214,7 +214,10 @@ def _is_returned(note: Plain) -> bool:
 
 
 def _names(value: Expr) -> tuple[Expr, ...]:
+    """The names in a tuple or list, or among the values of a dictionary, or the one that stands alone."""
     parts = value[3] if value[0] == m.NEW else (value,)
+    if value[0] == m.DICT:
+        parts = tuple(item for _, item in value[2])
     return tuple(part for part in parts if part[0] == m.NAME)
 
 
