@@ -1,0 +1,163 @@
+"""Holders that live long, in the words of everyday code: each guilty form, and an innocent one like it.
+
+A trailing `# TML315` in a snippet says what must be reported on that line; nothing else may be.
+"""
+
+from __future__ import annotations
+
+import pytest
+from snippets import check, check_innocent
+
+# -- functions that a part of an object is given ---------------------------------------------------
+
+SESSION = """
+class Lane:
+    def __init__(self):
+        self.calls = []
+
+    def after(self, call):
+        self.calls.append(call)
+
+class Pool:
+    def __init__(self, width):
+        self.blocks = torch.zeros(256, width)
+        self.name = str(width)
+        self.lane = Lane()
+        {given}
+
+class Desk:
+    def __init__(self):
+        self.pools = {{}}
+
+    def open(self, key, width):
+        self.pools[key] = Pool(width)
+
+    def close(self, key):
+        {ends}
+
+def main(steps):
+    desk = Desk()
+    for step in range(steps):
+        desk.open(step, 64)
+        desk.close(step)
+"""
+
+
+def test_a_part_that_keeps_a_function_of_its_whole() -> None:
+    guilty = "self.lane.after(lambda: print(self.name))  # TML315"
+    check(SESSION.format(given=guilty, ends="del self.pools[key]"))
+    check(SESSION.format(given=guilty, ends="return self.pools.pop(key).name"))
+
+
+@pytest.mark.parametrize(
+    ("given", "ends"),
+    [
+        ("name = self.name; self.lane.after(lambda: print(name))", "del self.pools[key]"),
+        ("self.lane.after(print)", "del self.pools[key]"),
+    ],
+)
+def test_a_part_that_keeps_a_function_of_nobody(given: str, ends: str) -> None:
+    check_innocent(SESSION.format(given=given, ends=ends))
+
+
+FOLD = """
+class Ticker:
+    def __init__(self, on_tick):
+        self.on_tick = on_tick
+
+    def tick(self, x):
+        return self.on_tick(x)
+
+def total(x):
+    return x.sum().item()
+
+class Fold:
+    def __init__(self, width):
+        self.model = nn.Linear(width, width)
+        {made}
+
+    @torch.no_grad()
+    def score(self, x):
+        return self.model(x).sum().item()
+
+{runs}
+"""
+EACH = "def run(widths):\n    return [Fold(width).ticker.tick(torch.rand(4, width)) for width in widths]"
+
+
+@pytest.mark.parametrize(
+    ("made", "runs"),
+    [
+        ("self.ticker = Ticker(self.score)  # TML315", EACH),
+        ("self.ticker = Ticker(lambda x: self.score(x))  # TML315", EACH),
+        ("self.ticker = Ticker(total)", EACH),
+        ("self.ticker = Ticker(self.score)", "def run(width):\n    return Fold(width).ticker.tick(torch.rand(4, width))"),
+    ],
+)
+def test_a_part_that_is_made_with_a_method_of_its_whole(made: str, runs: str) -> None:
+    check(FOLD.format(made=made, runs=runs))
+
+
+# -- loaders and hooks ----------------------------------------------------------------------------
+
+ENDLESS = """
+import itertools
+
+def endless(source):
+    while True:
+        {split}
+        yield from current
+
+def train(net, loader, optimizer):
+    for x, y in endless({given}):
+        F.cross_entropy(net(x), y).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+
+
+@pytest.mark.parametrize(
+    ("split", "given"),
+    [
+        ("source, current = itertools.tee(source)  # TML308", "iter(loader)"),
+        ("current, source = itertools.tee(source)  # TML308", "iter(loader)"),
+        ("source, current = itertools.tee(source)", "[(net.x, net.y)]"),
+        ("current = iter(source)", "loader"),
+    ],
+)
+def test_an_iterator_that_each_pass_splits_anew(split: str, given: str) -> None:
+    check(ENDLESS.format(split=split, given=given))
+
+
+READER = """
+class Reader:
+    def __init__(self, net):
+        self.net = net
+        self.seen = {{}}
+
+    def _hook(self, name):
+        def keep(module, inputs, output):
+            {keeps}
+
+        return keep
+
+    @torch.no_grad()
+    def read(self, x, wanted):
+        for name, module in self.net.named_modules():
+            if name == wanted:
+                handle = module.register_forward_hook(self._hook(name)){mark}
+        self.net(x)
+        handle.remove()
+        return self.seen.pop(wanted)
+"""
+
+
+@pytest.mark.parametrize(
+    ("keeps", "mark"),
+    [
+        ("self.seen[name] = output.clone()", ""),
+        ("self.seen[id(output)] = output.clone()", "  # TML304"),
+    ],
+)
+def test_a_hook_of_an_own_module_that_an_error_leaves(keeps: str, mark: str) -> None:
+    check(READER.format(keeps=keeps, mark=mark))
