@@ -91,7 +91,10 @@ EACH = "def run(widths):\n    return [Fold(width).ticker.tick(torch.rand(4, widt
         ("self.ticker = Ticker(self.score)  # TML315", EACH),
         ("self.ticker = Ticker(lambda x: self.score(x))  # TML315", EACH),
         ("self.ticker = Ticker(total)", EACH),
-        ("self.ticker = Ticker(self.score)", "def run(width):\n    return Fold(width).ticker.tick(torch.rand(4, width))"),
+        (
+            "self.ticker = Ticker(self.score)",
+            "def run(width):\n    return Fold(width).ticker.tick(torch.rand(4, width))",
+        ),
     ],
 )
 def test_a_part_that_is_made_with_a_method_of_its_whole(made: str, runs: str) -> None:
@@ -161,3 +164,40 @@ class Reader:
 )
 def test_a_hook_of_an_own_module_that_an_error_leaves(keeps: str, mark: str) -> None:
     check(READER.format(keeps=keeps, mark=mark))
+
+
+# -- models that are made anew --------------------------------------------------------------------
+
+LEARNER = """
+class Learner:
+    def __init__(self, width):
+        self.width = width
+        self.net = nn.Linear(width, width)
+        self.optimizer = torch.optim.Adam(self.net.parameters())
+
+    def fit(self, loader):
+        for x, y in loader:
+            F.mse_loss(self.net(x), y).backward()
+            self.optimizer.step()
+            self.optimizer.zero_grad()
+
+    def reset(self):
+        {first}
+        {then}
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        ("self.net = nn.Linear(self.width, self.width)  # TML317", ""),
+        ("self.net = nn.Linear(self.width, self.width).to('cuda')  # TML317", "self.net.train()"),
+        ("self.net = nn.Linear(self.width, 8)", "self.optimizer = torch.optim.Adam(self.net.parameters())"),
+        ("self.net = nn.Linear(self.width, 8)", "self.__init__(8)"),
+        ("self.net = nn.Linear(self.width, 8)", "self.optimizer.add_param_group({'params': self.net.parameters()})"),
+        ("self.net = nn.DataParallel(self.net)", ""),
+        ("self.net = torch.compile(self.net)", ""),
+    ],
+)
+def test_a_model_that_is_made_anew(first: str, then: str) -> None:
+    check(LEARNER.format(first=first, then=then))
