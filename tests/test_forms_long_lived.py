@@ -201,3 +201,45 @@ class Learner:
 )
 def test_a_model_that_is_made_anew(first: str, then: str) -> None:
     check(LEARNER.format(first=first, then=then))
+
+
+# -- weak tables ----------------------------------------------------------------------------------
+
+ADAPTERS = """
+import weakref
+
+class Adapter:
+    def __init__(self, base, rank):
+        {keeps}
+        self.down = nn.Linear(64, rank)
+
+class Pool:
+    def __init__(self, rank):
+        self.rank = rank
+        self.table = weakref.WeakKeyDictionary()
+
+    def get(self, layer):
+        adapter = self.table.get(layer)
+        if adapter is None:
+            adapter = {made}
+            self.table[layer] = adapter{mark}
+        return adapter
+"""
+
+
+@pytest.mark.parametrize(
+    ("keeps", "made", "mark"),
+    [
+        ("self.base = base", "Adapter(layer, self.rank)", "  # TML316"),
+        ("self.base = base", "Adapter(rank=self.rank, base=layer)", "  # TML316"),
+        ("self.base = base", "(Adapter(layer, 4), 0)", "  # TML316"),
+        ("self.base = base", "functools.partial(Adapter, layer)", "  # TML316"),
+        ("self.base = base", "lambda x: layer(x)", "  # TML316"),
+        ("self.base = weakref.ref(base)", "Adapter(layer, self.rank)", ""),
+        ("self.width = base.in_features", "Adapter(layer, self.rank)", ""),
+        ("self.base = base", "Adapter(None, self.rank)", ""),
+        ("self.base = base", "Adapter(self.other, layer)", ""),
+    ],
+)
+def test_the_value_of_a_weak_key_of_which_nothing_is_seen(keeps: str, made: str, mark: str) -> None:
+    check(ADAPTERS.format(keeps=keeps, made=made, mark=mark))
