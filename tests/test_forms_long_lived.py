@@ -243,3 +243,73 @@ class Pool:
 )
 def test_the_value_of_a_weak_key_of_which_nothing_is_seen(keeps: str, made: str, mark: str) -> None:
     check(ADAPTERS.format(keeps=keeps, made=made, mark=mark))
+
+
+# -- lists that are only drawn from ---------------------------------------------------------------
+
+MEMORY = """
+import random
+
+def play(env, steps):
+    policy = nn.Linear(4, 2)
+    optimizer = torch.optim.Adam(policy.parameters())
+    memory = {made}
+    state = torch.zeros(4)
+    for step in range(steps):
+        with torch.no_grad():
+            action = policy(state).argmax().item()
+        state = torch.tensor(env.step(action), dtype=torch.float32)
+        {adds}
+        {reads}
+        optimizer.zero_grad()
+        policy(rows).sum().backward()
+        optimizer.step()
+    {after}
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "adds", "reads", "after"),
+    [
+        ("[]", "memory.append(state)  # TML311", "rows = torch.stack(random.sample(memory, 8))", ""),
+        (
+            "deque()",
+            "memory.append(state)  # TML311",
+            "rows = torch.stack(random.choices(memory, k=8))",
+            "print(len(memory))",
+        ),
+        ("[]", "memory.append(state)  # TML311", "rows = torch.stack(memory[-8:])", ""),
+        ("deque(maxlen=500)", "memory.append(state)", "rows = torch.stack(random.sample(memory, 8))", ""),
+        ("[]", "memory.append(state)", "rows = torch.stack(random.sample(memory, 8))", "return memory"),
+        ("[]", "memory.append(state)", "rows = torch.stack(memory)", ""),
+        ("[]", "memory.append(state); memory = memory[-99:]", "rows = torch.stack(random.sample(memory, 8))", ""),
+        ("[]", "memory.append(action)", "rows = torch.ones(1, 4) * random.choice(memory)", ""),
+    ],
+)
+def test_a_list_that_its_loop_draws_from(made: str, adds: str, reads: str, after: str) -> None:
+    check(MEMORY.format(made=made, adds=adds, reads=reads, after=after))
+
+
+def test_a_list_that_is_filled_up_to_its_limit() -> None:
+    check_innocent("""
+        import random
+
+        def play(env, steps, limit):
+            memory = []
+            for step in range(steps):
+                state = torch.rand(4) + step
+                if len(memory) < limit:
+                    memory.append(state)
+                env.step(random.choice(memory).numpy())
+    """)
+
+
+def test_a_script_that_draws_from_its_list() -> None:
+    check("""
+        import random
+
+        rows = []
+        for step in range(10**6):
+            rows.append(torch.rand(64, 64))  # TML311
+            print(random.choice(rows).mean().item())
+    """)
