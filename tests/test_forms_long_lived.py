@@ -313,3 +313,60 @@ def test_a_script_that_draws_from_its_list() -> None:
             rows.append(torch.rand(64, 64))  # TML311
             print(random.choice(rows).mean().item())
     """)
+
+
+# -- views ----------------------------------------------------------------------------------------
+
+STATES = """
+@torch.no_grad()
+def states_of({model}: nn.Module, batches):
+    rows = []
+    for ids in batches:
+        {states} = {model}(ids)
+        {kept}
+    return torch.stack(rows)
+"""
+
+
+@pytest.mark.parametrize(
+    ("states", "kept"),
+    [
+        ("hidden", "rows.append(hidden[0, -1])  # TML309"),
+        ("x", "rows.append(x[0, -1, :])  # TML309"),
+        ("x", "rows.append(x[:, 0])  # TML309"),
+        ("output", "rows.append(output.hidden_states[-1][0, -1])  # TML309"),
+        ("hidden", "rows.append(hidden[0, -1].clone())"),
+        ("hidden", "rows.append(hidden[0, 0])"),
+        ("scores", "rows.append(scores[0, -1])"),
+        ("hidden", "rows.append(hidden[0])"),
+    ],
+)
+def test_the_last_state_of_one_sequence(states: str, kept: str) -> None:
+    check(STATES.format(model="lm", states=states, kept=kept))
+
+
+BANK = """
+class Bank:
+    def __init__(self, lm: {hint}):
+        self.lm = lm
+        self.rows = []
+
+    @torch.inference_mode()
+    def add(self, ids):
+        hidden = self.lm(ids).last_hidden_state
+        self.rows.append(hidden[:, -1]){mark}
+
+    def matrix(self):
+        return torch.stack(self.rows)
+
+def build(lm, docs):
+    bank = Bank(lm)
+    for ids in docs:
+        bank.add(ids)
+    return bank.matrix()
+"""
+
+
+def test_an_annotation_says_what_a_caller_does_not() -> None:
+    check(BANK.format(hint="nn.Module", mark="  # TML309"))
+    check_innocent(BANK.format(hint="object", mark=""))

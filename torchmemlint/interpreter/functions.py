@@ -367,6 +367,8 @@ def _argument(
         return default_of(machine, function, param)
     if param.hint is not None and is_tensor_hint(param.hint) and not any(_is_known(machine, atom) for atom in value):
         return value_of_hint(machine, inner, param.hint, 2, param.name)
+    if not value and param.hint is not None and is_module_hint(param.hint):
+        return value_of_hint(machine, inner, param.hint, 2, param.name)  # whatever the caller has been given
     return value
 
 
