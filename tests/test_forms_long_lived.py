@@ -370,3 +370,48 @@ def build(lm, docs):
 def test_an_annotation_says_what_a_caller_does_not() -> None:
     check(BANK.format(hint="nn.Module", mark="  # TML309"))
     check_innocent(BANK.format(hint="object", mark=""))
+
+
+# -- objects that share a model and keep what is their own ------------------------------------------
+
+SESSIONS = """
+import itertools
+import uuid
+
+_live = {{}}
+_ids = itertools.count()
+
+class Session:
+    def __init__(self, model):
+        self.id = {key}
+        self.model = model
+        self.frames = []
+        _live[self.id] = self{mark}
+
+    def step(self, x):
+        {step}
+        return self.model(x).argmax().item()
+
+    def close(self):
+        {close}
+
+def handle(model, x: torch.Tensor):
+    session = Session(model)
+    answer = session.step(x)
+    session.close()
+    return answer
+"""
+
+
+@pytest.mark.parametrize(
+    ("key", "step", "close", "mark"),
+    [
+        ("uuid.uuid4().hex", "self.frames.append(x)", "self.id = ''", "  # TML301"),
+        ("next(_ids)", "self.frames.append(x)", "self.id = ''", "  # TML301"),
+        ("next(_ids)", "self.frames.append(x)", "del _live[self.id]", ""),
+        ("uuid.uuid4().hex", "self.frames.append(len(x))", "self.id = ''", ""),
+        ("'only'", "self.frames.append(x)", "self.id = ''", ""),
+    ],
+)
+def test_an_object_of_each_call_that_shares_its_model(key: str, step: str, close: str, mark: str) -> None:
+    check(SESSIONS.format(key=key, step=step, close=close, mark=mark))
