@@ -415,3 +415,30 @@ def handle(model, x: torch.Tensor):
 )
 def test_an_object_of_each_call_that_shares_its_model(key: str, step: str, close: str, mark: str) -> None:
     check(SESSIONS.format(key=key, step=step, close=close, mark=mark))
+
+
+# -- results on the device ------------------------------------------------------------------------
+
+SCRIPT = """
+from torch.utils.data import DataLoader
+
+net = Net().cuda().eval()
+loader = DataLoader(load("rows"), batch_size=8)
+maps = []
+with torch.no_grad():
+    for x, _ in loader:
+        {keeps}
+torch.save({saved}, "maps.pt")
+"""
+
+
+@pytest.mark.parametrize(
+    ("keeps", "saved"),
+    [
+        ("maps.append(net(x.cuda()))  # TML310", "torch.cat(maps).cpu()"),
+        ("maps.append(net(x.cuda()).cpu())", "torch.cat(maps)"),
+        ("maps.append(x)", "torch.cat(maps).cpu()"),
+    ],
+)
+def test_a_script_that_moves_its_results_at_the_end(keeps: str, saved: str) -> None:
+    check(SCRIPT.format(keeps=keeps, saved=saved))

@@ -51,7 +51,9 @@ def collected_on_device(machine: Machine) -> Iterator[Collected]:
             continue  # a loader gives it on the host
         if _is_a_move(store, loop):
             continue  # whoever asked for them wants them there
-        if late and not early and _moves_inputs(store) and holder.kind in ("local", "attribute") and holder.owner:
+        scripts = holder.kind == "global" and store.frame.function is None  # its body is one function
+        own = scripts or (holder.kind in ("local", "attribute") and holder.owner)
+        if late and not early and own and _moves_inputs(store):
             # What `.cpu()` is called on is a tensor, whatever else is known of it.
             batches = any(loop.name == "loader" or _moves_items(store, loop) for loop in inside)
             if batches or holder.kind == "local":
