@@ -442,3 +442,45 @@ torch.save({saved}, "maps.pt")
 )
 def test_a_script_that_moves_its_results_at_the_end(keeps: str, saved: str) -> None:
     check(SCRIPT.format(keeps=keeps, saved=saved))
+
+
+# -- copies of a model ----------------------------------------------------------------------------
+
+COPIES = """
+import copy
+
+def train(model, loader, score, epochs):
+    optimizer = torch.optim.Adam(model.parameters())
+    copies, scores = [], []
+    for epoch in range(epochs):
+        for x, y in loader:
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        scores.append(score(model))
+        {adds}
+    {ends}
+"""
+
+
+@pytest.mark.parametrize(
+    ("adds", "ends"),
+    [
+        ("copies.append(copy.deepcopy(model))  # TML313", "return copies[scores.index(max(scores))]"),
+        (
+            "copies.append((scores[-1], copy.deepcopy(model.state_dict())))  # TML313",
+            "model.load_state_dict(max(copies, key=lambda one: one[0])[1])",
+        ),
+        (
+            "state = copy.deepcopy(model.state_dict()); copies.append(state)  # TML313",
+            "model.load_state_dict(copies[-1])",
+        ),
+        ("copies.append(copy.deepcopy(model))", "return copies"),
+        ("copies.append(copy.deepcopy(model))", "return [copies[i] for i in range(epochs)]"),
+        ("copies.append(copy.deepcopy(model))", "for i in range(epochs):\n        score(copies[i])"),
+        ("copies = [copy.deepcopy(model)]", "return copies[0]"),
+        ("copies.append(copy.deepcopy(scores))", "return copies[-1]"),
+    ],
+)
+def test_copies_of_which_one_is_picked(adds: str, ends: str) -> None:
+    check(COPIES.format(adds=adds, ends=ends))
