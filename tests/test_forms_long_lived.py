@@ -484,3 +484,62 @@ def train(model, loader, score, epochs):
 )
 def test_copies_of_which_one_is_picked(adds: str, ends: str) -> None:
     check(COPIES.format(adds=adds, ends=ends))
+
+
+# -- a function that is set on a part, and errors of what a model is asked for ----------------------
+
+TREE = """
+class Leaf:
+    def __init__(self):
+        self.on_change = None
+
+class Tree:
+    def __init__(self, features):
+        self.features = features
+        self.leaves = [Leaf() for _ in range(4)]
+        for leaf in self.leaves:
+            leaf.on_change = {given}
+
+    def refresh(self):
+        return self.features.sum()
+
+def grow(steps):
+    for step in range(steps):
+        print(Tree(torch.rand(64, 64)).refresh().item())
+"""
+
+
+@pytest.mark.parametrize(
+    ("given"),
+    ["lambda: self.refresh()  # TML315", "print", "lambda: print(1)"],
+)
+def test_a_function_of_the_whole_that_is_set_on_its_part(given: str) -> None:
+    check(TREE.format(given=given))
+
+
+SCORES = """
+import sys
+
+failures = []
+
+def score(model, samples):
+    results = {{}}
+    for key, x in samples.items():
+        try:
+            results[key] = {tried}
+        except Exception:
+            {kept}
+    return results
+"""
+
+
+@pytest.mark.parametrize(
+    ("tried", "kept"),
+    [
+        ("model.encode(x).mean().item()", "failures.append((key, sys.exc_info()))  # TML307"),
+        ("model.encode(x).mean().item()", "failures.append((key, sys.exc_info()[0]))"),
+        ("key.encode('utf8')", "failures.append((key, sys.exc_info()))"),
+    ],
+)
+def test_errors_of_what_a_model_is_asked_for(tried: str, kept: str) -> None:
+    check(SCORES.format(tried=tried, kept=kept))

@@ -298,6 +298,7 @@ def set_attribute(machine: Machine, frame: Frame, owner: Any, name: str, value: 
                 atom.weight = 2 if owner.kind == "module" or is_module_by_use(uses, name) else 1
         elif type(atom) in (Bound, Partial, Function) and isinstance(owner.cls, Class):
             note_cycle(machine, frame, owner, name, (atom,), site)
+            note_own_entry(machine, frame, owner, (atom,), site)
     if (
         how == "set"
         and owner.fields.get(name, NOTHING) not in (UNKNOWN, NOTHING)

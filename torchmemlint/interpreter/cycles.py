@@ -43,7 +43,7 @@ def note_cycle(machine: Machine, frame: Frame, owner: Obj, name: str, value: Val
 
 def note_own_entry(machine: Machine, frame: Frame, container: Obj, value: Value, site: Site) -> None:
     """`self.callbacks.append(lambda x: self.table[x])`: a function in a container of the object that it refers to, or
-    of a part of that object, `self.stream.on_done(self.release)`."""
+    of a part of that object, `self.stream.on_done(self.release)`; or on such a part, `part.on_done = self.release`."""
     functions = _functions(value)
     held = set(objects_in(machine, [functions])) if functions else ()
     place = container

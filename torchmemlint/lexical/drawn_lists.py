@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..facts import model as m
 from ..facts.model import Expr, FileFacts, FunctionFacts, Site, Stmt
 from ..facts.program import targets
-from ..facts.walk import blocks, calls, calls_of, heads, last_name, loops, nodes, statements
+from ..facts.walk import blocks, calls, calls_of, expressions_of, heads, last_name, loops, nodes, once, statements
 
 _ADDS = ("append", "appendleft")
 _DRAWS = ("sample", "choice", "choices")
@@ -19,6 +19,8 @@ def is_only_drawn_from(facts: FileFacts, function: FunctionFacts, name: str, sto
     """Whether all that is done with a variable is to add to it, to ask for its length, and to read a few entries in the
     loop that adds."""
     variable = (m.NAME, name)
+    if variable not in _drawn_from(function):
+        return False
     around = [inside for _, inside in loops(function.body) if any(_is_at(one, stored) for one in inside)]
     if not around or _is_known_elsewhere(facts, function, variable) or _has_a_limit(function, variable, stored):
         return False
@@ -34,6 +36,20 @@ def is_only_drawn_from(facts: FileFacts, function: FunctionFacts, name: str, sto
                 return False
             read = read or (draws > 0 and any(statement in inside for inside in around))
     return read
+
+
+@once
+def _drawn_from(function: FunctionFacts) -> set[Expr]:
+    """What a function reads a few entries of."""
+    found = set[Expr]()
+    for statement in statements(function.body):
+        for part in expressions_of(statement):
+            if part[0] == m.CALL:
+                if part[3] and last_name(part[2]) in _DRAWS:
+                    found.add(part[3][0])
+            elif part[0] == m.ITEM and part[2][0] == m.SLICE:
+                found.update((part[1], *part[1][3]) if part[1][0] == m.CALL else (part[1],))
+    return found
 
 
 def _is_at(statement: Stmt, site: Site) -> bool:
