@@ -543,3 +543,39 @@ def score(model, samples):
 )
 def test_errors_of_what_a_model_is_asked_for(tried: str, kept: str) -> None:
     check(SCORES.format(tried=tried, kept=kept))
+
+
+JOINED = """
+def predict(model: nn.Module, loader, device):
+    model.to(device).eval()
+    found = torch.empty(0, 8, device=device)
+    with torch.no_grad():
+        for x in loader:
+            {joins}
+    return found.cpu().numpy()
+"""
+
+
+@pytest.mark.parametrize(
+    "joins",
+    [
+        "found = torch.cat((found, model(x.to(device))))  # TML310",
+        "found = torch.vstack([found, model(x.to(device))])  # TML310",
+        "found = torch.cat((model(x.to(device)), x.to(device)))",
+        "found = found + model(x.to(device))",
+    ],
+)
+def test_results_that_are_joined_to_those_before(joins: str) -> None:
+    check(JOINED.format(joins=joins))
+
+
+def test_features_that_a_model_is_asked_for() -> None:
+    check("""
+        @torch.no_grad()
+        def collect(vit: nn.Module, loader):
+            vit.eval()
+            rows = []
+            for images, _ in loader:
+                rows.append(vit.forward_features(images)[:, 0])  # TML309
+            return torch.cat(rows)
+    """)
