@@ -28,7 +28,7 @@ def is_only_drawn_from(facts: FileFacts, function: FunctionFacts, name: str, sto
     for statement in statements(function.body):
         bound = statement[0] in (m.ASSIGN, m.ANNOTATE) and variable in targets(statement)
         for head in heads(statement):
-            if bound and head == variable:
+            if bound and (head == variable or (head in statement[2] and head[0] == m.NEW)):
                 continue  # where it is made
             every = sum(part == variable for part in nodes(head))
             draws = sum(_reads_a_few(part, variable) for part in nodes(head))

@@ -74,8 +74,9 @@ def _one_is_picked(function: FunctionFacts, variable: Expr) -> bool:
     counters |= {part for one in inner for clause in one[5] for part in nodes(clause[0])}
     picked = False
     for statement, head in every_head:
-        if head == variable and statement[0] in (m.ASSIGN, m.ANNOTATE) and variable in targets(statement):
-            continue
+        bound = statement[0] in (m.ASSIGN, m.ANNOTATE) and variable in targets(statement)
+        if bound and (head == variable or (head in statement[2] and head[0] == m.NEW)):
+            continue  # where it is made
         every = sum(part == variable for part in nodes(head))
         picks = sum(_picks_one(part, variable, counters) for part in nodes(head)) if every else 0
         if every != picks + sum(_adds_or_asks(part, variable) for part in nodes(head)):
