@@ -579,3 +579,26 @@ def test_features_that_a_model_is_asked_for() -> None:
                 rows.append(vit.forward_features(images)[:, 0])  # TML309
             return torch.cat(rows)
     """)
+
+
+# -- annotated modules ----------------------------------------------------------------------------
+
+
+def test_a_hook_on_a_module_that_is_annotated_and_given() -> None:
+    check("""
+        class Map:
+            def __init__(self, model: nn.Module, layer: nn.Module):
+                self.model = model
+                self.seen = []
+                layer.register_forward_hook(self._keep)  # TML304
+
+            def _keep(self, module, inputs, output):
+                self.seen = [output.detach()]
+
+            def of(self, x):
+                return self.model(x).sum() + self.seen[0].sum()
+
+        def explain(model, images):
+            with torch.no_grad():
+                return [Map(model, model.layer4).of(image).item() for image in images]
+    """)
