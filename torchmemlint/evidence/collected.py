@@ -18,6 +18,7 @@ from .places import Holder, describe, last_part
 
 _NEAR = 8  # nodes of the derivation between a place and what fills it
 _STEPS = 6  # from a collection to what is moved: joined, cast, the best of it; beyond that it is worked with
+_JOINS = ("cat", "concat", "concatenate", "vstack", "hstack")
 _OF_SAMPLES = frozenset("reward rewards score scores loss losses acc accs accuracy accuracies".split())
 
 
@@ -51,7 +52,9 @@ def collected_on_device(machine: Machine) -> Iterator[Collected]:
             continue  # a loader gives it on the host
         if _is_a_move(store, loop):
             continue  # whoever asked for them wants them there
-        if late and not early and _moves_inputs(store) and holder.kind in ("local", "attribute") and holder.owner:
+        scripts = holder.kind == "global" and store.frame.function is None  # its body is one function
+        own = scripts or (holder.kind in ("local", "attribute") and holder.owner)
+        if late and not early and own and _moves_inputs(store):
             # What `.cpu()` is called on is a tensor, whatever else is known of it.
             batches = any(loop.name == "loader" or _moves_items(store, loop) for loop in inside)
             if batches or holder.kind == "local":
@@ -185,9 +188,12 @@ def growing(machine: Machine, store: Store) -> Loop | None:
 
 
 def _concatenated(machine: Machine, store: Store) -> bool:
-    """`kept = torch.cat([kept, new])`: the value derives from what the place held, through a concatenation."""
+    """`kept = torch.cat([kept, new])`: the value derives from what the place held, through a concatenation. Where it
+    began as a tensor, which it stays, no second round has shown that."""
     if not isinstance(store.owner, Frame):
         return False
+    if _joins_itself(store):
+        return True
     derivation = machine.derivation
     for node in derivation.ancestors(store.node, _NEAR):
         label = derivation.labels.get(node)
@@ -197,3 +203,14 @@ def _concatenated(machine: Machine, store: Store) -> bool:
                 if write is not None and write[0] == "write" and write[1] is store.owner and write[2] == store.key:
                     return True
     return False
+
+
+def _joins_itself(store: Store) -> bool:
+    variable = (m.NAME, store.key)
+    return any(
+        last_name(call[2]) in _JOINS and any(variable in nodes(given) for given in call[3][:1])
+        for one in statements(store.frame.facts.body)
+        if one[0] == m.ASSIGN and one[1] == store.site and variable in one[2]
+        for call in nodes(one[3])
+        if call[0] == m.CALL
+    )

@@ -11,7 +11,7 @@ from ..facts.model import Site
 from ..facts.walk import last_name, statements
 from . import descriptors
 from .contexts import keep, keep_in_element
-from .cycles import note_cycle, note_own_entry
+from .cycles import note_cycle, note_given_to_part, note_own_entry
 from .followed import note_following, owners
 from .frames import Frame, settles
 from .imagined import imagine_attribute, is_module_by_use
@@ -292,11 +292,13 @@ def set_attribute(machine: Machine, frame: Frame, owner: Any, name: str, value: 
             atom.home = (owner, name)
             for part in atom.fields.values() if atom.kind in CONTAINERS else ():
                 note_own_entry(machine, frame, atom, part, site)
+            note_given_to_part(machine, frame, owner, name, atom, site)
             if atom.kind == "module" and atom.weight == 1 and isinstance(owner.cls, Class):
                 uses = owner.cls.facts.uses.get(name, ())  # a module's own part with a model's name is a module
                 atom.weight = 2 if owner.kind == "module" or is_module_by_use(uses, name) else 1
         elif type(atom) in (Bound, Partial, Function) and isinstance(owner.cls, Class):
             note_cycle(machine, frame, owner, name, (atom,), site)
+            note_own_entry(machine, frame, owner, (atom,), site)
     if (
         how == "set"
         and owner.fields.get(name, NOTHING) not in (UNKNOWN, NOTHING)

@@ -42,17 +42,31 @@ def note_cycle(machine: Machine, frame: Frame, owner: Obj, name: str, value: Val
 
 
 def note_own_entry(machine: Machine, frame: Frame, container: Obj, value: Value, site: Site) -> None:
-    """`self.callbacks.append(lambda x: self.table[x])`: a function in a container of the object that it refers to."""
-    functions: Value = tuple(atom for atom in value if type(atom) in (Bound, Partial, Function))
+    """`self.callbacks.append(lambda x: self.table[x])`: a function in a container of the object that it refers to, or
+    of a part of that object, `self.stream.on_done(self.release)`; or on such a part, `part.on_done = self.release`."""
+    functions = _functions(value)
+    held = set(objects_in(machine, [functions])) if functions else ()
     place = container
-    for _ in range(_DEPTH if functions else 0):
+    for _ in range(_DEPTH if held else 0):
         home, name = place.home or (None, "")
         if home is None or isinstance(home, Frame):
             return
         place = home
-        if isinstance(place.cls, Class):
+        if isinstance(place.cls, Class) and place in held:
             note_cycle(machine, frame, place, name, functions, site)
             return
+
+
+def note_given_to_part(machine: Machine, frame: Frame, owner: Obj, name: str, part: Obj, site: Site) -> None:
+    """`self.worker = Worker(self.on_done)`: a part that keeps a function of the object."""
+    if part.kind == "instance" and isinstance(part.cls, Class) and not part.unknown:
+        functions = tuple(atom for value in part.fields.values() for atom in _functions(value))
+        if functions:
+            note_cycle(machine, frame, owner, name, functions, site)
+
+
+def _functions(value: Value) -> Value:
+    return tuple(atom for atom in value if type(atom) in (Bound, Partial, Function))
 
 
 def _is_weak(method: Bound) -> bool:
@@ -63,7 +77,7 @@ def note_callbacks(machine: Machine, keeper: Obj, given: list[Value]) -> None:
     """Note on a scheduler, loader or the like the functions that it is made with and keeps."""
     lists = [atom for value in given for atom in value if type(atom) is Obj and atom.kind in ("list", "tuple")]
     values = [*given, *(part for one in lists for part in one.fields.values())]
-    callbacks: Value = tuple(atom for value in values for atom in value if type(atom) in (Bound, Partial, Function))
+    callbacks: Value = tuple(atom for value in values for atom in _functions(value))
     if callbacks:
         machine.put(keeper.fields, "$callbacks", callbacks)
 
@@ -76,7 +90,7 @@ def note_given_to_base(
         return
     given = [*args, *kwargs.values()]
     for value in given:
-        functions: Value = tuple(atom for atom in value if type(atom) in (Bound, Partial, Function))
+        functions = _functions(value)
         if functions and owner in objects_in(machine, [functions]):
             machine.put(owner.fields, "optimizer", given[0])
             note_cycle(machine, frame, owner, "lr_lambdas", functions, site)
@@ -119,6 +133,8 @@ def cycles(machine: Machine) -> Iterator[Cycle]:
         if note.kind not in ("cycle", "recursion"):
             continue
         site = next((site for site in (note.site, *reversed(note.trail)) if machine.is_home(site)), -1)
+        if note.kind == "cycle":
+            site = _handed_over(machine, note) or site
         if site < 0 or site in seen:
             continue
         if note.kind == "recursion":
@@ -129,11 +145,15 @@ def cycles(machine: Machine) -> Iterator[Cycle]:
             continue
         owner, name = note.detail
         assert isinstance(owner.cls, Class)
-        whole = _whole(note.frame, owner)  # it goes with what it is a part of, a layer with its model
-        dropped = whole.home is None or isinstance(whole.home[0], Frame)
-        looped = any(loop.kind == "loop" for loop in whole.birth) and not owner.unknown
+        whole = _whole(machine, note.frame, owner)  # it goes with what it is a part of, a layer with its model
+        dropped = whole.home is None or isinstance(whole.home[0], Frame) or whole is owner
+        born = whole.birth
+        if whole.home is not None and not isinstance(whole.home[0], Frame):
+            born = tuple(loop for loop in note.loops if loop not in whole.home[0].birth)  # an entry of a table
+        looped = any(loop.kind == "loop" for loop in born) and not owner.unknown
         tensors = machine.reach((owner,), 2)
-        made = looped and site == note.site and (heavy_objects((owner,)) or tensors)
+        here = site == note.site or machine.is_home(owner.cls.facts.site)
+        made = looped and here and (heavy_objects((owner,)) or tensors)
         way = (note.frame.facts.site, name)  # the branches of an `if` are one way
         if _is_taken_apart(owner.cls, name) or (way in told and site == note.site):
             continue
@@ -142,6 +162,15 @@ def cycles(machine: Machine) -> Iterator[Cycle]:
             seen.add(site)
             told.add(way)
             yield Cycle(site, f"each {owner.cls.facts.name}", f"`self.{name}` refers to the object", 2)
+
+
+def _handed_over(machine: Machine, note: Plain) -> Site:
+    """Where a method of the object gives the function to a part of it, if one does; else 0."""
+    owner, site = note.detail[0], note.site
+    frame: Frame | None = note.frame
+    while frame is not None and frame.receiver is not owner:
+        site, frame = frame.call_site, frame.caller
+    return site if frame is not None and machine.is_home(site) else 0
 
 
 def _is_taken_apart(cls: Class, name: str) -> bool:
@@ -186,17 +215,28 @@ def _makes_another(name: str, call: Expr) -> bool:
     return callee in ((m.NAME, name), (m.ATTR, _SELF, "__class__"), (m.ATTR, _SELF, "_get_checked_instance"))
 
 
-def _whole(frame: Frame | None, part: Obj) -> Obj:
-    """The object that another one was made for a part of, by its constructor or because it went into a container."""
+def _whole(machine: Machine, frame: Frame | None, part: Obj) -> Obj:
+    """The object that another one was made for a part of, by its constructor or because it went into a container that
+    nothing is taken out of."""
     while frame is not None:
         if frame.name == "__init__" and isinstance(frame.receiver, Obj):
             part = frame.receiver
         frame = frame.caller
     for _ in range(_DEPTH):
-        if part.home is None or isinstance(part.home[0], Frame):
+        home = part.home[0] if part.home is not None else None
+        if home is None or isinstance(home, Frame) or _comes_and_goes(machine, part, home):
             break
-        part = part.home[0]
+        part = home
     return part
+
+
+def _comes_and_goes(machine: Machine, entry: Obj, table: Obj) -> bool:
+    """Whether an object is an entry of a table that entries are taken out of, `self.sessions.pop(key)`."""
+    return (
+        entry.kind == "instance"
+        and table.kind == "dict"
+        and any(reset.owner is table and reset.how == "pop" for reset in machine.resets)
+    )
 
 
 def _hooked(machine: Machine) -> Iterator[Cycle]:

@@ -373,6 +373,11 @@ def _argument(
         return default_of(machine, function, param)
     if param.hint is not None and is_tensor_hint(param.hint) and not any(_is_known(machine, atom) for atom in value):
         return value_of_hint(machine, inner, param.hint, 2, param.name)
+    if not value and param.hint is not None and is_module_hint(param.hint):
+        value = value_of_hint(machine, inner, param.hint, 2, param.name)
+        for atom in value:
+            if type(atom) is Obj:
+                atom.birth = atom.made = ()  # the caller has been given it, whatever round this is
     return value
 
 

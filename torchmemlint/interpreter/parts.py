@@ -20,6 +20,8 @@ ROW = "row"  # one of those that the tensor is made of: `x[i]`, `for row in x`, 
 INDICES = ("indices",)  # the label of what `nonzero()` and `argmax()` give
 _PICKS = frozenset("mask masks keep kept valid idx idxs inds indices selected order perm".split())  # mostly a copy
 _ONE_WIDE = frozenset(("gather", "take_along_dim", "unsqueeze"))  # as most are called
+_LAST = (m.CONST, -1)
+_OF_STEPS = frozenset("hidden hiddens state states logits".split())  # of each sequence, of each step, a vector
 _FEW = 8
 _NEAR = 12
 
@@ -66,6 +68,7 @@ def kind_of(machine: Machine, frame: Frame, item: Expr, value: Value) -> str:
     index = item[2]
     if index[0] == m.NEW:
         few = index[1] is not None and index[3] and _takes_few(machine, frame, index[3])
+        few = few or (index[1] is not None and _is_last_state(item[1], index[3]))
         return FEW if few and not _is_one_wide(frame, item[1]) else SOME
     if index[0] == m.COMPARE or (value and type(value[0]) in (Tensor, Obj)):
         return SOME  # of `features[labels == i]`, too, whatever the labels are
@@ -102,6 +105,14 @@ def _takes_few(machine: Machine, frame: Frame, index: tuple[Expr, ...]) -> bool:
         else:
             return False
     return few > 0 and whole > 0
+
+
+def _is_last_state(base: Expr, index: tuple[Expr, ...]) -> bool:
+    """`hidden[0, -1]`, `outputs.logits[0, -1, :]`: of one sequence the last of many steps."""
+    if len(index) < 2 or index[0] != (m.CONST, 0) or index[1] != _LAST:
+        return False
+    rest = all(each[0] == m.TEXT or (each[0] == m.SLICE and not any(each[1:])) for each in index[2:])
+    return rest and (len(index) > 2 or not _OF_STEPS.isdisjoint(_name(base).lower().split("_")))
 
 
 def _is_last_of(index: Expr) -> bool:

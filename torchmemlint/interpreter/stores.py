@@ -65,7 +65,9 @@ def store(machine: Machine, frame: Frame, owner: Obj | Frame, key: str, value: V
     if how != "set" and not reached:
         reached = _of_this_round(machine, held_while_waiting(new), kept_since(owner, birth_of(owner, key)))
     objects = heavy_objects(value) if how != "set" and not reached else ()  # what replaces another does not pile up
-    instances = _new_instances(machine, new, how) if not reached and not objects else ()
+    born = birth_of(owner, key)
+    fresh = any(made_since(obj, machine.loops, born) for obj in objects)
+    instances = _new_instances(machine, new, how) if not reached and not fresh else ()
     attached = [tensor.node for tensor in reached if tensor.graph == ATTACHED]
     veiled = _veiled_in(machine, new, reached) if machine.grad != OFF and not attached else []
     seen = reached or objects or instances
@@ -92,20 +94,21 @@ def store(machine: Machine, frame: Frame, owner: Obj | Frame, key: str, value: V
     written = tuple(_as_written(machine, atom, node, own, place, parts) for atom in value) if changed else value
     if isinstance(owner, Obj):
         machine.placed.update((atom.node, (owner, key)) for atom in written if type(atom) is Tensor)
-    born = birth_of(owner, key)
     event = _event(machine, frame, owner, key, how, site)._replace(
         tensors=tuple(reached),
         node=node,
         summed=summed,
         carried=carried,
         objects=objects,
-        fresh=any(made_since(obj, machine.loops, born) for obj in objects),
+        fresh=fresh,
         instances=instances,
         parts=tuple(parts),
         nesting=_nesting(value),
     )
-    if seen:
-        (machine.later if instances else machine.stores).append(event)
+    if instances:  # of which a model that all of them share says nothing
+        machine.later.append(event._replace(objects=()))
+    if objects or (seen and not instances):
+        machine.stores.append(event._replace(instances=()) if instances else event)
     if veiled:
         machine.veiled_stores.append((event, tuple(veiled)))
     return written

@@ -15,6 +15,7 @@ from .cycles import refers_to
 from .frames import Frame
 from .machine import Machine
 from .values import CONTAINERS, LIGHT, Class, External, Obj, Value
+from .weak_values import is_made_with
 
 _TAKES_OUT = ("pop", "discard", "remove", "__delitem__")
 _MAYBE_ITSELF = frozenset("to type type_as contiguous float half double bfloat16 pin_memory".split())
@@ -40,7 +41,11 @@ def note_weak_key(
         return
     statement = _statement_at(frame.facts, site)
     if statement is not None and statement[0] == m.ASSIGN:
-        _note_itself(machine, frame, key, statement[3], site)
+        seen = any(type(atom) is Obj for atom in weak)
+        if not seen and is_made_with(machine, frame, key, statement[3], site):
+            machine.note("weak-held", site, frame)
+        else:
+            _note_itself(machine, frame, key, statement[3], site)
 
 
 def note_first(machine: Machine, key: Value, value: Value) -> None:

@@ -14,6 +14,11 @@ _RUNS = MODEL_NAMES | set(
     """forward generate backward matmul bmm einsum softmax conv1d conv2d conv3d interpolate cdist addmm baddbmm
     scaled_dot_product_attention multi_head_attention_forward""".split()
 )
+# What a model is asked for by other names than its own: `model.encode(x)`.
+_ASKED_OF_MODELS = frozenset(
+    """encode decode embed predict transcribe translate sample infer forward_features get_text_features
+    get_image_features extract_features encode_image encode_text""".split()
+)
 # Of modules of torch that make tensors, those whose names little else has; the layers that most models are made of.
 _LAYERS = frozenset(("Sequential", "ModuleList", "Linear", "Conv2d", "Embedding"))
 _ASKED = ("__iter__", "__next__", "__getitem__", "__call__")
@@ -40,6 +45,9 @@ def started(block: tuple[Stmt, ...]) -> frozenset[str]:
     """The last names of what a block calls, and of the generators that it only goes on with: `next(steps)`,
     `self.steps.send(value)`, `for item in self.steps`."""
     names = {last_name(call[2]) for call in calls(block)}
+    if not names.isdisjoint(_ASKED_OF_MODELS):
+        asked = (call[2] for call in calls(block) if call[2][0] == m.ATTR and call[2][2] in _ASKED_OF_MODELS)
+        names |= {name for callee in asked if (name := last_name(callee[1])) in MODEL_NAMES}
     driven = [call[3][0] for call in calls(block) if call[2] == (m.NAME, "next") and call[3]]
     driven += [call[2][1] for call in calls(block) if call[2][0] == m.ATTR and call[2][2] in ("send", "__next__")]
     driven += [one[3] for one in statements(block) if one[0] == m.FOR]

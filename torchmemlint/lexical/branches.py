@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ..facts import model as m
 from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Place, Program, text
-from ..facts.walk import calls_of, expressions_of, heads, in_loops, last_name, nodes, statements
+from ..facts.walk import calls, calls_of, expressions_of, heads, in_loops, last_name, nodes, statements
 
 _HEAVY = re.compile(r"(?i)batch|loader|dataset|sample|stream|frame|image|example|clip|chunk|tensor|activation")
 _LOOKS = ("next", "anext", "islice")
@@ -21,10 +21,12 @@ class Behind(NamedTuple):
     site: Site
     branch: str
     other: str
+    again: bool = False  # the branch is what the next round splits
 
 
 def left_behind(program: Program) -> Iterator[Behind]:
-    """Branches of `tee` over batches that stay bound, hardly advanced, while the other one is gone through."""
+    """Branches of `tee` over batches that stay bound, hardly advanced, while the other one is gone through; and those
+    that are split anew in each round."""
     if "tee" not in program.called:
         return
     for place in program.places:
@@ -32,7 +34,10 @@ def left_behind(program: Program) -> Iterator[Behind]:
             continue
         for made in statements(place.facts.body):
             pair = _branches(program, made)
-            if not pair or not _of_batches(place, made[3]):
+            if not pair or not (_of_batches(place, made[3]) or _is_given_batches(program, place, made[3][3][0])):
+                continue
+            if _splits_again(place, made, pair):
+                yield Behind(made[3][1], text(made[3][3][0]), text(_other(pair, made[3][3][0])), again=True)
                 continue
             for branch, other in (pair, pair[::-1]):
                 if _stays(program, place, made, branch) and _goes_on(program, place, made, other):
@@ -63,6 +68,43 @@ def _of_batches(place: Place, call: Expr) -> bool:
     hints = [param.hint for param in place.facts.params if given == (m.NAME, param.name) and param.hint]
     names = (str(part[-1]) for one in (given, *made, *hints) for part in nodes(one) if part[0] in (m.NAME, m.ATTR))
     return any(_HEAVY.search(name) for name in names)
+
+
+def _is_given_batches(program: Program, place: Place, given: Expr) -> bool:
+    """Whether a caller in the file gives a function what sounds like batches: `endless(self.batch_iter())`."""
+    names = [param.name for param in place.facts.params]
+    if given[0] != m.NAME or given[1] not in names or not place.facts.name:
+        return False
+    position = names.index(given[1]) - (names[0] == "self")
+    return any(
+        call[3][position:] and _sounds_heavy(call[3][position])
+        for other in program.places
+        if place.facts.name in other.facts.calls
+        for call in calls(other.facts.body)
+        if last_name(call[2]) == place.facts.name
+    )
+
+
+def _sounds_heavy(value: Expr) -> bool:
+    return any(_HEAVY.search(str(part[-1])) for part in nodes(value) if part[0] in (m.NAME, m.ATTR))
+
+
+def _splits_again(place: Place, made: Stmt, pair: tuple[Expr, ...]) -> bool:
+    """`rows, current = tee(rows)`, `yield from current`, round after round: what stays behind is the next round's
+    source, and so has all that there was from the first item on."""
+    source = made[3][3][0]
+    if source not in pair or all(not looped for one, looped in in_loops(place.facts.body) if one is made):
+        return False
+    other = _other(pair, source)
+    return any(
+        looped and (one[0] == m.FOR or any(part[0] == m.YIELD_FROM for part in nodes(head)))
+        for one, looped, head in _uses(place, other)
+        if one is not made
+    )
+
+
+def _other(pair: tuple[Expr, ...], branch: Expr) -> Expr:
+    return pair[1] if pair[0] == branch else pair[0]
 
 
 def _is_own(branch: Expr) -> bool:

@@ -300,7 +300,7 @@ def _records(hook: FunctionFacts, own_modules: bool) -> bool:
                 own.add(target[1])
                 tensors |= {target[1]} if tells and not _is_count(target[1]) else set()
             elif tells and statement[0] != m.FOR and root_of(target)[-1] not in own:
-                replaced = own_modules and target[0] == m.ATTR and target[1] == _SELF
+                replaced = own_modules and _is_replaced(target, own | given)
                 if not replaced:
                     return True
         for call in calls_of(statement):
@@ -308,6 +308,14 @@ def _records(hook: FunctionFacts, own_modules: bool) -> bool:
             if adds and any(_is_of(part, tensors) for part in call[3]):
                 return True
     return False
+
+
+def _is_replaced(target: Expr, bound: set[str]) -> bool:
+    """`self.output = x`, `self.outputs[name] = x` with the name that the hook was made for: a next pass replaces it."""
+    place = target
+    if target[0] == m.ITEM and (target[2][0] == m.CONST or (target[2][0] == m.NAME and target[2][1] not in bound)):
+        place = target[1]
+    return bool(place[0] == m.ATTR and place[1] == _SELF)
 
 
 def _is_of(value: Expr, names: set[str]) -> bool:

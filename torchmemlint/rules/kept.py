@@ -156,7 +156,7 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
             weight = min(weight, 1)
     if all(loop.kind == "call" for loop in outside):
         each_thread = retention.how == "keyed" and store.key_kind == THREAD
-        once = method.name in ONCE or retention.function.lstrip("_").startswith(("setup_", "init_"))
+        once = _is_done_once(store, method, retention.function)
         table = last_part(retention.holder.text)
         known = looks_up(store.frame.facts, table)
         asked = known and retention.how == "keyed" and store.key_kind in (FRESH, IDENTITY) and not store.objects
@@ -169,6 +169,18 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
         often = often or (weight > 1 and not once and (fresh or is_called_back(evidence.program, method.name)))
         weight = min(weight, 2 if each_thread or often else 1)
     return weight
+
+
+def _is_done_once(store: Store, method: Frame, function: str) -> bool:
+    """Whether what fills a place by its name sets something up. What an object that puts itself there does is done for
+    each that is made."""
+    if (
+        store.frame.name == "__init__"
+        and store.frame.caller
+        and any(o is store.frame.receiver for o in store.instances)
+    ):
+        return store.frame.caller.name in ONCE
+    return method.name in ONCE or function.lstrip("_").startswith(("setup_", "init_"))
 
 
 def _lengthens_an_entry(store: Store) -> bool:

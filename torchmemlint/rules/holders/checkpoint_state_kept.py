@@ -8,7 +8,8 @@ loop follows in the same function; and
 `load_state_dict`, reads no more than small parts of it later, and nothing ever
 lets it go. And the private copy of a model or layer, `self._copy =
 deepcopy(model)`, that a callback makes when a run starts and that none of its
-hooks drops.
+hooks drops. And the copies that a training adds to a list, `snapshots.append(
+deepcopy(model.state_dict()))`, of which one is picked in the end.
 
 ## Why it retains
 `load_state_dict` copies. The loaded dictionary keeps a second set of all
@@ -56,6 +57,7 @@ from ...lexical.checkpoints import (
     parts_under_names,
     wanted_after,
 )
+from ...lexical.piled_copies import piled_copies
 from .. import Report
 
 if TYPE_CHECKING:
@@ -74,6 +76,19 @@ def check(evidence: Evidence) -> Iterator[Report]:
     for copy in copies_of_callbacks(evidence.program):
         if evidence.releases.of(copy.name) <= {"__init__", copy.function} and not evidence.releases.wholesale(copy.cls):
             yield _report_copy(copy)
+    for piled in piled_copies(evidence.program):
+        yield Report(
+            site=piled.site,
+            message=(
+                f"`{piled.name}` gets a copy of all weights each time, and one of them is used in the end: the others "
+                "stay until then; keep the best one only, and let go of it where a better one is made"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="a copy of all weights each time",
+            holder=piled.name,
+            release="compare the score where the copy is made, and keep one",
+            retains=Retains.GROWING,
+        )
 
 
 def _loaded(evidence: Evidence) -> Iterator[Report]:

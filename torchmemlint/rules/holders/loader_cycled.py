@@ -4,7 +4,7 @@
 Reports `itertools.cycle(loader)`, where the argument is a `DataLoader` or is
 named as one; with low confidence also `list(loader)`. And a branch of
 `itertools.tee` over batches that is looked at once and then stays bound while
-the other one is gone through.
+the other one is gone through, or that each pass splits anew.
 
 ## Why it retains
 `cycle` cannot restart an iterable, so it saves a copy of each element of the
@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING
 from ...facts import model as m
 from ...facts.walk import calls_of, last_name, statements
 from ...finding import Confidence, Remedy, Retains
-from ...lexical.branches import left_behind
+from ...lexical.branches import Behind, left_behind
 from .. import Report
 
 if TYPE_CHECKING:
@@ -64,17 +64,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
             function, known = note.detail
             noted[note.site] = (function, known or noted.get(note.site, ("", False))[1])
     for behind in left_behind(evidence.program):
-        yield Report(
-            site=behind.site,
-            message=(
-                f"`{behind.branch}` stays where it is while `{behind.other}` goes on: `tee` keeps every batch in "
-                f"between; take the first one with `next` and put it back with `chain([first], batches)`"
-            ),
-            confidence=Confidence.MEDIUM,
-            value="every batch that one branch has given and the other has not",
-            holder=behind.branch,
-            release="`itertools.chain([first], batches)` instead of a second branch",
-        )
+        yield _left(behind)
     names = _names(evidence, set(noted)) if noted else {}
     for site, (function, known) in sorted(noted.items()):
         argument = names.get(site, "")
@@ -93,6 +83,29 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release="start the loader anew for each pass: `while True: yield from loader`",
             remedy=Remedy("restart", sure=False),
         )
+
+
+def _left(behind: Behind) -> Report:
+    if behind.again:
+        message = (
+            f"`{behind.branch}` is split anew for each pass: `tee` keeps every batch that `{behind.other}` gives, the "
+            "whole data set; start the iterable anew instead, `while True: yield from loader`"
+        )
+        release = "start the loader anew for each pass: `while True: yield from loader`"
+    else:
+        message = (
+            f"`{behind.branch}` stays where it is while `{behind.other}` goes on: `tee` keeps every batch in "
+            "between; take the first one with `next` and put it back with `chain([first], batches)`"
+        )
+        release = "`itertools.chain([first], batches)` instead of a second branch"
+    return Report(
+        site=behind.site,
+        message=message,
+        confidence=Confidence.MEDIUM,
+        value="every batch that one branch has given and the other has not",
+        holder=behind.branch,
+        release=release,
+    )
 
 
 def _inner(argument: Expr) -> Expr:

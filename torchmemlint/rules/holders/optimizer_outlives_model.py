@@ -3,7 +3,8 @@
 ## What it does
 Reports `del trainer.model` or `self.model = None` where another attribute of
 the same object is an optimizer that was made from that model's parameters, and
-the function that lets the model go leaves the optimizer where it is.
+the function that lets the model go leaves the optimizer where it is. So is a
+method that makes the model anew, as the constructor does, and not its optimizer.
 So are parameters that an optimizer's groups are given in the place of others,
 `group["params"] = [new]`, where the state goes to the new one,
 `optimizer.state[new] = moved`, and nothing takes the old one's out. And so is
@@ -49,6 +50,7 @@ from ...facts.program import text
 from ...facts.walk import calls_of, last_name, nodes, statements
 from ...finding import Confidence, Remedy, Retains
 from ...lexical.added_groups import added_groups
+from ...lexical.rebuilt_models import rebuilt_models
 from ...lexical.replaced_params import replaced_parameters
 from .. import Report
 
@@ -66,6 +68,7 @@ _FREES = frozenset(("empty_cache", "collect", "ipc_collect"))
 def check(evidence: Evidence) -> Iterator[Report]:
     yield from _replaced(evidence)
     yield from _added(evidence)
+    yield from _rebuilt(evidence)
     functions = evidence.facts.functions
     if not any({"parameters", "named_parameters"}.intersection(function.calls) for function in functions):
         return
@@ -128,6 +131,22 @@ def _added(evidence: Evidence) -> Iterator[Report]:
             holder=f"{added.optimizer}.param_groups",
             release="make a new optimizer where the module is replaced, or take the old group and its state out",
             related=((added.replaced, "replaced here"),),
+        )
+
+
+def _rebuilt(evidence: Evidence) -> Iterator[Report]:
+    for new in rebuilt_models(evidence.program):
+        yield Report(
+            site=new.site,
+            message=(
+                f"another model takes the place of `{new.model}`, and `{new.optimizer}`, which was made from its "
+                "parameters, stays: it keeps every parameter, gradient and moment of the one before; "
+                f"make `{new.optimizer}` anew as well"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="the parameters of the model before, and the optimizer's moments",
+            holder=new.optimizer,
+            release=f"make a new `{new.optimizer}` where `{new.model}` is made anew",
         )
 
 

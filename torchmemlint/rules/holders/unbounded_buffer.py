@@ -10,7 +10,8 @@ clause; one whose only release waits first, `await done.wait()`, and is never
 come to when that wait is cancelled; one that takes out only what has not ended,
 `if not session.closed: del self.sessions[key]`; one that drops what has expired
 only when its key is asked for again; and one of answers, which whoever gave up
-waiting never fetches.
+waiting never fetches. So is a list, of a function or a script, that a loop adds
+tensors to and only draws from, `random.sample(memory, 32)`, `history[-8:]`.
 
 ## Why it retains
 Each key keeps its value. With keys that come back, the dictionary is as large
@@ -40,7 +41,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...finding import Retains
+from ...evidence.drawn import drawn_from
+from ...finding import Confidence, Retains
 from ...interpreter.keys import THREAD
 from .. import Report
 from ..kept import of_code
@@ -70,3 +72,18 @@ def check(evidence: Evidence) -> Iterator[Report]:
             message += "`pop` what is used up, or evict when it is full"
         yield report(retention, confidence, message, release)
     yield from left_pending(evidence, everywhere=False)
+    said = {retention.store for retention in evidence.retentions if retention.graph}
+    for drawn in drawn_from(evidence.machine) if not evidence.in_tests else ():
+        if drawn.site in said:
+            continue
+        yield Report(
+            site=drawn.site,
+            message=(
+                f"`{drawn.name}` gains a tensor in each iteration, and a few entries are read at a time: all that ever "
+                "went in stay; bound it, `deque(maxlen=...)`"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="a tensor in each iteration",
+            holder=drawn.name,
+            release="`collections.deque(maxlen=...)`, or take the oldest out",
+        )

@@ -1,0 +1,103 @@
+"""Deep copies of a model that a training piles up in a list, of which one is used in the end.
+
+`snapshots.append((score, deepcopy(model.state_dict())))` in each epoch, and then `max(snapshots, key=...)`: all but one
+are there for nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ..facts import model as m
+from ..facts.model import Expr, FunctionFacts, Site, Stmt
+from ..facts.program import Program, targets
+from ..facts.walk import calls_of, heads, last_name, loops, nodes, statements
+
+_PICKS = ("max", "min")
+_TRAINS = ("backward", "step", "fit")
+
+
+class Piled(NamedTuple):
+    site: Site
+    name: str
+
+
+def piled_copies(program: Program) -> Iterator[Piled]:
+    """Lists of functions and scripts; one copy is picked by its score, or by its place."""
+    if "deepcopy" not in program.called:
+        return
+    for place in program.places:
+        function = place.facts
+        if "deepcopy" not in function.calls or "append" not in function.calls:
+            continue
+        for inside in (inside for _, inside in loops(function.body) if any(map(_is_of_training, inside))):
+            for call in (call for one in inside for call in calls_of(one)):
+                if call[2][0] != m.ATTR or call[2][2] != "append" or call[2][1][0] != m.NAME or not call[3]:
+                    continue
+                variable = call[2][1]
+                made_before = _has_a_copy(call[3][0], inside) and not _is_made_in(variable, inside)
+                if made_before and _one_is_picked(function, variable):
+                    yield Piled(call[1], variable[1])
+
+
+def _is_of_training(statement: Stmt) -> bool:
+    names = [last_name(call[2]) for call in calls_of(statement)]
+    return any(name in _TRAINS or name.startswith("train") for name in names)
+
+
+def _has_a_copy(value: Expr, inside: list[Stmt]) -> bool:
+    """Whether what is added is, or has, a deep copy of a model or its states, also under a name of the same round."""
+    names = [value] if value[0] == m.NAME else list(value[3]) if value[0] == m.NEW else []
+    made = [one[3] for one in inside if one[0] == m.ASSIGN for name in names if name in one[2]]
+    return any(_copies_a_model(part) for one in (value, *made) for part in nodes(one) if part[0] == m.CALL)
+
+
+def _copies_a_model(copy: Expr) -> bool:
+    if last_name(copy[2]) != "deepcopy":
+        return False
+    given = copy[3][0] if copy[3] else copy
+    if given[0] == m.CALL:
+        return last_name(given[2]) in ("state_dict", "cpu")
+    return any(word in ("model", "net", "network", "policy", "agent") for word in last_name(given).lower().split("_"))
+
+
+def _is_made_in(variable: Expr, inside: list[Stmt]) -> bool:
+    return any(variable in targets(one) for one in inside if one[0] in (m.ASSIGN, m.ANNOTATE))
+
+
+def _one_is_picked(function: FunctionFacts, variable: Expr) -> bool:
+    """Whether all other uses of a list take one entry out of it, or ask for its length."""
+    every_head = [(one, head) for one in statements(function.body) for head in heads(one)]
+    counters = {part for one, _ in every_head if one[0] == m.FOR for part in nodes(one[2])}
+    inner = (part for _, head in every_head for part in nodes(head) if part[0] == m.COMP)
+    counters |= {part for one in inner for clause in one[5] for part in nodes(clause[0])}
+    picked = False
+    for statement, head in every_head:
+        bound = statement[0] in (m.ASSIGN, m.ANNOTATE) and variable in targets(statement)
+        if bound and (head == variable or (head in statement[2] and head[0] == m.NEW)):
+            continue  # where it is made
+        every = sum(part == variable for part in nodes(head))
+        picks = sum(_picks_one(part, variable, counters) for part in nodes(head)) if every else 0
+        if every != picks + sum(_adds_or_asks(part, variable) for part in nodes(head)):
+            return False
+        picked = picked or picks > 0
+    return picked
+
+
+def _picks_one(part: Expr, variable: Expr, counters: set[Expr]) -> bool:
+    """`max(rows, key=...)`, `sorted(rows)[0]`, `rows[best]`; not `rows[i]` where a loop goes through all `i`."""
+    if part[0] == m.CALL:
+        return bool(part[2][0] == m.NAME and part[2][1] in _PICKS and part[3] == (variable,))
+    if part[0] != m.ITEM or part[2][0] in (m.SLICE, m.NEW):
+        return False
+    whole = part[1]
+    if whole[0] == m.CALL and whole[2] == (m.NAME, "sorted") and whole[3][:1] == (variable,):
+        return True
+    return whole == variable and counters.isdisjoint(nodes(part[2]))
+
+
+def _adds_or_asks(part: Expr, variable: Expr) -> bool:
+    if part[0] == m.ATTR:
+        return bool(part[1] == variable and part[2] == "append")
+    return bool(part[0] == m.CALL and part[2] == (m.NAME, "len") and part[3] == (variable,))
