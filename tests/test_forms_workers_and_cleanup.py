@@ -67,6 +67,127 @@ GUILTY = {
                     for task in tasks:
                         task.cancel()
         """,
+    "a queue is joined, and no thread": """
+        jobs = queue.Queue(maxsize=4)
+
+        def work():
+            while True:
+                batch = jobs.get()  # TML502
+                print(batch.norm())
+                jobs.task_done()
+
+        for _ in range(2):
+            threading.Thread(target=work, daemon=True).start()
+        for _ in range(10):
+            jobs.put(torch.rand(64, 64))
+        jobs.join()
+        print(", ".join(["all", "done"]))
+        """,
+    "the last task's output, of a thread's own": """
+        own = threading.local()
+
+        class Segmenter:
+            def __init__(self, net):
+                self.net = net.eval()
+                self.pool = ThreadPoolExecutor(4)
+
+            def one(self, image):
+                with torch.no_grad():
+                    own.logits = self.net(image[None])  # TML502
+                return int(own.logits.argmax(1).sum())
+
+            def all(self, images):
+                return list(self.pool.map(self.one, images))
+        """,
+    "a stream for each thread, one after the other": """
+        def job(net, x):
+            stream = torch.cuda.Stream()  # TML506
+            with torch.cuda.stream(stream), torch.no_grad():
+                y = net(x)
+            stream.synchronize()
+            print(y.mean().item())
+
+        def serve(net, batches):
+            for batch in batches:
+                thread = threading.Thread(target=job, args=(net, batch))
+                thread.start()
+                thread.join()
+        """,
+    "streams for each call, two functions away": """
+        def send(tensors):
+            streams = [torch.cuda.Stream() for _ in range(2)]  # TML506
+            for number, tensor in enumerate(tensors):
+                with torch.cuda.stream(streams[number % 2]):
+                    print(tensor.contiguous().shape)
+
+        class Sync:
+            def __init__(self, net):
+                self.net = net
+
+            def push(self):
+                send(self.net.state_dict().values())
+
+        def main(net, steps):
+            sync = Sync(net)
+            for _ in range(steps):
+                sync.push()
+        """,
+    "streams of an object for each pass": """
+        class Pass:
+            def __init__(self, loader):
+                self.loader = loader
+                self.streams = [torch.cuda.Stream() for _ in range(3)]  # TML506
+                self.at = 0
+
+            def __next__(self):
+                self.at += 1
+                with torch.cuda.stream(self.streams[self.at % 3]):
+                    return self.loader.read(self.at).cuda(non_blocking=True)
+
+        class Loader:
+            def __init__(self, read):
+                self.read = read
+
+            def __iter__(self):
+                return Pass(self)
+        """,
+    "a pointer that a helper gives, bound again": """
+        from cuda import cudart
+
+        def scratch(size):
+            error, pointer = cudart.cudaMalloc(size)  # TML702
+            return pointer
+
+        def main(kernel):
+            for step in range(100):
+                pointer = scratch(1 << 20)
+                kernel(pointer, step)
+        """,
+    "a pointer on an object, for a kernel": """
+        class Workspace:
+            def reserve(self, size):
+                self.pointer = torch.cuda.caching_allocator_alloc(size, 0)  # TML702
+                return self.pointer
+
+        def main(kernel, sizes):
+            space = Workspace()
+            for size in sizes:
+                kernel(space.reserve(size), size)
+        """,
+    "another name for what the object has": """
+        class Captioner:
+            def __init__(self, vision, text):
+                self.vision = vision.cuda()
+                self.text = text.cuda()
+
+            @torch.no_grad()
+            def caption(self, image):
+                vision = self.vision
+                found = vision(image)
+                del vision  # TML602
+                torch.cuda.empty_cache()
+                return self.text(found)
+        """,
 }
 
 INNOCENT = {
@@ -149,6 +270,135 @@ INNOCENT = {
             async for message in stream:
                 tasks.append(asyncio.create_task(answer(net, message)))
             return await asyncio.gather(*tasks)
+        """,
+    "threads that are waited for, and a queue that is joined": """
+        def main(batches):
+            jobs = queue.Queue(maxsize=4)
+
+            def work():
+                while True:
+                    batch = jobs.get()
+                    if batch is None:
+                        break
+                    print(batch.norm())
+
+            thread = threading.Thread(target=work)
+            thread.start()
+            for _ in range(10):
+                jobs.put(torch.rand(64, 64))
+            jobs.put(None)
+            thread.join(timeout=5)
+        """,
+    "what a thread has for itself, for good": """
+        own = threading.local()
+
+        class Segmenter:
+            def __init__(self, build):
+                self.build = build
+                self.pool = ThreadPoolExecutor(4)
+
+            def one(self, image):
+                if not hasattr(own, "window"):
+                    own.window = torch.hann_window(512)
+                return float((own.window * image).sum())
+
+            def all(self, images):
+                return list(self.pool.map(self.one, images))
+        """,
+    "a thread's output, taken away": """
+        own = threading.local()
+
+        class Segmenter:
+            def __init__(self, net):
+                self.net = net.eval()
+                self.pool = ThreadPoolExecutor(4)
+
+            def one(self, image):
+                with torch.no_grad():
+                    own.logits = self.net(image[None])
+                found = int(own.logits.argmax(1).sum())
+                own.logits = None
+                return found
+
+            def all(self, images):
+                return list(self.pool.map(self.one, images))
+        """,
+    "a stream for each of a few threads that stay": """
+        def work(net, jobs):
+            stream = torch.cuda.Stream()
+            with torch.cuda.stream(stream), torch.no_grad():
+                for batch in iter(jobs.get, None):
+                    print(net(batch).mean().item())
+                    del batch
+
+        def serve(net, jobs):
+            threads = [threading.Thread(target=work, args=(net, jobs)) for _ in range(2)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        """,
+    "streams that are made once": """
+        STREAMS = []
+
+        def streams():
+            while len(STREAMS) < 2:
+                STREAMS.append(torch.cuda.Stream())
+            return STREAMS
+
+        def send(tensors):
+            for number, tensor in enumerate(tensors):
+                with torch.cuda.stream(streams()[number % 2]):
+                    print(tensor.contiguous().shape)
+
+        def main(net, steps):
+            for _ in range(steps):
+                send(net.state_dict().values())
+        """,
+    "streams of the loader, for all its passes": """
+        class Pass:
+            def __init__(self, loader):
+                self.loader = loader
+                self.streams = loader.streams
+
+        class Loader:
+            def __init__(self, read):
+                self.read = read
+                self.streams = [torch.cuda.Stream() for _ in range(3)]
+
+            def __iter__(self):
+                return Pass(self)
+        """,
+    "a pointer that a helper gives, kept": """
+        from cuda import cudart
+
+        def scratch(size):
+            error, pointer = cudart.cudaMalloc(size)
+            return pointer
+
+        class Pool:
+            def __init__(self, free):
+                self.free = free
+                self.blocks = []
+
+            def take(self, size):
+                self.blocks.append(scratch(size))
+                return self.blocks[-1]
+        """,
+    "another name for what the object has, moved off": """
+        class Captioner:
+            def __init__(self, vision, text):
+                self.vision = vision.cuda()
+                self.text = text.cuda()
+
+            @torch.no_grad()
+            def caption(self, image):
+                vision = self.vision
+                found = vision(image)
+                self.vision = None
+                del vision
+                torch.cuda.empty_cache()
+                return self.text(found)
         """,
 }
 
