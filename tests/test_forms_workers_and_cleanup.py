@@ -188,6 +188,50 @@ GUILTY = {
                 torch.cuda.empty_cache()
                 return self.text(found)
         """,
+    "frames go into rows that a helper has made": """
+        class Clips(torch.utils.data.Dataset):
+            def __init__(self, count):
+                self.rows = [self.row(number) for number in range(count)]
+
+            def row(self, number):
+                row = {"path": str(number), "at": number}
+                return row
+
+            def __len__(self):
+                return len(self.rows)
+
+            def decode(self, row):
+                for key in ("top", "wrist"):
+                    row[key] = torch.rand(3, 96, 128)  # TML404
+                return row
+
+            def __getitem__(self, index):
+                row = self.decode(self.rows[index])
+                return torch.stack([row["top"], row["wrist"]])
+
+        for batch in torch.utils.data.DataLoader(Clips(100), batch_size=4, num_workers=2):
+            print(batch.mean())
+        """,
+    "frames go into rows that were appended": """
+        class Clips(torch.utils.data.Dataset):
+            def __init__(self, count):
+                self.rows = []
+                for number in range(count):
+                    self.rows.append(self.row(number))
+
+            def row(self, number):
+                row = {"path": str(number), "at": number}
+                return row
+
+            def __getitem__(self, index):
+                row = self.rows[index]
+                if "frame" not in row:
+                    row["frame"] = torch.rand(3, 96, 128)  # TML404
+                return row["frame"]
+
+        for batch in torch.utils.data.DataLoader(Clips(100), batch_size=4, num_workers=2):
+            print(batch.mean())
+        """,
 }
 
 INNOCENT = {
@@ -399,6 +443,23 @@ INNOCENT = {
                 del vision
                 torch.cuda.empty_cache()
                 return self.text(found)
+        """,
+    "frames go into a copy of the row": """
+        class Clips(torch.utils.data.Dataset):
+            def __init__(self, count):
+                self.rows = [self.row(number) for number in range(count)]
+
+            def row(self, number):
+                row = {"path": str(number), "at": number}
+                return row
+
+            def __getitem__(self, index):
+                row = dict(self.rows[index])
+                row["frame"] = torch.rand(3, 96, 128)
+                return row["frame"]
+
+        for batch in torch.utils.data.DataLoader(Clips(100), batch_size=4, num_workers=2):
+            print(batch.mean())
         """,
 }
 
