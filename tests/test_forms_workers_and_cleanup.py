@@ -232,6 +232,52 @@ GUILTY = {
         for batch in torch.utils.data.DataLoader(Clips(100), batch_size=4, num_workers=2):
             print(batch.mean())
         """,
+    "a thread fetches batches by the loader's name": """
+        class Prefetcher:
+            def __init__(self, loader):
+                self.loader = loader
+                self.queue = queue.Queue()
+                self.thread = threading.Thread(target=self.fill, daemon=True)
+
+            def fill(self):
+                for batch in self.loader:
+                    self.queue.put(batch)  # TML504
+                self.queue.put(None)
+
+            def __iter__(self):
+                self.thread.start()
+                while (batch := self.queue.get()) is not None:
+                    yield batch
+        """,
+    "a segment for each item, in a list": """
+        from multiprocessing.shared_memory import SharedMemory
+
+        class Samples:
+            def __init__(self, count):
+                self.count = count
+                self.segments = []
+
+            def segment(self):
+                block = SharedMemory(create=True, size=1 << 20)
+                self.segments.append(block)  # TML407
+                return block
+
+            def __iter__(self):
+                for number in range(self.count):
+                    block = self.segment()
+                    yield torch.from_numpy(np.ndarray((512, 512), np.float32, block.buf).copy())
+
+            def close(self):
+                for block in self.segments:
+                    block.close()
+                    block.unlink()
+
+        def main(steps):
+            samples = Samples(steps)
+            for sample in samples:
+                print(sample.mean())
+            samples.close()
+        """,
 }
 
 INNOCENT = {
@@ -460,6 +506,73 @@ INNOCENT = {
 
         for batch in torch.utils.data.DataLoader(Clips(100), batch_size=4, num_workers=2):
             print(batch.mean())
+        """,
+    "a few segments that are written into again": """
+        from multiprocessing.shared_memory import SharedMemory
+
+        class Rings:
+            def __init__(self):
+                self.segments = []
+
+            def add(self, size):
+                self.segments.append(SharedMemory(create=True, size=size))
+
+            def write(self, number, frame):
+                self.segments[number].buf[: len(frame)] = frame
+
+            def close(self):
+                for block in self.segments:
+                    block.close()
+                    block.unlink()
+
+        def main(cameras):
+            rings = Rings()
+            for camera in cameras:
+                rings.add(camera.size)
+            for number, camera in enumerate(cameras):
+                rings.write(number, camera.read())
+            rings.close()
+        """,
+    "a thread that has to wait for room": """
+        class Counter:
+            def __init__(self, loader):
+                self.loader = loader
+                self.queue = queue.Queue(maxsize=8)
+                self.thread = threading.Thread(target=self.fill, daemon=True)
+
+            def fill(self):
+                for batch in self.loader:
+                    self.queue.put(batch)
+
+            def __iter__(self):
+                self.thread.start()
+                while (batch := self.queue.get()) is not None:
+                    yield batch
+        """,
+    "all parts of what was given, and all answers": """
+        import torch.multiprocessing as mp
+
+        def work(net, inputs, outputs):
+            for index, ids in iter(inputs.get, None):
+                with torch.no_grad():
+                    outputs.put((index, net(ids).tolist()))
+                del ids
+
+        class Encoder:
+            def __init__(self, net):
+                self.inputs, self.outputs = mp.Queue(), mp.Queue()
+                self.workers = [
+                    mp.Process(target=work, args=(net, self.inputs, self.outputs), daemon=True) for _ in range(2)
+                ]
+                for worker in self.workers:
+                    worker.start()
+
+            def encode(self, texts, size=4):
+                count = 0
+                for start in range(0, len(texts), size):
+                    self.inputs.put((count, torch.rand(size, 8)))
+                    count += 1
+                return [self.outputs.get() for _ in range(count)]
         """,
 }
 
