@@ -278,6 +278,25 @@ GUILTY = {
                 print(sample.mean())
             samples.close()
         """,
+    "moved by a statement of its own": """
+        class Predictor:
+            def __init__(self, net):
+                self.net = net.eval().cuda()
+
+            @torch.no_grad()
+            def predict(self, images):
+                logits = self.net(images)
+                logits.cpu()  # TML605
+                return logits
+
+        def train(net, train_loader, optimizer):
+            for step, (images, labels) in enumerate(train_loader):
+                images.cuda()  # TML605
+                loss = F.cross_entropy(net(images), labels.cuda())
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
 }
 
 INNOCENT = {
@@ -573,6 +592,15 @@ INNOCENT = {
                     self.inputs.put((count, torch.rand(size, 8)))
                     count += 1
                 return [self.outputs.get() for _ in range(count)]
+        """,
+    "what moves in place": """
+        def train(net, loader, optimizer, device):
+            for data, labels in loader:
+                data.to(device)
+                loss = F.cross_entropy(net(data), labels.to(device))
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
         """,
 }
 
