@@ -297,6 +297,28 @@ GUILTY = {
                 loss.backward()
                 optimizer.step()
         """,
+    "a helper that empties and then collects": """
+        def clear_memory():
+            torch.cuda.empty_cache()  # TML601
+            gc.collect()
+
+        def main(build, settings):
+            for one in settings:
+                model = build(one).cuda()
+                model.fit()
+                del model
+                clear_memory()
+        """,
+    "references of a script, in every step": """
+        import ray
+
+        ray.init()
+        references = []
+        for step in range(1000):
+            weights = ray.put({"w": torch.rand(64, 64)})
+            references.append(weights)  # TML503
+            print(step, len(references))
+        """,
 }
 
 INNOCENT = {
@@ -601,6 +623,27 @@ INNOCENT = {
                 optimizer.zero_grad()
                 loss.backward()
                 optimizer.step()
+        """,
+    "a helper that collects and then empties": """
+        def clear_memory():
+            gc.collect()
+            torch.cuda.empty_cache()
+
+        def main(build, settings):
+            for one in settings:
+                model = build(one).cuda()
+                model.fit()
+                del model
+                clear_memory()
+        """,
+    "references that a script asks for": """
+        import ray
+
+        ray.init()
+        references = []
+        for step in range(8):
+            references.append(ray.put({"w": torch.rand(64, 64)}))
+        print(len(ray.get(references)))
         """,
 }
 

@@ -222,7 +222,7 @@ def kept_in_containers(machine: Machine, program: Program) -> Iterator[KeptWorke
         keeping = program if unit.facts is program.facts else Program(unit.facts)
         holder = describe(container, "*", machine)
         serving = (holder.kind == "local" or note.frame.name == "<module>") and piles_up_while_serving(
-            note.frame, note.site, holder.text
+            note.frame, note.site, holder.text, steps="$remote" in item.fields
         )
         if holder.kind not in ("attribute", "global", "class") and not serving:
             continue

@@ -68,12 +68,13 @@ def _is_timeout(given: Expr) -> bool:
 # -- tasks and threads of a program that goes on and on -------------------------------------------
 
 
-def piles_up_while_serving(frame: Frame, site: Site, holder: str) -> bool:
+def piles_up_while_serving(frame: Frame, site: Site, holder: str, *, steps: bool = False) -> bool:
     """Whether a function, or the script itself, adds to a variable of its own in a loop that goes on for as long as it
-    is asked something, and does nothing else with it than to cancel what is in it."""
+    is asked something, or for so many steps, and does nothing else with it than to cancel what is in it."""
     facts = frame.facts
     place = site - site % CALLS_PER_STATEMENT
-    if not any(_goes_on(loop) and any(one[1] == place for one in inside) for loop, inside in loops(facts.body)):
+    around = [loop for loop, inside in loops(facts.body) if any(one[1] == place for one in inside)]
+    if not any(_goes_on(loop) or (steps and loop[0] == m.FOR and last_name(loop[3]) == "range") for loop in around):
         return False
     others = [one for one in frame.unit.facts.functions if one is not facts]
     inside = others if facts.name == "<module>" else [frame.unit.facts.functions[index] for index in facts.inner]
