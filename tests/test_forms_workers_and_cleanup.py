@@ -319,6 +319,22 @@ GUILTY = {
             references.append(weights)  # TML503
             print(step, len(references))
         """,
+    "a cache of what lies in files, in each worker of a pool": """
+        from functools import lru_cache
+        from multiprocessing import Pool
+
+        @lru_cache(maxsize=None)  # TML305
+        def load_scan(path):
+            return torch.load(path)
+
+        def overlap(pair):
+            one, other = load_scan(pair[0]), load_scan(pair[1])
+            return float((one * other).sum() / (one.sum() + other.sum()))
+
+        def main(pairs):
+            with Pool(6) as pool:
+                return pool.map(overlap, pairs)
+        """,
 }
 
 INNOCENT = {
@@ -644,6 +660,25 @@ INNOCENT = {
         for step in range(8):
             references.append(ray.put({"w": torch.rand(64, 64)}))
         print(len(ray.get(references)))
+        """,
+    "caches of a few things that lie in files": """
+        from functools import cache, lru_cache
+
+        @lru_cache(maxsize=None)
+        def load_model(path):
+            return torch.load(path)
+
+        @lru_cache(maxsize=4)
+        def load_block(path):
+            return np.load(path)
+
+        @cache
+        def filters(bands: int):
+            return np.load("filters.npz")[f"bands_{bands}"]
+
+        @cache
+        def names(path):
+            return [line.strip() for line in open(path)]
         """,
 }
 
