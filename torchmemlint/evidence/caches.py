@@ -150,7 +150,7 @@ def _kept_results(machine: Machine, function: FunctionFacts, called: str = "") -
         kept = "array"
     elif asked and workers and function.returns is None and gives_item(machine.facts, called or function.name):
         kept = "item"
-    elif fresh and gives_loaded(Program(machine.facts), function, fresh[0]):
+    elif fresh and function.owner < 0 and gives_loaded(Program(machine.facts), function, fresh[0]):
         kept = "array"
     else:
         return
