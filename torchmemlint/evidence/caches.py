@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from ..facts import model as m
 from ..facts.knowledge import CACHES, MODEL_NAMES
 from ..facts.model import Expr, FunctionFacts, Site
+from ..facts.program import Program
 from ..facts.walk import calls, calls_of, heads, last_name, nodes, statements
 from ..interpreter.frames import Frame
 from ..interpreter.functions import call_unseen
@@ -19,6 +20,7 @@ from ..interpreter.keys import FRESH, kind_of_key
 from ..interpreter.machine import Machine
 from ..interpreter.values import Class, External, Function, Obj, Tensor, Value, is_light
 from ..interpreter.weights import heavy
+from ..lexical.loaded_tables import gives_loaded
 from .item_keys import asked_for_items, gives_item
 
 _CACHES = (*CACHES, "cachetools.cached", "joblib.Memory.cache")
@@ -148,6 +150,8 @@ def _kept_results(machine: Machine, function: FunctionFacts, called: str = "") -
         kept = "array"
     elif asked and workers and function.returns is None and gives_item(machine.facts, called or function.name):
         kept = "item"
+    elif fresh and function.owner < 0 and gives_loaded(Program(machine.facts), function, fresh[0]):
+        kept = "array"
     else:
         return
     owner = machine.facts.classes[function.owner].name if function.owner >= 0 else ""

@@ -26,6 +26,7 @@ from .items import are_few_numbers, is_item, stored_at
 from .let_go import emptied, measured
 from .memo import made_once
 from .places import Holder, describe, last_part
+from .service_loops import piles_up_while_serving
 from .undrained import method_not_called
 
 _RESULTS = ("tensor", "array", "item")
@@ -220,10 +221,13 @@ def kept_in_containers(machine: Machine, program: Program) -> Iterator[KeptWorke
         unit = note.frame.unit
         keeping = program if unit.facts is program.facts else Program(unit.facts)
         holder = describe(container, "*", machine)
-        if holder.kind not in ("attribute", "global", "class"):
+        serving = (holder.kind == "local" or note.frame.name == "<module>") and piles_up_while_serving(
+            note.frame, note.site, holder.text, steps="$remote" in item.fields
+        )
+        if holder.kind not in ("attribute", "global", "class") and not serving:
             continue
         loops = [loop for loop in note.loops if loop.kind in ("loop", "call") and loop not in container.birth]
-        if not loops or container.bounded or note.frame.name in BUILDERS:
+        if not loops or container.bounded or (note.frame.name in BUILDERS and not serving):
             continue
         last = last_part(holder.text)
         if measured(note.frame, holder.text):

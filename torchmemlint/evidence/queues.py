@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ..facts import model as m
 from ..facts.file_releases import is_idle
 from ..facts.model import CALLS_PER_STATEMENT, Expr, Site, Stmt
-from ..facts.program import targets
+from ..facts.program import names_in, targets
 from ..facts.walk import blocks, calls, calls_of, last_name, loops, nodes, root_of, with_tests
 from ..interpreter.contexts import Kept
 from ..interpreter.events import Loops, Plain, Trail
@@ -43,7 +43,7 @@ def unbounded_puts(machine: Machine) -> Iterator[Put]:
             continue
         if _held_back(loops(frame.facts.body)) or _callers_wait(frame) or _answered(frame, site):
             continue
-        if _waited_for(frame, site) or _follow_one_another(frame, site):
+        if _waited_for(frame, site) or _follow_one_another(frame, site) or _are_parts_of_one(frame, site):
             continue
         anchor = next((at for at in (site, *reversed(trail)) if machine.is_home(at)), None)
         if anchor is None or anchor in seen:
@@ -56,7 +56,8 @@ def _puts(machine: Machine) -> Iterator[tuple[Site, Trail, Obj, Frame, Loops, in
     for note in machine.plain:
         if note.kind == "queue-put":
             kept: Kept = note.detail
-            if isinstance(kept.owner, Obj) and kept.what in ("tensor", "array"):
+            batch = kept.what == "item" and _is_batch(note.frame, note.site)
+            if isinstance(kept.owner, Obj) and (kept.what in ("tensor", "array") or batch):
                 yield note.site, note.trail, kept.owner, note.frame, kept.loops, kept.weight, True
         elif note.kind == "thread-store" and _is_line(machine, note):
             kept = note.detail
@@ -68,6 +69,16 @@ def _puts(machine: Machine) -> Iterator[tuple[Site, Trail, Obj, Frame, Loops, in
             weight = max((tensor.weight for tensor in store.tensors if tensor.size != SCALAR), default=0)
             if weight > 1:
                 yield store.site, store.trail, owner, store.frame, store.loops, weight, False
+
+
+def _is_batch(frame: Frame, site: Site) -> bool:
+    """Whether what is put is what a loader gives, `for batch in self.loader: self.queue.put(batch)`."""
+    put = next((call for call in calls(frame.facts.body) if call[1] == site and call[3]), None)
+    for loop, _ in loops(frame.facts.body):
+        if put is not None and loop[0] == m.FOR and put[3][0] in targets(loop):
+            over = loop[3][3][0] if last_name(loop[3]) in ("enumerate", "iter", "tqdm") and loop[3][3:4] else loop[3]
+            return last_name(over).lower().endswith("loader")
+    return False
 
 
 def _is_line(machine: Machine, note: Plain) -> bool:
@@ -111,6 +122,19 @@ def _waited_for(frame: Frame, site: Site) -> bool:
         if around and any(_waits(call) for call in calls(body)):
             return True
         site, at = at.call_site, at.caller
+    return False
+
+
+def _are_parts_of_one(frame: Frame, site: Site) -> bool:
+    """Whether a function cuts what it was given into parts, `for start in range(0, len(texts), size)`, puts all of
+    them, and then takes the results of all, before it returns."""
+    params = {param.name for param in frame.facts.params}
+    for loop, inside in loops(frame.facts.body):
+        if all(call[1] != site for one in inside for call in calls_of(one)):
+            continue
+        cut = loop[0] == m.FOR and last_name(loop[3]) == "range" and not params.isdisjoint(names_in(loop[3]))
+        last = max(one[1] for one in inside)
+        return cut and any(call[1] > last and _waits(call) and call[2][2] == "get" for call in calls(frame.facts.body))
     return False
 
 

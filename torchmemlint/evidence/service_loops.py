@@ -1,17 +1,23 @@
-"""Lists that a loop which waits for work fills with results, and that nothing reads."""
+"""Lists that a loop which waits for work fills with results or tasks, and that nothing reads."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
 from ..facts import model as m
-from ..facts.model import CALLS_PER_STATEMENT, Expr, FunctionFacts, Stmt
+from ..facts.model import CALLS_PER_STATEMENT, Expr, FunctionFacts, Site, Stmt
 from ..facts.program import targets
-from ..facts.walk import calls, expressions_of, last_name, loops, statements
+from ..facts.walk import ALWAYS, calls, expressions_of, last_name, loops, names_of, statements
+from ..interpreter.frames import Frame
 from .retentions import Retention
 
 _WAITS = frozenset("get recv wait accept poll receive brpop blpop readline get_nowait recv_multipart".split())
 _ADDS = ("append", "extend", "appendleft", "add")
+_ENDS = ("cancel", "cancelled", "done")
+_STREAMS = frozenset(
+    """socket sock websocket ws stream reader messages message events requests listen connection conn consumer
+    subscriber subscription pubsub channel receiver iter_messages iter_requests""".split()
+)
 
 
 def filled_by_waiting(retentions: Iterable[Retention]) -> Iterator[Retention]:
@@ -33,14 +39,64 @@ def _waits(facts: FunctionFacts, kept: Retention) -> bool:
     return bool(around) and around[-1][0] == m.WHILE and any(last_name(c[2]) in _WAITS for c in calls(around[-1][3]))
 
 
-def _is_only_filled(facts: FunctionFacts, name: Expr) -> bool:
+def _is_only_filled(facts: FunctionFacts, name: Expr, *, ending: bool = False) -> bool:
     every = list(statements(facts.body))
     named = sum(node == name for one in every for node in expressions_of(one))
     bound = sum(name in targets(one) for one in every if one[0] in (m.ASSIGN, m.ANNOTATE))
     filled = sum(_adds(one, name) for one in every)  # none of what a helper fills by another name
-    return bool(filled) and named == bound + filled
+    ended = _ended_or_counted(facts, name) if ending else 0
+    return bool(filled) and named == bound + filled + ended
 
 
 def _adds(statement: Stmt, name: Expr) -> bool:
     value: Expr = statement[2] if statement[0] == m.EXPR else ()
     return bool(value) and value[0] == m.CALL and value[2][0] == m.ATTR and value[2][1] == name and value[2][2] in _ADDS
+
+
+def joins_what_it_starts(starter: FunctionFacts) -> bool:
+    """Whether the function that starts a thread waits for its end, `thread.join()`, `thread.join(timeout=5)`: not for
+    a queue, and not for words that are joined."""
+    fed = [call[2][1] for call in calls(starter.body) if call[2][0] == m.ATTR and call[2][2] in ("put", "put_nowait")]
+    joins = (call for call in calls(starter.body) if call[2][0] == m.ATTR and call[2][2] == "join")
+    return any(call[2][1] not in fed and all(map(_is_timeout, call[3])) for call in joins)
+
+
+def _is_timeout(given: Expr) -> bool:
+    return given[0] == m.TEXT or (given[0] == m.CONST and type(given[1]) is not str) or "timeout" in last_name(given)
+
+
+# -- tasks and threads of a program that goes on and on -------------------------------------------
+
+
+def piles_up_while_serving(frame: Frame, site: Site, holder: str, *, steps: bool = False) -> bool:
+    """Whether a function, or the script itself, adds to a variable of its own in a loop that goes on for as long as it
+    is asked something, or for so many steps, and does nothing else with it than to cancel what is in it."""
+    facts = frame.facts
+    place = site - site % CALLS_PER_STATEMENT
+    around = [loop for loop, inside in loops(facts.body) if any(one[1] == place for one in inside)]
+    if not any(_goes_on(loop) or (steps and loop[0] == m.FOR and last_name(loop[3]) == "range") for loop in around):
+        return False
+    others = [one for one in frame.unit.facts.functions if one is not facts]
+    inside = others if facts.name == "<module>" else [frame.unit.facts.functions[index] for index in facts.inner]
+    if any(holder in names_of(one.body) for one in inside):
+        return False
+    return _is_only_filled(facts, (m.NAME, holder), ending=True)
+
+
+def _goes_on(loop: Stmt) -> bool:
+    """`while True:`, `async for message in self.socket:`"""
+    if loop[0] == m.WHILE:
+        return loop[2] in ALWAYS
+    return last_name(loop[3]).strip("_") in _STREAMS
+
+
+def _ended_or_counted(facts: FunctionFacts, name: Expr) -> int:
+    """How often no more is asked than how many there are, or that what is there ends: `for task in tasks:
+    task.cancel()`."""
+    found: int = sum(call[2] == (m.NAME, "len") and call[3] == (name,) for call in calls(facts.body))
+    for loop, inside in loops(facts.body):
+        if loop[0] == m.FOR and name in (loop[3], *(loop[3][3] if loop[3][0] == m.CALL else ())):
+            used = [node for one in inside for node in expressions_of(one)]
+            asked = sum(node[0] == m.ATTR and node[1] == loop[2] and node[2] in _ENDS for node in used)
+            found += sum(node == loop[2] for node in used) == asked
+    return found

@@ -6,15 +6,16 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
-from ..facts.model import CALLS_PER_STATEMENT, Site
-from ..facts.program import Program
-from ..facts.walk import calls_of, last_name, loops
+from ..facts.model import CALLS_PER_STATEMENT, Expr, FunctionFacts, Site, Stmt
+from ..facts.program import Program, targets
+from ..facts.walk import call_at, calls_of, expressions_of, last_name, loops, statements
 from ..interpreter.contexts import Kept
 from ..interpreter.events import Reset
 from ..interpreter.frames import Frame
 from ..interpreter.keys import FIXED, FRESH, IDENTITY, KNOWN, THREAD, kind_of_key
 from ..interpreter.machine import Machine
 from ..interpreter.values import Class, Obj
+from ..lexical.device_threads import PER_TASK
 from ..lexical.once import is_repeated
 from .let_go import measured
 from .places import describe
@@ -51,6 +52,63 @@ def grown_by_threads(machine: Machine) -> Iterator[Own]:
         seen.add(note.site)
         weight = kept.weight if kept.how == "grow" or kept.key_kind in (FRESH, IDENTITY) else 1
         yield Own(note.site, holder, kept.what, weight, kept.context.site)
+
+
+def left_by_tasks(machine: Machine) -> Iterator[Own]:
+    """What a task of a pool puts on a thread-local object for itself, `_local.logits = net(image)`, reads there, and
+    does not take away: an idle thread has that of its last task. What a later task or another function may ask for, or
+    is made once for each thread, is there to stay."""
+    seen: set[Site] = set()
+    for note in machine.plain:
+        if note.kind != "thread-store" or note.site in seen or not machine.is_home(note.site):
+            continue
+        kept: Kept = note.detail
+        owner, facts = kept.owner, note.frame.facts
+        plain = kept.how == "set" and kept.what in ("tensor", "array") and kept.weight > 1 and not kept.conditions
+        if not plain or not isinstance(owner, Obj) or not is_thread_local(owner) or not _is_for_a_pool(kept):
+            continue
+        asked = [one for one in note.frame.unit.facts.functions if _names(one, kept.key)]
+        let_go = (reset for reset in machine.resets if reset.owner is owner and reset.key == kept.key)
+        if asked == [facts] and not _is_read_before(facts, kept.key, note.site):
+            if any(reset.site != note.site for reset in let_go):
+                continue
+            seen.add(note.site)
+            holder = describe(owner, kept.key, machine).text
+            yield Own(note.site, holder, kept.what, kept.weight, kept.context.site)
+
+
+def _is_for_a_pool(kept: Kept) -> bool:
+    """Whether the thread is one of an executor's that goes on when its task is done, and whoever has handed it in."""
+    creator = kept.context.creator
+    call = call_at(creator.body, kept.context.site) if creator is not None else None
+    if creator is None or call is None or last_name(call[2]) not in PER_TASK or call[2][0] != m.ATTR:
+        return False
+    pool = call[2][1]
+    own = (target for one in statements(creator.body) for target in (*targets(one), *_entered(one)))
+    return pool[0] == m.ATTR or (creator.name != "<module>" and pool not in own)
+
+
+def _entered(statement: Stmt) -> list[Expr]:
+    """`pool` of `with ThreadPoolExecutor() as pool:`"""
+    return [target for _, target in statement[2] if target is not None] if statement[0] == m.WITH else []
+
+
+def _names(facts: FunctionFacts, attribute: str) -> bool:
+    every = (part for one in statements(facts.body) for part in expressions_of(one))
+    return any(part[0] == m.ATTR and part[2] == attribute for part in every)
+
+
+def _is_read_before(facts: FunctionFacts, attribute: str, site: Site) -> bool:
+    """Whether a function asks for what the task before has left, or by a name that is written out."""
+    for one in statements(facts.body):
+        parts = expressions_of(one)
+        if any(part == (m.CONST, attribute) for part in parts):
+            return True
+        named = sum(part[0] == m.ATTR and part[2] == attribute for part in parts)
+        own = one[1] == site - site % CALLS_PER_STATEMENT
+        if one[1] <= site and named > own:
+            return True
+    return False
 
 
 def is_thread_local(owner: Obj | Frame) -> bool:

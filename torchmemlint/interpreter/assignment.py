@@ -17,7 +17,7 @@ from .keys import FRESH, IDENTITY
 from .machine import EVALUATE, Machine, executes
 from .narrowing import is_told_no_tensor
 from .own_operators import by_own_operator
-from .stores import outlives_its_maker, store, write_through
+from .stores import outlives_its_maker, store, take_in, write_through
 from .tensors import arithmetic, note_terms
 from .unpacking import unpack
 from .values import (
@@ -225,6 +225,7 @@ def grow(
     for atom in stored:
         if type(atom) is Obj:
             _keep_in(frame, container, atom)
+            take_in(frame, container, "*", (atom,))
             for one in workers_in(atom, machine.loops):
                 if how != "keyed" or "$remote" not in one.fields or _is_one_more(machine, container):
                     machine.note("worker-kept", site, frame, (container, one))

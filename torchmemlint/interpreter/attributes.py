@@ -18,7 +18,7 @@ from .imagined import imagine_attribute, is_module_by_use
 from .linking import module_member
 from .machine import Machine
 from .making import attribute_of_metaclass
-from .stores import outlives_its_maker, store
+from .stores import is_given_back, outlives_its_maker, store
 from .tensors import freeze_owner, tensor_attribute
 from .values import (
     ANY_NAME,
@@ -232,6 +232,13 @@ def _member(machine: Machine, frame: Frame, obj: Obj, found: Value) -> Value:
     return result
 
 
+def _moves_in(machine: Machine, frame: Frame, obj: Obj) -> bool:
+    """Whether an attribute is from now on what an object lives in."""
+    if not obj.settled or settles(frame, obj):
+        return True
+    return is_given_back(frame, obj) or outlives_its_maker(machine, obj)
+
+
 def set_attribute(machine: Machine, frame: Frame, owner: Any, name: str, value: Value, site: Site, how: str) -> None:
     """`owner.name = value`."""
     if type(owner) is Tensor:
@@ -288,7 +295,7 @@ def set_attribute(machine: Machine, frame: Frame, owner: Any, name: str, value: 
         called = type(atom) is Obj and not atom.is_put_off and "$callbacks" in atom.fields
         if called and isinstance(owner.cls, Class):
             note_cycle(machine, frame, owner, name, atom.fields["$callbacks"], site)
-        if type(atom) is Obj and (not atom.settled or settles(frame, atom) or outlives_its_maker(machine, atom)):
+        if type(atom) is Obj and _moves_in(machine, frame, atom):
             atom.home = (owner, name)
             for part in atom.fields.values() if atom.kind in CONTAINERS else ():
                 note_own_entry(machine, frame, atom, part, site)

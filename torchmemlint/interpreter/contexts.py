@@ -57,6 +57,8 @@ def keep(machine: Machine, frame: Frame, owner: Obj | Frame, key: str, value: Va
         what, weight = "item", 2  # of a data set: whatever it is, it is what the loader is there for
     if not what and context.kind == "thread" and not value and how == "set" and owner is context.receiver:
         what, weight = "item", 2  # of a thread's own object: its text says whether it was loaded
+    if not what and context.kind == "thread" and not value and isinstance(owner, Obj) and owner.kind == "queue":
+        what, weight = "item", 2  # the text says whether it is a batch
     if not what and context.kind == "process" and not value and how in ("grow", "keyed"):
         what, weight = "item", 2  # likewise
     if not what:

@@ -12,7 +12,7 @@ from .frames import Frame
 from .loops import loop_kind, take_steps
 from .machine import Machine, evaluates
 from .narrowing import truth
-from .stores import renew, settle, store
+from .stores import renew, settle, store, take_in
 from .values import OFF, UNKNOWN, Const, Obj, Value, constant
 
 
@@ -190,6 +190,7 @@ def _collect(machine: Machine, frame: Frame, expr: Expr) -> Value:
     frame.vars.clear()
     frame.vars.update(saved)
     settle(obj, field, value)
+    take_in(frame, obj, field, value)
     machine.put(obj.fields, field, value)
     if field == "*" and value_expr is not None and value_expr[0] == m.NEW and not value_expr[3]:
         obj.fields["$each"] = value  # `{event: [] for event in Events}`: a list for each

@@ -10,7 +10,7 @@ from ..facts import model as m
 from ..facts.evaluating import says_no_grad
 from ..facts.knowledge import GRAD_MODES, MODEL_NAMES
 from ..facts.model import Expr, Site, Stmt
-from ..facts.walk import last_name
+from ..facts.walk import is_part_of_a_batch, last_name
 from .assignment import assign
 from .branching import branch, skip
 from .calls import call_method
@@ -68,8 +68,10 @@ def _discarded(machine: Machine, frame: Frame, callee: Expr, site: Site) -> None
     if callee[1][-1].rpartition("_")[2] in MODEL_NAMES:
         return
     receiver = machine.eval(frame, callee[1])
-    if receiver and all(type(atom) is Tensor and atom.weight > 1 and not atom.bundle for atom in receiver):
-        machine.note("discarded", site, frame, (callee[2], callee[1][-1]))
+    of_tensors = callee[2] in ("detach", "cpu")  # what a model gives has these methods if it is one
+    sure = all(type(atom) is Tensor and atom.weight > 1 and (of_tensors or not atom.bundle) for atom in receiver)
+    if (receiver and sure) or (not receiver and is_part_of_a_batch(frame.facts.body, callee[1])):
+        machine.note("discarded", site, frame, (callee[2], callee[1][-1], bool(receiver)))
 
 
 @executes(m.RETURN)

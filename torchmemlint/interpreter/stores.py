@@ -225,6 +225,19 @@ def settle(holder: Obj, key: str, value: Value) -> None:
             atom.home = (holder, key)
 
 
+def take_in(frame: Frame, holder: Obj, key: str, value: Value) -> None:
+    """What a helper has made and given back, `[self.read_row(i) for i in range(n)]`, lives in what it is given to."""
+    for atom in value:
+        if type(atom) is Obj and is_given_back(frame, atom):
+            atom.home = (holder, key)
+
+
+def is_given_back(frame: Frame, obj: Obj) -> bool:
+    """Whether a container is in a variable of a function that has been called from here, and has returned."""
+    home = obj.home[0] if obj.home is not None and obj.kind in CONTAINERS else None
+    return isinstance(home, Frame) and home.function is not None and home.caller is frame
+
+
 def renew(machine: Machine, obj: Obj) -> Obj:
     """An expression makes an empty object each time: what an earlier round put in belongs to another one."""
     if obj.stays:

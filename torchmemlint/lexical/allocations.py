@@ -10,7 +10,7 @@ from ..facts.model import Expr, Stmt
 from ..facts.program import Place, Program, expressions, targets, text
 from ..facts.walk import calls, calls_of, expressions_of, last_name, loops, names_of, nodes, statements
 from .devices import Slip
-from .exits import left_before, moves
+from .exits import is_lost_by_callers, left_before, moves
 from .piled import LIBRARIES, ONCE, piled
 
 _RAW = {
@@ -44,7 +44,7 @@ def not_freed(program: Program) -> Iterator[Slip]:
             if name not in place.facts.calls or not any(_allocates_raw(call, name) for call in calls(place.facts.body)):
                 continue
             if freed_by is not None and _unit(place) not in freed_by:
-                yield from _never_freed(place, name)
+                yield from _never_freed(program, place, name)
             else:
                 yield from _left_early(place, name)
                 yield from _left_beside(program, place, name)
@@ -98,11 +98,12 @@ def _mentions(place: Place, names: tuple[str, ...]) -> bool:
     return any(part[0] in (m.ATTR, m.NAME) and part[-1] in names for part in expressions(place.facts.body))
 
 
-def _never_freed(place: Place, name: str) -> Iterator[Slip]:
+def _never_freed(program: Program, place: Place, name: str) -> Iterator[Slip]:
     body = list(statements(place.facts.body))
     returned = {one[2] for one in body if one[0] == m.RETURN}
     for statement in body:
-        if statement[0] == m.RETURN or returned.intersection(targets(statement)):
+        handed = statement[0] == m.RETURN or returned.intersection(targets(statement))
+        if handed and not is_lost_by_callers(program, place):
             continue  # the affair of who calls
         for call in calls_of(statement):
             if _allocates_raw(call, name):

@@ -72,7 +72,7 @@ def emptied_before_collected(program: Program) -> Iterator[Slip]:
     for place in program.places:
         if "collect" not in place.facts.calls:
             continue
-        dropped = _dropped(program, place)
+        dropped = _dropped(program, place) or _dropped_by_callers(program, place)
         for run in runs(place.facts.body):
             found = [(call, collects(program, call)) for one in run for call in own_calls(one)]
             order = [(call[1], what) for call, what in found if what or empties(program, call)]
@@ -96,6 +96,22 @@ def _dropped(program: Program, place: Place) -> str:
             words = name.rsplit(".", 1)[-1].lower().split("_")
             if any(word in MODELS for word in words) or is_built(program, place, name):
                 return name
+    return ""
+
+
+def _dropped_by_callers(program: Program, helper: Place) -> str:
+    """What a caller drops before it calls a function that is there to free memory: `del model`, `clear_memory()`."""
+    name = helper.facts.name
+    for place in program.places if not helper.cls and not helper.facts.params else ():
+        if name not in place.facts.calls or place.facts is helper.facts:
+            continue
+        for run in runs(place.facts.body):
+            for before, statement in itertools.pairwise(run):
+                told = statement[0] == m.EXPR and statement[2][0] == m.CALL and last_name(statement[2]) == name
+                for dropped in given_up(before) if told else ():
+                    words = dropped.rsplit(".", 1)[-1].lower().split("_")
+                    if any(word in MODELS for word in words) or is_built(program, place, dropped):
+                        return dropped
     return ""
 
 

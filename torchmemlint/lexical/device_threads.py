@@ -6,15 +6,18 @@ from collections.abc import Iterator
 
 from ..facts import model as m
 from ..facts.model import Expr, FunctionFacts, Stmt
-from ..facts.program import Place, Program, targets, text
-from ..facts.walk import calls, calls_of, in_loops, last_name, nodes, statements
+from ..facts.program import Place, Program, keyword, targets, text
+from ..facts.walk import calls, calls_of, in_loops, last_name, loops, nodes, statements
 from .allocations import is_called_in_loop
 from .devices import THREADS, Slip, handed, is_thread
+from .once import is_repeated
+from .piled import ONCE
 
 _STREAMS = ("torch.cuda.Stream", "torch.xpu.Stream", "torch.cuda.streams.Stream", "cupy.cuda.Stream")
 _WORKS_ON = ("stream", "set_stream", "StreamContext")
 PER_TASK = ("submit", "map", "run_in_executor", "to_thread", "apply_async", "imap", "imap_unordered")
 _PER_CALL = ("forward", "__call__", "__getitem__")
+_CAPTURES = frozenset(("CUDAGraph", "graph", "capture_begin", "make_graphed_callables"))
 _ENTERS = ("make_context", "retain_primary_context")
 _MADE = ("mem_alloc", "mem_alloc_pitch", "to_gpu", "to_device", "managed_zeros", "managed_empty", "pagelocked_empty",
          "pagelocked_zeros", "Stream", "Event", "SourceModule", "GPUArray")  # fmt: skip
@@ -39,8 +42,45 @@ def stream_each_time(program: Program) -> Iterator[Slip]:
                     yield Slip(call[1], "round", -1, 2)
                 elif name in tasks:
                     yield Slip(call[1], f"task of `{name}`", -1, 2)
-                elif (name in _PER_CALL and place.cls) or is_called_in_loop(program, place):
+                elif (name in _PER_CALL and place.cls) or _is_called_again(program, place):
                     yield Slip(call[1], f"call of `{name}`", -1, 2)
+                elif name in _joined_at_once(program):
+                    yield Slip(call[1], "thread", -1, 2)
+            yield from _on_object_of_a_pass(program, place, statement)
+
+
+def _is_called_again(program: Program, place: Place) -> bool:
+    """Whether a loop calls a function, or what calls it; not to capture a graph, which is done on a stream aside."""
+    if is_called_in_loop(program, place):
+        return True
+    once = place.facts.name.lstrip("_").startswith(ONCE) or not _CAPTURES.isdisjoint(place.facts.calls)
+    return not once and is_repeated(program, place, driven=True)
+
+
+def _joined_at_once(program: Program) -> Iterator[str]:
+    """The functions that a loop runs in one thread after the other, `thread = Thread(target=job)`, `thread.join()`."""
+    for place in program.places if "join" in program.called else ():
+        for _, inside in loops(place.facts.body):
+            joined = {call[2][1] for one in inside for call in calls_of(one) if last_name(call[2]) == "join"}
+            for one in inside:
+                made = one[3] if one[0] == m.ASSIGN and one[3][0] == m.CALL else None
+                if made is not None and last_name(made) in THREADS and not joined.isdisjoint(targets(one)):
+                    target = keyword(made, "target", 1)
+                    yield "" if target is None else last_name(target)
+
+
+def _on_object_of_a_pass(program: Program, place: Place, statement: Stmt) -> Iterator[Slip]:
+    """`self.streams = [torch.cuda.Stream() for _ in range(3)]` of an object that another one makes anew for each pass,
+    `def __iter__(self): return EpochIterator(self)`."""
+    if place.facts.name != "__init__" or statement[0] != m.ASSIGN or statement[2][0][:2] != (m.ATTR, (m.NAME, "self")):
+        return
+    made = next((call for call in calls_of(statement) if program.dotted(call[2]) in _STREAMS), None)
+    if made is None or not (statement[3] is made or _is_a_list_of(statement[3], made)):
+        return
+    for other in program.places if place.cls else ():
+        if other.facts.name == "__iter__" and other.cls != place.cls and place.cls in other.facts.calls:
+            yield Slip(made[1], f"`{place.cls}`, and there is one for each pass", other.facts.site, 2)
+            return
 
 
 def _is_kept(facts: FunctionFacts, statement: Stmt, call: Expr) -> bool:

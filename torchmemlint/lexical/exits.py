@@ -6,8 +6,10 @@ from collections.abc import Set
 
 from ..facts import model as m
 from ..facts.model import Expr, Stmt
-from ..facts.program import Place
+from ..facts.program import Place, Program
 from ..facts.walk import calls_of, last_name, nodes, statements, with_tests
+
+_ADDS = ("append", "add", "put", "setdefault", "callback", "push", "enter_context")
 
 
 def left_before(place: Place, made: Stmt, frees: list[Stmt], names: Set[Expr]) -> Stmt | None:
@@ -47,10 +49,34 @@ def moves(body: list[Stmt], names: Set[Expr], made: Stmt) -> bool:
         if one[0] == m.ASSIGN and any(part in names for part in _values_of(one[3])):
             return True
         for call in calls_of(one):
-            adds = last_name(call[2]) in ("append", "add", "put", "setdefault", "callback", "push", "enter_context")
+            adds = last_name(call[2]) in _ADDS
             if adds and any(part in names for given in call[3] for part in nodes(given)):
                 return True
     return False
+
+
+def is_lost_by_callers(program: Program, place: Place) -> bool:
+    """Whether what a function gives back ends with the names that its callers, all of them in this file, have for it:
+    they hand it to a kernel, or bind it to a local that goes nowhere else."""
+    name = place.facts.name
+    found = [
+        _loses(other, one, call)
+        for other in program.places
+        if name in other.facts.calls
+        for one in statements(other.facts.body)
+        for call in calls_of(one)
+        if last_name(call[2]) == name
+    ]
+    return bool(found) and all(found)
+
+
+def _loses(caller: Place, statement: Stmt, call: Expr) -> bool:
+    if statement[0] == m.EXPR and statement[2][0] == m.CALL:
+        taker = last_name(statement[2])  # `kernel(allocate(n))`, not `Buffer(allocate(n))`
+        return not taker[:1].isupper() and taker not in _ADDS
+    if statement[0] != m.ASSIGN or statement[3] != call or any(target[0] != m.NAME for target in statement[2]):
+        return False
+    return not moves(list(statements(caller.facts.body)), set(statement[2]), statement)
 
 
 def _values_of(expr: Expr) -> tuple[Expr, ...]:

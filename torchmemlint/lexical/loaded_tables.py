@@ -76,6 +76,16 @@ def loaded_tables(
                 yield LoadedTable(site, f"{cls}.{name}" if cls else name, cls, last_name(key) or "key")
 
 
+def gives_loaded(program: Program, function: FunctionFacts, key: str) -> bool:
+    """Whether a function gives back what a file held, for each path or text that is asked for, and no model."""
+    if _CALLED.isdisjoint(function.calls) or not _FEW.isdisjoint(function.name.lower().split("_")):
+        return False
+    place = next(place for place in program.places if place.facts is function)
+    given = [one[2] for one in statements(function.body) if one[0] == m.RETURN and one[2] is not None]
+    asked = _is_asked_for(program, place, (m.NAME, key))
+    return asked and any(holds_loaded(program, function, value) for value in given)
+
+
 def _made_empty(body: FunctionFacts) -> Iterator[str]:
     """The names that a module or class binds to an empty dictionary, once."""
     bound = [target[1] for one in statements(body.body) for target in targets(one) if target[0] == m.NAME]

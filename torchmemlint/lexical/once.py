@@ -99,6 +99,8 @@ def called_last(program: Program, place: Place, depth: int = 3) -> bool:
     for other in program.places if depth else ():
         for statement, looped in in_loops(other.facts.body) if name in other.facts.calls else ():
             told = [call for call in calls_of(statement) if last_name(call[2]) == name]
+            if other is place:
+                told = [call for call in told if call[2][:2] == (m.ATTR, _SELF)]  # `part.close()` is the parts' end
             if any(call[2][0] == m.NAME or _may_call(program, other, call, place) for call in told):
                 found = True
                 if looped or other is place or not called_last(program, other, depth - 1):

@@ -24,7 +24,7 @@ def models_of_containers(program: Program, place: Place) -> Iterator[tuple[Site,
         for target, value in _bound(statement):
             if target[0] == m.NAME:
                 taken.pop(target[1], None)
-                named = not {*target[1].lower().split("_")}.isdisjoint(MODELS)
+                named = not {*target[1].lower().split("_")}.isdisjoint(MODELS) or _is_on_a_device(program, place, value)
                 held = _holder(place, value) if named else _asked_by_name(place, target, value)
                 if held is not None and text(held[0]):
                     taken[target[1]] = held
@@ -38,6 +38,19 @@ def _bound(statement: Stmt) -> Iterator[tuple[Expr, Expr]]:
         yield from zip(target[3], value[3], strict=True) if several else ((target, value),)
     else:
         yield from ((target, (m.TEXT,)) for target in targets(statement))
+
+
+def _is_on_a_device(program: Program, place: Place, value: Expr) -> bool:
+    """Whether a value is an attribute that the class has moved there: `self.vision = vision.cuda()`."""
+    if value[0] != m.ATTR or value[1] != (m.NAME, "self"):
+        return False
+    return any(
+        one[0] == m.ASSIGN and value in targets(one) and one[3][0] == m.CALL and one[3][2][0] == m.ATTR
+        and one[3][2][2] in ("cuda", "to")
+        for other in program.places
+        if other.cls == place.cls
+        for one in statements(other.facts.body)
+    )  # fmt: skip
 
 
 def _holder(place: Place, value: Expr) -> tuple[Expr, Expr | None] | None:

@@ -51,7 +51,7 @@ _FAILS = ("raises", "assertRaises", "assertRaisesRegex", "suppress")
 
 def check(evidence: Evidence) -> Iterator[Report]:
     for note in evidence.plain("discarded"):
-        method, name = note.detail
+        method, name, seen = note.detail
         if _is_to_fail(note):
             continue
         yield Report(
@@ -60,7 +60,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
                 f"the result of `{name}.{method}()` is dropped and `{name}` itself is unchanged: nothing is "
                 f"released; write `{name} = {name}.{method}(...)`"
             ),
-            confidence=Confidence.HIGH,
+            confidence=Confidence.HIGH if seen else Confidence.MEDIUM,
             release=f"`{name} = {name}.{method}(...)`",
             remedy=Remedy("assign-result", sure=False),
         )

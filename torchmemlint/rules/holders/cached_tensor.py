@@ -7,9 +7,10 @@ its own and takes none out, where the key of an entry keeps something heavy:
 `self` of an object with tensors, a model or agents, a parameter that is a
 tensor, a module, or such an object. So are methods whose results are tensors: a
 hundred entries or more keep these, and their object. So are caches without a
-bound that keep a tensor for each index, path or text they were called with, and
-those that keep an array, or all that `__getitem__` hands out, for each item of
-a data set: every worker of a loader has a cache of its own.
+bound that keep a tensor, or what lies in a file, for each index, path or text
+they were called with, and those that keep an array, or all that `__getitem__`
+hands out, for each item of a data set: every worker of a loader has a cache of
+its own.
 
 ## Why it retains
 The cache belongs to the function and lives as long as the module. Each entry

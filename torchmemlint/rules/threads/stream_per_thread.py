@@ -1,9 +1,10 @@
 """A device stream is made for each task, and its cached blocks serve no other.
 
 ## What it does
-Reports `torch.cuda.Stream()` in the body of a loop, in a function that is
-handed to an executor, or in `forward`, where nothing keeps the stream to use
-it again.
+Reports `torch.cuda.Stream()` in the body of a loop, in a function that a loop
+calls, runs in one thread after the other or hands to an executor, or in
+`forward`, where nothing keeps the stream to use it again. And streams of an
+object that a loader makes anew for each pass.
 
 ## Why it retains
 The caching allocator keeps freed blocks by the stream that they were

@@ -4,7 +4,8 @@
 Reports the waiting call (`queue.get()`, `connection.recv()`, `event.wait()`) in
 the loop of a long-lived worker thread where tensors of the previous round are
 still bound to names of the loop. And a container in a `threading.local` that
-the tasks of a pool's threads fill with tensors and that no task empties. And a
+the tasks of a pool's threads fill with tensors and that no task empties, or an
+attribute of one that has the tensor of the last task. And a
 local list that gains a tensor for each item that a worker or a server waits
 for, and that nothing reads.
 
@@ -40,8 +41,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...evidence.service_loops import filled_by_waiting
-from ...evidence.thread_locals import grown_by_threads
+from ...evidence.service_loops import filled_by_waiting, joins_what_it_starts
+from ...evidence.thread_locals import grown_by_threads, left_by_tasks
 from ...finding import Confidence, Remedy, Retains
 from ...interpreter.values import Obj
 from ...interpreter.weights import heavy
@@ -66,7 +67,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
         if not kept:
             continue
         creator = context.creator
-        if creator is not None and ("join" in creator.calls or creator.generator):
+        if creator is not None and (joins_what_it_starts(creator) or creator.generator):
             continue  # started and joined in one function: it ends with its work
         names = sorted(kept)
         listed = ", ".join(f"`{name}`" for name in names[:3])
@@ -95,6 +96,19 @@ def check(evidence: Evidence) -> Iterator[Report]:
             value=f"a {own.what} for each task, in each thread",
             holder=own.holder,
             release="clear it at the end of the task, or keep numbers",
+            related=((own.started, "the thread runs it from here"),) if own.started != own.site else (),
+        )
+    for own in left_by_tasks(evidence.machine):
+        yield Report(
+            site=own.site,
+            message=(
+                f"`{own.holder}` is thread-local: an idle thread of the pool keeps the {own.what} of its last task "
+                "there; use a variable of the task, or delete it at the end"
+            ),
+            confidence=Confidence(min(2, own.weight)),
+            value=f"the {own.what} of the last task, in each thread",
+            holder=own.holder,
+            release="use a variable of the task",
             related=((own.started, "the thread runs it from here"),) if own.started != own.site else (),
         )
     for kept in filled_by_waiting(evidence.retentions):
