@@ -283,6 +283,7 @@ INNOCENT = {
 
             def close(self):
                 self.token.cancel()
+                self.token = None
 
         def run(n):
             for _ in range(n):

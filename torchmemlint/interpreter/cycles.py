@@ -127,7 +127,7 @@ def refers_to(machine: Machine, value: Value, key: Value) -> bool:
 def cycles(machine: Machine) -> Iterator[Cycle]:
     """Heavy objects that hold themselves, where one is made in each round of a loop."""
     seen: set[Site] = set()
-    told: set[tuple[int, str]] = set()  # the methods, and the attributes that the object refers to itself by
+    told: set[tuple[int, str]] = set()  # methods or statements, and the attribute that the object refers to itself by
     yield from _hooked(machine)
     for note in machine.plain:
         if note.kind not in ("cycle", "recursion"):
@@ -155,12 +155,13 @@ def cycles(machine: Machine) -> Iterator[Cycle]:
         here = site == note.site or machine.is_home(owner.cls.facts.site)
         made = looped and here and (heavy_objects((owner,)) or tensors)
         way = (note.frame.facts.site, name)  # the branches of an `if` are one way
-        if _is_taken_apart(owner.cls, name) or (way in told and site == note.site):
+        here_said = (site - site % m.CALLS_PER_STATEMENT, name)  # of the call, and of what it gives
+        if _is_taken_apart(owner.cls, name) or (way in told and site == note.site) or here_said in told:
             continue
         own = whole is owner and site == note.site  # where another file's class refers to itself, that file says so
         if dropped and (made or (own and _is_value(owner, tensors))):
             seen.add(site)
-            told.add(way)
+            told |= {way, here_said}
             yield Cycle(site, f"each {owner.cls.facts.name}", f"`self.{name}` refers to the object", 2)
 
 

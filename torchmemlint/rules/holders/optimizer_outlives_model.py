@@ -4,9 +4,9 @@
 Reports `del trainer.model` or `self.model = None` where another attribute of
 the same object is an optimizer that was made from that model's parameters, and
 the function that lets the model go leaves the optimizer where it is. So is a
-method that makes the model anew, as the constructor does, and not its optimizer.
-So are parameters that an optimizer's groups are given in the place of others,
-`group["params"] = [new]`, where the state goes to the new one,
+method that makes the model anew, as the constructor does, but not its
+optimizer. So are parameters that an optimizer's groups are given in the place
+of others, `group["params"] = [new]`, where the state goes to the new one,
 `optimizer.state[new] = moved`, and nothing takes the old one's out. And so is
 `add_param_group` with the parameters of a module that has just taken the place
 of another one, time after time, in an optimizer that goes on.
