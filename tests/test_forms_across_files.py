@@ -438,3 +438,21 @@ def test_a_table_on_a_context(kept: str, mark: str) -> None:
             def backward(ctx, grad):
                 return grad * 2.0, None
         """)
+
+
+def test_a_dictionary_that_is_spread_over_a_loss_stays() -> None:
+    check("""
+        class Depth(nn.Module):
+            def __init__(self, net: Net, loss):
+                super().__init__()
+                self.net, self.loss = net, loss
+                self.kept = {}
+
+            def forward(self, x):
+                depth = self.net(x)
+                self.kept["depth"] = depth  # TML108
+                return depth.softmax(1)
+
+            def get_loss(self):
+                return self.loss(**self.kept)
+        """)

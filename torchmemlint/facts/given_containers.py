@@ -43,6 +43,6 @@ def _gives(method: FunctionFacts, klass: ClassFacts, empty: set[Expr]) -> bool:
     each = {loop[2] for loop, _ in loops(method.body)}
     return any(
         (call[2] in each or (call[2][:2] == _OWN and call[2][2] not in klass.methods))
-        and not empty.isdisjoint((*call[3], *(value for _, value in call[4])))
+        and not empty.isdisjoint((*call[3], *(value for name, value in call[4] if name)))
         for call in calls(method.body)
     )

@@ -108,6 +108,8 @@ def call_function(
     again = active > 1 or (active and on_yield is None and len(facts.body) > 30)
     if again or machine.too_deep or not machine.may_enter(function, receiver):
         return _unentered(machine, frame, function, args, kwargs, site)
+    if function.frame.unit is machine.home and machine.stands_back(facts):
+        return _as_before(machine, frame, machine.results[id(facts), machine.grad], (*args, *kwargs.values()), site)
     key = (site, id(facts), id(receiver))
     inner = frame.children.get(key)
     if inner is None:
@@ -163,6 +165,8 @@ def call_function(
         return (made,)
     if facts.returns is not None and is_module_hint(facts.returns):  # `return loss(model)`, of a class of losses
         inner.returns = tuple(atom for atom in inner.returns if type(atom) is not Tensor)
+    if inner.unit is machine.home:
+        machine.results[id(facts), outer_grad] = inner.returns
     if not inner.returns and facts.returns is not None:
         hinted = value_of_hint(machine, inner, facts.returns, 2, "returns")
         return machine.join(hinted, NOTHING) if hinted and may_be_none(facts.returns) else hinted
@@ -308,6 +312,27 @@ def _unentered(
     if machine.grad == OFF or function.grad == OFF:
         machine.derivation.unrecorded.add(node)
     return (Opaque(node),)
+
+
+def _as_before(
+    machine: Machine, frame: Frame, before: Value, given: Sequence[Value], site: Site, depth: int = 2
+) -> Value:
+    """What a function returns that has run often, judged by what it returned last: of the same kind, made of what it is
+    given now."""
+    node = machine.derivation.node(tuple(machine.nodes(tuple(atom for value in given for atom in value))))
+    result: list[Any] = []
+    for number, atom in enumerate(before):
+        if type(atom) in (Tensor, Opaque):
+            result.append(atom._replace(node=node))
+        elif type(atom) is Obj and atom.kind == "tuple" and depth:
+            made = machine.allocate(frame, ("as before", site, number, depth), "tuple")
+            made.fields = {
+                key: _as_before(machine, frame, part, given, site, depth - 1) for key, part in atom.fields.items()
+            }
+            result.append(made)
+        elif type(atom) in _PLAIN:
+            result.append(atom)
+    return tuple(result)
 
 
 def _differentiates_for_others(facts: FunctionFacts) -> bool:

@@ -43,6 +43,7 @@ _DEEPEST_CALL = 12
 _STEPS_PER_STATEMENT = 12
 _STEPS_AWAY_PER_STATEMENT = 1.2  # of the home file
 _SHORT = 8  # statements
+_TINY = 2
 _OFTEN, _OFTEN_QUIET = 12, 4  # runs of a function, and of one in which nothing was ever noted
 
 Journal = list[tuple[dict[Any, Value], Any, "Value | None"]]
@@ -76,6 +77,7 @@ class Machine:
         self.patience = facts.statements * 2 + 500  # the steps after which what has run often runs no more
         self.runs: Counter[int] = Counter()  # of the home file's functions, by the identity of their facts
         self.telling: set[int] = set()  # those in which something was noted
+        self.results: dict[tuple[int, int], Value] = {}  # what each has returned last, by the grad mode as well
         self.short_ones = facts.statements // 60 + 10
         self.set_up: object = None  # what nobody was seen to make, while its constructor runs ...
         self.set_up_for = 0  # ... and how many steps it may take before it leaves out what others of them have run
@@ -215,12 +217,15 @@ class Machine:
     def exhausted(self) -> bool:
         return self.steps > self.most_steps
 
-    def _has_news(self, ident: int) -> bool:
-        """Whether one more run of a function of the home file may show something: in a file that takes many steps, the
-        block that every stage of a model calls, or the helper of thirty parsers, has shown it by then."""
+    def stands_back(self, facts: m.FunctionFacts) -> bool:
+        """Whether one more run of a function of the home file would show nothing new: in a file that takes many steps,
+        the block that every stage of a model calls, or the helper of thirty parsers, has shown it by then."""
+        ident = id(facts)
+        if len(facts.body) <= _TINY:
+            return False  # `return self.key`, of whichever object
         self.runs[ident] += 1
         most = _OFTEN if ident in self.telling else _OFTEN_QUIET
-        return self.steps <= self.patience or self.runs[ident] <= most
+        return self.steps > self.patience and self.runs[ident] > most and (ident, self.grad) in self.results
 
     def noted(self) -> int:
         """How much of what rules judge has been noted so far."""
@@ -236,9 +241,7 @@ class Machine:
         still run: the meter that a loop calls after the code of a data set."""
         if self.exhausted or (self.set_up is not None and self._is_left_out(function, receiver)):
             return False
-        if function.frame.unit is self.home:
-            return self._has_news(id(function.facts))
-        if self.steps_away <= self.most_steps_away:
+        if function.frame.unit is self.home or self.steps_away <= self.most_steps_away:
             return True
         if not self.short_ones or len(list(islice(statements(function.facts.body), _SHORT + 1))) > _SHORT:
             return False
