@@ -563,6 +563,7 @@ def predict(model: nn.Module, loader, device):
         "found = torch.vstack([found, model(x.to(device))])  # TML310",
         "found = torch.cat((model(x.to(device)), x.to(device)))",
         "found = found + model(x.to(device))",
+        "found = torch.cat((found, torch.cat([model(x.to(device)).topk(1)[1], x.to(device)[:, :1]], dim=1)))",
     ],
 )
 def test_results_that_are_joined_to_those_before(joins: str) -> None:

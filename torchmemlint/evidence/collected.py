@@ -13,6 +13,7 @@ from ..facts.walk import call_at, calls, is_count, last_name, nodes, statements
 from ..interpreter.events import Store
 from ..interpreter.frames import Frame, Loop
 from ..interpreter.machine import Machine
+from ..interpreter.parts import INDICES
 from ..interpreter.values import ANY, ATTACHED
 from .places import Holder, describe, last_part
 
@@ -192,9 +193,10 @@ def _concatenated(machine: Machine, store: Store) -> bool:
     began as a tensor, which it stays, no second round has shown that."""
     if not isinstance(store.owner, Frame):
         return False
-    if _joins_itself(store):
-        return True
     derivation = machine.derivation
+    if _joins_itself(store):
+        near = derivation.ancestors(store.node, _NEAR)
+        return all(derivation.labels.get(node) != INDICES for node in near)  # a few numbers for each sample
     for node in derivation.ancestors(store.node, _NEAR):
         label = derivation.labels.get(node)
         if label is not None and label[0] == "cat":
