@@ -229,7 +229,7 @@ def take_in(frame: Frame, holder: Obj, key: str, value: Value) -> None:
     """What a helper has made and given back, `[self.read_row(i) for i in range(n)]`, lives in what it is given to."""
     for atom in value:
         if type(atom) is Obj and is_given_back(frame, atom):
-            atom.home = (holder, key)
+            atom.home, atom.taken_in = (holder, key), True
 
 
 def is_given_back(frame: Frame, obj: Obj) -> bool:
@@ -239,7 +239,10 @@ def is_given_back(frame: Frame, obj: Obj) -> bool:
 
 
 def renew(machine: Machine, obj: Obj) -> Obj:
-    """An expression makes an empty object each time: what an earlier round put in belongs to another one."""
+    """An expression makes an empty object each time: what an earlier round put in belongs to another one, and so does
+    the place that a caller has given that one."""
+    if obj.taken_in:
+        obj.home, obj.taken_in = None, False
     if obj.stays:
         made_again(machine, obj)
         return obj

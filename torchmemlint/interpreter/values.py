@@ -244,6 +244,7 @@ class Obj:
         "roomy",
         "serial",
         "site",
+        "taken_in",
         "unknown",
         "weight",
     )
@@ -262,6 +263,7 @@ class Obj:
         self.bounded = False
         self.roomy = False  # the bound is so high that it is reached late, if ever
         self.unknown = False  # made up for something whose origin is not seen
+        self.taken_in = False  # by what a helper that made it has given it back to
         self.serial = 0
         self.earlier: frozenset[int] = frozenset()  # nodes of what those had that this expression made before
         self.make: Callable[[], None] | None = None
