@@ -1,0 +1,286 @@
+"""Lists, tables and devices that fill up, in the words of everyday code: guilty forms, innocent twins.
+
+A trailing `# TML315` in a snippet says what must be reported on that line; nothing else may be.
+"""
+
+from __future__ import annotations
+
+import pytest
+from snippets import check, check_innocent
+
+# -- models that are made anew --------------------------------------------------------------------
+
+LEARNER = """
+class Learner:
+    def __init__(self, width):
+        self.width = width
+        self.net = nn.Linear(width, width)
+        self.optimizer = torch.optim.Adam(self.net.parameters())
+
+    def fit(self, loader):
+        for x, y in loader:
+            F.mse_loss(self.net(x), y).backward()
+            self.optimizer.step()
+            self.optimizer.zero_grad()
+
+    def reset(self):
+        {first}
+        {then}
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        ("self.net = nn.Linear(self.width, self.width)  # TML317", ""),
+        ("self.net = nn.Linear(self.width, self.width).to('cuda')  # TML317", "self.net.train()"),
+        ("self.net = nn.Linear(self.width, 8)", "self.optimizer = torch.optim.Adam(self.net.parameters())"),
+        ("self.net = nn.Linear(self.width, 8)", "self.__init__(8)"),
+        ("self.net = nn.Linear(self.width, 8)", "self.optimizer.add_param_group({'params': self.net.parameters()})"),
+        ("self.net = nn.DataParallel(self.net)", ""),
+        ("self.net = torch.compile(self.net)", ""),
+    ],
+)
+def test_a_model_that_is_made_anew(first: str, then: str) -> None:
+    check(LEARNER.format(first=first, then=then))
+
+
+# -- lists that are only drawn from ---------------------------------------------------------------
+
+MEMORY = """
+import random
+
+def play(env, steps):
+    policy = nn.Linear(4, 2)
+    optimizer = torch.optim.Adam(policy.parameters())
+    memory = {made}
+    state = torch.zeros(4)
+    for step in range(steps):
+        with torch.no_grad():
+            action = policy(state).argmax().item()
+        state = torch.tensor(env.step(action), dtype=torch.float32)
+        {adds}
+        {reads}
+        optimizer.zero_grad()
+        policy(rows).sum().backward()
+        optimizer.step()
+    {after}
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "adds", "reads", "after"),
+    [
+        ("[]", "memory.append(state)  # TML311", "rows = torch.stack(random.sample(memory, 8))", ""),
+        (
+            "deque()",
+            "memory.append(state)  # TML311",
+            "rows = torch.stack(random.choices(memory, k=8))",
+            "print(len(memory))",
+        ),
+        ("[]", "memory.append(state)  # TML311", "rows = torch.stack(memory[-8:])", ""),
+        ("deque(maxlen=500)", "memory.append(state)", "rows = torch.stack(random.sample(memory, 8))", ""),
+        ("[]", "memory.append(state)", "rows = torch.stack(random.sample(memory, 8))", "return memory"),
+        ("[]", "memory.append(state)", "rows = torch.stack(memory)", ""),
+        ("[]", "memory.append(state); memory = memory[-99:]", "rows = torch.stack(random.sample(memory, 8))", ""),
+        ("[]", "memory.append(action)", "rows = torch.ones(1, 4) * random.choice(memory)", ""),
+    ],
+)
+def test_a_list_that_its_loop_draws_from(made: str, adds: str, reads: str, after: str) -> None:
+    check(MEMORY.format(made=made, adds=adds, reads=reads, after=after))
+
+
+def test_a_list_that_is_filled_up_to_its_limit() -> None:
+    check_innocent("""
+        import random
+
+        def play(env, steps, limit):
+            memory = []
+            for step in range(steps):
+                state = torch.rand(4) + step
+                if len(memory) < limit:
+                    memory.append(state)
+                env.step(random.choice(memory).numpy())
+    """)
+
+
+def test_a_script_that_draws_from_its_list() -> None:
+    check("""
+        import random
+
+        rows = []
+        for step in range(10**6):
+            rows.append(torch.rand(64, 64))  # TML311
+            print(random.choice(rows).mean().item())
+    """)
+
+
+# -- views ----------------------------------------------------------------------------------------
+
+STATES = """
+@torch.no_grad()
+def states_of({model}: nn.Module, batches):
+    rows = []
+    for ids in batches:
+        {states} = {model}(ids)
+        {kept}
+    return torch.stack(rows)
+"""
+
+
+@pytest.mark.parametrize(
+    ("states", "kept"),
+    [
+        ("hidden", "rows.append(hidden[0, -1])  # TML309"),
+        ("x", "rows.append(x[0, -1, :])  # TML309"),
+        ("x", "rows.append(x[:, 0])  # TML309"),
+        ("output", "rows.append(output.hidden_states[-1][0, -1])  # TML309"),
+        ("hidden", "rows.append(hidden[0, -1].clone())"),
+        ("hidden", "rows.append(hidden[0, 0])"),
+        ("scores", "rows.append(scores[0, -1])"),
+        ("hidden", "rows.append(hidden[0])"),
+    ],
+)
+def test_the_last_state_of_one_sequence(states: str, kept: str) -> None:
+    check(STATES.format(model="lm", states=states, kept=kept))
+
+
+BANK = """
+class Bank:
+    def __init__(self, lm: {hint}):
+        self.lm = lm
+        self.rows = []
+
+    @torch.inference_mode()
+    def add(self, ids):
+        hidden = self.lm(ids).last_hidden_state
+        self.rows.append(hidden[:, -1]){mark}
+
+    def matrix(self):
+        return torch.stack(self.rows)
+
+def build(lm, docs):
+    bank = Bank(lm)
+    for ids in docs:
+        bank.add(ids)
+    return bank.matrix()
+"""
+
+
+def test_an_annotation_says_what_a_caller_does_not() -> None:
+    check(BANK.format(hint="nn.Module", mark="  # TML309"))
+    check_innocent(BANK.format(hint="object", mark=""))
+
+
+# -- objects that share a model and keep what is their own ------------------------------------------
+
+SESSIONS = """
+import itertools
+import uuid
+
+_live = {{}}
+_ids = itertools.count()
+
+class Session:
+    def __init__(self, model):
+        self.id = {key}
+        self.model = model
+        self.frames = []
+        _live[self.id] = self{mark}
+
+    def step(self, x):
+        {step}
+        return self.model(x).argmax().item()
+
+    def close(self):
+        {close}
+
+def handle(model, x: torch.Tensor):
+    session = Session(model)
+    answer = session.step(x)
+    session.close()
+    return answer
+"""
+
+
+@pytest.mark.parametrize(
+    ("key", "step", "close", "mark"),
+    [
+        ("uuid.uuid4().hex", "self.frames.append(x)", "self.id = ''", "  # TML301"),
+        ("next(_ids)", "self.frames.append(x)", "self.id = ''", "  # TML301"),
+        ("next(_ids)", "self.frames.append(x)", "del _live[self.id]", ""),
+        ("uuid.uuid4().hex", "self.frames.append(len(x))", "self.id = ''", ""),
+        ("'only'", "self.frames.append(x)", "self.id = ''", ""),
+    ],
+)
+def test_an_object_of_each_call_that_shares_its_model(key: str, step: str, close: str, mark: str) -> None:
+    check(SESSIONS.format(key=key, step=step, close=close, mark=mark))
+
+
+# -- results on the device ------------------------------------------------------------------------
+
+SCRIPT = """
+from torch.utils.data import DataLoader
+
+net = Net().cuda().eval()
+loader = DataLoader(load("rows"), batch_size=8)
+maps = []
+with torch.no_grad():
+    for x, _ in loader:
+        {keeps}
+torch.save({saved}, "maps.pt")
+"""
+
+
+@pytest.mark.parametrize(
+    ("keeps", "saved"),
+    [
+        ("maps.append(net(x.cuda()))  # TML310", "torch.cat(maps).cpu()"),
+        ("maps.append(net(x.cuda()).cpu())", "torch.cat(maps)"),
+        ("maps.append(x)", "torch.cat(maps).cpu()"),
+    ],
+)
+def test_a_script_that_moves_its_results_at_the_end(keeps: str, saved: str) -> None:
+    check(SCRIPT.format(keeps=keeps, saved=saved))
+
+
+# -- copies of a model ----------------------------------------------------------------------------
+
+COPIES = """
+import copy
+
+def train(model, loader, score, epochs):
+    optimizer = torch.optim.Adam(model.parameters())
+    copies, scores = [], []
+    for epoch in range(epochs):
+        for x, y in loader:
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        scores.append(score(model))
+        {adds}
+    {ends}
+"""
+
+
+@pytest.mark.parametrize(
+    ("adds", "ends"),
+    [
+        ("copies.append(copy.deepcopy(model))  # TML313", "return copies[scores.index(max(scores))]"),
+        (
+            "copies.append((scores[-1], copy.deepcopy(model.state_dict())))  # TML313",
+            "model.load_state_dict(max(copies, key=lambda one: one[0])[1])",
+        ),
+        (
+            "state = copy.deepcopy(model.state_dict()); copies.append(state)  # TML313",
+            "model.load_state_dict(copies[-1])",
+        ),
+        ("copies.append(copy.deepcopy(model))", "return copies"),
+        ("copies.append(copy.deepcopy(model))", "return [copies[i] for i in range(epochs)]"),
+        ("copies.append(copy.deepcopy(model))", "for i in range(epochs):\n        score(copies[i])"),
+        ("copies = [copy.deepcopy(model)]", "return copies[0]"),
+        ("copies.append(copy.deepcopy(scores))", "return copies[-1]"),
+    ],
+)
+def test_copies_of_which_one_is_picked(adds: str, ends: str) -> None:
+    check(COPIES.format(adds=adds, ends=ends))
