@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 from ..facts import model as m
 from ..facts.knowledge import CACHES, MODEL_NAMES
 from ..facts.model import Expr, FunctionFacts, Site
-from ..facts.program import Program
 from ..facts.walk import calls, calls_of, heads, last_name, nodes, statements
 from ..interpreter.frames import Frame
 from ..interpreter.functions import call_unseen
@@ -150,7 +149,7 @@ def _kept_results(machine: Machine, function: FunctionFacts, called: str = "") -
         kept = "array"
     elif asked and workers and function.returns is None and gives_item(machine.facts, called or function.name):
         kept = "item"
-    elif fresh and function.owner < 0 and gives_loaded(Program(machine.facts), function, fresh[0]):
+    elif fresh and function.owner < 0 and gives_loaded(machine.home.outline.program, function, fresh[0]):
         kept = "array"
     else:
         return
@@ -331,7 +330,9 @@ def _memoizes(decorator: Any) -> str:
 def _stays(function: FunctionFacts, table: Expr) -> bool:
     """Whether a function makes a table of an object's only if that has none yet: `if not hasattr(self, "results"):
     self.results = {}`, also by another name, `results = self.results = {}`."""
-    made = [one for one in statements(function.body) if one[0] == m.ASSIGN and table in one[2] and _is_empty(one[3])]
+    made = [
+        one for one in statements(function.body) if one[0] == m.ASSIGN and table in one[2] and _is_dictionary(one[3])
+    ]
     return bool(made) and all(one not in function.body and any(map(_is_of_object, one[2])) for one in made)
 
 
@@ -339,7 +340,7 @@ def _is_of_object(place: Expr) -> bool:
     return bool(place[0] == m.ATTR and place[1][0] == m.NAME)
 
 
-def _is_empty(value: Expr) -> bool:
+def _is_dictionary(value: Expr) -> bool:
     """`{}`, `defaultdict(list)`"""
     made = ("dict", "OrderedDict", "defaultdict")
     return bool(value[0] == m.DICT or (value[0] == m.CALL and last_name(value) in made))
@@ -354,7 +355,7 @@ def _tables(function: FunctionFacts) -> Iterator[Expr]:
             places, value = (statement[2],), statement[4]
         else:
             continue
-        if _is_empty(value):
+        if _is_dictionary(value):
             yield from (place for place in places if place[0] in (m.NAME, m.ATTR))
 
 

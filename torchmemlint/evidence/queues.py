@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
+from ..facts.batches import is_loader
 from ..facts.file_releases import is_idle
 from ..facts.model import CALLS_PER_STATEMENT, Expr, Site, Stmt
 from ..facts.program import names_in, targets
@@ -76,8 +77,7 @@ def _is_batch(frame: Frame, site: Site) -> bool:
     put = next((call for call in calls(frame.facts.body) if call[1] == site and call[3]), None)
     for loop, _ in loops(frame.facts.body):
         if put is not None and loop[0] == m.FOR and put[3][0] in targets(loop):
-            over = loop[3][3][0] if last_name(loop[3]) in ("enumerate", "iter", "tqdm") and loop[3][3:4] else loop[3]
-            return last_name(over).lower().endswith("loader")
+            return is_loader(loop[3])
     return False
 
 

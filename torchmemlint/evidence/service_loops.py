@@ -53,18 +53,6 @@ def _adds(statement: Stmt, name: Expr) -> bool:
     return bool(value) and value[0] == m.CALL and value[2][0] == m.ATTR and value[2][1] == name and value[2][2] in _ADDS
 
 
-def joins_what_it_starts(starter: FunctionFacts) -> bool:
-    """Whether the function that starts a thread waits for its end, `thread.join()`, `thread.join(timeout=5)`: not for
-    a queue, and not for words that are joined."""
-    fed = [call[2][1] for call in calls(starter.body) if call[2][0] == m.ATTR and call[2][2] in ("put", "put_nowait")]
-    joins = (call for call in calls(starter.body) if call[2][0] == m.ATTR and call[2][2] == "join")
-    return any(call[2][1] not in fed and all(map(_is_timeout, call[3])) for call in joins)
-
-
-def _is_timeout(given: Expr) -> bool:
-    return given[0] == m.TEXT or (given[0] == m.CONST and type(given[1]) is not str) or "timeout" in last_name(given)
-
-
 # -- tasks and threads of a program that goes on and on -------------------------------------------
 
 

@@ -12,6 +12,9 @@ from typing import Final
 GRAD_OFF: Final = ("no_grad", "inference_mode")
 GRAD_MODES: Final = (*GRAD_OFF, "enable_grad")
 
+# What models of timm and of CLIP are asked for beside a pass: one tensor [docs of both].
+FEATURES: Final = ("forward_features", "encode_image", "encode_text", "get_image_features", "get_text_features")
+
 # Functions and methods whose results carry no graph [measured]: comparisons, indices, integer casts, shapes.
 GRAPH_FREE: Final = frozenset(
     """argmax argmin argsort eq ne lt le gt ge isnan isinf isfinite isclose nonzero long int bool

@@ -20,8 +20,6 @@ _PLAIN_BASES = frozenset(("Module", "object", "ABC", "Protocol", "Generic"))
 # A graph that only locals keep matters while the function trains or evaluates, itself or through what it calls.
 _DRIVES = m.BACKWARD | m.EVALUATES | m.MODE | m.HOOKS | m.THREADS
 
-_OFF = ("no_grad", "inference_mode")
-
 _OF_LISTS = frozenset(("append", "extend", "insert", "write", "info", "debug", "warning"))
 _JOINS = frozenset(("cat", "concat", "stack", "vstack"))
 
@@ -126,7 +124,7 @@ def _collects_parts(function: FunctionFacts) -> bool:
     if not function.flags & m.LOCAL or "append" not in function.calls:
         return False
     off = {last_name(decorator) for decorator in function.decorators} | set(function.calls)
-    return not off.isdisjoint(_OFF) and any(
+    return not off.isdisjoint(knowledge.GRAD_OFF) and any(
         part[0] == m.ITEM and part[2][0] == m.NEW and any(_is_a_number(one) for one in part[2][3])
         for statement in statements(function.body)
         for part in expressions_of(statement)

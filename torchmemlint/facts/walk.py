@@ -202,24 +202,6 @@ def last_name(expr: Expr | None) -> str:
     return str(expr[-1]) if expr is not None and expr[0] in (m.ATTR, m.NAME) else ""
 
 
-_OBJECTS: Final = tuple(  # which may move in place
-    (m.NAME, name) for name in "data batch graph g bg inputs encoding enc sample samples".split()
-)
-
-
-def is_part_of_a_batch(block: tuple[Stmt, ...], name: Expr) -> bool:
-    """Whether a name has one of several parts of what a loader gives, `for images, labels in loader`."""
-    for loop, _ in loops(block):
-        if loop[0] != m.FOR:
-            continue
-        pattern, over = loop[2], loop[3]
-        if over[0] == m.CALL and last_name(over) == "enumerate" and over[3] and pattern[0] == m.NEW:
-            pattern, over = pattern[3][-1], over[3][0]
-        if pattern[0] == m.NEW and name in pattern[3] and last_name(over).lower().endswith("loader"):
-            return name not in _OBJECTS
-    return False
-
-
 def is_count(iterated: Expr) -> bool:
     """`range(n)`: a loop over it goes over numbers, as often as is known before."""
     return bool(iterated[0] == m.CALL and last_name(iterated) in ("range", "trange"))

@@ -325,7 +325,7 @@ def _as_before(
         if type(atom) in (Tensor, Opaque):
             result.append(atom._replace(node=node))
         elif type(atom) is Obj and atom.kind == "tuple" and depth:
-            made = machine.allocate(frame, ("as before", site, number, depth), "tuple")
+            made = machine.allocate(frame, ("as before", site, number, depth), "tuple", atom.cls)
             made.fields = {
                 key: _as_before(machine, frame, part, given, site, depth - 1) for key, part in atom.fields.items()
             }

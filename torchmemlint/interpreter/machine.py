@@ -43,7 +43,7 @@ _DEEPEST_CALL = 12
 _STEPS_PER_STATEMENT = 12
 _STEPS_AWAY_PER_STATEMENT = 1.2  # of the home file
 _SHORT = 8  # statements
-_TINY = 2
+_TINY = 2  # likewise
 _OFTEN, _OFTEN_QUIET = 12, 4  # runs of a function, and of one in which nothing was ever noted
 
 Journal = list[tuple[dict[Any, Value], Any, "Value | None"]]

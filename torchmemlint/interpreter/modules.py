@@ -38,9 +38,6 @@ from .weightless import has_no_weights
 
 _MOST_PARTS = 12  # of a module that are told apart where all are gone through
 
-# What models of timm and of CLIP are asked for beside a pass [docs of both]: one tensor.
-_FEATURES = ("forward_features", "encode_image", "encode_text", "get_image_features", "get_text_features")
-
 
 def _submodules(machine: Machine, frame: Frame, obj: Obj) -> Value:
     """The parts of a module: those in containers, and those with a class of the project wherever they are."""
@@ -125,7 +122,7 @@ def module_method(
         return run_module(machine, frame, obj, args, kwargs, site)
     if machine.grad != OFF and args and _is_pass(obj, name):
         return _run_pass(machine, frame, obj, args, site)
-    if machine.grad == OFF and args and name in _FEATURES:
+    if machine.grad == OFF and args and name in knowledge.FEATURES:
         return run_module(machine, frame, obj, args, kwargs, site)
     if name in ("generate", "encode", "predict", "get_image_features", "get_text_features", "sample"):
         return UNKNOWN

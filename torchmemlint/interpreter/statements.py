@@ -7,10 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from ..facts import model as m
+from ..facts.batches import is_part_of_a_batch
 from ..facts.evaluating import says_no_grad
 from ..facts.knowledge import GRAD_MODES, MODEL_NAMES
 from ..facts.model import Expr, Site, Stmt
-from ..facts.walk import is_part_of_a_batch, last_name
+from ..facts.walk import last_name
 from .assignment import assign
 from .branching import branch, skip
 from .calls import call_method

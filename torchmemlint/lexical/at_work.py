@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Set
 
 from ..facts import model as m
-from ..facts.knowledge import FACTORIES, MODEL_NAMES
+from ..facts.knowledge import FACTORIES, FEATURES, MODEL_NAMES
 from ..facts.model import ClassFacts, Expr, FileFacts, FunctionFacts, Stmt
 from ..facts.program import Place, Program, keyword, targets
 from ..facts.walk import calls, last_name, nodes, statements
@@ -16,9 +16,8 @@ _RUNS = MODEL_NAMES | set(
 )
 # What a model is asked for by other names than its own: `model.encode(x)`.
 _ASKED_OF_MODELS = frozenset(
-    """encode decode embed predict transcribe translate sample infer forward_features get_text_features
-    get_image_features extract_features encode_image encode_text""".split()
-)
+    "encode decode embed predict transcribe translate sample infer extract_features".split()
+).union(FEATURES)
 # Of modules of torch that make tensors, those whose names little else has; the layers that most models are made of.
 _LAYERS = frozenset(("Sequential", "ModuleList", "Linear", "Conv2d", "Embedding"))
 _ASKED = ("__iter__", "__next__", "__getitem__", "__call__")

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from ..facts import model as m
 from ..facts.model import Expr, FileFacts, FunctionFacts, Site, Stmt
-from ..facts.program import targets
 from ..facts.walk import blocks, calls, calls_of, expressions_of, heads, last_name, loops, nodes, once, statements
+from .list_uses import only_read_by
 
-_ADDS = ("append", "appendleft")
 _DRAWS = ("sample", "choice", "choices")
 
 
@@ -24,18 +23,8 @@ def is_only_drawn_from(facts: FileFacts, function: FunctionFacts, name: str, sto
     around = [inside for _, inside in loops(function.body) if any(_is_at(one, stored) for one in inside)]
     if not around or _is_known_elsewhere(facts, function, variable) or _has_a_limit(function, variable, stored):
         return False
-    read = False
-    for statement in statements(function.body):
-        bound = statement[0] in (m.ASSIGN, m.ANNOTATE) and variable in targets(statement)
-        for head in heads(statement):
-            if bound and (head == variable or (head in statement[2] and head[0] == m.NEW)):
-                continue  # where it is made
-            every = sum(part == variable for part in nodes(head))
-            draws = sum(_reads_a_few(part, variable) for part in nodes(head))
-            if every != draws + sum(_adds_or_asks(part, variable) for part in nodes(head)):
-                return False
-            read = read or (draws > 0 and any(statement in inside for inside in around))
-    return read
+    reading = only_read_by(function, variable, lambda part: _reads_a_few(part, variable))
+    return any(statement in inside for inside in around for statement in reading)
 
 
 @once
@@ -72,13 +61,6 @@ def _reads_a_few(part: Expr, variable: Expr) -> bool:
 def _is_negative(index: Expr) -> bool:
     """`-8`, `-window`"""
     return bool(index[0] == m.UNARY or (index[0] == m.CONST and type(index[1]) is int and index[1] < 0))
-
-
-def _adds_or_asks(part: Expr, variable: Expr) -> bool:
-    """`rows.append(x)`, `len(rows)`"""
-    if part[0] == m.ATTR:
-        return bool(part[1] == variable and part[2] in _ADDS)
-    return bool(part[0] == m.CALL and part[2] == (m.NAME, "len") and part[3] == (variable,))
 
 
 def _has_a_limit(function: FunctionFacts, variable: Expr, stored: Site) -> bool:

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..facts import model as m
+from ..facts.batches import THROUGH, is_loader
 from ..facts.knowledge import TO_DEVICE
 from ..facts.model import Expr, FunctionFacts, Stmt
 from ..facts.program import Program, targets
 from ..facts.walk import calls_of, heads, last_name, loops, nodes, root_of, statements
-from .moved_late import SMALL, THROUGH, TO_HOST, MovedLate, is_loader, is_result, turns_off
+from .moved_late import SMALL, TO_HOST, MovedLate, is_result, turns_off
 
 _PREDICTS = frozenset("predict prediction predictions inference infer transcribe".split())
 _ONE_BATCH = frozenset("step batch one single sample".split())

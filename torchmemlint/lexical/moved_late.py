@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
+from ..facts.batches import is_loader
 from ..facts.knowledge import GRAD_OFF, MODEL_NAMES
 from ..facts.model import Expr, FunctionFacts, Site
 from ..facts.program import Program
@@ -17,7 +18,6 @@ from ..facts.walk import calls_of, last_name, loops, nodes, statements
 _JOINS = ("cat", "concat", "stack", "vstack", "hstack")
 TO_HOST = frozenset("cpu numpy item tolist to_numpy detach_to_cpu to_cpu".split())
 SMALL = frozenset("argmax sum mean max min any all loss accuracy len norm".split())
-THROUGH = ("enumerate", "tqdm", "track", "iter", "zip", "islice")
 
 
 class MovedLate(NamedTuple):
@@ -68,13 +68,6 @@ def _joined(function: FunctionFacts) -> Iterator[tuple[str, Site]]:
                 joins = inner[0] == m.CALL and len(inner) == 5 and last_name(inner[2]) in _JOINS and inner[3]
                 if joins and inner[3][0][0] == m.NAME:
                     yield inner[3][0][1], statement[1]
-
-
-def is_loader(over: Expr) -> bool:
-    while over[0] == m.CALL and last_name(over[2]) in THROUGH and over[3]:
-        over = over[3][0]
-    name = last_name(over).lower()
-    return "loader" in name or name.endswith("dl") or name in ("batches", "minibatches")
 
 
 def is_result(value: Expr) -> bool:

@@ -13,6 +13,7 @@ from ..facts import model as m
 from ..facts.model import Expr, FunctionFacts, Site, Stmt
 from ..facts.program import Program, targets
 from ..facts.walk import calls_of, heads, last_name, loops, nodes, statements
+from .list_uses import only_read_by
 
 _PICKS = ("max", "min")
 _TRAINS = ("backward", "step", "fit")
@@ -72,17 +73,7 @@ def _one_is_picked(function: FunctionFacts, variable: Expr) -> bool:
     counters = {part for one, _ in every_head if one[0] == m.FOR for part in nodes(one[2])}
     inner = (part for _, head in every_head for part in nodes(head) if part[0] == m.COMP)
     counters |= {part for one in inner for clause in one[5] for part in nodes(clause[0])}
-    picked = False
-    for statement, head in every_head:
-        bound = statement[0] in (m.ASSIGN, m.ANNOTATE) and variable in targets(statement)
-        if bound and (head == variable or (head in statement[2] and head[0] == m.NEW)):
-            continue  # where it is made
-        every = sum(part == variable for part in nodes(head))
-        picks = sum(_picks_one(part, variable, counters) for part in nodes(head)) if every else 0
-        if every != picks + sum(_adds_or_asks(part, variable) for part in nodes(head)):
-            return False
-        picked = picked or picks > 0
-    return picked
+    return bool(only_read_by(function, variable, lambda part: _picks_one(part, variable, counters)))
 
 
 def _picks_one(part: Expr, variable: Expr, counters: set[Expr]) -> bool:
@@ -95,9 +86,3 @@ def _picks_one(part: Expr, variable: Expr, counters: set[Expr]) -> bool:
     if whole[0] == m.CALL and whole[2] == (m.NAME, "sorted") and whole[3][:1] == (variable,):
         return True
     return whole == variable and counters.isdisjoint(nodes(part[2]))
-
-
-def _adds_or_asks(part: Expr, variable: Expr) -> bool:
-    if part[0] == m.ATTR:
-        return bool(part[1] == variable and part[2] == "append")
-    return bool(part[0] == m.CALL and part[2] == (m.NAME, "len") and part[3] == (variable,))

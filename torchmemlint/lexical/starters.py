@@ -1,4 +1,4 @@
-"""What starts workers of its own: constructors, and what they call."""
+"""What starts workers of its own, constructors and what they call; and who waits for what it has started."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ..facts import model as m
 from ..facts.model import ClassFacts, Expr, FunctionFacts, Site
 from ..facts.program import Program
-from ..facts.walk import last_name
+from ..facts.walk import calls, last_name
 from .lent import ENDS
 
 _FIRST_ITEM = ("__iter__", "__next__")  # what starts a worker when it is first asked for something
@@ -45,3 +45,15 @@ def construction(value: Expr) -> Expr:
     while value[0] == m.CALL and value[2][0] == m.ATTR and value[2][2] in _LATE and value[2][1][0] == m.CALL:
         value = value[2][1]
     return value
+
+
+def joins_what_it_starts(starter: FunctionFacts) -> bool:
+    """Whether the function that starts a thread waits for its end, `thread.join()`, `thread.join(timeout=5)`: not for
+    a queue, and not for words that are joined."""
+    fed = [call[2][1] for call in calls(starter.body) if call[2][0] == m.ATTR and call[2][2] in ("put", "put_nowait")]
+    joins = (call for call in calls(starter.body) if call[2][0] == m.ATTR and call[2][2] == "join")
+    return any(call[2][1] not in fed and all(map(_is_timeout, call[3])) for call in joins)
+
+
+def _is_timeout(given: Expr) -> bool:
+    return given[0] == m.TEXT or (given[0] == m.CONST and type(given[1]) is not str) or "timeout" in last_name(given)

@@ -41,11 +41,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...evidence.service_loops import filled_by_waiting, joins_what_it_starts
+from ...evidence.service_loops import filled_by_waiting
 from ...evidence.thread_locals import grown_by_threads, left_by_tasks
 from ...finding import Confidence, Remedy, Retains
 from ...interpreter.values import Obj
 from ...interpreter.weights import heavy
+from ...lexical.starters import joins_what_it_starts
 from .. import Report
 
 if TYPE_CHECKING:
