@@ -2,13 +2,16 @@
 
 ## What it does
 Reports `x.detach()`, `x.cpu()`, `x.to("cpu")`, `x.half()` and similar calls on
-a tensor as statements of their own.
+a tensor as statements of their own. And a loop that binds its own name to the
+detached item, `for h in hidden: h = h.detach()`, and does not use it.
 
 ## Why it retains
 It keeps nothing by itself: it does not release what it was written to release.
 These methods return a new tensor and leave the receiver as it is. After
 `loss.detach()` the name `loss` still carries its graph; after `x.cpu()` the
-name `x` still lives on the device.
+name `x` still lives on the device. A loop's name is only a name: to bind it
+anew changes nothing in the list, and a state that is to be cut off goes on with
+the graph of all that was before.
 
 ## When it is fine
 - The receiver is a module: `model.cpu()`, `model.to(device)` and
@@ -18,7 +21,8 @@ name `x` still lives on the device.
   benchmark.
 
 ## How to release it
-Assign the result: `loss = loss.detach()`, `x = x.cpu()`.
+Assign the result: `loss = loss.detach()`, `x = x.cpu()`; of a list:
+`hidden = [h.detach() for h in hidden]`, or `h.detach_()` in the loop.
 
 ## References
 - PyTorch documentation, `torch.Tensor.detach`, `torch.Tensor.cpu`,
@@ -35,6 +39,7 @@ from typing import TYPE_CHECKING
 from ...facts import model as m
 from ...facts.walk import last_name, statements
 from ...finding import Confidence, Remedy
+from ...lexical.rebound_items import rebound_items
 from .. import Report
 
 if TYPE_CHECKING:
@@ -63,6 +68,18 @@ def check(evidence: Evidence) -> Iterator[Report]:
             confidence=Confidence.HIGH if seen else Confidence.MEDIUM,
             release=f"`{name} = {name}.{method}(...)`",
             remedy=Remedy("assign-result", sure=False),
+        )
+    for item in rebound_items(evidence.program):
+        whole = item.container or "what the loop goes through"
+        yield Report(
+            site=item.site,
+            message=(
+                f"`{item.name}` is a name of the loop and is not used again: `{whole}` keeps its tensors with their "
+                f"graph; make a new list, `[{item.name}.detach() for {item.name} in ...]`, or call "
+                f"`{item.name}.detach_()`"
+            ),
+            confidence=Confidence.HIGH,
+            release=f"`[{item.name}.detach() for {item.name} in ...]`, or `{item.name}.detach_()`",
         )
 
 
