@@ -10,7 +10,18 @@ from ..facts.batches import is_loader
 from ..facts.file_releases import is_idle
 from ..facts.model import CALLS_PER_STATEMENT, Expr, Site, Stmt
 from ..facts.program import names_in, targets
-from ..facts.walk import blocks, calls, calls_of, last_name, loops, nodes, root_of, with_tests
+from ..facts.walk import (
+    blocks,
+    calls,
+    calls_of,
+    expressions_of,
+    last_name,
+    loops,
+    nodes,
+    root_of,
+    statements,
+    with_tests,
+)
 from ..interpreter.contexts import Kept
 from ..interpreter.events import Loops, Plain, Trail
 from ..interpreter.frames import Frame
@@ -21,6 +32,7 @@ from .places import describe
 
 _HOLDS_BACK = ("acquire", "join", "wait", "result", "recv")
 _TAKES = ("get", "recv")
+_PUTS = ("put", "put_nowait")
 _ASKS = ("get", "qsize", "full")  # of a queue, without arguments: `torch.full` has some
 
 
@@ -117,11 +129,22 @@ def _waited_for(frame: Frame, site: Site) -> bool:
         put = next((call for call in calls(body) if call[1] == site), None)
         around = [loop for loop, inside in loops(body) if any(put == call for one in inside for call in calls_of(one))]
         root = (m.TEXT,) if put is None else root_of(put[2])
+        if put is not None and not around and _is_of_one_list(body, put) and any(_waits(call) for call in calls(body)):
+            return True
         if any(loop[0] != m.FOR or loop[2] != root for loop in around):
             return False
         if around and any(_waits(call) for call in calls(body)):
             return True
         site, at = at.call_site, at.caller
+    return False
+
+
+def _is_of_one_list(body: tuple[Stmt, ...], put: Expr) -> bool:
+    """Whether a comprehension gives the parts of one thing that is there, `[pool.submit(half) for half in halves]`:
+    what waits then is in the list anyway. A loader's batches are not."""
+    for part in (part for one in statements(body) for part in expressions_of(one) if part[0] == m.COMP):
+        if any(put == inner for given in part[3:5] if given is not None for inner in nodes(given)):
+            return all(over[0] in (m.NAME, m.ATTR) and not is_loader(over) for _, over, _ in part[5])
     return False
 
 
@@ -210,7 +233,7 @@ def _waits(call: Expr) -> bool:
 
 def _answered(frame: Frame, site: Site) -> bool:
     """Whether the object that puts into its queue waits for what comes back in another: who asks is not far ahead."""
-    queues = {call[2][1] for call in calls(frame.facts.body) if call[1] == site and call[2][0] == m.ATTR}
+    queues = {queue for call in calls(frame.facts.body) if call[1] == site for queue in _filled_by(call)}
     if not all(_is_own(one) for one in queues):
         return False
     receiver = frame.receiver
@@ -221,9 +244,16 @@ def _answered(frame: Frame, site: Site) -> bool:
     return any(_is_own(call[2][1]) and call[2][1] not in queues for call in waiting)
 
 
+def _filled_by(call: Expr) -> Iterator[Expr]:
+    """The queue of `queue.put(x)`, and of `loop.call_soon_threadsafe(queue.put_nowait, x)`."""
+    methods = [one for one in (call[2], *call[3]) if one[0] == m.ATTR]
+    puts = [one for one in methods if one[2] in _PUTS]
+    yield from (one[1] for one in puts or methods[:1])
+
+
 def _is_own(queue: Expr) -> bool:
     return bool(queue[0] == m.ATTR and queue[1] == (m.NAME, "self"))
 
 
 def _puts_in(inside: list[Stmt]) -> bool:
-    return any(last_name(call[2]) in ("put", "put_nowait") for statement in inside for call in calls_of(statement))
+    return any(last_name(call[2]) in _PUTS for statement in inside for call in calls_of(statement))

@@ -19,7 +19,7 @@ _RECORDERS = frozenset("set_detect_anomaly detect_anomaly _record_memory_history
 _THREADS = frozenset(
     """Thread submit run_in_executor to_thread map Timer start_new_thread apply_async imap imap_unordered starmap
     map_async starmap_async Pool Process ProcessPoolExecutor DataLoader delayed spawn start_processes
-    moveToThread""".split()
+    moveToThread call_soon_threadsafe call_soon call_later""".split()
 )
 
 

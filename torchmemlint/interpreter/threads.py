@@ -159,6 +159,15 @@ def submit(machine: Machine, frame: Frame, name: str, args: list[Value], kwargs:
     return future
 
 
+def on_loop(machine: Machine, frame: Frame, name: str, args: list[Value], site: Site) -> Value:
+    """`loop.call_soon_threadsafe(queue.put_nowait, frame)`, `loop.call_later(delay, f, x)`: an event loop calls it
+    with what it is given [docs: asyncio, "Event loop"]. Who asks for it does not wait."""
+    given = args[1:] if name in ("call_later", "call_at") else args
+    if given and any(type(atom) in _CALLABLE for atom in given[0]):
+        machine.call(frame, given[0], given[1:], {}, site)
+    return UNKNOWN
+
+
 def start(machine: Machine, frame: Frame, obj: Obj, site: Site) -> None:
     """`worker.start()` of an instance of a class of the file that is a thread or a process."""
     kind = kind_of_worker(obj.cls)

@@ -16,7 +16,7 @@ from .imagined import imagined_module
 from .machine import Machine
 from .passes import frozen, in_eval_mode, record_module_call
 from .tensors import arithmetic, backward, free, loss
-from .threads import submit
+from .threads import on_loop, submit
 from .values import (
     ATTACHED,
     LEAF,
@@ -223,6 +223,9 @@ def _is_used_up(machine: Machine, frame: Frame, name: str, args: list[Value], kw
     return True
 
 
+_OF_EVENT_LOOPS = ("call_soon_threadsafe", "call_soon", "call_later", "call_at")
+
+
 def unknown_method(
     machine: Machine,
     frame: Frame,
@@ -277,6 +280,8 @@ def unknown_method(
         return processes.pool_method(machine, frame, None, name, args, kwargs, site)
     if name in ("submit", "start_new_thread", "run_in_executor", "apply_async"):
         return submit(machine, frame, name, args, kwargs, site)
+    if name in _OF_EVENT_LOOPS:
+        return on_loop(machine, frame, name, args, site)
     if name == "create_future" or (name == "create_task" and "loop" in last_name(callee[1])):  # of an event loop
         return (machine.allocate(frame, ("future", site), "future"),)
     if name == "remote" and _gives_reference(callee[1]):
