@@ -10,7 +10,7 @@ from ..facts.file_releases import is_idle
 from ..facts.model import CALLS_PER_STATEMENT, FunctionFacts, Site
 from ..facts.program import targets
 from ..facts.walk import last_name, nodes, statements
-from ..interpreter.events import Reset
+from ..interpreter.events import Reset, Store
 from ..interpreter.frames import Frame
 from ..interpreter.machine import Machine
 from ..interpreter.values import Obj, functions_behind
@@ -48,6 +48,18 @@ def emptied(
         and any(reset.owner is one and reset.key in (name, "*") for one, name in places)
         and not _fills_what_is_missing(reset)
         for reset in machine.resets
+    )
+
+
+def gives_up_its_models(machine: Machine, store: Store) -> bool:
+    """Whether rounds of the loop that fills a container take the models out of what is in it, and leave the rest:
+    `for adapter in self.adapters: adapter.detach()`, whose `detach` says `self.model = None`."""
+    inside = store.owner.fields.get("*", ()) if isinstance(store.owner, Obj) else ()
+    return any(
+        note.kind == "dropped-part"
+        and note.detail[0] in inside
+        and any(loop in store.loops for loop in note.loops if loop.kind == "loop" and loop not in store.birth)
+        for note in machine.plain
     )
 
 

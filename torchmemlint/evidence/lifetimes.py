@@ -14,6 +14,7 @@ from ..facts.passed_by import PassedBy
 from ..facts.program import Program
 from ..facts.releases import Releases
 from ..facts.walk import blocks, calls, expressions_of, last_name, nodes, statements
+from ..interpreter.contexts import is_module_level
 from ..interpreter.events import NEVER, Loops, Reset, Store, Trail
 from ..interpreter.frames import Frame, Loop, birth_of, kept_since
 from ..interpreter.machine import Machine
@@ -207,7 +208,7 @@ class Lifetimes:
             reset.frame.name
             for owner, key in self._places(store)
             for reset in self._of(owner, key)
-            if not self._is_first_time(reset, store)
+            if not self._is_first_time(reset, store) and not _begins_once(reset, store)
         } - {"__init__"}
 
     def is_released(self, store: Store) -> bool:
@@ -243,6 +244,13 @@ class Lifetimes:
     def resets_of(self, store: Store) -> Sequence[Reset]:
         """What empties the very place of a store."""
         return self._of(store.owner, store.key)
+
+
+def _begins_once(reset: Reset, store: Store) -> bool:
+    """`global server; server = Server()` of a program that then goes into its loop: what binds the global once, in no
+    loop at all, empties nothing in time of what a loop adds."""
+    once = reset.how == "replace" and not reset.loops and isinstance(reset.owner, Frame) and not reset.threaded
+    return once and is_module_level(reset.owner) and any(loop.kind == "loop" for loop in store.loops)
 
 
 def _function_of(atom: Any) -> object:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..evidence.kept import kept_in_containers
-from ..evidence.let_go import emptied
+from ..evidence.let_go import emptied, gives_up_its_models
 from ..evidence.memo import looks_up
 from ..evidence.metric_states import is_state_of_a_metric
 from ..evidence.occasions import (
@@ -111,6 +111,8 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
         return 0  # somebody else's container, or the parts of a model
     if is_state_of_a_metric(store):
         return 0  # the base class has `reset()`, which puts back what it began with
+    if store.objects and gives_up_its_models(evidence.machine, store):
+        return 0  # what stays is light
     parted = bool(store.objects) and not store.fresh and _let_go_elsewhere(evidence, store)
     if (store.objects and not (store.fresh or parted)) or _are_parameters(evidence, store):
         return 0  # who made them keeps them anyway
