@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ..facts import model as m
-from ..facts.model import Site
+from ..facts.model import Expr, Site
 from ..facts.program import Program, names_in
 from ..facts.walk import calls, last_name, loops
 from ..interpreter.events import Loops, Store
@@ -21,6 +21,9 @@ from .lifetimes import Lifetimes
 from .places import describe, in_test
 
 _WORKERS = re.compile(r"worker|proc|rank|world_size|n_?jobs|threads", re.IGNORECASE)
+
+
+_POOL_LOOPS = ("map", "imap", "imap_unordered", "starmap")
 
 
 class Handed(NamedTuple):
@@ -41,7 +44,8 @@ def handed_over(machine: Machine, lifetimes: Lifetimes, *, by_name: bool) -> Ite
     received = {node: store.owner for store in queued for node in store.nodes}
     got = {id(note.detail): note.site for note in machine.plain if note.kind == "queue-received"}
     sent = list(_sent(machine, queued))
-    for store in machine.stores if sent or got or derivation.loaded else ():
+    pooled = dict(_from_pools(machine))
+    for store in machine.stores if sent or got or pooled or derivation.loaded else ():
         loop = growing(machine, store) if store.how in ("grow", "keyed") and machine.is_home(store.site) else None
         if loop is None or store in queued or any(_is_worker(one) for one in store.loops):
             continue
@@ -59,6 +63,10 @@ def handed_over(machine: Machine, lifetimes: Lifetimes, *, by_name: bool) -> Ite
             if "$idle" in loaded.fields and place.kind == "local":
                 continue  # it has workers only if somebody asks for them, and the list goes with the call
             yield Handed(store.site, holder, loaded.site, False)
+            continue
+        pool = next((pooled[node] for node in nodes if node in pooled), None)
+        if pool is not None and not by_name:
+            yield Handed(store.site, holder, pool, False)
             continue
         queue = next((received[node] for node in nodes if node in received), None)
         if queue is not None and id(queue) in got:
@@ -89,6 +97,15 @@ def _sent(machine: Machine, queued: list[Store]) -> Iterator[tuple[Site, Loops, 
             yield note.site, note.loops, {node for tensor in tensors for node in names_of(tensor.node)}
 
 
+def _from_pools(machine: Machine) -> Iterator[tuple[int, Site]]:
+    """The nodes of the tensors that the workers of pools give back, and where they come in."""
+    for note in machine.plain:
+        if note.kind == "pool-results":
+            for tensor in machine.reach(note.detail):
+                if tensor.weight > 1:
+                    yield from ((node, note.site) for node in machine.derivation.names_of(tensor.node))
+
+
 def _is_worker(loop: Loop) -> bool:
     """Whether what runs is a worker's."""
     site: Any = loop.site
@@ -101,9 +118,17 @@ def _is_of_workers(frame: Frame, loop: Loop) -> bool:
     while caller is not None:
         for one, _ in loops(caller.facts.body):
             if one[1] == loop.site:
-                return one[0] == m.FOR and any(_WORKERS.search(name) for name in names_in(one[3]))
+                return one[0] == m.FOR and any(_WORKERS.search(name) for name in _names(one[3]))
         caller = caller.caller
     return False
+
+
+def _names(iterated: Expr) -> Iterator[str]:
+    """The names in what a loop goes through; of what a pool is told, `pool.imap(process_one, chunks)`, those of the
+    arguments."""
+    told = iterated[0] == m.CALL and last_name(iterated) in _POOL_LOOPS and len(iterated[3]) > 1
+    for part in iterated[3][1:] if told else (iterated,):
+        yield from names_in(part)
 
 
 def _is_tensor(machine: Machine, value: Value) -> bool:

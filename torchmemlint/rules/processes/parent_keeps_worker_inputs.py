@@ -3,7 +3,9 @@
 ## What it does
 Reports a loop that collects what it takes from a queue of
 `torch.multiprocessing` as it is, and one that collects what it puts into such
-a queue or hands to a process as an argument. And a loop over a `DataLoader`
+a queue or hands to a process as an argument. And a loop that collects the
+tensors which the workers of a pool give back, `for mask in pool.imap(segment,
+paths): masks.append(mask)`. And a loop over a `DataLoader`
 with workers that collects tensors of its batches as they come. And a list that
 gains the handle of each `SharedMemory` segment which the process attaches to.
 
