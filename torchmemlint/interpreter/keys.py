@@ -28,7 +28,7 @@ _FRESH_WORDS = frozenset(
     timestamp time now session user prompt text sentence hash digest token tid track seq sequence job task sample
     image img tile page document doc query utterance utt clip video sid cid pid ids offset offsets position pos
     turn conversation chat client customer name_or_path smiles molecule caption question
-    engine peer remote connection conn""".split()
+    engine peer remote connection conn case patient subject scan scene study""".split()
 )
 _ITEMS = frozenset(
     """batch batches inputs texts prompts queries requests samples sentences documents docs images frames utterances
