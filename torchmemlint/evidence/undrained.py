@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..facts import model as m
-from ..facts.emptying import BOUND, BUILDERS, DELETED, emptyings
+from ..facts.emptying import BOUND, BUILDERS, DELETED, emptyings, goes_on_beside
 from ..facts.model import FunctionFacts, Site
 from ..facts.program import Program
 from ..facts.walk import calls_of, heads, last_name, loops, nodes, statements
@@ -38,10 +38,13 @@ def method_not_called(machine: Machine, program: Program, note: Plain, container
 
 
 def _hands_on(functions: tuple[FunctionFacts, ...], methods: set[str]) -> bool:
-    """Whether one of the methods is named without being called: for a thread, a callback."""
+    """Whether one of the methods is named without being called: for a thread, a callback; or is a coroutine that goes
+    on beside what fills the container, `create_task(self.work())`."""
     for function in functions:
         for statement in statements(function.body):
-            callees = {id(call[2]) for call in calls_of(statement)}
+            callees = {id(call[2]) for call in calls_of(statement) if last_name(call[2]) in methods}
+            if callees and any(goes_on_beside(call, methods) for call in calls_of(statement)):
+                return True
             for head in heads(statement):
                 if any(p[0] == m.ATTR and p[2] in methods and id(p) not in callees for p in nodes(head)):
                     return True

@@ -14,6 +14,7 @@ from .walk import calls, heads, last_name, nodes, statements
 BUILDERS: Final = ("__init__", "__post_init__", "setup", "__setstate__", "<module>")
 BOUND: Final = "="
 DELETED: Final = "del"
+_TASKS = frozenset("create_task ensure_future gather run_coroutine_threadsafe start_soon wait".split())
 _ENDS = ("close", "terminate", "shutdown", "kill", "stop", "join", "deleteLater", "_shutdown_workers")
 
 
@@ -44,6 +45,12 @@ def emptyings(function: FunctionFacts, name: str) -> Iterator[Emptying]:
             place = target[1] if target[0] == m.ITEM and target[2][0] == m.SLICE else target
             if place[0] != m.ITEM and place[-1] == name:
                 yield Emptying(BOUND, place, statement)
+
+
+def goes_on_beside(call: Expr, functions: Container[str]) -> bool:
+    """`create_task(self.work())` of a coroutine that empties something, from time to time, while others fill it."""
+    given = (*call[3], *(value for _, value in call[4])) if last_name(call[2]) in _TASKS else ()
+    return any(one[0] == m.CALL and last_name(one[2]) in functions for one in given)
 
 
 def drained(program: Program, name: str, passing: Container[str] = frozenset(), *, lasting: bool = False) -> bool:
