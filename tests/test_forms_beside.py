@@ -10,7 +10,8 @@ from snippets import check
 HEAD = """
 import asyncio
 import threading
-from concurrent.futures import ThreadPoolExecutor
+import multiprocess
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 import torch.multiprocessing as mp
 """
 
@@ -32,7 +33,65 @@ RELAY = """
             return await self.frames.get()
     """
 
+POOL = """
+    def segment(path):
+        return {given}
+
+    def collect(paths):
+        masks = []
+        with {pool} as pool:
+            for mask in pool.{how}(segment, paths):
+                {keep}
+        return masks
+    """
+
+TABLE = """
+    class Front:
+        def __init__(self, engine):
+            self.engine = engine
+            self.states = {{}}
+
+        def enter(self, request):
+            self.states[request.rid] = State(request)
+
+        def validate(self, request):
+            if len(request.ids) > 128:
+                raise ValueError("too long")
+
+        async def generate(self, request):
+            {first}
+            {second}
+            await self.engine.send(request.ids)
+            return await self.states[request.rid].answer
+
+        {receives}
+            state = self.states.pop(rid)
+            state.answer.set_result(token)
+
+    async def main(front, requests):
+        for request in requests:
+            try:
+                print(await front.generate(request))
+            except ValueError as error:
+                print(error)
+    """
+RECEIVES = "def on_answer(self, rid, token):"
+
 GUILTY = {
+    "requests that are refused after they were entered": TABLE.format(
+        first="self.enter(request)", second="self.validate(request)", receives=RECEIVES
+    ).replace("State(request)", "State(request)  # TML303"),
+    "requests that are refused in the same place": TABLE.format(
+        first="self.states[request.rid] = State(request)  # TML303",
+        second="if request.rid in self.blocked: raise PermissionError(request.rid)",
+        receives=RECEIVES,
+    ),
+    "masks of a pool": POOL.format(
+        given="torch.rand(32, 32) > 0.5", pool="mp.Pool(4)", how="imap", keep="masks.append(mask)  # TML409"
+    ),
+    "masks of an executor of processes": POOL.format(
+        given="path, torch.rand(32, 32)", pool="ProcessPoolExecutor()", how="map", keep="masks.append(mask)  # TML409"
+    ),
     "a thread that asks the event loop to fill a queue": RELAY.format(
         limit="", put="self.loop.call_soon_threadsafe(self.frames.put_nowait, frame)  # TML504"
     ),
@@ -73,6 +132,65 @@ GUILTY = {
 }
 
 INNOCENT = {
+    "requests that are checked first": TABLE.format(
+        first="self.validate(request)", second="self.enter(request)", receives=RECEIVES
+    ),
+    "requests that are taken out when they are refused": TABLE.format(
+        first="self.enter(request)",
+        second="""
+            try:
+                self.validate(request)
+            except ValueError:
+                self.states.pop(request.rid)
+                raise""",
+        receives=RECEIVES,
+    ),
+    "requests whose table is cleared when one fails": TABLE.format(
+        first="self.enter(request)", second="self.validate(request)", receives=RECEIVES
+    ).replace("print(error)", "front.states.clear()"),
+    "requests that are sent before something is checked": TABLE.format(
+        first="self.enter(request)",
+        second="self.engine.submit(request); self.validate(request)",
+        receives=RECEIVES,
+    ),
+    "answers that a task takes out beside": """
+        class Front:
+            def __init__(self):
+                self.inbox = asyncio.Queue(4)
+                self.answers = {}
+
+            async def ask(self, number):
+                self.answers[number] = asyncio.get_running_loop().create_future()
+                await self.inbox.put(number)
+                return await self.answers[number]
+
+            async def work(self):
+                while True:
+                    number = await self.inbox.get()
+                    self.answers.pop(number).set_result(torch.rand(64, 64))
+
+        async def serve(steps):
+            front = Front()
+            task = asyncio.create_task(front.work())
+            for number in range(steps):
+                print((await front.ask(number)).mean())
+            task.cancel()
+
+        if __name__ == "__main__":
+            asyncio.run(serve(1000))
+        """,
+    "copies of a pool's masks": POOL.format(
+        given="torch.rand(32, 32)", pool="mp.Pool(4)", how="imap", keep="masks.append(mask.clone())"
+    ),
+    "arrays of a pool": POOL.format(
+        given="torch.rand(32, 32).numpy()", pool="mp.Pool(4)", how="imap", keep="masks.append(mask)"
+    ),
+    "masks of a pool of threads": POOL.format(
+        given="torch.rand(32, 32)", pool="ThreadPoolExecutor(4)", how="map", keep="masks.append(mask)"
+    ),
+    "masks of a pool that pickles by itself": POOL.format(
+        given="torch.rand(32, 32)", pool="multiprocess.Pool(4)", how="imap", keep="masks.append(mask)"
+    ),
     "the event loop is asked to wait for room": RELAY.format(
         limit="maxsize=4",
         put="asyncio.run_coroutine_threadsafe(self.frames.put(frame), self.loop).result()",

@@ -15,7 +15,8 @@ the handles stay in it. And a metric
 of torchmetrics that gathers what it is given, such as `MeanAveragePrecision` or
 `AUROC`, where the file asks for its value and never resets it. And a list that
 gains the handle of a communication at each call, `dist.isend(...)`, where only
-the program's end waits for them.
+the program's end waits for them. And a table of requests whose entry is put
+before a check that raises, where only who has the answer takes it out.
 
 ## Why it retains
 The object owns the list and the list owns every tensor, until the object goes.
@@ -48,6 +49,7 @@ from ...finding import Confidence, Retains
 from ...lexical.dead_handles import dead_handles
 from ...lexical.given_up import given_up
 from ...lexical.pending_sends import pending_sends
+from ...lexical.refused import refused
 from ...lexical.unread_copies import unread_copies
 from ...lexical.unreset_metrics import unreset_metrics
 from ...lexical.yielded import yielded
@@ -151,4 +153,18 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder=f"self.{left.tables[0]}",
             release="take the entry out in a `finally` around the `yield`",
             related=((left.taken, "not come to when the iteration is given up"),),
+        )
+    for entry in refused(evidence.program, evidence.reaching):
+        yield Report(
+            site=entry.site,
+            message=(
+                f"`self.{entry.table}` (class {entry.cls}) keeps the entry of a request that is refused: the check "
+                "after it raises before anybody is told of the request, and only the answer takes it out; check first, "
+                "or take the entry out when the check fails"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="what belongs to a request that was refused",
+            holder=f"self.{entry.table}",
+            release="check before the entry is put, or take it out in an `except` clause",
+            related=((entry.raised, "it may be refused here"), (entry.taken, "not come to without an answer")),
         )
