@@ -250,6 +250,31 @@ INNOCENT = {
             for _ in range(steps):
                 grid.render(torch.rand(2, 64))
         """,
+    "the vectors of a search index": """
+        class Index:
+            def __init__(self):
+                self.names, self.vectors = [], []
+
+            def add(self, name, vector):
+                self.names.append(name)
+                self.vectors.append(vector)
+
+            def search(self, query):
+                scores = torch.stack([vector @ query for vector in self.vectors])
+                return self.names[scores.argmax().item()]
+
+        index = None
+
+        def main(steps):
+            global index
+            index = Index()
+            for number in range(steps):
+                index.add(f"doc{number}", torch.rand(64))
+            print(index.search(torch.rand(64)))
+
+        if __name__ == "__main__":
+            main(int(input()))
+        """,
     "the list of each call of a handler": """
         rows = []
 

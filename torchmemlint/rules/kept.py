@@ -221,11 +221,12 @@ def _is_forgotten(evidence: Evidence, retention: Retention) -> bool:
 
 _OF_A_ROUND = frozenset("batch minibatch rollout trajectory episode transition sample".split())
 _OF_AN_INPUT = frozenset("index gallery catalog catalogue database".split())
+_ENTERS = frozenset("add insert index enroll upsert".split())
 
 
 def _is_passing(retention: Retention) -> bool:
     """Whether a class says that it is one of many, `Batch`, whose objects come and go, and none is kept for long; or
-    an index, which has a key for each thing that is indexed."""
+    an index, which has an entry for each thing that is indexed."""
     last = (re.findall("[A-Z]?[a-z]+", retention.holder.owner) or [""])[-1].lower()
     if retention.holder.kind != "attribute" or last not in _OF_A_ROUND | _OF_AN_INPUT:
         return False
@@ -234,7 +235,8 @@ def _is_passing(retention: Retention) -> bool:
         if not isinstance(owner, Obj) or owner.kind in ("instance", "module"):
             break
     if last in _OF_AN_INPUT:
-        return retention.how == "keyed"
+        enters = retention.store_event.frame.name.strip("_").partition("_")[0] in _ENTERS
+        return retention.how == "keyed" or (retention.how == "grow" and enters)
     if (
         not isinstance(owner, Obj)
         or not isinstance(owner.cls, Class)
