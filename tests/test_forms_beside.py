@@ -75,6 +75,29 @@ TABLE = """
             except ValueError as error:
                 print(error)
     """
+TIMERS = """
+    class Service:
+        def __init__(self, net):
+            self.net = net
+            self.timer = None
+
+        def expire(self, frames, found):
+            print(len(frames), found)
+            {again}
+
+        def answer(self, frames):
+            with torch.no_grad():
+                found = self.net(frames).argmax(-1).tolist()
+            {before}
+            self.timer = threading.Timer({delay}, lambda: self.expire(frames, found)){mark}
+            self.timer.start()
+            return found
+
+        def stop_timer(self):
+            if self.timer is not None:
+                self.timer.cancel()
+    """
+PLAIN = {"again": "pass", "before": "pass", "delay": "self.idle_timeout", "mark": ""}
 RECEIVES = "def on_answer(self, rid, token):"
 
 GUILTY = {
@@ -95,6 +118,8 @@ GUILTY = {
     "a thread that asks the event loop to fill a queue": RELAY.format(
         limit="", put="self.loop.call_soon_threadsafe(self.frames.put_nowait, frame)  # TML504"
     ),
+    "a timer for each answer": TIMERS.format(**{**PLAIN, "mark": "  # TML505"}),
+    "a timer of ten minutes for each answer": TIMERS.format(**{**PLAIN, "mark": "  # TML505", "delay": "600"}),
     "states that only a loop's name is detached of": """
         def cut(hidden):
             for h in hidden:
@@ -201,6 +226,9 @@ INNOCENT = {
     "the event loop is asked to set an event": RELAY.format(
         limit="", put="self.loop.call_soon_threadsafe(self.ready.set)"
     ),
+    "one timer after the other": TIMERS.format(**{**PLAIN, "before": "self.stop_timer()"}),
+    "one timer, as long as there is one": TIMERS.format(**{**PLAIN, "before": "if self.timer: return found"}),
+    "a timer of a moment": TIMERS.format(**{**PLAIN, "delay": "0.2"}),
     "a detached item that goes on": """
         def cut(hidden):
             fresh = []

@@ -16,7 +16,9 @@ sets the next one; as daemons, where they keep an object with a `close` that
 cannot end them, or where a method that ends the object's other workers, and
 starts all of them anew, starts one more. And a `SummaryWriter` that a function
 makes for itself and leaves open. And a `QThread` for each piece of work, to
-which an object is moved and which nothing tells to quit.
+which an object is moved and which nothing tells to quit. And a timer for a long
+time that a method sets each time it runs, `self.timer = Timer(...)`, without
+cancelling the one before, which the object's end cancels the last of.
 
 ## Why it retains
 A running thread is alive by itself, whoever has dropped its handle. It keeps
@@ -70,6 +72,7 @@ from ...lexical.blocked import blocked_producers, unended_iterators
 from ...lexical.endless import endless
 from ...lexical.left_running import left_threads
 from ...lexical.nested import left_inside
+from ...lexical.piled_timers import piled_timers
 from ...lexical.qt_threads import never_quit
 from ...lexical.restarted import restarted
 from ...lexical.undying import kept_by_own_thread
@@ -146,6 +149,19 @@ def check(evidence: Evidence) -> Iterator[Report]:
             value="a thread, with the object that was moved to it",
             holder="the running thread",
             release="`worker.done.connect(thread.quit)`, and drop both when the thread has finished",
+        )
+    for timer in piled_timers(evidence.program):
+        yield Report(
+            site=timer.site,
+            message=(
+                f"the timer before in `self.{timer.attribute}` goes on, with its thread and all that its function "
+                f"refers to, until its time has come: each `{timer.method}()` adds one, and `{timer.cancelled}()` "
+                "cancels the last; cancel it before the next is set"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="a thread for each timer, with what its function refers to",
+            holder="the running thread",
+            release=f"`self.{timer.attribute}.cancel()` before the next one is set",
         )
     for undying in kept_by_own_thread(evidence.program):
         if undying.site in said:
