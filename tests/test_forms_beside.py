@@ -178,6 +178,31 @@ INNOCENT = {
         second="self.engine.submit(request); self.validate(request)",
         receives=RECEIVES,
     ),
+    "answers beside messages of another kind": """
+        class Front:
+            def __init__(self):
+                self.inbox = asyncio.Queue(4)
+                self.answers = {}
+
+            async def ask(self, number):
+                self.answers[number] = asyncio.get_running_loop().create_future()
+                await self.inbox.put(number)
+                return await self.answers[number]
+
+            async def work(self):
+                while True:
+                    number = await self.inbox.get()
+                    if number < 0:
+                        print("asked for news")
+                        continue
+                    self.answers.pop(number).set_result(torch.rand(64, 64))
+
+        async def serve(front, steps):
+            task = asyncio.create_task(front.work())
+            for number in range(steps):
+                print((await front.ask(number)).mean())
+            task.cancel()
+        """,
     "answers that a task takes out beside": """
         class Front:
             def __init__(self):

@@ -67,10 +67,17 @@ def after_asking(function: FunctionFacts, table: Expr) -> Site | None:
         if one[0] == m.ASSIGN and table in nodes(one[3])
         for target in one[2]
     }
+    others = [one[3] for one in statements(function.body) if one[0] == m.IF and _is_of_another_kind(one[2], key)]
     for block in _blocks(function.body, absent, table):
-        if block and block[-1][0] in _LEAVES and block[-1][1] in passing and not _hands_on(block, key):
+        leaves = block and block[-1][0] in _LEAVES and block[-1][1] in passing
+        if leaves and block not in others and not _hands_on(block, key):
             return next(iter(takes.values()))
     return None
+
+
+def _is_of_another_kind(test: Expr, key: Expr) -> bool:
+    """`if number < 0`, `if kind == "stop"`: what came is told apart by itself, and is no key of the table."""
+    return bool(test[0] == m.COMPARE and test[2] == key and test[3][0] == m.CONST)
 
 
 def after_answers(function: FunctionFacts, table: Expr) -> Site | None:
