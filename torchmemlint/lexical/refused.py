@@ -35,7 +35,8 @@ class Refused(NamedTuple):
 def refused(program: Program, reaching: Program) -> Iterator[Refused]:
     """Methods that put an entry, check, hand on and wait, of whose tables others take single entries out; `reaching`
     knows the functions that the file imports, too."""
-    putting = {place.facts.name for place in program.places if place.cls and any(map(_puts_one, place.facts.body))}
+    keeping = (place for place in program.places if place.cls and place.facts.flags & m.KEEPS)
+    putting = {place.facts.name for place in keeping if any(map(_puts_one, place.facts.body))}
     for place in program.places if putting else ():
         concerned = place.facts.name in putting or not putting.isdisjoint(place.facts.calls)
         if not (place.cls and concerned and _waits_for_an_answer(place.facts)) or place.facts.name in BUILDERS:
