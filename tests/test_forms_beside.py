@@ -98,6 +98,42 @@ TIMERS = """
                 self.timer.cancel()
     """
 PLAIN = {"again": "pass", "before": "pass", "delay": "self.idle_timeout", "mark": ""}
+GROUP = """
+    import multiprocessing
+
+    context = multiprocessing.get_context("{method}")
+
+    def serve(remote, other):
+        other.close()
+        while True:
+            command = remote.recv()
+            if command == "close":
+                break
+            remote.send(torch.rand(4).tolist())
+
+    class Group:
+        def __init__(self, count):
+            self.remotes, ends = zip(*[context.Pipe() for _ in range(count)])
+            for end, remote in zip(ends, self.remotes):
+                context.Process(target=serve, args=(end, remote), daemon=True).start()
+
+        def step(self):
+            for remote in self.remotes:
+                remote.send("step")
+            return [remote.recv() for remote in self.remotes]
+
+        def close(self):
+            for remote in self.remotes:
+                remote.send("close")
+
+    def evaluate(count):
+        group = Group(count){mark}
+        return group.step()
+
+    def main(rounds):
+        for _ in range(rounds):
+            print(evaluate(3))
+    """
 RECEIVES = "def on_answer(self, rid, token):"
 
 GUILTY = {
@@ -118,6 +154,7 @@ GUILTY = {
     "a thread that asks the event loop to fill a queue": RELAY.format(
         limit="", put="self.loop.call_soon_threadsafe(self.frames.put_nowait, frame)  # TML504"
     ),
+    "processes forked by the module's context": GROUP.format(method="fork", mark="  # TML408"),
     "a timer for each answer": TIMERS.format(**{**PLAIN, "mark": "  # TML505"}),
     "a timer of ten minutes for each answer": TIMERS.format(**{**PLAIN, "mark": "  # TML505", "delay": "600"}),
     "states that only a loop's name is detached of": """
@@ -251,6 +288,7 @@ INNOCENT = {
     "the event loop is asked to set an event": RELAY.format(
         limit="", put="self.loop.call_soon_threadsafe(self.ready.set)"
     ),
+    "processes spawned by the module's context": GROUP.format(method="spawn", mark=""),
     "one timer after the other": TIMERS.format(**{**PLAIN, "before": "self.stop_timer()"}),
     "one timer, as long as there is one": TIMERS.format(**{**PLAIN, "before": "if self.timer: return found"}),
     "a timer of a moment": TIMERS.format(**{**PLAIN, "delay": "0.2"}),

@@ -12,7 +12,7 @@ def forks(program: Program, function: FunctionFacts, started: Expr) -> bool:
     """Whether a process begins as a copy of this one, with all that is open here [docs: the default on Linux]."""
     module, _, name = program.dotted(started[2]).rpartition(".")
     context = started[2][1] if started[2][0] == m.ATTR else None
-    for one in statements(function.body):  # `ctx = mp.get_context("fork")`
+    for one in (*statements(function.body), *program.facts.functions[0].body):  # `ctx = mp.get_context("fork")`
         if one[0] == m.ASSIGN and context in one[2] and one[3][0] == m.CALL and last_name(one[3]) == "get_context":
             method = keyword(one[3], "method", 0)
             return method is not None and _usual_value(program, function, method) == (m.CONST, "fork")
