@@ -194,6 +194,7 @@ class FileReleases:
         body = statement[3] if op == m.IF else ()
         self._helpers = {call[2][2] for call in calls(body) if call[2][0] == m.ATTR and call[2][1] == (m.NAME, "self")}
         idle = is_idle(statement)
+        waived = _waived(statement[2]) if op == m.IF else ()
         mention = self.mentioned.add
         for head in heads(statement):
             for node in nodes(head):
@@ -210,7 +211,7 @@ class FileReleases:
                     self._call(function, node)
                     name = last_name(node[2])
                     self.called[name] = debugging and self.called.get(name, True)
-                elif kind == m.COMPARE and not idle:
+                elif kind == m.COMPARE and not idle and node not in waived:
                     self._compared(function, node)
 
     def _assigned(self, function: FunctionFacts, target: Expr, value: Expr, tests: tuple[Expr, ...]) -> None:
@@ -310,6 +311,20 @@ def _sized(comparison: Expr) -> Iterator[Expr]:
             yield side[3][0]
         elif side[0] == m.CALL and side[2][0] == m.ATTR and side[2][2] == "size":
             yield side[2][1]
+
+
+def _waived(test: Expr) -> list[Expr]:
+    """`if len(self.best) < k or score > worst: ...`: the tests for room that something else makes up for. They are no
+    bound."""
+    if test[0] != m.BOOL or test[1] != "or":
+        return []
+    return [one for one in test[2] if one[0] == m.COMPARE and _asks_for_room(one)]
+
+
+def _asks_for_room(comparison: Expr) -> bool:
+    """`len(self.best) < k`, `k > len(self.best)`"""
+    filled = comparison[2] if comparison[1] in ("LessThan", "LessThanEqual") else comparison[3]
+    return comparison[1].startswith(("LessThan", "GreaterThan")) and _is_length(filled)
 
 
 def _entries_of(target: Expr, iterated: Expr) -> Iterator[tuple[Expr, Expr]]:
