@@ -94,6 +94,7 @@ _PASSES_BY = {
     "failed": "takes out only when nothing has failed",
     "skipped": "takes out only where it does not leave early, with its key gone from the queue",
     "answered": "takes out only on its last way, and gives the same answer before",
+    "refused": "takes out only when it fails, and leaves there when all goes well",
     "elsewhere": "takes out on one rank only, while every rank puts it there",
     "unasked": "takes out only if its key is asked for again",
     "unclaimed": "takes out only if it has not given up waiting for it",
