@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from . import model as m
 from .cancelled import cancelled_functions
+from .exhausted import when_exhausted
 from .model import Expr, FileFacts, FunctionFacts, Site, Stmt
 from .one_way import after_answers, after_asking, after_failures, only_failed
 from .program import targets
@@ -29,7 +30,10 @@ _ON_SOME_WAYS = (
     ("failed", after_failures), ("skipped", after_asking), ("answered", after_answers), ("refused", only_failed),
 )  # fmt: skip
 _PUT_BACK = "put back"
-_BY_WHO_COMES = (("unasked", when_asked_again), ("unclaimed", when_waited_for), (_PUT_BACK, to_put_another))
+_BY_WHO_COMES = (
+    ("unasked", when_asked_again), ("unclaimed", when_waited_for), ("exhausted", when_exhausted),
+    (_PUT_BACK, to_put_another),
+)  # fmt: skip
 
 Literal = tuple[Expr, bool]  # a condition, and whether it holds
 
