@@ -75,7 +75,8 @@ def describe(owner: Obj | Frame, key: str, machine: Machine, depth: int = 0) -> 
 
 
 def holder_of(machine: Machine, store: Store) -> Holder:
-    """Who keeps what is stored. A variable of a function that has returned is one of what it defined."""
+    """Who keeps what is stored. A variable of a function that has returned is one of what it defined; the state that a
+    method has made for whoever calls, and another one of the class fills, is an object in all but name."""
     holder = describe(store.owner, store.key, machine)
     if holder.kind != "local":
         return holder
@@ -83,6 +84,8 @@ def holder_of(machine: Machine, store: Store) -> Holder:
     for _ in range(6):
         if isinstance(owner, Obj):
             owner = None if owner.home is None else owner.home[0]
+    if isinstance(owner, Frame) and store.how in ("grow", "keyed") and _is_state_of(owner, store):
+        return holder._replace(kind="attribute", owner="")
     inner, caller = store.frame.parent, store.frame.caller
     while inner is not None and inner is not owner:
         inner = inner.parent
@@ -90,6 +93,21 @@ def holder_of(machine: Machine, store: Store) -> Holder:
         caller = caller.caller
     closed = inner is not None and caller is None and isinstance(owner, Frame) and owner.function is not None
     return holder._replace(kind="closure") if closed else holder
+
+
+def _is_state_of(made_in: Frame, store: Store) -> bool:
+    """`state = tracker.init_state()`, and `tracker.track(state, frame)` for each frame: two methods of an object, of
+    which the first has returned a dictionary that has a place by name for what the second puts there. In a loop of the
+    object itself these are the results of that."""
+    owner, entered = store.owner, store.frame
+    one, other = made_in.receiver, entered.receiver
+    if not isinstance(one, Obj) or not isinstance(other, Obj) or not isinstance(one.cls, Class) or one.cls != other.cls:
+        return False
+    if not isinstance(owner, Obj) or owner.home is None or not owner.home[1].startswith("["):
+        return False
+    while entered is not made_in and entered.caller is not None and entered.caller.receiver is other:
+        entered = entered.caller
+    return entered is not made_in and any(loop not in owner.birth for loop in entered.loops)
 
 
 def is_test_file(unit: Unit) -> bool:
