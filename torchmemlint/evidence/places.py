@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..facts import model as m
-from ..facts.walk import asks_whether_it_trains
+from ..facts.walk import asks_whether_it_trains, expressions_of, statements
 from ..interpreter import context_variables
 from ..interpreter.events import Store
 from ..interpreter.frames import Frame
@@ -107,7 +107,27 @@ def _is_state_of(made_in: Frame, store: Store) -> bool:
         return False
     while entered is not made_in and entered.caller is not None and entered.caller.receiver is other:
         entered = entered.caller
-    return entered is not made_in and any(loop not in owner.birth for loop in entered.loops)
+    if entered is made_in or not any(loop not in owner.birth for loop in entered.loops):
+        return False
+    return not _is_read_by_others(owner.home[1], entered, made_in)
+
+
+def _is_read_by_others(key: str, filling: Frame, making: Frame) -> bool:
+    """Whether a function of the file names a place of a dictionary that neither makes nor fills it."""
+    known = {filling.facts.name, making.facts.name}
+    functions = filling.unit.facts.functions
+    for _ in range(_DEEPEST):
+        called = {name for one in functions if one.name in known for name in one.calls}
+        if called <= known:
+            break
+        known |= called
+    return any(
+        node[0] == m.ITEM and node[2][0] == m.CONST and f"[{node[2][1]}]" == key
+        for one in functions
+        if one.name not in known
+        for statement in statements(one.body)
+        for node in expressions_of(statement)
+    )
 
 
 def is_test_file(unit: Unit) -> bool:
