@@ -57,7 +57,10 @@ def describe(owner: Obj | Frame, key: str, machine: Machine, depth: int = 0) -> 
     if owner.kind == "attributes" and owner.home is not None:  # of a function
         outer = describe(*owner.home, machine, depth + 1)
         return outer._replace(text=f"{outer.text}.{key}")
+    if key == "*" and "$stack" in owner.fields and isinstance(owner.cls, Class):
+        return Holder("attribute", "self", owner.cls.facts.name, False)
     container = owner.kind in (*CONTAINERS, "queue", "generator", context_variables.KIND)
+    container &= not (isinstance(owner.cls, Class) and key.isidentifier())  # an attribute of a class of such
     if owner.kind == "defaults":
         return Holder("default", key, str(owner.cls), False)
     if not container and key == "*" and owner.kind == "instance" and owner.home is not None and depth < _DEEPEST:
