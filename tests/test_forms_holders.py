@@ -52,6 +52,8 @@ WORSE = "score > self.heap[0][0]"
         f"if len(self.heap) < self.most and {WORSE}: {PUSH}",
         f"if len(self.heap) < self.most or {WORSE}: {PUSH}\n        if len(self.heap) > 3: heapq.heappop(self.heap)",
         f"if len(self.heap) >= self.most or score < 0: return\n        {PUSH}",
+        f"if self.most is None or len(self.heap) < self.most: {PUSH}",
+        f"if not self.heap or len(self.heap) < self.most: {PUSH}",
     ],
 )
 def test_a_test_for_room_that_another_one_makes_up_for(puts: str) -> None:

@@ -315,16 +315,20 @@ def _sized(comparison: Expr) -> Iterator[Expr]:
 
 def _waived(test: Expr) -> list[Expr]:
     """`if len(self.best) < k or score > worst: ...`: the tests for room that something else makes up for. They are no
-    bound."""
+    bound. Whether there is a limit, `k is None`, or nothing yet, `not self.best`, is no such thing."""
     if test[0] != m.BOOL or test[1] != "or":
         return []
-    return [one for one in test[2] if one[0] == m.COMPARE and _asks_for_room(one)]
+    others = [one for one in test[2] if _room(one) is None and one[0] != m.NOT]
+    rooms = [(one, limit) for one in test[2] if (limit := _room(one)) is not None]
+    return [one for one, limit in rooms if others and not any(limit in nodes(other) for other in others)]
 
 
-def _asks_for_room(comparison: Expr) -> bool:
-    """`len(self.best) < k`, `k > len(self.best)`"""
-    filled = comparison[2] if comparison[1] in ("LessThan", "LessThanEqual") else comparison[3]
-    return comparison[1].startswith(("LessThan", "GreaterThan")) and _is_length(filled)
+def _room(test: Expr) -> Expr | None:
+    """The limit of `len(self.best) < k`, `k > len(self.best)`; None if a test does not ask for room."""
+    if test[0] != m.COMPARE or not test[1].startswith(("LessThan", "GreaterThan")):
+        return None
+    filled, limit = test[2:4] if test[1].startswith("LessThan") else test[3:1:-1]
+    return tuple(limit) if _is_length(filled) else None
 
 
 def _entries_of(target: Expr, iterated: Expr) -> Iterator[tuple[Expr, Expr]]:
