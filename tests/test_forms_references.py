@@ -325,3 +325,94 @@ def test_a_hook_on_a_module_that_is_annotated_and_given() -> None:
             with torch.no_grad():
                 return [Map(model, model.layer4).of(image).item() for image in images]
     """)
+
+
+# -- tables of the parts of a model, and what their entries refer to ---------------------------------
+
+BOUNDS = """
+import weakref
+from torch.utils.weak import WeakIdKeyDictionary
+
+BOUNDS = {table}
+
+def make(weight, most):
+    norm = weight.detach().norm().item()
+    values = weight.detach()
+
+    def clip():
+        return {uses}
+
+    return clip
+
+def constrain(net):
+    for weight in net.parameters():
+        if weight not in BOUNDS:
+            BOUNDS[weight] = {value}{mark}
+
+def main(steps):
+    for _ in range(steps):
+        constrain(nn.Linear(8, 2))
+"""
+WEAK = "WeakIdKeyDictionary()"
+
+
+@pytest.mark.parametrize(
+    ("table", "uses", "value", "mark"),
+    [
+        (WEAK, "weight.norm() > most", "make(weight, 1.0)", "  # TML316"),
+        ("weakref.WeakKeyDictionary()", "weight.norm() > most", "make(weight, 1.0)", "  # TML316"),
+        (WEAK, "norm", "functools.partial(torch.norm, weight)", "  # TML316"),
+        (WEAK, "norm > most", "make(weight, 1.0)", ""),
+        (WEAK, "values.norm() > most", "make(weight, 1.0)", ""),
+        (WEAK, "norm", "1.0", ""),
+        ("{}", "norm > most", "make(weight, 1.0)", "  # TML301"),
+        ("weakref.WeakValueDictionary()", "norm > most", "make(weight, 1.0)", "  # TML301"),
+    ],
+)
+def test_a_table_of_the_parts_of_a_model(table: str, uses: str, value: str, mark: str) -> None:
+    check(BOUNDS.format(table=table, uses=uses, value=value, mark=mark))
+
+
+# -- what calls back with itself ------------------------------------------------------------------
+
+PREDICTORS = """
+class Predictor:
+    def __init__(self, net, callbacks={given}):
+        self.net = net
+        self.masks = None
+        self.callbacks = callbacks{or_own}
+        {subscribes}
+
+    def begin(self, predictor):
+        self.masks = torch.zeros(5, 32, 32)
+
+    def run(self, x):
+        for callback in self.callbacks.get("start", []):
+            callback(self)
+        return self.net(x)
+
+class Model:
+    def __init__(self):
+        self.net = nn.Linear(8, 2)
+        self.callbacks = {{"start": [], "end": []}}
+
+    def predict(self, x):
+        return Predictor(self.net, self.callbacks).run(x)
+
+def main(steps):
+    model = Model()
+    for _ in range(steps):
+        model.predict(torch.rand(4, 8))
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "or_own", "subscribes"),
+    [
+        ("()", "", 'self.callbacks["start"].append(self.begin)  # TML314'),
+        ("None", ' or {"start": []}', 'self.callbacks["start"].append(self.begin)  # TML314'),
+        ("None", ' or {"start": []}', "self.begin(self)"),
+    ],
+)
+def test_a_method_among_the_callbacks_of_what_lives_longer(given: str, or_own: str, subscribes: str) -> None:
+    check(PREDICTORS.format(given=given, or_own=or_own, subscribes=subscribes))

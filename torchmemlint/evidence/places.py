@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..facts import model as m
-from ..facts.walk import asks_whether_it_trains
+from ..facts.walk import asks_whether_it_trains, expressions_of, statements
 from ..interpreter import context_variables
 from ..interpreter.events import Store
 from ..interpreter.frames import Frame
@@ -57,7 +57,10 @@ def describe(owner: Obj | Frame, key: str, machine: Machine, depth: int = 0) -> 
     if owner.kind == "attributes" and owner.home is not None:  # of a function
         outer = describe(*owner.home, machine, depth + 1)
         return outer._replace(text=f"{outer.text}.{key}")
+    if key == "*" and "$stack" in owner.fields and isinstance(owner.cls, Class):
+        return Holder("attribute", "self", owner.cls.facts.name, False)
     container = owner.kind in (*CONTAINERS, "queue", "generator", context_variables.KIND)
+    container &= not (isinstance(owner.cls, Class) and key.isidentifier())  # an attribute of a class of such
     if owner.kind == "defaults":
         return Holder("default", key, str(owner.cls), False)
     if not container and key == "*" and owner.kind == "instance" and owner.home is not None and depth < _DEEPEST:
@@ -75,7 +78,8 @@ def describe(owner: Obj | Frame, key: str, machine: Machine, depth: int = 0) -> 
 
 
 def holder_of(machine: Machine, store: Store) -> Holder:
-    """Who keeps what is stored. A variable of a function that has returned is one of what it defined."""
+    """Who keeps what is stored. A variable of a function that has returned is one of what it defined; the state that a
+    method has made for whoever calls, and another one of the class fills, is an object in all but name."""
     holder = describe(store.owner, store.key, machine)
     if holder.kind != "local":
         return holder
@@ -83,6 +87,8 @@ def holder_of(machine: Machine, store: Store) -> Holder:
     for _ in range(6):
         if isinstance(owner, Obj):
             owner = None if owner.home is None else owner.home[0]
+    if isinstance(owner, Frame) and store.how in ("grow", "keyed") and _is_state_of(owner, store):
+        return holder._replace(kind="attribute", owner="")
     inner, caller = store.frame.parent, store.frame.caller
     while inner is not None and inner is not owner:
         inner = inner.parent
@@ -90,6 +96,41 @@ def holder_of(machine: Machine, store: Store) -> Holder:
         caller = caller.caller
     closed = inner is not None and caller is None and isinstance(owner, Frame) and owner.function is not None
     return holder._replace(kind="closure") if closed else holder
+
+
+def _is_state_of(made_in: Frame, store: Store) -> bool:
+    """`state = tracker.init_state()`, and `tracker.track(state, frame)` for each frame: two methods of an object, of
+    which the first has returned a dictionary that has a place by name for what the second puts there. In a loop of the
+    object itself these are the results of that."""
+    owner, entered = store.owner, store.frame
+    one, other = made_in.receiver, entered.receiver
+    if not isinstance(one, Obj) or not isinstance(other, Obj) or not isinstance(one.cls, Class) or one.cls != other.cls:
+        return False
+    if not isinstance(owner, Obj) or owner.home is None or not owner.home[1].startswith("["):
+        return False
+    while entered is not made_in and entered.caller is not None and entered.caller.receiver is other:
+        entered = entered.caller
+    if entered is made_in or not any(loop not in owner.birth for loop in entered.loops):
+        return False
+    return not _is_read_by_others(owner.home[1], entered, made_in)
+
+
+def _is_read_by_others(key: str, filling: Frame, making: Frame) -> bool:
+    """Whether a function of the file names a place of a dictionary that neither makes nor fills it."""
+    known = {filling.facts.name, making.facts.name}
+    functions = filling.unit.facts.functions
+    for _ in range(_DEEPEST):
+        called = {name for one in functions if one.name in known for name in one.calls}
+        if called <= known:
+            break
+        known |= called
+    return any(
+        node[0] == m.ITEM and node[2][0] == m.CONST and f"[{node[2][1]}]" == key
+        for one in functions
+        if one.name not in known
+        for statement in statements(one.body)
+        for node in expressions_of(statement)
+    )
 
 
 def is_test_file(unit: Unit) -> bool:

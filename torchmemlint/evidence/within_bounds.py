@@ -3,6 +3,8 @@
 if not self.rows:                 if self.rows:                     while len(queue) < limit:
     self.rows.append(row)             return                            queue.append(make())
                                   self.rows.append(row)
+
+And places that say themselves when they have enough: `while not sequence.finished: sequence.append(token)`.
 """
 
 from __future__ import annotations
@@ -11,7 +13,8 @@ from collections.abc import Iterator
 
 from ..facts import model as m
 from ..facts.model import CALLS_PER_STATEMENT, Expr, Stmt
-from ..facts.walk import blocks, last_name
+from ..facts.program import targets
+from ..facts.walk import blocks, last_name, statements
 from ..interpreter.events import Store
 from ..interpreter.frames import Frame, Loop
 
@@ -33,6 +36,27 @@ def beyond_bounds(store: Store, name: str, loops: list[Loop]) -> list[Loop]:
     inside = {step for step in way[first:] if isinstance(step, int)}
     loops = [loop for loop in loops if loop.kind == "loop" and type(loop.site) is int]  # a comprehension has another
     return [loop for loop in loops if loop.site // CALLS_PER_STATEMENT in inside]
+
+
+def ends_by_itself(store: Store, loops: list[Loop]) -> bool:
+    """Whether what fills a place also says that it is full, and the loop around goes on until then: an answer gets its
+    tokens. A training asks the same of itself, and what it keeps stays for as long."""
+    if any(loop.backward or loop.steps for loop in loops):
+        return False
+    said = {
+        target[2]
+        for one in statements(store.frame.facts.body)
+        for target in targets(one)
+        if target[0] == m.ATTR and target[1] == (m.NAME, "self")
+    }
+    return bool(said) and any(type(step) is tuple and _waits_for(*step, said) for step in _way_to(store))
+
+
+def _waits_for(test: Expr, holds: bool, flags: set[str]) -> bool:
+    """`not sequence.finished`, as what holds where the place is filled."""
+    if test[0] == m.NOT:
+        return _waits_for(test[1], not holds, flags)
+    return not holds and test[0] == m.ATTR and test[1] != (m.NAME, "self") and test[2] in flags
 
 
 def _way_to(store: Store) -> list[Step]:

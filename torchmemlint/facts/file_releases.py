@@ -194,6 +194,7 @@ class FileReleases:
         body = statement[3] if op == m.IF else ()
         self._helpers = {call[2][2] for call in calls(body) if call[2][0] == m.ATTR and call[2][1] == (m.NAME, "self")}
         idle = is_idle(statement)
+        waived = _waived(statement[2]) if op == m.IF else ()
         mention = self.mentioned.add
         for head in heads(statement):
             for node in nodes(head):
@@ -210,7 +211,7 @@ class FileReleases:
                     self._call(function, node)
                     name = last_name(node[2])
                     self.called[name] = debugging and self.called.get(name, True)
-                elif kind == m.COMPARE and not idle:
+                elif kind == m.COMPARE and not idle and node not in waived:
                     self._compared(function, node)
 
     def _assigned(self, function: FunctionFacts, target: Expr, value: Expr, tests: tuple[Expr, ...]) -> None:
@@ -310,6 +311,24 @@ def _sized(comparison: Expr) -> Iterator[Expr]:
             yield side[3][0]
         elif side[0] == m.CALL and side[2][0] == m.ATTR and side[2][2] == "size":
             yield side[2][1]
+
+
+def _waived(test: Expr) -> list[Expr]:
+    """`if len(self.best) < k or score > worst: ...`: the tests for room that something else makes up for. They are no
+    bound. Whether there is a limit, `k is None`, or nothing yet, `not self.best`, is no such thing."""
+    if test[0] != m.BOOL or test[1] != "or":
+        return []
+    others = [one for one in test[2] if _room(one) is None and one[0] != m.NOT]
+    rooms = [(one, limit) for one in test[2] if (limit := _room(one)) is not None]
+    return [one for one, limit in rooms if others and not any(limit in nodes(other) for other in others)]
+
+
+def _room(test: Expr) -> Expr | None:
+    """The limit of `len(self.best) < k`, `k > len(self.best)`; None if a test does not ask for room."""
+    if test[0] != m.COMPARE or not test[1].startswith(("LessThan", "GreaterThan")):
+        return None
+    filled, limit = test[2:4] if test[1].startswith("LessThan") else test[3:1:-1]
+    return tuple(limit) if _is_length(filled) else None
 
 
 def _entries_of(target: Expr, iterated: Expr) -> Iterator[tuple[Expr, Expr]]:

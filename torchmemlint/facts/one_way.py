@@ -3,7 +3,8 @@
 `run(key)` works for one entry and takes it out at the end: an `except` clause that says what has failed and returns
 leaves the entry there. `key = self.acks.popleft()` asks for the next one: who then goes on without having taken the
 entry out will not meet its key again. `is_ready(key)` says True when it has taken the entry out, and False as long as
-there is something to wait for: where it says True early, nobody asks again.
+there is something to wait for: where it says True early, nobody asks again. `serve(request)` takes the entry out where
+the request is refused, and not when it has been answered.
 """
 
 from __future__ import annotations
@@ -105,6 +106,19 @@ def after_answers(function: FunctionFacts, table: Expr) -> Site | None:
     return None
 
 
+def only_failed(function: FunctionFacts, table: Expr) -> Site | None:
+    """Where a function takes an entry that it has not put there itself out of a table, if it does so only in `except`
+    clauses that raise again: what goes well leaves its entry there."""
+    takes = _takes(function, table)
+    tried = [one for one in statements(function.body) if one[0] == m.TRY]
+    if not tried or any(puts(one, table) for one in statements(function.body)):
+        return None
+    failing = (clause for one in tried for kind, _, clause in one[3] if not _BROAD.isdisjoint(_caught(kind) or ("",)))
+    raising = [clause for clause in failing if clause and clause[-1][0] == m.RAISE]
+    inside = {one[1] // CALLS_PER_STATEMENT for clause in raising for one in statements(clause)}
+    return next(iter(takes.values())) if takes and takes.keys() <= inside else None
+
+
 def _looks_up(value: Expr, table: Expr, key: Expr) -> bool:
     """`self.jobs[key]`, `self.jobs.get(key)`"""
     if value[0] == m.CALL and value[2][0] == m.ATTR and value[2][2] == "get":
@@ -116,10 +130,15 @@ def _takes(function: FunctionFacts, table: Expr) -> dict[int, Site]:
     return {one[1] // CALLS_PER_STATEMENT: one[1] for one in statements(function.body) if lets_go(one, table)}
 
 
+def _caught(kind: Expr | None) -> list[str]:
+    """The names of the exceptions of an `except` clause; none where it catches all."""
+    return [last_name(one) for one in (kind[3] if kind is not None and kind[0] == m.NEW else (kind,)) if one]
+
+
 def _is_dealt_with(kind: Expr | None, clause: Block, names: set[str], table: Expr) -> bool:
     """Whether an `except` clause is about something else than a failure, or sees to the entry in its own way: it goes
     on to work for it, tries again, or tells the caller."""
-    caught = [last_name(one) for one in (kind[3] if kind is not None and kind[0] == m.NEW else (kind,)) if one]
+    caught = _caught(kind)
     if caught and _BROAD.isdisjoint(caught):
         return True
     for one in statements(clause):

@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 from . import model as m
 from .cancelled import cancelled_functions
+from .exhausted import when_exhausted
 from .model import Expr, FileFacts, FunctionFacts, Site, Stmt
-from .one_way import after_answers, after_asking, after_failures
+from .one_way import after_answers, after_asking, after_failures, only_failed
 from .program import targets
 from .unclaimed import to_put_another, when_asked_again, when_waited_for
 from .walk import blocks, calls_of, expressions_of, heads, last_name, nodes, root_of, statements
@@ -25,9 +26,14 @@ _ENDED = frozenset(
 _ENDS = frozenset("close aclose terminate cancel stop abort shutdown kill finish disconnect end dispose".split())
 _BY_ITSELF = ("done", "cancelled")  # methods of tasks and futures
 _SAME = (("Is", False), ("Equal", False), ("IsNot", True), ("NotEqual", True))
-_ON_SOME_WAYS = (("failed", after_failures), ("skipped", after_asking), ("answered", after_answers))
+_ON_SOME_WAYS = (
+    ("failed", after_failures), ("skipped", after_asking), ("answered", after_answers), ("refused", only_failed),
+)  # fmt: skip
 _PUT_BACK = "put back"
-_BY_WHO_COMES = (("unasked", when_asked_again), ("unclaimed", when_waited_for), (_PUT_BACK, to_put_another))
+_BY_WHO_COMES = (
+    ("unasked", when_asked_again), ("unclaimed", when_waited_for), ("exhausted", when_exhausted),
+    (_PUT_BACK, to_put_another),
+)  # fmt: skip
 
 Literal = tuple[Expr, bool]  # a condition, and whether it holds
 

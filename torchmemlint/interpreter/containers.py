@@ -34,6 +34,8 @@ from .weak_keys import note_first, note_inside
 
 _GROW = ("append", "appendleft", "add", "insert", "put", "put_nowait", "extend", "extendleft", "update", "push")
 _ROOMY = 1000  # entries, as replay memories have them
+_LEAVE = ("close", "aclose", "pop_all")  # an `ExitStack`, before the end of its `with`
+_CALL_LATER = ("callback", "push", "push_async_callback", "push_async_exit")
 _POP = ("pop", "popleft", "popitem", "remove", "discard", "get_nowait")
 
 
@@ -167,8 +169,8 @@ def start_entries(machine: Machine, frame: Frame, obj: Obj, start: Value, site: 
 def _stack_method(
     machine: Machine, frame: Frame, obj: Obj, name: str, args: list[Value], kwargs: Kwargs, site: Site
 ) -> Value:
-    """An `ExitStack` keeps what was entered until it is left itself."""
-    if name in ("close", "aclose", "pop_all"):
+    """An `ExitStack` keeps what was entered until it is left itself, and what it is to call then."""
+    if name in _LEAVE:
         machine.reset(frame, obj, "*", "clear")
         _empty(machine, obj)
         return UNKNOWN
@@ -178,11 +180,23 @@ def _stack_method(
             machine.grad = atom.grad
             return LIGHT
         if type(atom) is Obj and isinstance(atom.cls, Class) and atom.cls.find("__enter__") is not None:
-            return machine.call_method(frame, atom, "__enter__", [], {}, site)
+            entered = machine.call_method(frame, atom, "__enter__", [], {}, site)
+            _keep_in_stack(machine, frame, obj, args[:1], site)
+            return entered
+    if name in _CALL_LATER:
+        _keep_in_stack(machine, frame, obj, [*args, *kwargs.values()], site)
+        return args[0] if args else UNKNOWN
     if name in ("enter_context", "enter_async_context") and args and all(is_light(value) and value for value in args):
         machine.grow(frame, obj, args[0], site)
         return args[0]
     return unknown_call(machine, frame, (m.ATTR, (m.NAME, "self"), name), args, kwargs, site, receiver=(obj,))
+
+
+def _keep_in_stack(machine: Machine, frame: Frame, stack: Obj, values: list[Value], site: Site) -> None:
+    """What a stack gets that is an object's, or an object itself: one that a function has is left when that returns."""
+    if isinstance(stack.cls, Class) or (stack.home is not None and type(stack.home[0]) is Obj):
+        for value in values:
+            machine.grow(frame, stack, value, site)
 
 
 def a_key_of(obj: Obj) -> Light:

@@ -1,8 +1,9 @@
-"""Generators that go on for ever: who keeps one keeps its frame, and in that what its variables have."""
+"""Generators that wait, some for ever: who keeps one keeps its frame, and in that what its variables have."""
 
 from __future__ import annotations
 
 from ..facts import model as m
+from ..facts.exhausted import polls
 from ..facts.walk import ALWAYS, statements
 from .frames import Frame
 from .machine import Machine
@@ -12,8 +13,9 @@ _LOCALS = "$locals"
 
 
 def keep_locals(machine: Machine, made: Obj, frame: Frame) -> None:
-    """Note what a generator has in its variables where it waits, if nothing in its text ends it."""
-    if _never_ends(frame):
+    """Note what a generator has in its variables where it waits, if nothing in its text ends it, or somebody goes on
+    with it as he likes."""
+    if _never_ends(frame) or polls(machine.facts):
         held = tuple(atom for name in sorted(frame.vars) for atom in frame.vars[name] if type(atom) is Tensor)
         machine.put(made.fields, _LOCALS, held)
 

@@ -39,6 +39,7 @@ from .values import (
     is_light,
     tensors,
 )
+from .weights import STACKS
 from .written_parts import makes_parts
 
 _LONG = 300  # steps of a constructor, after which it leaves out what others have run
@@ -46,7 +47,7 @@ _RUNS_THE_PASS = frozenset(("forward", "super", "_call_impl"))
 _CONTAINERS = {
     "builtins.list": "list", "builtins.dict": "dict", "builtins.set": "set", "collections.deque": "deque",
     "collections.OrderedDict": "dict", "collections.UserList": "list", "collections.UserDict": "dict",
-    "collections.defaultdict": "dict",
+    "collections.defaultdict": "dict", **dict.fromkeys(STACKS, "list"),
 }  # fmt: skip
 
 
@@ -153,6 +154,8 @@ def fill_own_parts(machine: Machine, frame: Frame, obj: Obj, args: list[Value], 
     if obj.kind == "deque":
         set_limit(obj, args, kwargs)
     external = obj.cls.external if isinstance(obj.cls, Class) else ()
+    if not set(STACKS).isdisjoint(external):
+        machine.put(obj.fields, "$stack", LIGHT)
     if "collections.defaultdict" in external and args:
         start_entries(machine, frame, obj, args[0], site)
     tails = {base.rsplit(".", 1)[-1] for base in external if base.startswith("torch.nn.")} & knowledge.MODULE_CONTAINERS

@@ -70,7 +70,9 @@ def kind_of_key(value: Value, expr: Expr, frame: Frame | None = None) -> str:
             return IDENTITY
         return _freshest({kind_of_key((), one, frame.caller) for one in given} or {KNOWN})
     if expr[0] == m.ARITH and expr[1] == "Modulo":
-        return KNOWN if _counts_parts(expr, body) else FIXED  # a ring
+        if expr[2][0] != m.CONST or not isinstance(expr[2][1], str):
+            return FIXED  # a ring
+        return KNOWN if _counts_parts(expr, body) else _kind_of_text(value, _as_text(expr), frame)
     if expr[0] == m.NEW and expr[3]:
         return _kind_of_parts(value, expr, frame)
     if expr[0] == m.TEXT and len(expr) > 1 and not _kind_of_value(value):
@@ -107,7 +109,13 @@ def kind_of_key(value: Value, expr: Expr, frame: Frame | None = None) -> str:
         return FIXED
     if expr[0] != m.NAME:
         return UNSURE
-    return FRESH if _is_of_a_batch(expr, body) or is_drawn(expr, frame) else _kind_of_unpacked(expr, body)
+    if _is_of_a_batch(expr, body) or is_drawn(expr, frame):
+        return FRESH
+    kind = _kind_of_unpacked(expr, body)
+    given = argument(frame, expr[1]) if kind == UNSURE and frame is not None else None
+    if given is None or frame is None or any(expr in targets(one) for one in statements(body)):
+        return kind
+    return kind_of_key((), given, frame.caller)  # `speak(text, source)`, of which the caller says what it is
 
 
 def _kind_of_unpacked(name: Expr, body: tuple[Stmt, ...]) -> str:
@@ -255,6 +263,12 @@ def _kind_of_parts(value: Value, expr: Expr, frame: Frame | None) -> str:
 
 def _freshest(kinds: set[str]) -> str:
     return next((kind for kind in (IDENTITY, FRESH, UNSURE, FIXED, KNOWN) if kind in kinds), UNSURE)
+
+
+def _as_text(formatted: Expr) -> Expr:
+    """`"%s/%d" % (name, step)` as `f"{name}/{step}"` is."""
+    given = formatted[3][3] if formatted[3][0] == m.NEW and formatted[3][2] == "tuple" else (formatted[3],)
+    return (m.TEXT, (formatted[2], *given))
 
 
 def _kind_of_text(value: Value, expr: Expr, frame: Frame | None) -> str:

@@ -49,6 +49,9 @@ _NO_PARTS = frozenset(
     mask resize interpolate aug augment rng timer logger""".split()
 )
 
+# What is called back, and is given who calls for as long as that takes.
+_CALLBACKS = frozenset("callback cb hook handler listener observer subscriber".split())
+
 
 def step_output(machine: Machine, name: str) -> Value:
     """What a training step gives to the trainer, who differentiates it."""
@@ -81,12 +84,15 @@ def call_opaque(machine: Machine, frame: Frame, made: Opaque, args: list[Value],
     return (Tensor(MAYBE, 1, node, "", True),)
 
 
-def _escape(machine: Machine, name: str, values: Collection[Value]) -> None:
+def _escape(machine: Machine, name: str, values: Collection[Value], lent: Obj | None = None) -> None:
+    """What code that is not seen gets may be anywhere; but for an object that has called back with itself."""
     if name in knowledge.REPORTERS or name.startswith(("log_", "print", "plot", "save", "write", "visual")):
         return
     for value in values:
         machine.escape(value, machine.derivation.passed)
-        machine.given_away.update(atom for atom in value if type(atom) is Obj and atom.kind == "instance")
+        machine.given_away.update(
+            atom for atom in value if type(atom) is Obj and atom.kind == "instance" and atom is not lent
+        )
         machine.entered.update(atom.site for atom in value if type(atom) is Mode)
 
 
@@ -111,7 +117,8 @@ def unknown_call(
     made = _by_name(machine, frame, callee, args, kwargs, site)
     if made is not None:
         return made
-    _escape(machine, name, values)
+    calls_back = callee[0] == m.NAME and name.rsplit("_", 1)[-1] in _CALLBACKS
+    _escape(machine, name, values, frame.receiver if calls_back and isinstance(frame.receiver, Obj) else None)
     return _opaque(machine, values)
 
 

@@ -13,10 +13,12 @@ from ..facts.walk import expressions_of, statements
 from .arguments import argument
 from .cycles import refers_to
 from .frames import Frame
+from .holders import captured
 from .machine import Machine
-from .values import CONTAINERS, LIGHT, Class, External, Obj, Value
+from .values import CONTAINERS, LIGHT, Class, External, Function, Obj, Partial, Tensor, Value
 from .weak_values import is_made_with
 
+_MOST = 40  # values that are looked at
 _TAKES_OUT = ("pop", "discard", "remove", "__delitem__")
 _MAYBE_ITSELF = frozenset("to type type_as contiguous float half double bfloat16 pin_memory".split())
 
@@ -36,7 +38,7 @@ def note_weak_key(
     known = machine.under_weak_keys
     fresh = tuple(atom for atom in value if type(atom) is not Obj or atom not in known)  # of others it was said inside
     note_first(machine, weak, value)
-    if refers_to(machine, fresh, weak):
+    if refers_to(machine, fresh, weak) or _closes_over(fresh, weak):
         machine.note("weak-held", site, frame)
         return
     statement = _statement_at(frame.facts, site)
@@ -46,6 +48,24 @@ def note_weak_key(
             machine.note("weak-held", site, frame)
         else:
             _note_itself(machine, frame, key, statement[3], site)
+
+
+def _closes_over(value: Value, key: Value) -> bool:
+    """Whether a value is a closure, or a partial, over the tensor that is its key: a tensor is known by its node. Of
+    one that is the value, or was made from the key, `_note_itself` says more."""
+    nodes = {atom.node for atom in key if type(atom) is Tensor}
+    queue = [atom for atom in value if type(atom) is not Tensor] if nodes else []
+    for _ in range(_MOST):
+        if not queue:
+            break
+        atom = queue.pop()
+        if type(atom) is Tensor and atom.node in nodes:
+            return True
+        if type(atom) is Partial:
+            queue += [part for given in (atom.callee, *atom.args, *(one for _, one in atom.kwargs)) for part in given]
+        elif type(atom) is Function and atom.facts.owner < 0:
+            queue += [part for _, bound in captured(atom) for part in bound]
+    return False
 
 
 def note_first(machine: Machine, key: Value, value: Value) -> None:

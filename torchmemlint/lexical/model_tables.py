@@ -14,7 +14,7 @@ from ..facts.emptying import BOUND, emptyings
 from ..facts.file_releases import reaches_outside
 from ..facts.model import Expr, FunctionFacts, Site
 from ..facts.program import Program, targets
-from ..facts.walk import statements
+from ..facts.walk import last_name, statements
 
 _PARTS = ("named_modules", "named_parameters", "modules", "parameters", "named_children", "children")
 _WITH_NAMES = ("named_modules", "named_parameters", "named_children")
@@ -31,7 +31,7 @@ class ModelTable(NamedTuple):
 def model_tables(program: Program) -> Iterator[ModelTable]:
     """Tables of the whole file that keep a model which a function was given, and that nothing empties."""
     made = {
-        target[1]
+        target[1]: _weak_side(statement[3] if statement[0] == m.ASSIGN else statement[4])
         for statement in statements(program.facts.functions[0].body)
         if statement[0] in (m.ASSIGN, m.ANNOTATE)
         for target in targets(statement)
@@ -44,9 +44,20 @@ def model_tables(program: Program) -> Iterator[ModelTable]:
         yield from (one for one in found if not _is_emptied(program, function, one.table))
 
 
-def _filled_by(function: FunctionFacts, tables: set[str]) -> Iterator[ModelTable]:
+def _weak_side(made: Expr | None) -> str:
+    """What a table refers to weakly: "Key" of a `WeakKeyDictionary`, "Value" of a `WeakValueDictionary`; else ""."""
+    name = last_name(made[2]) if made is not None and made[0] == m.CALL else ""
+    return next((side for side in ("Key", "Value") if side in name), "") if name[:4] == "Weak" else ""
+
+
+def _kept(key: Expr, value: Expr, weak_side: str) -> tuple[Expr, ...]:
+    """What an entry refers to strongly."""
+    return {"Key": (value,), "Value": (key,)}.get(weak_side, (key, value))
+
+
+def _filled_by(function: FunctionFacts, tables: dict[str, str]) -> Iterator[ModelTable]:
     given = {param.name for param in function.params}
-    said = tables & {name for one in statements(function.body) if one[0] == m.GLOBAL for name in one[2]}
+    said = tables.keys() & {name for one in statements(function.body) if one[0] == m.GLOBAL for name in one[2]}
     for statement in statements(function.body):
         if statement[0] == m.ASSIGN and statement[3][0] == m.COMP:
             for target, over, _ in statement[3][5]:
@@ -60,7 +71,7 @@ def _filled_by(function: FunctionFacts, tables: set[str]) -> Iterator[ModelTable
             stored = ((one, target) for one in inside if one[0] == m.ASSIGN for target in targets(one))
             for one, target in stored:
                 table = target[1][1] if target[0] == m.ITEM and target[1][0] == m.NAME else ""
-                if table in tables and part in (target[2], one[3]):
+                if table in tables and part in _kept(target[2], one[3], tables[table]):
                     yield ModelTable(one[1], table, model)
 
 

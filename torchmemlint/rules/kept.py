@@ -26,6 +26,7 @@ from ..evidence.results import is_handed_back
 from ..evidence.thread_locals import is_thread_local, one_for_each
 from ..evidence.unread_parts import has_unread_part
 from ..evidence.unreleased import is_asked, may_be_asked, may_be_asked_from_afar, methods_of
+from ..evidence.within_bounds import ends_by_itself
 from ..facts import model as m
 from ..facts.filled_together import goes_from_another, is_taken_from_another
 from ..facts.walk import calls_of, last_name, statements
@@ -97,7 +98,7 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
         return 0
     if while_made(retention, {note.site for note in evidence.plain("thread")}):
         return 0
-    if in_first_phase(store) or is_handed_back(retention):
+    if in_first_phase(store) or is_handed_back(retention) or ends_by_itself(store, list(retention.loops)):
         return 0
     if is_thread_local(store.owner) and any(note.site == store.site for note in evidence.plain("thread-store")):
         return 0  # TML502 speaks of what a thread has for itself

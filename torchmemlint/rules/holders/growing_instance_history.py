@@ -11,12 +11,14 @@ or a parameter fills in every step of a training. So is a buffer of the object
 that a generator hands out, and empties only after the `yield`. So is a private
 list that deep copies go into and that nothing in the file reads. So is a list
 of the handles of hooks that are put on for each call and taken out again, while
-the handles stay in it. And a metric
-of torchmetrics that gathers what it is given, such as `MeanAveragePrecision` or
-`AUROC`, where the file asks for its value and never resets it. And a list that
-gains the handle of a communication at each call, `dist.isend(...)`, where only
-the program's end waits for them. And a table of requests whose entry is put
-before a check that raises, where only who has the answer takes it out.
+the handles stay in it. So is an `ExitStack` of an object that one model or
+session after the other is entered in, or that is to call something with each of
+them at its end. And a metric of torchmetrics that gathers what it is given,
+such as `MeanAveragePrecision` or `AUROC`, where the file asks for its value and
+never resets it. And a list that gains the handle of a communication at each
+call, `dist.isend(...)`, where only the program's end waits for them. And a table
+of requests whose entry is put before a check that raises, where only who has the
+answer takes it out.
 
 ## Why it retains
 The object owns the list and the list owns every tensor, until the object goes.
@@ -26,7 +28,9 @@ is the end of the process. Each detached output costs its whole storage.
 ## When it is fine
 - Some method clears, pops, trims or replaces *this* container. Draining another
   one does not help it.
-- It is bounded: a `deque` with `maxlen`, or a test of its length.
+- It is bounded: a `deque` with `maxlen`, or a test of its length that nothing
+  else makes up for, as `len(self.best) < k or score > worst` does.
+- It says itself when it is full: `while not answer.finished: answer.append(x)`.
 - Numbers are kept, `value.item()`, not tensors.
 - It is filled while the object is made.
 

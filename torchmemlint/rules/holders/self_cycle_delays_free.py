@@ -69,7 +69,11 @@ retains: Retains | None = Retains.DELAYED
 def check(evidence: Evidence) -> Iterator[Report]:
     collects = "collect" in evidence.program.called
     off = _without_collector(evidence)
-    for cycle in cycles(evidence.machine):
+    found = list(cycles(evidence.machine))
+    longer = {one.site for one in evidence.listening} if found else set()  # TML314: kept by what outlives it as well
+    for cycle in found:
+        if cycle.site in longer:
+            continue
         if cycle.never:
             yield Report(
                 site=cycle.site,

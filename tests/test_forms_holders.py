@@ -1,0 +1,371 @@
+"""What lives long and gathers, in the words of services, trackers and searches: guilty forms, innocent twins.
+
+A trailing `# TML311` in a snippet says what must be reported on that line; nothing else may be.
+"""
+
+from __future__ import annotations
+
+import pytest
+from snippets import check, check_innocent
+
+# -- room for one more ----------------------------------------------------------------------------
+
+BEST = """
+import copy
+import heapq
+import itertools
+
+class Best:
+    def __init__(self, most):
+        self.most = most
+        self.heap = []
+        self.numbers = itertools.count()
+
+    def offer(self, score, model):
+        {puts}
+
+    def average(self):
+        return [state for _, _, state in heapq.nlargest(self.most, self.heap)]
+
+def train(loader, epochs):
+    model, best = nn.Linear(8, 2), Best(3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(epochs):
+        for x, y in loader:
+            F.mse_loss(model(x), y).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        best.offer(-epoch, model)
+    return best.average()
+"""
+ENTRY = "(score, next(self.numbers), copy.deepcopy(model.state_dict()))"
+PUSH = f"heapq.heappush(self.heap, {ENTRY})"
+WORSE = "score > self.heap[0][0]"
+
+
+@pytest.mark.parametrize(
+    "puts",
+    [
+        f"if len(self.heap) < self.most or {WORSE}: {PUSH}  # TML303",
+        f"if {WORSE} or self.most > len(self.heap): {PUSH}  # TML303",
+        f"if len(self.heap) < self.most: {PUSH}",
+        f"if len(self.heap) < self.most and {WORSE}: {PUSH}",
+        f"if len(self.heap) < self.most or {WORSE}: {PUSH}\n        if len(self.heap) > 3: heapq.heappop(self.heap)",
+        f"if len(self.heap) >= self.most or score < 0: return\n        {PUSH}",
+        f"if self.most is None or len(self.heap) < self.most: {PUSH}",
+        f"if not self.heap or len(self.heap) < self.most: {PUSH}",
+    ],
+)
+def test_a_test_for_room_that_another_one_makes_up_for(puts: str) -> None:
+    check(BEST.format(puts=puts))
+
+
+# -- releases that some entries never come to -----------------------------------------------------
+
+SERVICE = """
+class Request:
+    def __init__(self, number, most):
+        self.number = number
+        self.cache = torch.zeros(most, 64)
+
+class Inbox:
+    def __init__(self):
+        self.requests = {{}}
+
+    def open(self, number):
+        request = Request(number, 32)
+        self.requests[request.number] = request{mark}
+        return request
+
+class Server:
+    def __init__(self):
+        self.inbox = Inbox()
+
+    def answer(self, send, number):
+        request = self.inbox.open(number)
+        try:
+            send(number)
+        {clause}
+        return request.cache.sum().item()
+
+def main(send):
+    server = Server()
+    for request_id in range(1000):
+        server.answer(send, request_id)
+"""
+POP = "self.inbox.requests.pop(request.number, None)"
+
+
+@pytest.mark.parametrize(
+    ("clause", "mark"),
+    [
+        (f"except Exception:\n            {POP}\n            raise", "  # TML311"),
+        (f"except BaseException:\n            {POP}\n            raise RuntimeError(number)", "  # TML311"),
+        (f"finally:\n            {POP}", ""),
+        (f"except Exception:\n            {POP}\n            raise\n        {POP}", ""),
+    ],
+)
+def test_a_release_that_only_failures_come_to(clause: str, mark: str) -> None:
+    check(SERVICE.format(clause=clause, mark=mark))
+
+
+STREAMS = """
+import itertools
+
+class Streams:
+    def __init__(self, net):
+        self.net = net
+        self.streams = {{}}
+        self.numbers = itertools.count()
+
+    @torch.inference_mode()
+    def decode(self, ids, most):
+        past = self.net(ids)
+        for _ in range(most):
+            past = torch.cat([past, past[-1:]])
+            yield int(past[-1].argmax())
+
+    def open(self, ids):
+        number = next(self.numbers)
+        self.streams[number] = {made}{mark}
+        return number
+
+    def poll(self, number):
+        try:
+            return next(self.streams[number])
+        except StopIteration:
+            {ends}
+            return None
+
+    def hang_up(self, number):
+        {closes}
+
+def ask(streams, ids, patience):
+    number = streams.open(ids)
+    {asks}
+    streams.hang_up(number)
+
+def main(net):
+    streams = Streams(net)
+    for _ in range(1000):
+        ask(streams, torch.randn(8, 8), 5)
+"""
+SOME = "words = [streams.poll(number) for _ in range(patience)]"
+ALL = "while streams.poll(number) is not None:\n        pass"
+DECODED = "self.decode(ids, 64)"
+
+
+@pytest.mark.parametrize(
+    ("made", "ends", "closes", "asks", "mark"),
+    [
+        (DECODED, "del self.streams[number]", "pass", SOME, "  # TML311"),
+        (DECODED, "self.streams.pop(number)", "pass", SOME, "  # TML311"),
+        (DECODED, "del self.streams[number]", "self.streams.pop(number, None)", SOME, ""),
+        (DECODED, "del self.streams[number]", "pass", ALL, ""),
+        ("iter(range(3))", "del self.streams[number]", "pass", SOME, ""),
+    ],
+)
+def test_a_generator_that_goes_at_its_end_only(made: str, ends: str, closes: str, asks: str, mark: str) -> None:
+    check(STREAMS.format(made=made, ends=ends, closes=closes, asks=asks, mark=mark))
+
+
+ANSWER = """
+class Answer:
+    def __init__(self, prompt, most):
+        self.tokens = torch.as_tensor(prompt)
+        self.left = most
+        self.finished = False
+
+    def append(self, token):
+        self.tokens = torch.cat([self.tokens, token.view(1)]){mark}
+        self.left -= 1
+        self.finished = self.left == 0
+
+class Writer:
+    def __init__(self, net):
+        self.net = net
+        self.running = {{}}
+
+    @torch.inference_mode()
+    def write(self, prompt, most):
+        answer = self.running["one"] = Answer(prompt, most)
+        while {until}:
+            answer.append(self.net(answer.tokens[-1:].float()).argmax())
+        return answer.tokens.tolist()
+
+def main(net, prompts):
+    writer = Writer(net)
+    for prompt in prompts:
+        writer.write(prompt, 16)
+"""
+
+
+@pytest.mark.parametrize("until", ["not answer.finished", "not (answer.finished)"])
+def test_an_answer_that_says_when_it_is_whole(until: str) -> None:
+    check_innocent(ANSWER.format(until=until, mark=""))
+
+
+# -- states that the caller holds -----------------------------------------------------------------
+
+TRACKER = """
+class Tracker(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder = nn.Linear(64, 64)
+
+    def init_state(self):
+        state = {{"count": 0}}
+        state["memory"] = {{"first": {{}}, "later": {{}}}}
+        return state
+
+    @torch.inference_mode()
+    def track(self, state, frame):
+        memory, index = state["memory"], state["count"]
+        found = self.encoder(frame) + self.recall(memory, index)
+        memory["later"][index] = found{mark}
+        {forgets}
+        state["count"] += 1
+        return found.argmax()
+
+    def recall(self, memory, index):
+        return sum(memory["later"][i] for i in range(max(0, index - 6), index))
+
+    {reads}
+
+def main(camera):
+    tracker = Tracker().eval()
+    state = tracker.init_state()
+    for frame in camera:
+        print(tracker.track(state, frame).item())
+    {after}
+"""
+READS = 'def summary(self, state):\n        return torch.stack(list(state["memory"]["later"].values())).mean()'
+
+
+@pytest.mark.parametrize(
+    ("forgets", "reads", "after", "mark"),
+    [
+        ("pass", "", "", "  # TML311"),
+        ("memory['later'].pop(index - 7, None)", "", "", ""),
+        ("pass", READS, "print(tracker.summary(state))", ""),
+    ],
+)
+def test_a_state_that_a_method_makes_for_its_caller(forgets: str, reads: str, after: str, mark: str) -> None:
+    check(TRACKER.format(forgets=forgets, reads=reads, after=after, mark=mark))
+
+
+def test_results_of_a_loop_of_the_object_itself() -> None:
+    check_innocent("""
+        class Evaluator:
+            def __init__(self, net):
+                self.net = net
+
+            def begin(self):
+                return {"rows": [], "count": 0}
+
+            @torch.no_grad()
+            def collect(self, results, x):
+                results["rows"].append(self.net(x))
+
+            def evaluate(self, loader):
+                results = self.begin()
+                for x in loader:
+                    self.collect(results, x)
+                return torch.cat(results["rows"]).mean()
+
+        def main(net, loader):
+            evaluator = Evaluator(net)
+            for _ in range(10):
+                print(evaluator.evaluate(loader))
+    """)
+
+
+# -- exit stacks ----------------------------------------------------------------------------------
+
+REPLICAS = """
+import contextlib
+
+class Replica:
+    def __init__(self, version):
+        self.model = nn.Linear(64, 64 + version)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        pass
+
+class Held:
+    def __init__(self):
+        self.stack = contextlib.ExitStack()
+        self.replica = None
+
+    def update(self, version):
+        {updates}
+
+class Whole(contextlib.ExitStack):
+    def __init__(self):
+        super().__init__()
+        self.replica = None
+
+    def update(self, version):
+        {whole}
+
+def main(versions):
+    held = Held()
+    with Whole() as whole:
+        for version in versions:
+            held.update(version)
+            whole.update(version)
+"""
+
+
+@pytest.mark.parametrize(
+    ("updates", "whole"),
+    [
+        ("self.replica = self.stack.enter_context(Replica(version))  # TML303", "pass"),
+        ("self.stack.callback(print, Replica(version))  # TML303", "pass"),
+        ("self.stack.close(); self.replica = self.stack.enter_context(Replica(version))", "pass"),
+        ("with contextlib.ExitStack() as stack: print(stack.enter_context(Replica(version)))", "pass"),
+        ("self.stack.callback(print, version)", "pass"),
+        ("pass", "self.replica = self.enter_context(Replica(version))  # TML303"),
+        ("pass", "self.pop_all().close(); self.replica = self.enter_context(Replica(version))"),
+    ],
+)
+def test_a_stack_that_gets_one_after_the_other(updates: str, whole: str) -> None:
+    check(REPLICAS.format(updates=updates, whole=whole))
+
+
+# -- keys -----------------------------------------------------------------------------------------
+
+VOICES = """
+VOICES = {{}}
+
+class Voice:
+    def __init__(self, source):
+        self.mel = torch.randn(80, 400)
+
+def voice_of(source):
+    if source not in VOICES:
+        VOICES[source] = Voice(source){mark}
+    return VOICES[source]
+
+def speak(text, {given}):
+    return voice_of({given}).mel.mean().item()
+
+def main(texts):
+    for index, text in enumerate(texts):
+        speak(text, {key})
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "key", "mark"),
+    [
+        ("recording", "'%s/%05d.wav' % ('uploads', index)", "  # TML301"),
+        ("recording", "'voice of %s' % ('lang',)", ""),
+        ("recording", "'block%d' % index", ""),
+    ],
+)
+def test_a_key_that_only_the_caller_knows(given: str, key: str, mark: str) -> None:
+    check(VOICES.format(given=given, key=key, mark=mark))
