@@ -456,3 +456,71 @@ def test_a_dictionary_that_is_spread_over_a_loss_stays() -> None:
             def get_loss(self):
                 return self.loss(**self.kept)
         """)
+
+
+ROOM = """
+import torch
+
+KEPT = []
+Sizes = dict[str, int]
+
+def make_room(most: int) -> Sizes:
+    {room}
+    return {{"before": most, "after": 0}}
+"""
+FILL = """
+import torch
+import room
+
+def main(loader):
+    model = torch.nn.Linear(4, 4)
+    for x in loader:
+        loss = model(x).sum()
+        loss.backward()
+        room.KEPT.append(loss){mark}
+        sizes = room.make_room(8)
+        print(sizes["after"])
+
+main(torch.utils.data.DataLoader([torch.zeros(8)]))
+"""
+
+
+@pytest.mark.parametrize(("room", "mark"), [("print(most)", "  # TML102"), ("KEPT.clear()", "")])
+def test_a_helper_that_answers_in_numbers_may_let_go_all_the_same(
+    room: str, mark: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check_project({"room.py": ROOM.format(room=room), "fill.py": FILL.format(mark=mark)}, tmp_path, monkeypatch)
+
+
+AVAILABLE = """
+import importlib
+
+def is_there(name: str) -> bool:
+    {does}
+    return importlib.util.find_spec(name) is not None
+"""
+EVALUATE = """
+import torch
+from available import is_there
+
+is_there("apex")
+
+def main(loader):
+    model = torch.nn.Linear(8, 8)
+    for x in loader:
+        model(x)
+        loss = model(x).sum()
+        print(loss)
+        losses.append(loss){mark}
+
+losses = []
+main(torch.utils.data.DataLoader([torch.zeros(8)]))
+"""
+
+
+@pytest.mark.parametrize(("does", "mark"), [("pass", "  # TML102"), ("torch.set_grad_enabled(False)", "")])
+def test_a_helper_that_answers_yes_or_no_may_set_the_grad_mode_all_the_same(
+    does: str, mark: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = AVAILABLE.format(does=does).replace("import importlib", "import importlib\nimport torch")
+    check_project({"available.py": text, "evaluate.py": EVALUATE.format(mark=mark)}, tmp_path, monkeypatch)

@@ -12,9 +12,10 @@ from .file_releases import FileReleases
 from .guarded import own_calls
 from .members import members
 from .model import ClassFacts, Expr, FileFacts, FunctionFacts, Stmt
+from .plain_hints import is_plain_hint, names_of_plain_hints
 from .program import Program
 from .put_back import Moves, moves
-from .relevance import loud_constructors, releasing, worth_running
+from .relevance import acting, loud_constructors, releasing, worth_running
 from .walk import blocks, names_of, nodes, statements
 from .when_missing import made_when_missing
 
@@ -30,11 +31,20 @@ class Outline:
         self._named: dict[int, frozenset[str]] = {}
         self._members: dict[int, dict[str, list[Stmt]]] = {}
         self._own_callers: dict[int, dict[str, list[tuple[str, bool]]]] = {}
+        self._methods: dict[int, tuple[frozenset[str], frozenset[str]]] = {}
 
     @cached_property
     def worth(self) -> set[int]:
         """The functions that a rule could speak about, by index."""
         return worth_running(self.whole)
+
+    def is_plain(self, hint: Expr) -> bool:
+        """Whether an annotation promises numbers and text only, also under a name that the file gives to it."""
+        return is_plain_hint(hint, self.plain_names)
+
+    @cached_property
+    def plain_names(self) -> frozenset[str]:
+        return names_of_plain_hints(self.whole)
 
     @cached_property
     def releasing(self) -> set[int]:
@@ -45,6 +55,11 @@ class Outline:
     def running(self) -> set[int]:
         """Both, by the identity of their facts."""
         return {id(self.whole.functions[index]) for index in self.worth | self.releasing}
+
+    @cached_property
+    def acting(self) -> set[int]:
+        """The functions that do something to others, whatever they are given, by the identity of their facts."""
+        return {id(self.whole.functions[index]) for index in acting(self.whole)}
 
     @cached_property
     def loud(self) -> set[int]:
@@ -99,6 +114,23 @@ class Outline:
                 for called, off in own_calls(caller):
                     if called != caller.name:
                         known.setdefault(called, []).append((caller.name, off))
+        return known
+
+    def called_by_methods(self, klass: ClassFacts) -> frozenset[str]:
+        """The last names of all that the methods of a class call."""
+        return self._of_methods(klass)[0]
+
+    def growing_methods(self, klass: ClassFacts) -> frozenset[str]:
+        """The methods of a class, but for special ones, that add to a container or to a place of their object."""
+        return self._of_methods(klass)[1]
+
+    def _of_methods(self, klass: ClassFacts) -> tuple[frozenset[str], frozenset[str]]:
+        known = self._methods.get(id(klass))
+        if known is None:
+            methods = {name: self.whole.functions[index] for name, index in klass.methods.items()}
+            called = frozenset[str]().union(*[method.calls for method in methods.values()])
+            growing = (name for name, one in methods.items() if one.flags & m.GROWS and name[:2] != "__")
+            known = self._methods[id(klass)] = called, frozenset(growing)
         return known
 
     def callers(self, names: set[str]) -> set[str]:

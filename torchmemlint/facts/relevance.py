@@ -12,6 +12,7 @@ from .callers import callers_by_name, makers_by_class, with_callers
 from .evaluating import class_evaluates, is_evaluation
 from .given_containers import give_containers
 from .model import Expr, FileFacts, FunctionFacts, Stmt
+from .plain_hints import asks_for_plain, names_of_plain_hints
 from .walk import calls, expressions_of, last_name, loops, nodes, root_of, statements
 
 # What makes a function worth a run of its own: it changes what others hold, or says how gradients are to be kept.
@@ -20,7 +21,11 @@ _PLAIN_BASES = frozenset(("Module", "object", "ABC", "Protocol", "Generic"))
 # A graph that only locals keep matters while the function trains or evaluates, itself or through what it calls.
 _DRIVES = m.BACKWARD | m.EVALUATES | m.MODE | m.HOOKS | m.THREADS
 
+# What a function does to others, whatever it is given: it sets modes, starts threads, hands on, lets go.
+_ACTS = m.MODE | m.BACKWARD | m.HOOKS | m.THREADS | m.RECORDS | m.RELEASES | m.DISCARDS | m.HOLDS
+
 _OF_LISTS = frozenset(("append", "extend", "insert", "write", "info", "debug", "warning"))
+_LETS_GO = frozenset(("clear", "pop", "popitem", "popleft", "remove", "discard", "empty_cache", "collect"))
 _JOINS = frozenset(("cat", "concat", "stack", "vstack"))
 
 _TELLS = knowledge.REPORTERS | knowledge.BUILTINS | {"format", "format_exception", "print_exception", "from_exception"}
@@ -35,7 +40,7 @@ def worth_running(facts: FileFacts) -> set[int]:
     worth |= {i for i, function in enumerate(facts.functions) if "empty_cache" in function.calls}
     worth |= {i for klass in facts.classes if class_evaluates(klass.name) for i in klass.methods.values()}
     worth |= {i for i, function in enumerate(facts.functions) if function.generator and _opens(function)}
-    worth |= {i for i, function in enumerate(facts.functions) if _syncs(function) or _is_cached(function)}
+    worth |= {i for i, function in enumerate(facts.functions) if _syncs(function)} | _cached(facts)
     worth |= _passes_of_copies(facts) | _makers_of_cycles(facts) | _losses_of_references(facts)
     worth |= {i for i, function in enumerate(facts.functions) if _moves_to_host(function)}
     worth |= {i for i, function in enumerate(facts.functions) if _collects_parts(function)}
@@ -77,9 +82,15 @@ def _preparations(facts: FileFacts, worth: set[int]) -> set[int]:
     return found
 
 
-def _is_cached(function: FunctionFacts) -> bool:
-    """Whether a decorator keeps what a function is called with."""
-    return any(last_name(decorator) in _CACHES for decorator in function.decorators)
+def _cached(facts: FileFacts) -> set[int]:
+    """Functions of which a decorator keeps what they are called with, unless they say that this is numbers and text."""
+    found = {
+        i
+        for i, function in enumerate(facts.functions)
+        if any(last_name(decorator) in _CACHES for decorator in function.decorators)
+    }
+    names = names_of_plain_hints(facts) if found else frozenset()
+    return {i for i in found if not asks_for_plain(facts.functions[i], names)}
 
 
 def _loads_kept_parts(facts: FileFacts) -> set[int]:
@@ -243,6 +254,16 @@ def _opens(function: FunctionFacts) -> bool:
     """Whether a function may collect open files: what a generator has is there for a whole pass."""
     calls = set(function.calls)
     return "enter_context" in calls or (bool(function.flags & m.LOCAL) and not calls.isdisjoint(knowledge.OPENERS))
+
+
+def acting(facts: FileFacts) -> set[int]:
+    """The functions that do something to others, whatever they are given and return, or call one by that name."""
+    acts = {
+        i
+        for i, function in enumerate(facts.functions)
+        if function.flags & _ACTS or not _LETS_GO.isdisjoint(function.calls) or is_evaluation(function)
+    }
+    return with_callers(facts, acts, callers_by_name(facts), makers_by_class(facts))
 
 
 def loud_constructors(facts: FileFacts) -> set[int]:

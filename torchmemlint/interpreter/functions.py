@@ -16,7 +16,7 @@ from .coroutines import keep_locals
 from .cycles import note_recursion
 from .defaults import default_of
 from .frames import Frame
-from .hints import is_module_hint, is_plain_hint, is_tensor_hint, may_be_none, value_of_hint
+from .hints import is_module_hint, is_tensor_hint, may_be_none, value_of_hint
 from .imagined import is_module_by_use, parameter
 from .linking import Unit
 from .machine import Machine
@@ -221,13 +221,17 @@ def _plain_question(machine: Machine, function: Function, args: list[Value], kwa
 
 
 def _says_plain(machine: Machine, function: Function, args: Sequence[Value]) -> bool:
-    """Whether a helper of another file does nothing that a rule could speak about, is given no tensors, and says that
-    it returns numbers or text. Given tensors, it is not taken at its word: many a loss is said to be a float."""
+    """Whether a helper of another file, given plain values, says that it returns numbers or text and does nothing to
+    others: what it keeps is that file's to say. Given tensors, it is not taken at its word: many a loss is said to be
+    a float."""
     unit, facts = function.frame.unit, function.facts
-    if unit is machine.home or facts.returns is None or facts.generator or unit.is_worth_running(facts):
+    if unit is machine.home or facts.returns is None or facts.generator or not unit.outline.is_plain(facts.returns):
         return False
-    plain = is_plain_hint(facts.returns) and all(type(atom) in _PLAIN for value in args for atom in value)
-    return plain and not _takes_out(facts)
+    if any(type(atom) not in _PLAIN for value in args for atom in value):
+        return False
+    answers = facts.returns[0] != m.CONST  # `-> None` is called for what it does
+    quiet = id(facts) not in unit.outline.acting if answers else not unit.is_worth_running(facts)
+    return quiet and not _takes_out(facts)
 
 
 def _handed_over(machine: Machine, value: Value, site: Site, depth: int = 3) -> Value:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..facts import model as m
 from ..facts.model import Expr, Stmt
+from ..facts.plain_hints import PLAIN, PLAIN_GENERICS
 from ..facts.walk import once, statements
 from .frames import Frame
 from .machine import Machine
@@ -12,22 +13,11 @@ from .values import LIGHT, MAYBE, UNKNOWN, Class, External, Tensor, Value
 _TENSORS = ("Tensor", "FloatTensor", "LongTensor", "BoolTensor", "Float", "Parameter")
 _SEQUENCES = ("List", "list", "Sequence", "Iterable", "Iterator", "Set", "set", "Deque", "deque", "Collection")
 _MAPPINGS = ("Dict", "dict", "Mapping", "MutableMapping", "OrderedDict", "defaultdict", "DefaultDict")
-_PLAIN = ("int", "float", "str", "bool", "bytes")
-_LIGHT = (*_PLAIN, "Path", "ndarray")
+_LIGHT = (*PLAIN, "Path", "ndarray")
 _OF_SHAPES = ("Float", "Int", "Bool", "UInt", "Integer", "Inexact", "Num", "Shaped", "Complex", "Real")
-_PLAIN_GENERICS = ("Optional", "Union", "Tuple", "tuple", "List", "list", "Sequence")
 _SHAPES = (".Protocol", ".TypedDict", ".NamedTuple")
 _MODULES = ("Module", "LightningModule", "PreTrainedModel")
 _OF_TORCH = (*_TENSORS, *_MODULES, "DataLoader", "Optimizer")
-
-
-def is_plain_hint(hint: Expr) -> bool:
-    """Whether an annotation promises numbers and text only: `int`, `Tuple[int, str]`, `Optional[List[float]]`."""
-    if hint[0] == m.ITEM:
-        inner = hint[2]
-        parts = inner[3] if inner[0] == m.NEW else (inner,)
-        return hint[1][-1] in _PLAIN_GENERICS and all(map(is_plain_hint, parts))
-    return hint[0] in (m.NAME, m.ATTR) and hint[-1] in _PLAIN
 
 
 def is_tensor_hint(hint: Expr) -> bool:
@@ -42,12 +32,12 @@ def is_module_hint(hint: Expr) -> bool:
 
 def rules_out_tensors(machine: Machine, frame: Frame, hint: Expr) -> bool:
     """Whether an annotation promises objects of a class of the project, or text, and no tensor: `List[Document]`."""
-    if hint[0] == m.ITEM and hint[1][-1] in (*_SEQUENCES, *_MAPPINGS, *_PLAIN_GENERICS):
+    if hint[0] == m.ITEM and hint[1][-1] in (*_SEQUENCES, *_MAPPINGS, *PLAIN_GENERICS):
         parts = hint[2][3] if hint[2][0] == m.NEW else (hint[2],)
         return all(rules_out_tensors(machine, frame, part) for part in parts)
     if hint[0] not in (m.NAME, m.ATTR):
         return False
-    if hint[-1] in _PLAIN:
+    if hint[-1] in PLAIN:
         return True
     found = machine.eval(frame, hint)
     return bool(found) and all(type(atom) is Class and not atom.external for atom in found)

@@ -8,8 +8,9 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, cast
 
 from ..facts.file_releases import FileReleases
-from ..facts.model import CALLS_PER_STATEMENT, STATEMENTS_PER_FILE, ClassFacts, FileFacts, Stmt
+from ..facts.model import CALLS_PER_STATEMENT, NAME, STATEMENTS_PER_FILE, ClassFacts, Expr, FileFacts, Stmt
 from ..facts.outline import Outline
+from ..facts.walk import nodes
 
 Part = int | str  # the index of a function, ~ that of a class, a name that the module's body binds
 
@@ -47,6 +48,10 @@ class Watched(Outline):
         self.seen.update(klass.methods.values())
         return super().own_callers(klass)
 
+    def _of_methods(self, klass: ClassFacts) -> tuple[frozenset[str], frozenset[str]]:
+        self.seen.update(klass.methods.values())
+        return super()._of_methods(klass)
+
     def imported(self) -> tuple[tuple[int, str, tuple[str, ...]], ...]:
         self.seen.add(_BODY)
         return super().imported()
@@ -57,6 +62,11 @@ class Watched(Outline):
     def exports(self, name: str) -> bool:
         self.seen.add("__all__")
         return super().exports(name)
+
+    def is_plain(self, hint: Expr) -> bool:
+        self.seen.update(self.plain_names)
+        self.seen.update(node[1] for node in nodes(hint) if node[0] == NAME)
+        return super().is_plain(hint)
 
     def print_of(self, parts: Collection[Part]) -> str:
         """A fingerprint of parts of the file: what they say, wherever in it they stand."""
@@ -84,7 +94,13 @@ class Watched(Outline):
         if part >= len(facts.functions):
             return ""
         function = facts.functions[part]
-        around = (function.inner, part in self.worth, part in self.releasing, part in self.loud)
+        around = (
+            function.inner,
+            part in self.worth,
+            part in self.releasing,
+            part in self.loud,
+            id(function) in self.acting,
+        )
         if part == 0:
             return repr((self._numbered(function._replace(body=(), inner=())), self.bindings[1]))
         return repr((self._numbered(function._replace(inner=())), around))
