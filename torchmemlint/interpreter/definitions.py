@@ -258,11 +258,14 @@ def define_class(machine: Machine, frame: Frame, index: int, facts: ClassFacts) 
 
 def _run_body(machine: Machine, klass: Class, grad: int | None, body: Sequence[Stmt]) -> None:
     inner = klass.frame
+    before = dict(inner.vars)
     machine.stack.append(inner)
     machine.block(inner, body)
     machine.stack.pop()
-    machine.described.update(name for name, value in inner.vars.items() if describes(value))
-    for value in inner.vars.values():
+    # what was there before has been seen to: a body that waits is run name by name
+    bound = [(name, value) for name, value in inner.vars.items() if before.get(name) is not value]
+    machine.described.update(name for name, value in bound if describes(value))
+    for _, value in bound:
         setters = tuple(atom.setter for atom in value if type(atom) is Function and atom.setter is not None)
         for atom in (*value, *setters):
             atom = atom.innermost if type(atom) is Function else atom
@@ -276,8 +279,8 @@ def _bring(machine: Machine, klass: Class, grad: int | None, name: str) -> None:
     """Run what binds a name in a class body that waits, as it would have run when its file was imported."""
     frame = klass.frame.unit.frame
     dead = frame.dead
-    with machine.apart(frame):
-        _run_body(machine, klass, grad, klass.pending.pop(name))
+    body = klass.pending.pop(name)
+    machine.apart(frame, lambda: _run_body(machine, klass, grad, body))
     frame.dead = dead
 
 

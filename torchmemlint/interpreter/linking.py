@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from ..facts import model as m
 from ..facts.model import FunctionFacts, Stmt
 from ..facts.outline import Outline, Stars
 from .registries import definitions, registering
@@ -187,15 +188,29 @@ def _last_bound(machine: Machine, unit: Unit, name: str, seen: set[str]) -> Valu
     after = unit.outline.stars_before.get(name, 0)
     value = _from_stars(machine, unit, name, unit.stars[after:], seen)
     if value is None and own is not None:
-        with machine.apart(unit.frame):
-            for statement in own:
-                machine.block(unit.frame, (statement,))
+        _bind(machine, unit.frame, name, own)
         value = unit.frame.vars.get(name)
         if value is not None and unit is not machine.home:
             _fill(machine, unit, name, value)
     if value is None:
         value = _from_stars(machine, unit, name, unit.stars[:after], seen)
     return value
+
+
+def _bind(machine: Machine, frame: Frame, name: str, own: Sequence[Stmt]) -> None:
+    """Run what binds a name in a module's body, as it would have run when the module was imported."""
+    if len(own) == 1 and own[0][0] == m.FROM:  # of the many names of an import it is only this one
+        _, _, level, module, names = own[0]
+        machine.steps_away += frame.unit is not machine.home
+        for imported in (one for one, local in names if local == name):
+            frame.vars[name] = import_name(machine, frame, level, module, imported)
+        return
+
+    def run() -> None:
+        for statement in own:  # one that jumps keeps none of the others from running
+            machine.block(frame, (statement,))
+
+    machine.apart(frame, run)
 
 
 def _fill(machine: Machine, unit: Unit, name: str, value: Value) -> None:

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
+from operator import itemgetter
 from typing import Any
 
 from ..facts import model as m
@@ -41,7 +42,7 @@ from .values import (
 
 _DEEPEST_CALL = 12
 _STEPS_PER_STATEMENT = 12
-_STEPS_AWAY_PER_STATEMENT = 1.2  # of the home file
+_STEPS_AWAY_PER_STATEMENT = 0.6  # of the home file
 _SHORT = 8  # statements
 _TINY = 2  # likewise
 _OFTEN, _OFTEN_QUIET = 12, 4  # runs of a function, and of one in which nothing was ever noted
@@ -53,6 +54,8 @@ _IMPORTED: dict[str, Any] = {  # a module body that is run begins with this
     "bare": -1, "context": None,
 }  # fmt: skip
 _MOMENT = (*_IMPORTED, "stack", "site", "statement", "made_by")
+_LEFT_FOR_IMPORT = (*_MOMENT, "set_up")
+_BEFORE_IMPORT = itemgetter(*_LEFT_FOR_IMPORT)
 
 
 class Machine:
@@ -73,7 +76,7 @@ class Machine:
         self.stack: list[Frame] = []
         self.steps = self.steps_away = 0  # in the home file, in others
         self.most_steps = facts.statements * _STEPS_PER_STATEMENT + 3000
-        self.most_steps_away = facts.statements * _STEPS_AWAY_PER_STATEMENT + 120
+        self.most_steps_away = facts.statements * _STEPS_AWAY_PER_STATEMENT + 80
         self.patience = facts.statements * 2 + 500  # the steps after which what has run often runs no more
         self.runs: Counter[int] = Counter()  # of the home file's functions, by the identity of their facts
         self.telling: set[int] = set()  # those in which something was noted
@@ -182,15 +185,17 @@ class Machine:
         finally:
             state.update(before)
 
-    @contextmanager
-    def apart(self, frame: Frame) -> Iterator[None]:
-        """A state of its own for a part of a module body, which runs when it is imported."""
+    def apart(self, frame: Frame, work: Callable[[], None]) -> None:
+        """Do a part of a module body, in a state of its own: it runs when the module is imported."""
+        state = self.__dict__
+        before = _BEFORE_IMPORT(state)
         self.import_depth += 1
+        state.update(_IMPORTED)
+        self.stack, self.set_up = [frame], None
         try:
-            here = {"stack": [frame], "site": self.site, "statement": self.statement, "set_up": None}
-            with self.at({**_IMPORTED, **here}):
-                yield
+            work()
         finally:
+            state.update(zip(_LEFT_FOR_IMPORT, before, strict=True))
             self.import_depth -= 1
             frame.dead = 0
 
