@@ -160,7 +160,7 @@ class Evidence:
     @functools.cached_property
     def _called_there(self) -> set[str]:
         """All that the other files call, by name."""
-        return {name for other in self._others for name in other.program.called}
+        return set().union(*(other.program.called for other in self._others))
 
     @property
     def backwards(self) -> list[Backward]:

@@ -152,12 +152,17 @@ class _Gathered:
             function._replace(
                 owner=classes.get((unit.path, function.owner), -1),
                 inner=tuple(places[unit.path, one] for one in function.inner if (unit.path, one) in places),
-                body=_moved(function.body, unit.path, places) if function.inner else function.body,
+                body=_moved(function.body, unit.path, places) if _has_lambdas(unit, function) else function.body,
             )
             for unit, function in self.functions.values()
         ]
         moved = [_class_moved(unit, cls.facts, name, places) for unit, cls, name in self.classes.values()]
         return home._replace(functions=(*home.functions, *functions), classes=(*home.classes, *moved))
+
+
+def _has_lambdas(unit: Unit, function: FunctionFacts) -> bool:
+    """Whether its body has functions without a name, which are known there by their number."""
+    return any(unit.outline.whole.functions[index].name == "<lambda>" for index in function.inner)
 
 
 def _class_moved(unit: Unit, cls: ClassFacts, name: str, places: dict[tuple[str, int], int]) -> ClassFacts:

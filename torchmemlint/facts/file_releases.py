@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from . import knowledge
 from . import model as m
@@ -13,10 +12,7 @@ from .filled_together import fetched_or_broken_off, forgotten_beside
 from .model import Expr, FileFacts, FunctionFacts, Site, Stmt
 from .one_rank import emptied_by_one
 from .passed_by import PassedBy, passed_by
-from .walk import calls, calls_of, expressions_of, heads, last_name, nodes, statements, with_tests
-
-if TYPE_CHECKING:
-    pass
+from .walk import calls, calls_of, expressions_of, heads, last_name, nodes, once, statements, with_tests
 
 _RELEASERS = knowledge.TAKES_OUT | {"get_nowait", "resize_", "truncate", "trim", "prune"}
 JOINS = frozenset("cat concat concatenate stack vstack hstack append".split())
@@ -66,6 +62,8 @@ class FileReleases:
         self._put_back = put_back  # the statements that only move an entry
         self._helpers: set[str] = set()  # the own methods that are called if the current test holds
         self._tests: tuple[Expr, ...] = ()  # that the current statement stands under
+        self._judged: tuple[Expr, ...] = ()  # tests, and whether what they guard
+        self._debugging = False  # it is there for debugging only
         self._lengths: dict[str, set[str]] = {}  # the other places whose length a release hangs on
         self._at: dict[str, dict[str, set[Site]]] = {}  # place -> function -> the statements that release it
         self._site = -1  # of the current statement
@@ -190,7 +188,9 @@ class FileReleases:
             self._entries.update(_entries_of(statement[2], statement[3]))
         elif op == m.IF and any(inner[0] == m.RETURN for inner in statement[3]):
             self._there_already(function, statement[2])
-        debugging = bool(tests) and any(map(_is_debugging, tests))
+        if tests is not self._judged:  # those of another block
+            self._judged, self._debugging = tests, any(map(_is_debugging, tests))
+        debugging = self._debugging
         body = statement[3] if op == m.IF else ()
         self._helpers = {call[2][2] for call in calls(body) if call[2][0] == m.ATTR and call[2][1] == (m.NAME, "self")}
         idle = is_idle(statement)
@@ -244,7 +244,7 @@ class FileReleases:
         callee, arguments = call[2], call[3]
         name = callee[-1] if callee[0] in (m.NAME, m.ATTR) else ""
         owner = callee[1] if callee[0] == m.ATTR else ()
-        for given in (*arguments, *(value for _, value in call[4])):
+        for given in (*arguments, *[value for _, value in call[4]]):
             if given[0] == m.ATTR and given[2] in _RELEASERS:  # `weakref.finalize(self, _entries.pop, key)`
                 self._note(given[1], function, HANDED_OVER)
         if name == "iter" and len(arguments) == 2 and arguments[0][0] == m.ATTR:
@@ -257,7 +257,7 @@ class FileReleases:
             self._replaces(function, own=arguments[:1] == ((m.NAME, "self"),))
         elif (name == "__init__" and owner == (m.NAME, "self")) or (name == "update" and owner == _OWN_ATTRIBUTES):
             self._replaces(function)
-        elif any(word in name for word in LETS_GO) or name in _POPPERS:
+        elif _lets_go(name) or name in _POPPERS:
             for place in arguments:
                 self._note(place, function)
 
@@ -285,6 +285,11 @@ class FileReleases:
     def _note_measured(self, place: Expr, function: FunctionFacts, name: str = "") -> None:
         owners = self.measured.setdefault(last_name(place), {})
         owners.setdefault(name or function.name, set()).add(self._owner(place, function))
+
+
+@functools.lru_cache(4096)
+def _lets_go(name: str) -> bool:
+    return any(word in name for word in LETS_GO)
 
 
 def _under_a_key(value: Expr) -> Expr | None:
@@ -421,7 +426,13 @@ def _is_debugging(test: Expr) -> bool:
 
 
 def reaches_outside(function: FunctionFacts, name: str) -> bool:
-    return any(s[0] in (m.GLOBAL, m.NONLOCAL) and name in s[2] for s in function.body)
+    """Whether a function says that a name is not its own."""
+    return name in _names_outside(function)
+
+
+@once
+def _names_outside(function: FunctionFacts) -> frozenset[str]:
+    return frozenset(name for one in function.body if one[0] in (m.GLOBAL, m.NONLOCAL) for name in one[2])
 
 
 def adds_to(target: Expr, value: Expr, body: tuple[Stmt, ...] = ()) -> bool:

@@ -88,7 +88,7 @@ class Program:
     @functools.cached_property
     def called(self) -> frozenset[str]:
         """The last names of everything that is called anywhere in the file."""
-        return frozenset(name for function in self.facts.functions for name in function.calls)
+        return frozenset().union(*[function.calls for function in self.facts.functions])
 
     @functools.cached_property
     def imports(self) -> dict[str, str]:

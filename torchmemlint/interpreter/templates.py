@@ -19,7 +19,7 @@ def templates(machine: Machine, cls: Class) -> list[Function]:
     found: dict[str, Function] = {}
     for entry in cls.mro:
         unit = entry.frame.unit
-        if unit is machine.home:
+        if unit is machine.home or own.isdisjoint(unit.outline.called_by_methods(entry.facts)):
             continue
         for name, index in entry.facts.methods.items():
             function = unit.facts.functions[index]
@@ -36,14 +36,11 @@ def templates(machine: Machine, cls: Class) -> list[Function]:
 def giving(machine: Machine, cls: Class, own: list[Function]) -> list[Function]:
     """Methods that give something to an inherited one of another file, which adds it to what its object has:
     `self.collect(loss=loss)`."""
-    adding = {
-        name
-        for entry in cls.mro[1:]
-        if entry.frame.unit is not machine.home
-        for name, index in entry.facts.methods.items()
-        if entry.frame.unit.facts.functions[index].flags & m.GROWS and name[:2] != "__"
-    }
+    bases = [entry for entry in cls.mro[1:] if entry.frame.unit is not machine.home]
+    adding = {name for entry in bases for name in entry.frame.unit.outline.growing_methods(entry.facts)}
     adding -= cls.facts.methods.keys()
+    if not adding:
+        return []
     return [
         one
         for one in own

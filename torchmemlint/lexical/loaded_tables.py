@@ -104,7 +104,7 @@ def _stored(facts: FunctionFacts) -> Iterator[tuple[Site, Expr, Expr, Expr]]:
         for target in one[2] if one[0] == m.ASSIGN else ():
             if target[0] == m.ITEM:
                 yield one[1], target[1], target[2], one[3]
-        for call in calls_of(one):
+        for call in calls_of(one) if "setdefault" in facts.calls else ():
             if call[2][0] == m.ATTR and call[2][2] == "setdefault" and len(call[3]) == 2:
                 yield call[1], call[2][1], *call[3]
 

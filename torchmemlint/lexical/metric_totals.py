@@ -81,6 +81,8 @@ def _is_metric(program: Program, line: list[ClassFacts]) -> bool:
 def _is_made(program: Program, klass: ClassFacts) -> bool:
     """Whether the file makes such an object, in other functions than those that return it."""
     for function in program.facts.functions if klass.name in program.called else ():
+        if klass.name not in function.calls:
+            continue
         body = statements(function.body)
         given = {one[2] for one in body if one[0] == m.RETURN}
         for one in body:
