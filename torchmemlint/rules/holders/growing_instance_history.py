@@ -16,9 +16,9 @@ session after the other is entered in, or that is to call something with each of
 them at its end. And a metric of torchmetrics that gathers what it is given,
 such as `MeanAveragePrecision` or `AUROC`, where the file asks for its value and
 never resets it. And a list that gains the handle of a communication at each
-call, `dist.isend(...)`, where only the program's end waits for them. And a table
-of requests whose entry is put before a check that raises, where only who has the
-answer takes it out.
+call, `dist.isend(...)`, where only the program's end waits for them. And a
+table of requests whose entry is put before a check that raises, where only who
+has the answer takes it out.
 
 ## Why it retains
 The object owns the list and the list owns every tensor, until the object goes.
