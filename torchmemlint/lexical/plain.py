@@ -75,9 +75,9 @@ def _changed(expr: Any, change: Callable[[Expr], Expr] | None) -> Any:
         or (type(expr[0]) is int and expr[0] in (m.CONST, m.LAMBDA))
     ):
         return expr
-    parts = tuple(_changed(part, change) if type(part) is tuple else part for part in expr)
-    if all(new is old for new, old in zip(parts, expr, strict=True)):
-        parts = expr
+    parts = tuple([_changed(part, change) if type(part) is tuple else part for part in expr])
+    if parts == expr:
+        parts = expr  # and of what is the same nothing is made anew
     return change(parts) if type(expr[0]) is int else parts
 
 

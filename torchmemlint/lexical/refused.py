@@ -44,8 +44,10 @@ def refused(program: Program, reaching: Program) -> Iterator[Refused]:
         for number, one in enumerate(place.facts.body):
             for table, put in _put_by(program, place, one):
                 raised = _raised_before_it_is_handed_on(reaching, place, place.facts.body[number + 1 :], table)
+                if raised is None:
+                    continue
                 taken = _taken_by_others(program, {place.facts.name, put.facts.name}, table)
-                if raised is not None and taken is not None:
+                if taken is not None:
                     yield Refused(_put_in(put.facts, table), table, place.cls, raised, taken)
 
 
