@@ -13,6 +13,7 @@ from .evaluating import class_evaluates, is_evaluation
 from .given_containers import give_containers
 from .model import Expr, FileFacts, FunctionFacts, Stmt
 from .plain_hints import asks_for_plain, names_of_plain_hints
+from .program import targets
 from .walk import calls, expressions_of, last_name, loops, nodes, root_of, statements
 
 # What makes a function worth a run of its own: it changes what others hold, or says how gradients are to be kept.
@@ -261,9 +262,21 @@ def acting(facts: FileFacts) -> set[int]:
     acts = {
         i
         for i, function in enumerate(facts.functions)
-        if function.flags & _ACTS or not _LETS_GO.isdisjoint(function.calls) or is_evaluation(function)
+        if function.flags & _ACTS or is_evaluation(function) or _lets_go(function)
     }
     return with_callers(facts, acts, callers_by_name(facts), makers_by_class(facts))
+
+
+def _lets_go(function: FunctionFacts) -> bool:
+    """Whether a function takes something out of what is not its own, or binds names that are not."""
+    if any(one[0] in (m.GLOBAL, m.NONLOCAL) for one in function.body):
+        return True
+    if _LETS_GO.isdisjoint(function.calls):
+        return False
+    own = {(m.NAME, param.name) for param in function.params}
+    own.update(target for one in statements(function.body) for target in targets(one))
+    taking = (call[2] for call in calls(function.body) if last_name(call[2]) in _LETS_GO)
+    return any(callee[0] != m.ATTR or root_of(callee) not in own for callee in taking)
 
 
 def loud_constructors(facts: FileFacts) -> set[int]:
