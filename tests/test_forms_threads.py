@@ -178,6 +178,17 @@ GUILTY = {
             references.append(weights)  # TML503
             print(step, len(references))
         """,
+    "a state that a coroutine carries, decorated with a mode": """
+        class Session:
+            def __init__(self):
+                self.model = nn.GRU(80, 256).eval()
+                self.state = None
+
+            @torch.inference_mode()
+            async def transcribe(self, chunk):  # TML202
+                out, self.state = self.model(chunk, self.state)  # TML105
+                return out.argmax(-1).tolist()
+        """,
 }
 
 INNOCENT = {
@@ -408,6 +419,30 @@ INNOCENT = {
         for step in range(8):
             references.append(ray.put({"w": torch.rand(64, 64)}))
         print(len(ray.get(references)))
+        """,
+    "a state that a coroutine carries, with a mode inside": """
+        class Session:
+            def __init__(self):
+                self.model = nn.GRU(80, 256).eval()
+                self.state = None
+
+            async def transcribe(self, chunk):
+                async with asyncio.Lock():
+                    with torch.inference_mode():
+                        out, self.state = self.model(chunk, self.state)
+                return out.argmax(-1).tolist()
+        """,
+    "a state that a generator carries whose mode is its decorator's": """
+        class Session:
+            def __init__(self):
+                self.model = nn.GRU(80, 256).eval()
+                self.state = None
+
+            @torch.no_grad()
+            def transcribe(self, chunks):
+                for chunk in chunks:
+                    out, self.state = self.model(chunk, self.state)
+                    yield out.argmax(-1).tolist()
         """,
 }
 
