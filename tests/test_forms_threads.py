@@ -253,6 +253,51 @@ GUILTY = {
             jobs.put(None)
             worker.join()
         """,
+    "a table of futures that says which is which": """
+        def read(number):
+            return torch.rand(3, 256, 256)
+
+        def means(number_of_tiles):
+            found = {}
+            with ThreadPoolExecutor(4) as pool:
+                numbers = {pool.submit(read, number): number for number in range(number_of_tiles)}  # TML503
+                for future in as_completed(numbers):
+                    number = numbers[future]
+                    found[number] = future.result().mean().item()
+            return found
+        """,
+    "a session that an endless loop's end would close": """
+        class Disconnect(Exception):
+            pass
+
+        class Detector:
+            def __init__(self):
+                self.net = nn.Linear(4096, 8).eval()
+                self.sessions = {}
+
+            def open(self):
+                key = str(len(self.sessions))
+                self.sessions[key] = torch.zeros(1, 4096)  # TML311
+                return key
+
+            def close(self, key):
+                self.sessions.pop(key, None)
+
+            @torch.inference_mode()
+            def probability(self, key, chunk):
+                return self.net(self.sessions[key] + chunk).mean().item()
+
+        detector = Detector()
+
+        async def endpoint(client):
+            key = detector.open()
+            try:
+                while True:
+                    await client.send(detector.probability(key, await client.receive()))
+                detector.close(key)
+            except Disconnect:
+                print("left")
+        """,
 }
 
 INNOCENT = {
@@ -596,6 +641,52 @@ INNOCENT = {
                 ask(step, torch.rand(8, 64))
             jobs.put(None)
             worker.join()
+        """,
+    "a table of futures that each is taken out of": """
+        def read(number):
+            return torch.rand(3, 256, 256)
+
+        def means(number_of_tiles):
+            found = {}
+            with ThreadPoolExecutor(4) as pool:
+                numbers = {pool.submit(read, number): number for number in range(number_of_tiles)}
+                for future in as_completed(list(numbers)):
+                    number = numbers.pop(future)
+                    found[number] = future.result().mean().item()
+            return found
+        """,
+    "a session that is closed in any case": """
+        class Disconnect(Exception):
+            pass
+
+        class Detector:
+            def __init__(self):
+                self.net = nn.Linear(4096, 8).eval()
+                self.sessions = {}
+
+            def open(self):
+                key = str(len(self.sessions))
+                self.sessions[key] = torch.zeros(1, 4096)
+                return key
+
+            def close(self, key):
+                self.sessions.pop(key, None)
+
+            @torch.inference_mode()
+            def probability(self, key, chunk):
+                return self.net(self.sessions[key] + chunk).mean().item()
+
+        detector = Detector()
+
+        async def endpoint(client):
+            key = detector.open()
+            try:
+                while True:
+                    await client.send(detector.probability(key, await client.receive()))
+            except Disconnect:
+                print("left")
+            finally:
+                detector.close(key)
         """,
 }
 
