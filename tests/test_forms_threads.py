@@ -178,6 +178,126 @@ GUILTY = {
             references.append(weights)  # TML503
             print(step, len(references))
         """,
+    "a state that a coroutine carries, decorated with a mode": """
+        class Session:
+            def __init__(self):
+                self.model = nn.GRU(80, 256).eval()
+                self.state = None
+
+            @torch.inference_mode()
+            async def transcribe(self, chunk):  # TML202
+                out, self.state = self.model(chunk, self.state)  # TML105
+                return out.argmax(-1).tolist()
+        """,
+    "weights that an actor asks for now and then": """
+        import torch.multiprocessing as mp
+
+        def act(weights, steps):
+            policy = nn.Linear(64, 64)
+            for _ in range(steps):
+                try:
+                    policy.load_state_dict(weights.get_nowait())
+                except queue.Empty:
+                    pass
+                policy(torch.rand(1, 64))
+
+        def push(policy, weights):
+            state = {name: p.detach().clone() for name, p in policy.state_dict().items()}
+            weights.put(state)  # TML504
+
+        def main(steps):
+            weights = mp.Queue()
+            actor = mp.Process(target=act, args=(weights, steps), daemon=True)
+            actor.start()
+            policy = nn.Linear(64, 64)
+            optimizer = torch.optim.SGD(policy.parameters(), lr=0.1)
+            for _ in range(steps):
+                optimizer.zero_grad()
+                policy(torch.rand(8, 64)).square().mean().backward()
+                optimizer.step()
+                push(policy, weights)
+            actor.join()
+        """,
+    "results that a thread puts into objects of a table": """
+        class Answer:
+            def __init__(self):
+                self.value = None
+                self.done = threading.Event()
+
+            def set(self, value):
+                self.value = value
+                self.done.set()
+
+        jobs = queue.Queue(maxsize=8)
+        answers = {}
+        model = nn.Linear(64, 64).eval()
+
+        def work():
+            while (job := jobs.get()) is not None:
+                with torch.no_grad():
+                    job["answer"].set(model(job["x"]))
+                del job
+
+        def ask(number, x):
+            answer = Answer()
+            answers[number] = answer  # TML301
+            jobs.put({"x": x, "answer": answer})
+            answer.done.wait()
+            return answer.value.argmax(-1).tolist()
+
+        def main(steps):
+            worker = threading.Thread(target=work)
+            worker.start()
+            for step in range(steps):
+                ask(step, torch.rand(8, 64))
+            jobs.put(None)
+            worker.join()
+        """,
+    "a table of futures that says which is which": """
+        def read(number):
+            return torch.rand(3, 256, 256)
+
+        def means(number_of_tiles):
+            found = {}
+            with ThreadPoolExecutor(4) as pool:
+                numbers = {pool.submit(read, number): number for number in range(number_of_tiles)}  # TML503
+                for future in as_completed(numbers):
+                    number = numbers[future]
+                    found[number] = future.result().mean().item()
+            return found
+        """,
+    "a session that an endless loop's end would close": """
+        class Disconnect(Exception):
+            pass
+
+        class Detector:
+            def __init__(self):
+                self.net = nn.Linear(4096, 8).eval()
+                self.sessions = {}
+
+            def open(self):
+                key = str(len(self.sessions))
+                self.sessions[key] = torch.zeros(1, 4096)  # TML311
+                return key
+
+            def close(self, key):
+                self.sessions.pop(key, None)
+
+            @torch.inference_mode()
+            def probability(self, key, chunk):
+                return self.net(self.sessions[key] + chunk).mean().item()
+
+        detector = Detector()
+
+        async def endpoint(client):
+            key = detector.open()
+            try:
+                while True:
+                    await client.send(detector.probability(key, await client.receive()))
+                detector.close(key)
+            except Disconnect:
+                print("left")
+        """,
 }
 
 INNOCENT = {
@@ -408,6 +528,165 @@ INNOCENT = {
         for step in range(8):
             references.append(ray.put({"w": torch.rand(64, 64)}))
         print(len(ray.get(references)))
+        """,
+    "a state that a coroutine carries, with a mode inside": """
+        class Session:
+            def __init__(self):
+                self.model = nn.GRU(80, 256).eval()
+                self.state = None
+
+            async def transcribe(self, chunk):
+                async with asyncio.Lock():
+                    with torch.inference_mode():
+                        out, self.state = self.model(chunk, self.state)
+                return out.argmax(-1).tolist()
+        """,
+    "a state that a generator carries whose mode is its decorator's": """
+        class Session:
+            def __init__(self):
+                self.model = nn.GRU(80, 256).eval()
+                self.state = None
+
+            @torch.no_grad()
+            def transcribe(self, chunks):
+                for chunk in chunks:
+                    out, self.state = self.model(chunk, self.state)
+                    yield out.argmax(-1).tolist()
+        """,
+    "weights of which there are two at most": """
+        import torch.multiprocessing as mp
+
+        def act(weights, steps):
+            policy = nn.Linear(64, 64)
+            for _ in range(steps):
+                try:
+                    policy.load_state_dict(weights.get_nowait())
+                except queue.Empty:
+                    pass
+                policy(torch.rand(1, 64))
+
+        def push(policy, weights):
+            state = {name: p.detach().clone() for name, p in policy.state_dict().items()}
+            try:
+                weights.put_nowait(state)
+            except queue.Full:
+                pass
+
+        def main(steps):
+            weights = mp.Queue(maxsize=2)
+            actor = mp.Process(target=act, args=(weights, steps), daemon=True)
+            actor.start()
+            policy = nn.Linear(64, 64)
+            optimizer = torch.optim.SGD(policy.parameters(), lr=0.1)
+            for _ in range(steps):
+                optimizer.zero_grad()
+                policy(torch.rand(8, 64)).square().mean().backward()
+                optimizer.step()
+                push(policy, weights)
+            actor.join()
+        """,
+    "parts that are all there when the workers begin": """
+        def work(parts, number):
+            while True:
+                try:
+                    part = parts.get_nowait()
+                except queue.Empty:
+                    break
+                print(number, part.mean().item())
+
+        def main(steps):
+            parts = queue.Queue()
+            for part in torch.rand(512, 3, 64, 64).split(8):
+                parts.put(part)
+            workers = [threading.Thread(target=work, args=(parts, number)) for number in range(4)]
+            for worker in workers:
+                worker.start()
+            for worker in workers:
+                worker.join()
+        """,
+    "results that a thread puts into objects of a table, and who asked takes out": """
+        class Answer:
+            def __init__(self):
+                self.value = None
+                self.done = threading.Event()
+
+            def set(self, value):
+                self.value = value
+                self.done.set()
+
+        jobs = queue.Queue(maxsize=8)
+        answers = {}
+        model = nn.Linear(64, 64).eval()
+
+        def work():
+            while (job := jobs.get()) is not None:
+                with torch.no_grad():
+                    job["answer"].set(model(job["x"]))
+                del job
+
+        def ask(number, x):
+            answer = Answer()
+            answers[number] = answer
+            try:
+                jobs.put({"x": x, "answer": answer})
+                answer.done.wait()
+                return answer.value.argmax(-1).tolist()
+            finally:
+                del answers[number]
+
+        def main(steps):
+            worker = threading.Thread(target=work)
+            worker.start()
+            for step in range(steps):
+                ask(step, torch.rand(8, 64))
+            jobs.put(None)
+            worker.join()
+        """,
+    "a table of futures that each is taken out of": """
+        def read(number):
+            return torch.rand(3, 256, 256)
+
+        def means(number_of_tiles):
+            found = {}
+            with ThreadPoolExecutor(4) as pool:
+                numbers = {pool.submit(read, number): number for number in range(number_of_tiles)}
+                for future in as_completed(list(numbers)):
+                    number = numbers.pop(future)
+                    found[number] = future.result().mean().item()
+            return found
+        """,
+    "a session that is closed in any case": """
+        class Disconnect(Exception):
+            pass
+
+        class Detector:
+            def __init__(self):
+                self.net = nn.Linear(4096, 8).eval()
+                self.sessions = {}
+
+            def open(self):
+                key = str(len(self.sessions))
+                self.sessions[key] = torch.zeros(1, 4096)
+                return key
+
+            def close(self, key):
+                self.sessions.pop(key, None)
+
+            @torch.inference_mode()
+            def probability(self, key, chunk):
+                return self.net(self.sessions[key] + chunk).mean().item()
+
+        detector = Detector()
+
+        async def endpoint(client):
+            key = detector.open()
+            try:
+                while True:
+                    await client.send(detector.probability(key, await client.receive()))
+            except Disconnect:
+                print("left")
+            finally:
+                detector.close(key)
         """,
 }
 

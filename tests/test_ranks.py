@@ -140,6 +140,52 @@ def test_what_is_merged_and_put_on_the_object_again(due: str, asks: str) -> None
     check(MERGED % (due, asks))
 
 
+PASSES = """
+    import torch.distributed as dist
+
+    def all_gather(tensor):
+        gathered = [torch.empty_like(tensor) for _ in range(dist.get_world_size())]
+        dist.all_gather(gathered, tensor)
+        return torch.cat(gathered)
+
+    class Evaluator:
+        def __init__(self, classes):
+            self.classes = classes
+            self.reset()
+
+        def reset(self):
+            self.scores = []
+
+        def process(self, logits, loss):
+            %s
+
+        def evaluate(self):
+            %s
+            everything = torch.cat(self.scores)
+            return {"mean": everything.mean().item()}
+    """
+ONE_READS = "if dist.get_rank() != 0:\n                return {}"
+KEPT_OF_ALL = [
+    "self.scores.append(all_gather(logits.softmax(1)))  # TML410",
+    "scores = all_gather(logits)\n            self.scores.append(scores)  # TML410",
+    "self.scores.append(all_gather(logits).cpu())  # TML410",
+]
+
+
+@pytest.mark.parametrize("process", KEPT_OF_ALL)
+def test_what_a_helper_gathers_of_each_batch(process: str) -> None:
+    check(PASSES % (process, ONE_READS))
+    check(PASSES % (process.replace("  # TML410", ""), "dist.barrier()"))
+    here = "self.reset()" + "\n            return mean"
+    used = ONE_READS + "\n            mean = torch.cat(self.scores).mean().item()\n            " + here
+    check(PASSES % (process.replace("  # TML410", ""), used))
+
+
+@pytest.mark.parametrize("process", ["self.scores.append(all_gather(loss))", "print(all_gather(logits).mean())"])
+def test_numbers_that_a_helper_gathers(process: str) -> None:
+    check(PASSES % (process, ONE_READS))
+
+
 STAGED = """
     import torch.distributed as dist
 

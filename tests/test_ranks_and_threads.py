@@ -50,9 +50,9 @@ def test_a_model_in_a_thread_is_said_where_the_thread_starts() -> None:
             def _run(self, x):
                 return self.model(x)
 
-            @torch.no_grad()
             async def embed(self, x):
-                return await asyncio.to_thread(self._run, x)  # TML203
+                with torch.no_grad():
+                    return await asyncio.to_thread(self._run, x)  # TML203
 
             async def add(self, key, x):
                 self.vectors[key] = await self.embed(x)

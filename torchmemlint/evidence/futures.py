@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.model import Expr, Site, Stmt
-from ..facts.program import Place, Program, keyword
+from ..facts.program import Place, Program, keyword, targets
 from ..facts.walk import calls_of, expressions_of, last_name, nodes, statements
 from ..interpreter.machine import Machine
 from ..interpreter.values import Obj, Value
@@ -101,10 +101,10 @@ def _read_one_by_one(place: Place, filled: Stmt, name: Expr) -> Stmt | None:
         if statement is filled or (statement[0] == m.ASSIGN and statement[2] == (name,) and _is_empty(statement[3])):
             continue
         if statement[0] == m.FOR and _goes_through(statement[3], name) and found is None:
-            if any(_mentions(inner, name) for inner in statements(statement[4])):
+            if any(_mentions(inner, name, statement[2]) for inner in statements(statement[4])):
                 return None
             found = statement
-        elif _mentions(statement, name):
+        elif _mentions(statement, name, None if found is None else found[2]):
             return None
     return found
 
@@ -113,10 +113,14 @@ def _is_empty(value: Expr) -> bool:
     return not value[-1] if value[0] in (m.NEW, m.DICT) else value[0] == m.CALL and not value[3]
 
 
-def _mentions(statement: Stmt, name: Expr) -> bool:
-    """Whether a statement does more with the list than to ask how long it is."""
+def _mentions(statement: Stmt, name: Expr, future: Expr | None = None) -> bool:
+    """Whether a statement does more with the list than to ask how long it is, or what a table says of the future whose
+    turn it is: `path = futures[future]`."""
     counted = {call[3][0] for call in calls_of(statement) if call[2] == (m.NAME, "len") and call[3]}
-    return name not in counted and any(part == name for part in expressions_of(statement))
+    parts = list(expressions_of(statement))
+    asked = (m.ITEM, name, future)
+    asks = 0 if statement[0] == m.DELETE or asked in targets(statement) else parts.count(asked)
+    return name not in counted and parts.count(name) > asks
 
 
 def _goes_through(iterated: Expr, name: Expr) -> bool:

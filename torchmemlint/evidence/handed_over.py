@@ -73,7 +73,8 @@ def handed_over(machine: Machine, lifetimes: Lifetimes, *, by_name: bool) -> Ite
             yield Handed(store.site, holder, got[id(queue)], False)
             continue
         site = next((site for site, around, given in sent if loop in around and not nodes.isdisjoint(given)), None)
-        if site is not None:
+        made_anew = isinstance(store.owner, Obj) and loop in store.owner.made  # it goes into the queue as a whole
+        if site is not None and not made_anew:
             yield Handed(store.site, holder, site, True)
 
 

@@ -47,7 +47,7 @@ class Put(NamedTuple):
 
 def unbounded_puts(machine: Machine) -> Iterator[Put]:
     """Puts of heavy values into queues without a limit whose other end is elsewhere."""
-    read_elsewhere = {id(note.detail) for note in machine.plain if note.kind == "queue-get"}
+    read_elsewhere = {id(note.detail) for note in machine.plain if note.kind == "queue-get" and not _drains(note)}
     seen: set[Site] = set()
     for site, trail, queue, frame, around, weight, elsewhere in _puts(machine):
         if queue.bounded or queue.unknown or site in seen or not (elsewhere or id(queue) in read_elsewhere):
@@ -90,6 +90,23 @@ def _is_batch(frame: Frame, site: Site) -> bool:
     for loop, _ in loops(frame.facts.body):
         if put is not None and loop[0] == m.FOR and put[3][0] in targets(loop):
             return is_loader(loop[3])
+    return False
+
+
+def _drains(note: Plain) -> bool:
+    """Whether what takes goes on until nothing is left, `while not jobs.empty(): jobs.get_nowait()`: one that comes
+    when all has been put, or takes all that has come at once."""
+    body = note.frame.facts.body
+    for loop, inside in loops(body):
+        if not any(
+            call[1] == note.site and last_name(call[2]) == "get_nowait" for one in inside for call in calls_of(one)
+        ):
+            continue
+        if loop[0] == m.WHILE and any(last_name(call[2]) in ("empty", "qsize") for call in calls_of(loop)):
+            return True
+        around = [one for one in inside if one[0] == m.TRY and any(call[1] == note.site for call in calls(one[2]))]
+        clauses = [clause for one in around for _, _, clause in one[3]]
+        return not clauses or any(one[0] == m.RETURN or one[::2] == (m.JUMP, True) for one in statements(clauses[0]))
     return False
 
 

@@ -205,7 +205,20 @@ def _in_caller(expr: Expr, frame: Frame) -> Expr | None:
     if expr[1] == "self":
         call = call_of(frame)
         return call[2][1] if call is not None and call[2][0] == m.ATTR else None
-    return argument(frame, expr[1])
+    return argument(frame, expr[1]) or _as_returned(expr, frame)
+
+
+def _as_returned(expr: Expr, frame: Frame) -> Expr | None:
+    """What the caller of a function calls what that returns: `session = self.open()`."""
+    returned = [one[2] for one in statements(frame.facts.body) if one[0] == m.RETURN]
+    if frame.caller is None or not returned or any(value != expr for value in returned):
+        return None
+    bound = _statement_at(frame.caller.facts, frame.call_site)
+    if bound is None or bound[0] != m.ASSIGN or len(bound[2]) != 1 or bound[2][0][0] != m.NAME:
+        return None
+    value = bound[3][1] if bound[3][0] == m.AWAIT else bound[3]
+    name: Expr = bound[2][0]
+    return name if value[0] == m.CALL and value[1] == frame.call_site else None
 
 
 def _may_raise_before(reset: Reset, outer: Frame, name: str) -> bool:

@@ -84,11 +84,12 @@ def _nonlocal(low: AstLowering, node: ast.Nonlocal, site: Site) -> Stmt:
     return low.names(m.NONLOCAL, site, tuple(node.names))
 
 
-def _def(low: AstLowering, node: ast.FunctionDef, site: Site) -> Stmt:
+def _def(low: AstLowering, node: ast.FunctionDef | ast.AsyncFunctionDef, site: Site) -> Stmt:
     decorators = tuple(map(low.expression, node.decorator_list))
     params = low.params(node.args)
     returns = None if node.returns is None else low.unevaluated(node.returns)
-    return (m.DEF, site, low.function(node.name, site, params, lambda: low.suite(node.body), decorators, returns))
+    name, later = node.name, isinstance(node, ast.AsyncFunctionDef)
+    return (m.DEF, site, low.function(name, site, params, lambda: low.suite(node.body), decorators, returns, later))
 
 
 def _class(low: AstLowering, node: ast.ClassDef, site: Site) -> Stmt:

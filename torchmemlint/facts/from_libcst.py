@@ -124,8 +124,8 @@ def _def(low: LibcstLowering, node: cst.FunctionDef, site: Site) -> Stmt:
     decorators = tuple(low.expression(item.decorator) for item in node.decorators)
     params = low.params(node.params)
     returns = None if node.returns is None else low.unevaluated(node.returns.annotation)
-    name = node.name.value
-    return (m.DEF, site, low.function(name, site, params, lambda: low.suite(node.body), decorators, returns))
+    name, later = node.name.value, node.asynchronous is not None
+    return (m.DEF, site, low.function(name, site, params, lambda: low.suite(node.body), decorators, returns, later))
 
 
 def _class(low: LibcstLowering, node: cst.ClassDef, site: Site) -> Stmt:

@@ -20,7 +20,7 @@ def own_calls(function: FunctionFacts) -> list[tuple[str, bool]]:
     own = (m.NAME, function.params[0].name)
     return [
         (call[2][2], off)
-        for statement, off in _modes(function.body, _within(function.decorators))
+        for statement, off in _modes(function.body, _decorated(function))
         for call in calls_of(statement)
         if call[2][0] == m.ATTR and call[2][1] == own
     ]
@@ -32,7 +32,7 @@ def own_reads(function: FunctionFacts) -> list[tuple[str, bool]]:
     found: list[tuple[str, bool]] = []
     if function.params:
         own = (m.NAME, function.params[0].name)
-        for statement, off in _modes(function.body, _within(function.decorators)):
+        for statement, off in _modes(function.body, _decorated(function)):
             bound = targets(statement)
             for head in heads(statement):
                 found += ((node[2], off) for node in nodes(head) if node[:2] == (m.ATTR, own) and node not in bound)
@@ -56,7 +56,7 @@ def _mentions(facts: FileFacts, name: str) -> Iterator[tuple[FunctionFacts, bool
     for function in facts.functions:
         known = (m.ATTR,) if _binds(function, name) else (m.NAME, m.ATTR)
         before = module and function.name != "<module>"
-        for statement, off in _modes(function.body, _within(function.decorators, before)):
+        for statement, off in _modes(function.body, _decorated(function, before)):
             found = expressions_of(statement)
             called = sum(node[0] == m.CALL and node[2][0] in known and last_name(node[2]) == name for node in found)
             named = sum(node[0] in known and node[-1] == name for node in found)
@@ -96,6 +96,12 @@ def _mode_after(statement: Stmt, off: bool) -> bool:
     if said is None or said[0] != m.CALL or last_name(said) != "set_grad_enabled":
         return off
     return bool(said[3] == ((m.CONST, False),))
+
+
+def _decorated(function: FunctionFacts, off: bool = False) -> bool:
+    """Whether gradients are off within a function. A mode around an `async def` ends when the coroutine is made."""
+    modes = (one for one in function.decorators if not (function.coroutine and last_name(one) in GRAD_OFF))
+    return _within(modes, off)
 
 
 def _within(managers: Iterable[Expr], off: bool = False) -> bool:

@@ -101,6 +101,7 @@ class Lowering:
         returns: Expr | None,
         body: tuple[Stmt, ...],
         scope: Scope,
+        coroutine: bool = False,
     ) -> FunctionFacts:
         uses = {key: tuple(sorted(names)) for key, names in scope.uses.items()}
         return FunctionFacts(
@@ -117,6 +118,7 @@ class Lowering:
             uses,
             scope.backward,
             tuple(scope.inner),
+            coroutine,
         )
 
     def function(
@@ -127,6 +129,7 @@ class Lowering:
         body: Body,
         decorators: tuple[Expr, ...] = (),
         returns: Expr | None = None,
+        coroutine: bool = False,
     ) -> int:
         """Lower the body of a function whose signature has been; returns its index."""
         index = len(self.functions)
@@ -143,7 +146,7 @@ class Lowering:
         lowered = body()
         self.owner = owner
         self.scope = outer
-        self.functions[index] = self._finish(name, site, params, decorators, returns, lowered, scope)
+        self.functions[index] = self._finish(name, site, params, decorators, returns, lowered, scope, coroutine)
         return index
 
     def one_line(self, params: tuple[Param, ...], value: Callable[[], Expr]) -> Expr:

@@ -106,6 +106,7 @@ class FunctionFacts(NamedTuple):
     uses: dict[str, tuple[str, ...]]  # name -> methods called on it: the evidence of use
     backward: dict[Site, str]  # assignment whose value is back-propagated later, or call that does it -> which part
     inner: tuple[int, ...]  # functions defined inside
+    coroutine: bool = False  # `async def`: a call makes something that runs later
 
     @property
     def place(self) -> tuple[Site, str]:

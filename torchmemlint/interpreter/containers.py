@@ -83,7 +83,7 @@ def container_method(
         machine.reset(frame, obj, "*", "clear")
         _empty(machine, obj)
         return LIGHT
-    if obj.kind == "queue" and name == "get":
+    if obj.kind == "queue" and name in ("get", "get_nowait"):
         waits_for(machine, obj)
         machine.note("queue-received" if machine.context is None else "queue-get", site, frame, obj)
     if name in _POP or (name == "get" and obj.kind == "queue"):

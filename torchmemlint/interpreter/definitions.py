@@ -73,8 +73,7 @@ def _decorate(machine: Machine, frame: Frame, function: Function, decorator: Exp
         if _stores(machine, atom) and last_name(decorator) != "wraps":
             value = _wrapped(machine, frame, function, atom, value)
         elif type(atom) is Mode:
-            function.grad = atom.grad
-            function.mode = atom.name
+            _put_around(machine, frame, function, atom.name, atom.grad)
         elif type(atom) is Obj and atom.kind == "manager":
             function.grad = _mode_within(machine, frame, atom, function.facts.site + m.DECORATORS)
         elif type(atom) is Function:
@@ -88,8 +87,7 @@ def _decorate(machine: Machine, frame: Frame, function: Function, decorator: Exp
             name = atom.dotted
             tail = name.rsplit(".", 1)[-1]
             if tail in GRAD_OFF and name.startswith("torch"):
-                function.mode = tail
-                function.grad = OFF  # a class used as a decorator without a call acts too
+                _put_around(machine, frame, function, tail, OFF)  # a class used as a decorator without a call acts too
             elif says_no_grad(tail):
                 function.grad = OFF
             elif name == "atexit.register":
@@ -108,6 +106,16 @@ def _decorate(machine: Machine, frame: Frame, function: Function, decorator: Exp
         if type(atom) is Function and atom is not function:
             atom.kind = function.kind
     return value
+
+
+def _put_around(machine: Machine, frame: Frame, function: Function, name: str, grad: int | None) -> None:
+    """A mode of torch around a function. Around an `async def` it is entered and left while the coroutine is made, and
+    the body runs after that."""
+    if function.facts.coroutine:
+        machine.note("mode-on-coroutine", function.facts.site, frame)
+        return
+    function.grad = grad
+    function.mode = name
 
 
 def _enter(machine: Machine, frame: Frame, function: Function, decorator: Function | Bound, value: Value) -> None:

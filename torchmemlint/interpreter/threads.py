@@ -105,12 +105,28 @@ def waits_for(machine: Machine, queue: Obj) -> None:
 
 
 def is_given(machine: Machine, queue: Obj) -> None:
-    """The thread that waits for it goes on, once, with what has a graph: of other things it is known without that what
-    it keeps of them."""
-    if queue.serial in machine.waiting and any(tensor.graph == ATTACHED for tensor in machine.reach((queue,))):
+    """The thread that waits for it goes on, once, with what has a graph, or with an object that it may put its result
+    into: of other things it is known without that what it keeps of them."""
+    if queue.serial not in machine.waiting:
+        return
+    if any(tensor.graph == ATTACHED for tensor in machine.reach((queue,))) or _gets_a_result(queue):
         machine.waiting.pop(queue.serial)()
 
 
+def _gets_a_result(queue: Obj) -> bool:
+    """Whether what is put has an object of the project in it, `jobs.put({"input": x, "result": result})`."""
+    put = queue.fields.get("*", UNKNOWN)
+    parts = (
+        atom
+        for one in put
+        if type(one) is Obj and one.kind in _PACKS
+        for value in one.fields.values()
+        for atom in value
+    )
+    return any(type(one) is Obj and type(one.cls) is Class for one in (*put, *parts))
+
+
+_PACKS = ("dict", "tuple", "list")
 _RUN_IN_THREAD = ("submit", "map", "imap", "imap_unordered", "map_async", "apply", "apply_async")
 
 

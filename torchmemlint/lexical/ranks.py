@@ -36,7 +36,7 @@ def needed_by_one(program: Program) -> Iterator[Gathered]:
     if program.called.isdisjoint(_GATHERS):
         return
     for place in program.places:
-        for site, call, name in _gathers(program, place):
+        for site, call, name in gathers(program, place):
             read, attribute = _read_by_one(program, place, name, site)
             if read:
                 yield Gathered(site, call, f"self.{attribute}" if attribute else name, read[0])
@@ -44,10 +44,10 @@ def needed_by_one(program: Program) -> Iterator[Gathered]:
 
 def _read_by_one(program: Program, place: Place, name: str, after: Site, depth: int = 2) -> tuple[list[Site], str]:
     """Where one rank reads what a function binds to a name, and the attribute that it goes to; none if others do."""
-    reads = list(_reads(place.facts.body, name, after))
-    attributes = _attributes(place.facts.body, name, after)
+    reads = list(reads_of(place.facts.body, name, after))
+    attributes = attributes_of(place.facts.body, name, after)
     if attributes and all(alone or at in attributes for at, alone, _ in reads):
-        inside = [_read_as_attribute(program, attribute, place, after) for attribute in attributes.values()]
+        inside = [read_as_attribute(program, attribute, place, after) for attribute in attributes.values()]
         return (inside[0] if all(inside) else []), next(iter(attributes.values()))
     if not reads or not all(alone or gives for _, alone, gives in reads):
         return [], ""
@@ -56,7 +56,7 @@ def _read_by_one(program: Program, place: Place, name: str, after: Site, depth: 
     return [at for at, alone, _ in reads if alone], ""
 
 
-def _gathers(program: Program, place: Place) -> Iterator[tuple[Site, str, str]]:
+def gathers(program: Program, place: Place) -> Iterator[tuple[Site, str, str]]:
     for statement, _ in by_rank(place.facts.body):
         for head in heads(statement):
             for call in nodes(head):
@@ -65,12 +65,12 @@ def _gathers(program: Program, place: Place) -> Iterator[tuple[Site, str, str]]:
                 dotted = program.dotted(call[2])
                 given = call[3][1] if len(call[3]) > 1 else None
                 ours = "dist" in dotted or dotted.startswith("torch.")
-                small = given is not None and _is_small(place.facts.body, given)
+                small = given is not None and is_small(place.facts.body, given)
                 if given is not None and ours and not small and not _is_one(place.facts.body, call[1], given):
                     yield call[1], call[2][-1], call[3][0][1]
 
 
-def _is_small(body: Block, given: Expr) -> bool:
+def is_small(body: Block, given: Expr) -> bool:
     """Whether what each rank sends is a handful of numbers or names: by what it is called, or by what it is."""
     if not _FIGURES.isdisjoint(str(given[-1]).lower().split("_") if given[0] in (m.NAME, m.ATTR) else ()):
         return True
@@ -109,13 +109,13 @@ def _is_of_numbers(value: Expr) -> bool:
     return value[0] in (m.CONST, m.TEXT)
 
 
-def _attributes(body: Block, name: str, after: Site) -> dict[Site, str]:
+def attributes_of(body: Block, name: str, after: Site) -> dict[Site, str]:
     """The attributes that what was gathered is put on, by all ranks, with where."""
     found: dict[Site, str] = {}
     names = {name}
     for statement, alone in by_rank(body):
         names |= _elements(statement, names) | _joined(statement, names)
-        value = _put_away(statement)
+        value = put_away(statement)
         if alone or statement[1] <= after or value is None or not _as_large(value[1]):
             continue
         if any(part[0] == m.NAME and part[1] in names for part in nodes(value[1])):
@@ -153,7 +153,7 @@ def _joined(statement: Stmt, names: set[str]) -> set[str]:
     return {place[1]} if place[0] == m.NAME and given[0] == m.NAME and given[1] in names else set()
 
 
-def _put_away(statement: Stmt) -> tuple[str, Expr] | None:
+def put_away(statement: Stmt) -> tuple[str, Expr] | None:
     """The attribute of `self` that a statement sets or appends to, and what it puts there."""
     if statement[0] == m.ASSIGN:
         place, value = targets(statement)[0], statement[3]
@@ -166,7 +166,7 @@ def _put_away(statement: Stmt) -> tuple[str, Expr] | None:
     return (place[2], value) if place[0] == m.ATTR and place[1] == (m.NAME, "self") else None
 
 
-def _read_as_attribute(program: Program, attribute: str, gathering: Place, gathered: Site) -> list[Site]:
+def read_as_attribute(program: Program, attribute: str, gathering: Place, gathered: Site) -> list[Site]:
     """Where one rank reads an attribute; none if another does, or if it is emptied for all. What the rank has of its
     own there is read where it is sent."""
     found: list[Site] = []
@@ -174,11 +174,11 @@ def _read_as_attribute(program: Program, attribute: str, gathering: Place, gathe
         for statement, alone in by_rank(place.facts.body) if place.facts.name != "__init__" else ():
             if statement[0] == m.DELETE or (statement[0] == m.ASSIGN and _is_emptied(statement, attribute)):
                 named = any(part[0] == m.ATTR and part[2] == attribute for part in expressions_of(statement))
-                if named:
+                if named and not _begins(program, place, attribute):
                     return []
                 continue
             asks = statement[0] == m.IF and statement[2][0] in (m.NOT, m.ATTR)  # whether it is there
-            adds = _put_away(statement)
+            adds = put_away(statement)
             if place is gathering and statement[1] // CALLS_PER_STATEMENT <= gathered // CALLS_PER_STATEMENT:
                 continue
             if adds is not None and adds[0] == attribute and not _reads_attribute(adds[1], attribute):
@@ -190,6 +190,19 @@ def _read_as_attribute(program: Program, attribute: str, gathering: Place, gathe
                         return []
                     found += used
     return found
+
+
+def _begins(program: Program, place: Place, attribute: str) -> bool:
+    """Whether a method that empties an attribute is for the beginning of the next pass, `def reset(self):`: neither it
+    nor a method that calls it reads what is there."""
+    return not any(
+        _reads_attribute(head, attribute)
+        for other in program.places
+        if other is place or place.facts.name in other.facts.calls
+        for statement, _ in by_rank(other.facts.body)
+        if statement[0] != m.DELETE and put_away(statement) is None
+        for head in _values(statement)
+    )
 
 
 def _result_used(program: Program, place: Place) -> list[Site]:
@@ -249,7 +262,7 @@ def _calls(expr: Expr, name: str) -> bool:
     return any(node[0] == m.CALL and len(node) == 5 and node[2][-1] == name for node in nodes(expr))
 
 
-def _reads(body: Block, name: str, after: Site) -> Iterator[tuple[Site, bool, bool]]:
+def reads_of(body: Block, name: str, after: Site) -> Iterator[tuple[Site, bool, bool]]:
     """Where a name, or what is made of it, is read later on: site, by one rank only, by a `return`."""
     names = {name}
     for statement, alone in by_rank(body):

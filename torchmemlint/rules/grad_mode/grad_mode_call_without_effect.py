@@ -7,7 +7,7 @@ entered, `with torch.no_grad:` without the call, and
 `torch.inference_mode().__enter__()` on an object that nothing keeps. Also
 `torch.set_grad_enabled(True)` as a statement in a function that is called in a
 `no_grad` block, in which a model runs after it. And a mode that decorates a
-class.
+class, or an `async def`.
 
 ## Why it retains
 It keeps nothing by itself. `no_grad` and its relatives act when they are
@@ -19,6 +19,8 @@ is freed, which is at once where no name keeps it. `set_grad_enabled` as a
 statement outlives the function it stands in: the rest of the caller's `no_grad`
 block records graphs, and what it keeps holds them. A mode around a class is on
 while an object of it is made, and off again when one of its methods is called.
+A mode around an `async def` is on while the coroutine is made, and off again
+when somebody awaits it.
 
 ## When it is fine
 - `torch.set_grad_enabled(False)` as a statement acts at once, and on
@@ -26,7 +28,7 @@ while an object of it is made, and off again when one of its methods is called.
 - The object is kept and entered later, by `with` or by an exit stack.
 - `torch.no_grad().__enter__()` by hand: the mode stays off until `__exit__`,
   which nobody calls.
-- It is used as a decorator of a function or method.
+- It is used as a decorator of a function or method that is no coroutine.
 - A helper that sets what `torch.is_grad_enabled()` said before, or that is
   decorated with a mode of its own, which is undone at its end.
 
@@ -85,6 +87,16 @@ def check(evidence: Evidence) -> Iterator[Report]:
             ),
             confidence=Confidence.HIGH,
             release="decorate the methods with `@torch.no_grad()` instead of the class",
+        )
+    for note in evidence.plain("mode-on-coroutine"):
+        yield Report(
+            site=note.site,
+            message=(
+                "this `async def` is decorated with a grad mode, which acts while the coroutine is made, not when it "
+                "is awaited: gradients are recorded as before; use `with torch.no_grad():` inside, around what computes"
+            ),
+            confidence=Confidence.HIGH,
+            release="use `with torch.no_grad():` inside of the coroutine",
         )
     for note in evidence.plain("mode-left-on"):
         yield Report(

@@ -3,7 +3,7 @@
 ## What it does
 Reports `all_gather_object(results, ...)` and `all_gather(results, ...)` whose
 result is read under `if rank == 0:` (`is_main_process`, after `if rank != 0:
-return`) and nowhere else, also where a helper of the file returns it, a method
+return`) and nowhere else, also where a helper returns it, a method
 puts it on its object, or one rank reads what a method computes of it. And a
 context manager that gathers sharded parameters, and whose `__exit__` returns
 before it has partitioned them again, under a condition that it did not gather
@@ -38,6 +38,7 @@ from typing import TYPE_CHECKING
 
 from ...finding import Confidence, Retains
 from ...lexical.early_exit import early_exits
+from ...lexical.kept_gathers import kept_by_all
 from ...lexical.ranks import needed_by_one
 from .. import Report
 
@@ -51,7 +52,11 @@ of_tests = False
 
 
 def check(evidence: Evidence) -> Iterator[Report]:
-    for found in needed_by_one(evidence.program):
+    program = evidence.program
+    gathered = list(needed_by_one(program))
+    known = {found.read for found in gathered}
+    gathered += [found for found in kept_by_all(program, evidence.reaching) if found.read not in known]
+    for found in gathered:
         one = "gather_object" if found.call.endswith("object") else "gather"
         yield Report(
             site=found.site,
@@ -65,7 +70,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release=f"`{one}(..., dst=0)`: the other ranks pass `None`",
             related=((found.read, "read on one rank only"),),
         )
-    for early in early_exits(evidence.program):
+    for early in early_exits(program):
         if early.what == "parameters":
             yield Report(
                 site=early.site,
