@@ -37,7 +37,7 @@ def _gather(block: tuple[Stmt, ...], missing: frozenset[Expr], found: set[int]) 
             if statement[3] and statement[3][-1][0] in m.LEAVES:
                 missing |= present
             continue
-        if op == m.EXPR and any(place[0] == m.NAME for place in missing) and _adds_made(statement[2]):
+        if missing and op == m.EXPR and any(place[0] == m.NAME for place in missing) and _adds_made(statement[2]):
             found.add(statement[1] // CALLS_PER_STATEMENT)  # none of the tracks was found: there is one more now
         bound = statement[2] if op == m.ASSIGN else (statement[2],) if op == m.ANNOTATE else ()
         value = statement[-1] if bound else None
@@ -48,7 +48,9 @@ def _gather(block: tuple[Stmt, ...], missing: frozenset[Expr], found: set[int]) 
             found.add(statement[1] // CALLS_PER_STATEMENT)
             if statement[-1] in named:
                 found.add(named[statement[-1]])
-        named.update((target, statement[1] // CALLS_PER_STATEMENT) for target in bound if target[0] == m.NAME)
+        for target in bound:
+            if target[0] == m.NAME:
+                named[target] = statement[1] // CALLS_PER_STATEMENT
         if op == m.TRY:
             looked_up = frozenset(_place(node) for one in statement[2] for node in expressions_of(one))
             _gather(statement[2], missing, found)
