@@ -524,3 +524,53 @@ def test_a_helper_that_answers_yes_or_no_may_set_the_grad_mode_all_the_same(
 ) -> None:
     text = AVAILABLE.format(does=does).replace("import importlib", "import importlib\nimport torch")
     check_project({"available.py": text, "evaluate.py": EVALUATE.format(mark=mark)}, tmp_path, monkeypatch)
+
+
+LOGGING_ENGINE = """
+class Engine:
+    def __init__(self):
+        self.records = []
+
+    def fit(self, loader):
+        for batch in loader:
+            loss, logs = self.step(batch)
+            loss.backward()
+            self.optimizer.step()
+            self.optimizer.zero_grad()
+            self.records.append(logs)
+"""
+LOGGING_STEP = """
+import torch
+from torch import nn
+from engine import Engine
+
+class Fitter(Engine):
+    def __init__(self, lr):
+        super().__init__()
+        self.net = nn.Linear(8, 1)
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=lr)
+
+    def step(self, batch):
+        loss = self.net(batch).pow(2).mean()
+        {made}
+        {more}
+        return loss, logs
+
+def main(loader):
+    Fitter(0.1).fit(loader)
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "more"),
+    [
+        ('logs = {"loss": loss, "size": len(batch)}  # TML102', "size = len(batch)"),
+        ('logs = {"size": len(batch)}', 'logs["loss"] = loss  # TML102'),
+        ('logs = {"loss": loss.item(), "size": len(batch)}', "size = len(batch)"),
+        ('logs = {"size": len(batch)}', 'logs["loss"] = loss.item()'),
+    ],
+)
+def test_the_line_that_puts_an_entry_in(made: str, more: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_project(
+        {"engine.py": LOGGING_ENGINE, "fitter.py": LOGGING_STEP.format(made=made, more=more)}, tmp_path, monkeypatch
+    )

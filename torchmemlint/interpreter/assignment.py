@@ -282,8 +282,10 @@ def _assign_name(machine: Machine, frame: Frame, name: str, value: Value, site: 
     if outlives and value:
         held = scope.vars.get(name, UNKNOWN)
         handed_on = _hands_on(machine, held, value)
-        value = store(machine, frame, scope, name, value, how, site)
-        there = _is_there(machine, held, value) or handed_on
+        there = _is_there(machine, held, value)
+        if not there:  # what is put into an object is said of the object: `totals = add(totals, loss)`
+            value = store(machine, frame, scope, name, value, how, site)
+        there = there or handed_on
         other = any(type(atom) is Obj for atom in value) and not there
         if is_light(value) or value == NOTHING or other:
             machine.reset(frame, scope, name, "replace")

@@ -50,7 +50,7 @@ from .values import (
 )
 from .weak_keys import note_inside, note_weak_key
 
-_OF_CALLBACKS = ("handler", "callback", "hook", "listener", "event", "observer", "subscri", "slot")
+_AS_LISTS = frozenset(("list", "tuple", "sorted"))  # what goes through a table that changes meanwhile is made of it
 
 
 @evaluates(m.ITEM)
@@ -151,7 +151,7 @@ def _item_of(machine: Machine, frame: Frame, atom: Any, index_expr: Expr, index:
         if "$parts" in atom.fields and isinstance(key, str) and "loss" not in key.lower():
             return UNKNOWN  # the loss is back-propagated, and says nothing of the boxes beside it
         start = atom.fields.get("$default") or atom.fields.get("$each")
-        if key is not ... and start and _is_of_callbacks(atom):
+        if key is not ... and start and all(type(one) is Obj and one.kind in SERIES for one in start):
             return _entry_of_its_own(machine, frame, atom, f"[{key}]", start)
         if isinstance(key, str) and "$table" in atom.fields:
             return _item_of_table(machine, frame, atom, index_expr, index)
@@ -187,20 +187,14 @@ def _part_of_series(machine: Machine, frame: Frame, series: Obj, index: Expr) ->
     return copy
 
 
-def _is_of_callbacks(table: Obj) -> bool:
-    """Whether a table is called one of callbacks: `self._handlers[event]`, of which each event calls its own."""
-    name = table.home[1].lower() if table.home is not None else ""
-    return any(word in name for word in _OF_CALLBACKS)
-
-
 def _entry_of_its_own(machine: Machine, frame: Frame, table: Obj, field: str, starts: Value) -> Value:
     """What a defaultdict makes for a key that it has not had, or a comprehension made for it."""
     made: Value = UNKNOWN
     for start in starts:
-        if type(start) is not Obj or start.kind not in SERIES:
-            return elements(machine, frame, (table,))
         entry = machine.allocate(frame, ("default", table.serial, field), start.kind)
         entry.birth, entry.home = table.birth, (table, field)
+        for own in ("$default", "*") if "$default" in start.fields else ():  # a table of tables
+            machine.put(entry.fields, own, start.fields.get(own, UNKNOWN))
         made = machine.join(made, (entry,))
     machine.put(table.fields, field, made)
     return machine.join(made, tuple(one for one in table.fields.get("*", UNKNOWN) if _is_filled(one)))
@@ -344,6 +338,7 @@ def bind_item(machine: Machine, frame: Frame, target: Expr, value: Value, site: 
                 keep_in_element(machine, frame, atom, value, site)
             field = "*" if key is ... else f"[{key}]"
             outlives = len(machine.loops) > len(atom.birth)
+            once = site // m.CALLS_PER_STATEMENT in frame.unit.outline.made_when_missing
             if outlives:
                 value = store(machine, frame, atom, field, value, how, site)
                 if is_light(value) or _is_begun_anew(frame, value, site):
@@ -353,7 +348,7 @@ def bind_item(machine: Machine, frame: Frame, target: Expr, value: Value, site: 
             for part in value:
                 if type(part) is Obj and settles(frame, part):
                     part.home = (atom, field)
-                    if len(atom.birth) < len(part.birth) and not outlives:
+                    if len(atom.birth) < len(part.birth) and (once or not outlives):
                         part.birth = atom.birth
             machine.put(atom.fields, field, value)
             machine.placed.update((part.node, (atom, field)) for part in value if type(part) is Tensor)
@@ -384,6 +379,8 @@ def _note_emptied(machine: Machine, frame: Frame, table: Obj, index: Value, targ
         for loop, inside in loops(frame.facts.body):
             if loop[0] == m.FOR and loop[2] == target[2] and any(one[1] == machine.statement for one in inside):
                 over = loop[3]
+                if over[0] == m.CALL and over[3] and last_name(over) in _AS_LISTS:
+                    over = over[3][0]
                 over = over[2][1] if over[0] == m.CALL and last_name(over) == "keys" else over
                 if over == target[1] or last_name(over).isupper():
                     machine.reset(frame, table, "*", "clear")

@@ -22,6 +22,7 @@ from .values import (
     NOTHING,
     OFF,
     SERIES,
+    UNKNOWN,
     Class,
     Const,
     Function,
@@ -373,6 +374,8 @@ def _truth_of_comparison(machine: Machine, frame: Frame, test: Expr) -> tuple[bo
     known_left, known_right = constant(left_value), constant(right_value)
     if operator in ("In", "NotIn") and isinstance(known_left, str) and is_in_the_rest(frame, right, known_left):
         return operator == "In", {}, {}
+    if operator in ("In", "NotIn") and isinstance(known_left, str) and _is_made_already(frame, right_value, known_left):
+        return operator == "In", {}, {}
     if (
         operator in ("Equal", "NotEqual")
         and isinstance(known_left, str)
@@ -385,3 +388,12 @@ def _truth_of_comparison(machine: Machine, frame: Frame, test: Expr) -> tuple[bo
     ):
         return (known_left == known_right) is (operator == "Equal"), {}, {}
     return None, {}, {}
+
+
+def _is_made_already(frame: Frame, table: Value, key: str) -> bool:
+    """Whether a table has the entry that an earlier round made because it was not there: no round makes it again."""
+    if len(table) != 1 or type(table[0]) is not Obj or table[0].kind != "dict":
+        return False
+    entry = table[0].fields.get(f"[{key}]", UNKNOWN)
+    made = frame.unit.outline.made_when_missing if entry else frozenset()
+    return bool(entry) and all(type(atom) is Obj and atom.site // m.CALLS_PER_STATEMENT in made for atom in entry)

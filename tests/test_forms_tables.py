@@ -1,0 +1,164 @@
+"""Tables that have an entry for each name, in the words of everyday code: guilty forms, innocent twins.
+
+A trailing `# TML101` in a snippet says what must be reported on that line; nothing else may be.
+"""
+
+from __future__ import annotations
+
+import pytest
+from snippets import check
+
+# -- an entry that is made where there is none yet ------------------------------------------------
+
+EVALUATOR = """
+class Evaluator:
+    def update(self, key, stat, metrics):
+        {begin}
+        metrics[key]["total"] += stat  {mark}
+        metrics[key]["count"] += 1
+        return metrics
+
+def train(loader, optimizer):
+    net, evaluator, metrics = Net(), Evaluator(), {{}}
+    for x, y in loader:
+        loss = F.l1_loss(net(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        metrics = evaluator.update("loss", {given}, metrics)
+    return {{name: float(entry["total"]) for name, entry in metrics.items()}}
+"""
+WHERE_MISSING = 'if key not in metrics: metrics[key] = {"total": 0, "count": 0}'
+
+
+@pytest.mark.parametrize(
+    ("begin", "given", "mark"),
+    [
+        (WHERE_MISSING, "loss", "# TML101"),
+        ('metrics[key] = {"total": 0, "count": 0} if key not in metrics else metrics[key]', "loss.item()", ""),
+        ('metrics.setdefault(key, {"total": 0, "count": 0})', "loss", "# TML101"),
+        ('if not (key in metrics): metrics[key] = {"total": 0, "count": 0}', "loss", "# TML101"),
+        (WHERE_MISSING, "loss.item()", ""),
+        ('metrics[key] = {"total": 0, "count": 0}', "loss", ""),
+    ],
+)
+def test_an_entry_that_is_made_once(begin: str, given: str, mark: str) -> None:
+    check(EVALUATOR.format(begin=begin, given=given, mark=mark))
+
+
+# -- a total that comes back from what adds to it -------------------------------------------------
+
+TOTALS = """
+def add(totals, key, value):
+    totals[key] = totals.get(key, 0) + value  {mark}
+    return totals
+
+def train(loader, optimizer):
+    net, totals = Net(), {{"loss": 0}}
+    for x, y in loader:
+        loss = F.l1_loss(net(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        totals = add(totals, "loss", {given})
+    return float(totals["loss"])
+"""
+
+
+@pytest.mark.parametrize(("given", "mark"), [("loss", "# TML101"), ("loss.item()", "")])
+def test_a_table_that_comes_back_is_said_once(given: str, mark: str) -> None:
+    check(TOTALS.format(given=given, mark=mark))
+
+
+# -- a list for each name -------------------------------------------------------------------------
+
+BUFFERS = """
+class Buffers:
+    def __init__(self):
+        self.columns = {made}
+
+    def add(self, **values):
+        for name, value in values.items():
+            self.columns[name].append(value)  {mark}
+
+    def build(self, names):
+        return {{name: torch.cat(self.columns[name]) for name in names}}
+
+def learn(loader, optimizer):
+    net, critic, buffers = Net(), Net(), Buffers()
+    for seen in loader:
+        buffers.add(seen=seen, value={value})
+    batch = buffers.build(["seen", "value"])
+    loss = (net(batch["seen"]) - {target}).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "value", "target", "mark"),
+    [
+        ("defaultdict(list)", "critic(seen)", 'batch["value"].detach()', "# TML102"),
+        ('{"seen": [], "value": []}', "critic(seen)", 'batch["value"].detach()', "# TML102"),
+        ("defaultdict(list)", "critic(seen).detach()", 'batch["value"]', ""),
+        ("defaultdict(list)", "critic(seen)", 'batch["value"]', ""),
+    ],
+)
+def test_a_list_for_each_name(made: str, value: str, target: str, mark: str) -> None:
+    check(BUFFERS.format(made=made, value=value, target=target, mark=mark))
+
+
+EMPTIED = """
+class Trainer:
+    def __init__(self, optimizer):
+        self.net, self.optimizer, self.log = Net(), optimizer, defaultdict(list)
+
+    def fit(self, loader, epochs):
+        for _ in range(epochs):
+            for x, y in loader:
+                out = self.net(x)
+                loss = F.mse_loss(out, y)
+                self.optimizer.zero_grad()
+                loss.backward()
+                self.optimizer.step()
+                self.log["out"].append(out.detach())  {mark}
+                self.log["loss"].append(loss.item())
+            {end}
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "mark"),
+    [
+        ("print(len(self.log['out']))", "# TML303"),
+        ("for name in self.log: self.log[name] = []", ""),
+        ("for name in list(self.log): self.log[name] = []", ""),
+        ("for name in sorted(self.log.keys()): self.log[name] = []", ""),
+        ("for rows in self.log.values(): rows.clear()", ""),
+        ("self.log['out'].clear()", ""),
+    ],
+)
+def test_a_list_for_each_name_that_is_emptied(end: str, mark: str) -> None:
+    check(EMPTIED.format(end=end, mark=mark))
+
+
+# -- tables of tables -----------------------------------------------------------------------------
+
+NESTED = """
+def train(loader, optimizer):
+    net, log = Net(), defaultdict(lambda: defaultdict(list))
+    for x, y in loader:
+        loss = F.mse_loss(net(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        log["train"]["loss"].append({given})  {mark}
+        log["train"]["rate"].append(optimizer.param_groups[0]["lr"])
+    return {{name: len(rows) for name, rows in log["train"].items()}}
+"""
+
+
+@pytest.mark.parametrize(("given", "mark"), [("loss", "# TML102"), ("loss.item()", "")])
+def test_a_table_of_tables(given: str, mark: str) -> None:
+    check(NESTED.format(given=given, mark=mark))
