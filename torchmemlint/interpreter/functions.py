@@ -171,7 +171,7 @@ def call_function(
         hinted = value_of_hint(machine, inner, facts.returns, 2, "returns")
         return machine.join(hinted, NOTHING) if hinted and may_be_none(facts.returns) else hinted
     if frame.unit is not machine.home and inner.unit is machine.home:
-        return _handed_over(machine, inner.returns, inner.returned_at, giver=inner.facts)
+        return _handed_over(machine, inner.returns, inner.returned_at)
     if question is not None and all(type(atom) in _PLAIN for atom in inner.returns):
         machine.answers[question] = inner.returns
     return inner.returns
@@ -234,9 +234,7 @@ def _says_plain(machine: Machine, function: Function, args: Sequence[Value]) -> 
     return quiet and not _takes_out(facts)
 
 
-def _handed_over(
-    machine: Machine, value: Value, site: Site, depth: int = 3, giver: FunctionFacts | None = None
-) -> Value:
+def _handed_over(machine: Machine, value: Value, site: Site, depth: int = 3) -> Value:
     """What the home file gives to a function of another file, or returns to one: whatever is done with it there
     is said of this line."""
     result: list[Any] = []
@@ -246,23 +244,9 @@ def _handed_over(
         elif type(atom) is Obj and depth and atom.kind in ("dict", "tuple"):
             for key, part in list(atom.fields.items()):
                 if key[:1] != "$" and machine.reach(part, depth - 1):
-                    entry = atom.kind == "dict" and key[:1] == "["
-                    at = _put_at(giver, atom, key[1:-1], site) if giver is not None and entry else site
-                    machine.put(atom.fields, key, _handed_over(machine, part, at, depth - 1, giver))
+                    machine.put(atom.fields, key, _handed_over(machine, part, site, depth - 1))
         result.append(atom)
     return tuple(result)
-
-
-def _put_at(function: FunctionFacts, table: Obj, key: str, site: Site) -> Site:
-    """The statement of a function that puts an entry into the table that it returns, which says what is in it: the
-    display that makes the table, or `logs["loss"] = loss`; `site` if there is none."""
-    made = table.site - table.site % m.CALLS_PER_STATEMENT
-    for one in statements(function.body) if made != site else ():
-        targets_of_it = one[2] if one[0] == m.ASSIGN else ()
-        written = any(target[0] == m.ITEM and target[1][0] == m.NAME for target in targets_of_it)
-        if one[1] == made or (written and any(target[-1] == (m.CONST, key) for target in targets_of_it)):
-            site = one[1]
-    return site
 
 
 def is_beside_the_point(function: Function, home: Unit, args: Sequence[Value]) -> bool:
