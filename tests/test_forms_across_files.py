@@ -485,7 +485,7 @@ main(torch.utils.data.DataLoader([torch.zeros(8)]))
 """
 
 
-@pytest.mark.parametrize(("room", "mark"), [("print(most)", "  # TML102"), ("KEPT.clear()", "")])
+@pytest.mark.parametrize(("room", "mark"), [("print(most)", "  # TML102"), ("KEPT.clear()", ""), ("del KEPT[:]", "")])
 def test_a_helper_that_answers_in_numbers_may_let_go_all_the_same(
     room: str, mark: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,7 +26,7 @@ _DRIVES = m.BACKWARD | m.EVALUATES | m.MODE | m.HOOKS | m.THREADS
 _ACTS = m.MODE | m.BACKWARD | m.HOOKS | m.THREADS | m.RECORDS | m.RELEASES | m.DISCARDS | m.HOLDS
 
 _OF_LISTS = frozenset(("append", "extend", "insert", "write", "info", "debug", "warning"))
-_LETS_GO = frozenset(("clear", "pop", "popitem", "popleft", "remove", "discard", "empty_cache", "collect"))
+_LETS_GO = knowledge.TAKES_OUT | {"empty_cache", "collect"}
 _JOINS = frozenset(("cat", "concat", "stack", "vstack"))
 
 _TELLS = knowledge.REPORTERS | knowledge.BUILTINS | {"format", "format_exception", "print_exception", "from_exception"}
@@ -271,12 +271,15 @@ def _lets_go(function: FunctionFacts) -> bool:
     """Whether a function takes something out of what is not its own, or binds names that are not."""
     if any(one[0] in (m.GLOBAL, m.NONLOCAL) for one in function.body):
         return True
-    if _LETS_GO.isdisjoint(function.calls):
+    deleted = [target for one in statements(function.body) if one[0] == m.DELETE for target in one[2]]
+    if not deleted and _LETS_GO.isdisjoint(function.calls):
         return False
     own = {(m.NAME, param.name) for param in function.params}
     own.update(target for one in statements(function.body) for target in targets(one))
     taking = (call[2] for call in calls(function.body) if last_name(call[2]) in _LETS_GO)
-    return any(callee[0] != m.ATTR or root_of(callee) not in own for callee in taking)
+    return any(root_of(target) not in own for target in deleted) or any(
+        callee[0] != m.ATTR or root_of(callee) not in own for callee in taking
+    )
 
 
 def loud_constructors(facts: FileFacts) -> set[int]:
