@@ -66,9 +66,10 @@ def count_lines(paths: Iterable[pathlib.Path]) -> int:
     return sum(path.read_bytes().count(b"\n") for path in paths)
 
 
-def lint(linter: Sequence[str], targets: Sequence[pathlib.Path], *options: str) -> list[Found]:
+def lint(linter: Sequence[str], targets: Sequence[pathlib.Path], *options: str, isolated: bool = True) -> list[Found]:
     """One run of `check`; the findings, in the linter's order. An exit status above 1 ends the benchmark."""
-    command = [*linter, "check", "--no-cache", "--isolated", "--output-format", "json", *options, *map(str, targets)]
+    settings = ["--isolated"] if isolated else []
+    command = [*linter, "check", "--no-cache", *settings, "--output-format", "json", *options, *map(str, targets)]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode not in (0, 1):
         raise SystemExit(f"{' '.join(command[:8])} …: exit {done.returncode}\n{done.stderr[-2000:]}")

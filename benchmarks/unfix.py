@@ -20,7 +20,7 @@ import shutil
 import tempfile
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import click
@@ -31,6 +31,7 @@ from unfix_values import value_mutants
 
 TESTS = re.compile(r"(^|/)(tests?/|test_\w*\.py|\w*_test\.py)")  # what a test keeps goes with it
 FAMILIES = ("TML1", "TML2")
+MARK = "torchmemlint.toml"  # what says that a folder is a project
 FOLDER = click.Path(exists=True, file_okay=False, path_type=pathlib.Path)
 
 
@@ -92,17 +93,39 @@ def _parses(source: bytes) -> bool:
 
 
 def write(pairs: Sequence[Pair], folder: pathlib.Path) -> dict[str, list[pathlib.Path]]:
-    """Each pair in a numbered folder on either side, under its path in the package."""
+    """Each pair on either side, in a copy of its package: the linter is to see what a project's linter sees.
+
+    One copy holds a mutant of each of its files; what a file has beyond one goes into a further copy.
+    """
     written: dict[str, list[pathlib.Path]] = {"original": [], "mutant": []}
-    for number, pair in enumerate(pairs):
-        for side, source in (("original", pair.before), ("mutant", pair.after)):
-            target = folder / side / f"{number:04}" / pair.path.relative_to(pair.package.root)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            for beside in pair.path.parent.glob("*.py"):  # whose helpers it calls
-                shutil.copyfile(beside, target.with_name(beside.name))
+    turns: Counter[pathlib.Path] = Counter()
+    for pair in pairs:
+        name, inside = pair.package.root.name, pair.path.relative_to(pair.package.root)
+        for side, turn, source in (("original", 0, pair.before), ("mutant", turns[pair.path], pair.after)):
+            target = _copy(pair.package, folder / side / f"{turn}" / name) / inside
             target.write_bytes(source)
-            written[side].append(target.resolve())
+            written[side].append(target)
+        turns[pair.path] += 1
     return written
+
+
+def _copy(package: Package, root: pathlib.Path) -> pathlib.Path:
+    """The package's Python files below `root`, marked as a project with no settings of its own."""
+    if not root.exists():
+        for path in python_files(package.root):
+            target = root / path.relative_to(package.root)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target)
+        (root / MARK).touch()
+    return root.resolve()
+
+
+def lint_copies(linter: Sequence[str], paths: Iterable[pathlib.Path], *options: str) -> list[Found]:
+    """The findings in these files, each copy of a package linted by itself."""
+    copies: dict[pathlib.Path, list[pathlib.Path]] = defaultdict(list)
+    for path in dict.fromkeys(paths):
+        copies[next(outer for outer in path.parents if (outer / MARK).exists())].append(path)
+    return [found for files in copies.values() for found in lint(linter, files, *options, isolated=False)]
 
 
 def by_file(found: Sequence[Found]) -> dict[pathlib.Path, list[Found]]:
@@ -153,7 +176,7 @@ def main(
         work = keep or pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
         written = write(chosen, work)
         options = ("--min-confidence", min_confidence) if min_confidence else ()
-        found = {side: by_file(lint(shlex.split(linter), paths, *options)) for side, paths in written.items()}
+        found = {side: by_file(lint_copies(shlex.split(linter), paths, *options)) for side, paths in written.items()}
     report(chosen, written, found, available, show)
 
 

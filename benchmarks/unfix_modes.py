@@ -9,7 +9,8 @@ under such a decorator, is chosen only if
 * a loop or comprehension of the function repeats that call, over batches, steps or samples: a single forward pass
   retains nothing by itself, and who calls it in a loop, and in which mode, another function decides;
 * the function would not fail with a graph: of no result is `numpy()` asked without `detach()`, which torch refuses;
-* a result of the call is kept or returned, beyond a comparison or an index (`argmax`): there is a graph to hold;
+* a result of the call is kept or returned, beyond a comparison, an index (`argmax`) or a sample that is drawn from a
+  distribution: there is a graph to hold;
 * nothing else turns grad off: no second decorator or `with`, no `requires_grad_(False)` in the file, no framework hook
   (`validation_step` …), no call of this function under `no_grad` in the file, and nothing back-propagates in it;
 * it is no `forward`, whose mode is its caller's business.
@@ -52,6 +53,7 @@ FRAMEWORK = re.compile(
     r"^(on_)?(validation|test|predict|val)_(step|epoch\w*|batch\w*)$|^(forward|backward|step|__init__|train\w*)$"
 )
 FROZEN = re.compile(rb"requires_grad_?\(\s*(requires_grad=)?False|requires_grad = False")
+DRAWN = re.compile(r"\bdistr?(ibution)?\.sample\(")  # which torch does under `no_grad` [docs: torch.distributions]
 ONLY = re.compile(r"^(torch\.)?(no_grad|inference_mode)(\(\)|\(True\))?$")
 
 
@@ -157,8 +159,10 @@ def _mutant(
     for call in calls:
         if _fails(tree, nodes, call):
             return None
-        if used := _used_rows(tree, inside, call):
-            expected |= used | _keeping_rows(nodes, _made_from(tree, nodes, call))
+        made = _made_from(tree, nodes, call)
+        keeping = _keeping_rows(nodes, made)
+        if (used := _used_rows(tree, inside, call)) and (keeping or not _only_samples(nodes, made)):
+            expected |= used | keeping
     if not expected:
         return None
     expected.update(row for call in models for row in rows(call))
@@ -234,6 +238,16 @@ def _made_from(tree: Tree, inside: Sequence[ast.AST], call: ast.Call) -> set[str
     return made
 
 
+def _only_samples(nodes: Sequence[ast.AST], made: set[str]) -> bool:
+    """Whether what leaves is drawn from a distribution that a call's result is the parameter of."""
+    return any(
+        isinstance(node, ast.Assign)
+        and DRAWN.search(text(node.value))
+        and made & {text(part) for part in ast.walk(node.value) if isinstance(part, ast.Name)}
+        for node in nodes
+    )
+
+
 def _fails(tree: Tree, nodes: Sequence[ast.AST], call: ast.Call) -> bool:
     """Whether something computed from a call's result is asked for `numpy()` as it is."""
     made = _made_from(tree, nodes, call)
@@ -268,7 +282,8 @@ def _grows(node: ast.AST) -> bool:
 def _reduced(part: ast.expr, statement: ast.AST) -> bool:
     """Between the value and its keeper there is an index, a comparison or a number."""
     whole = text(statement)
-    return bool(re.search(r"argmax|\.item\(|\.tolist\(|\.max\(|\.topk\(|==|\blen\(|\.shape|\.size\(|\.numpy\(", whole))
+    numbers = r"argmax|\.item\(|\.tolist\(|\.max\(|\.topk\(|==|\blen\(|\.shape|\.size\(|\.numpy\("
+    return bool(re.search(numbers, whole) or DRAWN.search(whole))
 
 
 def hook_mutants(tree: Tree) -> Iterator[Mutant]:
