@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.evaluating import class_evaluates, says_evaluation, says_inference
-from ..facts.model import EVALUATES, Expr, Site, Stmt
+from ..facts.model import BACKWARD, EVALUATES, Expr, Site, Stmt
 from ..facts.program import expressions, text
 from ..facts.walk import call_at, nodes, once, root_of
 from ..interpreter.entries import grad_of_callers
@@ -344,16 +344,17 @@ _asks_for_forces = once(_names_forces)
 
 def _in_entry(call: ModuleCall) -> bool:
     """Whether a module's own method for inference runs it, and sees to what its users do not: it takes the inputs to
-    the module's device, or other methods for inference beside it turn gradients off."""
+    the module's device, or other methods for inference beside it turn gradients off. Or one that makes the loader
+    that it goes through, and trains nothing."""
     frame = call.frame
     receiver = frame.receiver
     if not isinstance(receiver, Obj) or receiver.kind != "module":
         return False
-    if not says_inference(frame.name) or not isinstance(receiver.cls, Class):
-        return False
-    if any("loss" in name for name in frame.facts.calls):
+    if not isinstance(receiver.cls, Class) or any("loss" in name for name in frame.facts.calls):
         return False  # a pass of validation, for a trainer's hooks
-    return _takes_to_device(frame) or _gradients_off_beside(receiver.cls)
+    if "DataLoader" in frame.facts.calls and not any(one.facts.flags & BACKWARD for one in call.frames):
+        return any(loop.name == "loader" and not loop.steps for loop in call.loops if loop not in frame.loops)
+    return says_inference(frame.name) and (_takes_to_device(frame) or _gradients_off_beside(receiver.cls))
 
 
 def _takes_to_device(frame: Frame) -> bool:
@@ -383,4 +384,4 @@ def _in_pipeline(frame: Frame) -> bool:
         return False
     if receiver.cls.facts.name.startswith(("Onnx", "Flax", "TF")):
         return False  # not torch's modules
-    return receiver.kind != "module" and any(name.endswith("Pipeline") for name in receiver.cls.external)
+    return receiver.kind != "module" and any(name.endswith("Pipeline") for name in receiver.cls.base_names)

@@ -42,6 +42,7 @@ def worth_running(facts: FileFacts) -> set[int]:
     worth |= {i for klass in facts.classes if class_evaluates(klass.name) for i in klass.methods.values()}
     worth |= {i for i, function in enumerate(facts.functions) if function.generator and _opens(function)}
     worth |= {i for i, function in enumerate(facts.functions) if _syncs(function)} | _cached(facts)
+    worth |= _of_pipelines(facts)
     worth |= _passes_of_copies(facts) | _makers_of_cycles(facts) | _losses_of_references(facts)
     worth |= {i for i, function in enumerate(facts.functions) if _moves_to_host(function)}
     worth |= {i for i, function in enumerate(facts.functions) if _collects_parts(function)}
@@ -120,6 +121,15 @@ def _of_evaluators(facts: FileFacts) -> set[int]:
         if made >= 0 and facts.functions[made].flags & m.EVALUATES:
             found |= set(klass.methods.values()) - {made}
     return found
+
+
+def _of_pipelines(facts: FileFacts) -> set[int]:
+    """The calls of pipelines, which are for inference: `class Painter(DiffusionPipeline)`."""
+    return {
+        klass.methods["__call__"]
+        for klass in facts.classes
+        if "__call__" in klass.methods and any(last_name(base).endswith("Pipeline") for base in klass.bases)
+    }
 
 
 def _moves_to_host(function: FunctionFacts) -> bool:

@@ -51,7 +51,7 @@ from .values import (
     constant,
     is_light,
 )
-from .written_parts import written_part
+from .written_parts import part_set_later, written_part
 
 _WEIGHTS = ("weight", "bias")
 _OF_NUMBERS = ("tensor", "as_tensor", "array", "asarray")
@@ -103,7 +103,7 @@ def _object_attribute(machine: Machine, frame: Frame, obj: Obj, name: str) -> Va
         known = machine.join(known or UNKNOWN, obj.fields[ANY_NAME])
     if known:
         machine.reads.setdefault((obj.serial, name), set()).add(frame.acting(obj).name)
-        return known
+        return (part_set_later(machine, obj, name) or known) if known == NOTHING else known
     if name == "__dict__" and obj.kind in ("instance", "module"):
         return attributes_of(machine, obj)
     if name == "_modules" and obj.kind == "module":  # its parts by their names, as a `ModuleDict` has them

@@ -1,4 +1,4 @@
-"""Parts of modules whose constructors are not run: what their text says that they make."""
+"""Parts of modules whose constructors or other methods are not run: what their text says that they make."""
 
 from __future__ import annotations
 
@@ -22,26 +22,37 @@ _MAKE_NO_PARTS = BUILTINS | LIGHT_ROOTS | {"torch", "super"}
 def written_part(machine: Machine, obj: Obj, name: str) -> Value:
     """`model.gru`, by `self.gru = nn.GRU(...)` in a class of another file whose constructor is not run, since it does
     nothing that a rule could speak about: see `module_classes.is_dull` and `functions.is_beside_the_point`."""
+    return _part(machine, obj, name, later=False)
+
+
+def part_set_later(machine: Machine, obj: Obj, name: str) -> Value:
+    """`model.head`, by `self.head = nn.Linear(8, 2)` in `build` of a class of another file, where the constructor has
+    left it `None`: who made the object, and called `build`, is not seen."""
+    return _part(machine, obj, name, later=True)
+
+
+def _part(machine: Machine, obj: Obj, name: str, *, later: bool) -> Value:
     if obj.kind != "module" or not isinstance(obj.cls, Class) or obj.cls.frame.unit is machine.home:
         return UNKNOWN
     for cls in obj.cls.mro:
         unit = cls.frame.unit
-        index = cls.facts.methods.get("__init__")
-        for call in _made(unit.facts.functions[index].body).get(name, ()) if index is not None else ():
-            for atom in machine.eval(unit.frame, call[2]):
-                kind = atom.dotted if _is_layer(atom) else atom
-                if kind is not atom or (type(atom) is Class and is_dull(machine, atom)):
-                    ident = ("written", obj.serial, name)
-                    part = machine.allocate(machine.module_frame, ident, "module", kind)
-                    part.birth, part.home = obj.birth, part.home or (obj, name)
-                    machine.put(obj.fields, name, (part,))
-                    return (part,)
+        for method, index in cls.facts.methods.items():
+            made = _made(unit.facts.functions[index].body) if (method != "__init__") is later else {}
+            for call in made.get(name, ()):
+                for atom in machine.eval(unit.frame, call[2]):
+                    kind = atom.dotted if _is_layer(atom) else atom
+                    if kind is not atom or (type(atom) is Class and is_dull(machine, atom)):
+                        ident = ("written", obj.serial, name)
+                        part = machine.allocate(machine.module_frame, ident, "module", kind)
+                        part.birth, part.home = obj.birth, part.home or (obj, name)
+                        machine.put(obj.fields, name, (part,))
+                        return (part,)
     return UNKNOWN
 
 
 @once
 def _made(body: tuple[Stmt, ...]) -> dict[str, list[Expr]]:
-    """The calls of a constructor by the attributes that get what they give."""
+    """The calls of a method by the attributes that get what they give."""
     found: dict[str, list[Expr]] = {}
     for one in statements(body):
         for target in one[2] if one[0] == m.ASSIGN and one[3][0] == m.CALL else ():
