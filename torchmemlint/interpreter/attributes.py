@@ -14,7 +14,7 @@ from .contexts import keep, keep_in_element
 from .cycles import note_cycle, note_given_to_part, note_own_entry
 from .followed import note_following, owners
 from .frames import Frame, settles
-from .imagined import imagine_attribute, is_module_by_use
+from .imagined import imagine_attribute, is_module_by_use, names_model
 from .linking import module_member
 from .machine import Machine
 from .making import attribute_of_metaclass
@@ -125,7 +125,7 @@ def _object_attribute(machine: Machine, frame: Frame, obj: Obj, name: str) -> Va
             return (Tensor(LEAF, 3, machine.derivation.node((), ("parameters", obj)), ""),)
         if name in ("training", "in_features", "out_features", "device", "dtype", "config"):
             return LIGHT
-        if name in knowledge.MODEL_NAMES and not isinstance(obj.cls, Class):
+        if names_model(name) and not isinstance(obj.cls, Class):
             return (part_of(machine, obj, name),)
         if name[:1].islower():
             return (Method(obj, name),) if name in knowledge.MODULE_METHODS or name == "forward" else UNKNOWN

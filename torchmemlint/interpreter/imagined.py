@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection
 from typing import Any
 
@@ -15,6 +16,13 @@ from .machine import Machine
 from .values import ATTACHED, FREE, MAYBE, OFF, UNKNOWN, Class, Obj, Tensor, Value
 
 _OF_MODELS = frozenset(("train", "to", "cuda", "state_dict", "load_state_dict", "zero_grad"))
+_KINDS = ("model", "net", "network")
+# What is done to a model, or says that it is of another kind.
+_OF_OTHERS = frozenset(
+    """build make create get load save init train fit test eval evaluate run compile export prepare update set new use
+    is has to from wrap convert register copy check select choose switch find list plot print show log view data user
+    ngram camera noise color sensor motion object""".split()
+)
 _LOADED = frozenset(("state_dict", "load_state_dict"))
 
 
@@ -33,7 +41,7 @@ def from_uses(machine: Machine, frame: Frame, ident: Any, uses: Collection[str],
         return (_imagined(machine, frame, ident, "list"),)
     if "manager" in name.lower() and used & {"dict", "list", "Namespace"}:
         return (machine.allocate(frame, ident, "mp-manager"),)
-    if name in knowledge.MODEL_NAMES:
+    if names_model(name):
         return (imagined_module(machine, frame, ident, 1 + is_module_by_use(used, name)),)
     return UNKNOWN
 
@@ -102,7 +110,16 @@ def _is_module(used: set[str]) -> bool:
 
 def is_module_by_use(uses: Collection[str], name: str) -> bool:
     """Whether the methods that are called on a name say that it is a module: a model's name leaves less open."""
-    return _is_module(set(uses)) or (name in knowledge.MODEL_NAMES and not _OF_MODELS.isdisjoint(uses))
+    return _is_module(set(uses)) or (names_model(name) and not _OF_MODELS.isdisjoint(uses))
+
+
+@functools.lru_cache(4096)
+def names_model(name: str) -> bool:
+    """Whether a name is one of a model, or of a certain one: `bert_model`, `value_net`; not `build_model`."""
+    if name in knowledge.MODEL_NAMES:
+        return True
+    which, _, kind = name.lower().rpartition("_")
+    return kind in _KINDS and _OF_OTHERS.isdisjoint(which.split("_"))
 
 
 def imagine_name(machine: Machine, frame: Frame, name: str) -> Value:

@@ -12,6 +12,7 @@ from .containers import as_list
 from .followed import note_following
 from .frames import Frame
 from .hooks import note_hook, run_hook
+from .imagined import names_model
 from .machine import Machine
 from .passes import in_eval_mode, put_in_mode, record_module_call, runs_frozen
 from .tensors import arithmetic, backward, free, freeze, loss, wide_loss_label
@@ -128,7 +129,7 @@ def module_method(
         return UNKNOWN
     if name in ("log", "log_dict", "print", "toggle_optimizer", "untoggle_optimizer", "optimizers", "lr_schedulers"):
         return UNKNOWN
-    if name in knowledge.MODEL_NAMES or name in knowledge.PART_NAMES:
+    if names_model(name) or name in knowledge.PART_NAMES:
         return run_module(machine, frame, part_of(machine, obj, name), args, kwargs, site)
     if machine.threads and machine.grad != OFF and obj.weight > 1 and args:
         record_module_call(machine, frame, obj, machine.derivation.node(), site, args, 2)  # work of some kind

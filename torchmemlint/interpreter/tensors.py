@@ -134,9 +134,8 @@ def _size(sizes: list[str]) -> str:
 
 def comparison(machine: Machine, values: Sequence[Value]) -> Value:
     """A comparison: a graph-free tensor if tensors are compared, else a bool."""
-    if any(tensors(value) for value in values):
-        return (Tensor(FREE, 2, machine.derivation.node(), ANY),)
-    return LIGHT
+    compared = [tensor for value in values for tensor in tensors(value)]
+    return indices(machine, *compared) if compared else LIGHT
 
 
 def free(machine: Machine, weight: int = 2, size: str = ANY, parents: tuple[int, ...] = ()) -> Value:
