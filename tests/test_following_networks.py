@@ -1,6 +1,8 @@
-"""Networks that follow a trained one, whatever they are called."""
+"""Networks that follow a trained one, or that its optimizer leaves out, whatever they are called."""
 
 from __future__ import annotations
+
+import textwrap
 
 import pytest
 from snippets import check, check_innocent
@@ -39,7 +41,83 @@ GUILTY = {
                 opt.step()
                 track(slow, fast)
         """,
+    "in eval mode, and left out by the optimizer": """
+        class Learner:
+            def __init__(self):
+                self.net, self.before = Net(), None
+                self.opt = torch.optim.SGD(self.net.parameters(), lr=0.1)
+
+            def end_task(self):
+                self.before = copy.deepcopy(self.net).eval()
+
+            def observe(self, x, y):
+                out = self.net(x)
+                loss = F.cross_entropy(out, y)
+                if self.before is not None:
+                    loss = loss + F.mse_loss(out, self.before(x))  # TML204
+                self.opt.zero_grad()
+                loss.backward()
+                self.opt.step()
+        """,
+    "the optimizer has the other one as an entry of a list": """
+        def distill(loader):
+            small, large = Net(), Net()
+            trainable = nn.ModuleList([small])
+            opt = torch.optim.SGD(trainable.parameters(), lr=0.1)
+            large.eval()
+            for x in loader:
+                loss = F.mse_loss(small(x), large(x))  # TML204
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+        """,
+    "a teacher by its letter": """
+        def distill(model_s, model_t, criterion, loader, opt):
+            model_s.train()
+            model_t.eval()
+            for x, y in loader:
+                logit_s = model_s(x)
+                logit_t = model_t(x)  # TML204
+                loss = F.cross_entropy(logit_s, y) + criterion(logit_s, logit_t)
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+        """,
+    "a teacher by its letter, among the modules of a list": """
+        def distill(modules, criteria, loader, opt):
+            for module in modules:
+                module.train()
+            modules[-1].eval()
+            net_s, net_t = modules[0], modules[-1]
+            for x, y in loader:
+                logit_s = net_s(x)
+                logit_t = net_t(x)  # TML204
+                loss = criteria[0](logit_s, y) + criteria[1](logit_s, logit_t)
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+
+        def main(loader):
+            modules = nn.ModuleList([Net()])
+            opt = torch.optim.SGD(modules.parameters(), lr=0.1)
+            modules.append(Net())
+            distill(modules, nn.ModuleList([nn.CrossEntropyLoss(), nn.MSELoss()]), loader, opt)
+        """,
 }
+
+TWO = """
+    def train(loader):
+        one, other = Net(), Net()
+        {mode}
+        opt = torch.optim.SGD({params}, lr=0.1)
+        {more}
+        for x in loader:
+            loss = F.mse_loss(one(x), other(x)){mark}
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+    """
+EVAL = "other.eval()"
 
 INNOCENT = {
     "trained by an optimizer of its own": """
@@ -113,12 +191,49 @@ INNOCENT = {
                 self.opt.step()
                 self.opt_q.step()
         """,
+    "nets of the source and of the target": """
+        def adapt(net_s, net_t, loader, opt):
+            net_s.train()
+            net_t.train()
+            for x, y in loader:
+                loss = F.mse_loss(net_s(x), net_t(y))
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+        """,
+    "one that is trained through one in eval mode": """
+        def invert(loader):
+            maker, judge = Net(), nn.Linear(2, 2)
+            judge.eval()
+            opt = torch.optim.SGD(maker.parameters(), lr=0.1)
+            for x, y in loader:
+                loss = F.mse_loss(judge(maker(x)), y)
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+        """,
 }
+
+
+@pytest.mark.parametrize(
+    ("mode", "params", "more", "guilty"),
+    [
+        (EVAL, "one.parameters()", "pass", True),
+        ("pass", "one.parameters()", "pass", False),
+        (EVAL, "[*one.parameters(), *other.parameters()]", "pass", False),
+        (EVAL, '[{"params": one.parameters()}, {"params": other.parameters(), "lr": 0.01}]', "pass", False),
+        (EVAL, "one.parameters()", 'opt.add_param_group({"params": other.parameters()})', False),
+        (EVAL, "nn.ModuleList([one, other]).parameters()", "pass", False),
+        ("other.eval().requires_grad_(False)", "one.parameters()", "pass", False),
+    ],
+)
+def test_what_the_optimizer_has(mode: str, params: str, more: str, guilty: bool) -> None:
+    check(TWO.format(mode=mode, params=params, more=more, mark="  # TML204" if guilty else ""))
 
 
 @pytest.mark.parametrize("name", GUILTY)
 def test_guilty(name: str) -> None:
-    check(GUILTY[name])
+    check("import copy\n" + textwrap.dedent(GUILTY[name]))
 
 
 @pytest.mark.parametrize("name", INNOCENT)

@@ -7,6 +7,7 @@ from ..facts.model import Site
 from . import processes
 from .containers import container_method
 from .context_variables import KIND, variable_method
+from .followed import owners
 from .frames import Frame
 from .machine import Machine
 from .modules import module_method, state_of
@@ -27,6 +28,8 @@ def call_object(
     if obj.kind == "module":
         return module_method(machine, frame, obj, name, args, kwargs, site)
     if obj.kind == "optimizer":
+        if name == "add_param_group" and args:
+            obj.fields["$of"] = (*obj.fields.get("$of", ()), *owners(machine, args[0]))
         if name == "step":
             machine.trained.update(obj.fields.get("$of", ()))
             for loop in machine.loops:

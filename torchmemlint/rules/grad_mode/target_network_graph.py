@@ -9,7 +9,8 @@ class that keeps a moving average: also the call that hands the averaged copy's
 output out, if nothing ever freezes the copy. And the call of a network of
 values for a learning target, `td_target`, `next_q`, through which the loss is
 differentiated; and of a network, whatever its name, that gets its weights
-again and again from the one that is trained by the same loss.
+again and again from the one that is trained by the same loss, or that is in
+eval mode and no part of what the optimizer has, while one beside it is.
 
 ## Why it retains
 The loss takes the target as a value to compare with. If the target carries a
@@ -49,6 +50,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from ...evidence.constants import is_left_out, is_lettered_teacher, written
 from ...facts import model as m
 from ...facts.knowledge import FROZEN_ROLES
 from ...facts.program import targets
@@ -81,9 +83,10 @@ def check(evidence: Evidence) -> Iterator[Report]:
     for recording in evidence.recordings:
         if recording.site in seen:
             continue
-        if any(gives(evidence, recording) for gives in (_is_target, _gives_learning_target, _follows)):
+        if any(gives(evidence, recording) for gives in (_is_target, _gives_learning_target, _follows, _is_left_out)):
+            named = written(recording.call) if is_lettered_teacher(recording.call) else recording.module
             message = (
-                f"`{recording.module}` only gives a target, but its graph goes into the loss: its activations stay "
+                f"`{named}` only gives a target, but its graph goes into the loss: its activations stay "
                 "until the backward; call it under `torch.no_grad()`"
             )
             holder = "the loss's graph"
@@ -111,9 +114,10 @@ def check(evidence: Evidence) -> Iterator[Report]:
 
 def _is_target(evidence: Evidence, recording: Recording) -> bool:
     named = [name for name in _names(recording) if _frozen_role(name)]
-    if recording.call.attached_inputs or not named:
+    lettered = not named and is_lettered_teacher(recording.call)
+    if recording.call.attached_inputs or not (named or lettered):
         return False
-    if all(_encodes_keys(name) for name in named) and not _FOLLOWS & evidence.program.called:
+    if named and all(_encodes_keys(name) for name in named) and not _FOLLOWS & evidence.program.called:
         return False  # of passages that are searched, beside the queries: it is trained as they are
     if recording.call.module is recording.call.frame.receiver:
         return False  # a model that computes its own loss, whatever its class is called
@@ -121,8 +125,14 @@ def _is_target(evidence: Evidence, recording: Recording) -> bool:
         return False  # it has an optimizer of its own, which takes steps
     if recording.demanded:
         of_values = not _VALUES.isdisjoint(_words(recording.module))
-        return evidence.meets_others(recording) and not (of_values and not _meets_a_prediction(evidence, recording))
+        return (lettered or evidence.meets_others(recording)) and not (
+            of_values and not _meets_a_prediction(evidence, recording)
+        )
     return recording.escaped and recording.weight > 1 and evidence.meets_others_in_loss(recording)
+
+
+def _is_left_out(evidence: Evidence, recording: Recording) -> bool:
+    return not recording.call.attached_inputs and is_left_out(evidence.machine, evidence.recordings, recording)
 
 
 def _follows(evidence: Evidence, recording: Recording) -> bool:
