@@ -267,7 +267,7 @@ def bound_while_emptied(machine: Machine, program: Program) -> Iterator[Slip]:
     """Locals with device memory that nothing reads any more, while the cache is emptied and more work follows."""
     if not program.empties:
         return
-    frames = _frames(machine)
+    frames = frames_that_empty(machine)
     for place in program.places:
         if place.facts.name == "<module>":
             continue  # what is there stays for whoever looks at it
@@ -275,7 +275,7 @@ def bound_while_emptied(machine: Machine, program: Program) -> Iterator[Slip]:
         models = {} if frame is None else {**frame.vars, **_dropped(machine, frame)}
         for block, around in _bodies(place.facts.body):
             for index, statement in enumerate(block):
-                site = _emptied_in(program, statement)
+                site = emptied_in(program, statement)
                 if site is None or not _works(program, block[index + 1 :], around):
                     continue
                 names = list(_idle(program, place, frame, models, statement, block if around else place.facts.body))
@@ -296,7 +296,7 @@ def _made(place: Place, name: str, before: Stmt) -> Site:
     return found
 
 
-def _frames(machine: Machine) -> dict[tuple[Site, str], Frame]:
+def frames_that_empty(machine: Machine) -> dict[tuple[Site, str], Frame]:
     """The activations in which a cache is emptied, and those that called them, by their functions."""
     found: dict[tuple[Site, str], Frame] = {}
     for note in machine.plain:
@@ -321,10 +321,10 @@ def _bodies(block: Block, looped: bool = False) -> Iterator[tuple[Block, bool]]:
             yield from _bodies(inner, looped or statement[0] in (m.FOR, m.WHILE))
 
 
-def _emptied_in(program: Program, statement: Stmt) -> Site | None:
+def emptied_in(program: Program, statement: Stmt) -> Site | None:
     """Where a statement empties a cache: by a call of its own, or under `if torch.cuda.is_available():`."""
     if statement[0] == m.IF and not statement[4] and "is_available" in str(statement[2]):
-        return next((site for one in statement[3] if (site := _emptied_in(program, one)) is not None), None)
+        return next((site for one in statement[3] if (site := emptied_in(program, one)) is not None), None)
     if statement[0] != m.EXPR:
         return None
     return next((call[1] for call in calls_of(statement) if empties(program, call)), None)
