@@ -23,10 +23,11 @@ from ..facts.walk import (
 from ..interpreter.frames import Frame
 from ..interpreter.holders import has_parameters
 from ..interpreter.machine import Machine
-from ..interpreter.values import UNKNOWN, Obj, Value
+from ..interpreter.values import ATTACHED, UNKNOWN, Obj, Tensor, Value
 from ..lexical.cleanup import MODELS, Slip, collects, empties, given_up, is_built, let_go, own_calls, runs
 
 Vars = dict[str, Value]
+_STEPS = 2  # of a clean-up before it empties the cache: `del encoder`, `gc.collect()`
 _OPTIMIZERS = ("Adam", "AdamW", "SGD", "RMSprop", "Adagrad", "Adamax", "NAdam", "RAdam", "Adadelta", "LBFGS", "Lion")
 _TO_HOST = frozenset("cpu numpy tolist item asnumpy get float int len str bool getsize memory_allocated".split())
 _TELLS = frozenset("print info debug warning log synchronize ipc_collect".split())
@@ -280,11 +281,24 @@ def bound_while_emptied(machine: Machine, program: Program) -> Iterator[Slip]:
                     continue
                 names = list(_idle(program, place, frame, models, statement, block if around else place.facts.body))
                 if names:
-                    yield Slip(site, ", ".join(names[:3]), _made(place, names[0], statement), 2, "bound")
+                    meant = _frees_more(block[:index]) and not any(_has_graph(frame, name) for name in names)
+                    weight = 1 if meant else 2
+                    yield Slip(site, ", ".join(names[:3]), _made(place, names[0], statement), weight, "bound")
                     break
             else:
                 continue
             break
+
+
+def _frees_more(before: Sequence[Stmt]) -> bool:
+    """Whether the clean-up lets go of a name, `del encoder`, right before the cache is emptied: it gives that back."""
+    return any(let_go(one) for one in before[-_STEPS:])
+
+
+def _has_graph(frame: Frame | None, name: str) -> bool:
+    """Whether a variable has a graph, which keeps the parameters of what has computed it and all activations."""
+    value = UNKNOWN if frame is None else frame.vars.get(name, UNKNOWN)
+    return any(type(atom) is Tensor and atom.graph == ATTACHED for atom in value)
 
 
 def _made(place: Place, name: str, before: Stmt) -> Site:

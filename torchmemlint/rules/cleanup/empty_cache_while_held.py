@@ -29,6 +29,8 @@ more is alive until the function returns or binds the name again.
 - The optimizer and the scheduler are dropped as well.
 - Another `empty_cache()` follows the `del`.
 - The function returns right after it has emptied the cache.
+- The clean-up lets go of a model, and a result without a graph is left beside
+  it: it gives back what was meant (low confidence).
 - The cache is emptied below the clause, when the exception is gone.
 - The file holds tests, `test_*.py` with pytest or unittest.
 
