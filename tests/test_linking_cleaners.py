@@ -100,3 +100,28 @@ def run(x):
 )
 def test_what_the_caller_binds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, helper: str, call: str) -> None:
     check_project({"helpers.py": HELPERS % helper, "main.py": CALLER % call}, tmp_path, monkeypatch)
+
+
+STAGES = """
+import torch
+from torch import nn
+from helpers import free, release
+
+def run(x):
+    first = nn.Linear(8, 8)
+    y = first(x).sum().item()
+    free(first)  # TML602
+    second = nn.Linear(8, 8)
+    y += second(x).sum().item()
+    free(second)  # TML602
+    third = nn.Linear(8, 8)
+    y += third(x).sum().item()
+    free(third)
+    del third
+    return y
+"""
+
+
+def test_each_call_that_leaves_a_name_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {"helpers.py": HELPERS % "del model  # TML602", "main.py": STAGES}
+    check_project(files, tmp_path, monkeypatch)

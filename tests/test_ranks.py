@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from projects import check_project
 from snippets import check
 
 GATHER = """
@@ -184,6 +187,53 @@ def test_what_a_helper_gathers_of_each_batch(process: str) -> None:
 @pytest.mark.parametrize("process", ["self.scores.append(all_gather(loss))", "print(all_gather(logits).mean())"])
 def test_numbers_that_a_helper_gathers(process: str) -> None:
     check(PASSES % (process, ONE_READS))
+
+
+COLLECTIVES = """
+import torch.distributed as dist
+
+def is_main():
+    return not dist.is_initialized() or dist.get_rank() == 0
+
+def gather_all(rows):
+    if not dist.is_initialized():
+        return [rows]
+    found = [None] * dist.get_world_size()
+    dist.all_gather_object(found, rows)
+    return found
+"""
+REPORT = """
+import torch
+import collectives
+
+class Report:
+    def __init__(self):
+        self.rows = []
+
+    def update(self, boxes, scores):
+        self.rows.append({"boxes": boxes.cpu(), "scores": scores.cpu()})
+
+    def summary(self):
+        %s
+        rows = [row for part in parts for row in part]
+        %s
+        return torch.stack([row["scores"].mean() for row in rows]).mean().item()
+"""
+AWAY = "if not collectives.is_main():\n            return None"
+
+
+@pytest.mark.parametrize(
+    ("gathers", "then"),
+    [
+        ("parts = collectives.gather_all(self.rows)  # TML410", AWAY),
+        ("parts = collectives.gather_all(self.rows)", "print(len(rows))"),  # each rank has the mean
+        ("counts = [len(self.rows)]\n        parts = collectives.gather_all(counts)", "return parts"),
+    ],
+)
+def test_what_a_helper_of_another_file_gathers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gathers: str, then: str
+) -> None:
+    check_project({"collectives.py": COLLECTIVES, "report.py": REPORT % (gathers, then)}, tmp_path, monkeypatch)
 
 
 STAGED = """

@@ -23,10 +23,11 @@ from ..facts.walk import (
 from ..interpreter.frames import Frame
 from ..interpreter.holders import has_parameters
 from ..interpreter.machine import Machine
-from ..interpreter.values import UNKNOWN, Obj, Value
+from ..interpreter.values import ATTACHED, UNKNOWN, Obj, Tensor, Value
 from ..lexical.cleanup import MODELS, Slip, collects, empties, given_up, is_built, let_go, own_calls, runs
 
 Vars = dict[str, Value]
+_STEPS = 2  # of a clean-up before it empties the cache: `del encoder`, `gc.collect()`
 _OPTIMIZERS = ("Adam", "AdamW", "SGD", "RMSprop", "Adagrad", "Adamax", "NAdam", "RAdam", "Adadelta", "LBFGS", "Lion")
 _TO_HOST = frozenset("cpu numpy tolist item asnumpy get float int len str bool getsize memory_allocated".split())
 _TELLS = frozenset("print info debug warning log synchronize ipc_collect".split())
@@ -267,7 +268,7 @@ def bound_while_emptied(machine: Machine, program: Program) -> Iterator[Slip]:
     """Locals with device memory that nothing reads any more, while the cache is emptied and more work follows."""
     if not program.empties:
         return
-    frames = _frames(machine)
+    frames = frames_that_empty(machine)
     for place in program.places:
         if place.facts.name == "<module>":
             continue  # what is there stays for whoever looks at it
@@ -275,16 +276,29 @@ def bound_while_emptied(machine: Machine, program: Program) -> Iterator[Slip]:
         models = {} if frame is None else {**frame.vars, **_dropped(machine, frame)}
         for block, around in _bodies(place.facts.body):
             for index, statement in enumerate(block):
-                site = _emptied_in(program, statement)
+                site = emptied_in(program, statement)
                 if site is None or not _works(program, block[index + 1 :], around):
                     continue
                 names = list(_idle(program, place, frame, models, statement, block if around else place.facts.body))
                 if names:
-                    yield Slip(site, ", ".join(names[:3]), _made(place, names[0], statement), 2, "bound")
+                    meant = _frees_more(block[:index]) and not any(_has_graph(frame, name) for name in names)
+                    weight = 1 if meant else 2
+                    yield Slip(site, ", ".join(names[:3]), _made(place, names[0], statement), weight, "bound")
                     break
             else:
                 continue
             break
+
+
+def _frees_more(before: Sequence[Stmt]) -> bool:
+    """Whether the clean-up lets go of a name, `del encoder`, right before the cache is emptied: it gives that back."""
+    return any(let_go(one) for one in before[-_STEPS:])
+
+
+def _has_graph(frame: Frame | None, name: str) -> bool:
+    """Whether a variable has a graph, which keeps the parameters of what has computed it and all activations."""
+    value = UNKNOWN if frame is None else frame.vars.get(name, UNKNOWN)
+    return any(type(atom) is Tensor and atom.graph == ATTACHED for atom in value)
 
 
 def _made(place: Place, name: str, before: Stmt) -> Site:
@@ -296,7 +310,7 @@ def _made(place: Place, name: str, before: Stmt) -> Site:
     return found
 
 
-def _frames(machine: Machine) -> dict[tuple[Site, str], Frame]:
+def frames_that_empty(machine: Machine) -> dict[tuple[Site, str], Frame]:
     """The activations in which a cache is emptied, and those that called them, by their functions."""
     found: dict[tuple[Site, str], Frame] = {}
     for note in machine.plain:
@@ -321,10 +335,10 @@ def _bodies(block: Block, looped: bool = False) -> Iterator[tuple[Block, bool]]:
             yield from _bodies(inner, looped or statement[0] in (m.FOR, m.WHILE))
 
 
-def _emptied_in(program: Program, statement: Stmt) -> Site | None:
+def emptied_in(program: Program, statement: Stmt) -> Site | None:
     """Where a statement empties a cache: by a call of its own, or under `if torch.cuda.is_available():`."""
     if statement[0] == m.IF and not statement[4] and "is_available" in str(statement[2]):
-        return next((site for one in statement[3] if (site := _emptied_in(program, one)) is not None), None)
+        return next((site for one in statement[3] if (site := emptied_in(program, one)) is not None), None)
     if statement[0] != m.EXPR:
         return None
     return next((call[1] for call in calls_of(statement) if empties(program, call)), None)

@@ -73,7 +73,7 @@ def still_held_beside(machine: Machine, program: Program) -> Iterator[StillHeld]
             continue
         gone = {id(atom) for atom in value if type(atom) is Obj and atom.weight > 1 and has_parameters(atom)}
         others = [other for other in owner.fields if other != name and other[:1] != "$"]
-        held = [other for other in others if _reaches(_no_optimizer(owner.fields[other]), gone)]
+        held = [other for other in others if reaches(_no_optimizer(owner.fields[other]), gone)]
         held = held or (_optimizers_beside(owner, others) if gone else [])
         spared = _let_go_with(program, place) if held else set[str]()
         whose = _whose(place, note.site, name)
@@ -152,8 +152,8 @@ def _holders(
     owned = heavy_objects(tuple(atom for atom in value if type(atom) is Obj and atom.kind == "instance"))
     gone |= {id(obj) for obj in owned if obj.kind == "module"}
     bound = _bound(place, site)
-    there = not _moved_off(place.facts.body, name, site)
-    held = [other for other in bound if other != name and _reaches(frame.vars.get(other, ()), gone)] if there else []
+    there = not moved_off(place.facts.body, name, site)
+    held = [other for other in bound if other != name and reaches(frame.vars.get(other, ()), gone)] if there else []
     kept = [(other, bound[other]) for other in held]
     for model in (name, *held) if held else ():
         kept += [(one, at) for one, at in optimizers_of(program, place, "", model) if one in bound]
@@ -164,7 +164,7 @@ def _holders(
             yield other, at
 
 
-def _moved_off(block: Block, name: str, site: Site, moved: bool = False) -> bool:
+def moved_off(block: Block, name: str, site: Site, moved: bool = False) -> bool:
     """Whether a name's module has left the device when the name goes: it moves in place, whoever else has it."""
     for statement in block:
         if statement[1] == site:
@@ -172,7 +172,7 @@ def _moved_off(block: Block, name: str, site: Site, moved: bool = False) -> bool
         arms = list(blocks(statement))
         around = next((arm for arm in arms if any(one[1] == site for one in statements(arm))), None)
         if around is not None:
-            return _moved_off(around, name, site, moved)
+            return moved_off(around, name, site, moved)
         moves = [] if arms else [call for call in calls_of(statement) if _moves(call, name)]
         if moves:
             moved = all(call[2][2] == "cpu" or not _HOST.isdisjoint(nodes(call)) for call in moves)
@@ -210,7 +210,7 @@ def _read(program: Program, place: Place, rest: Rest) -> set[str]:
     return found
 
 
-def _reaches(value: Value, wanted: set[int], depth: int = _DEPTH) -> bool:
+def reaches(value: Value, wanted: set[int], depth: int = _DEPTH) -> bool:
     """Whether a value keeps one of these objects: it is one, or has it in an attribute, element or argument."""
     for atom in value:
         kind = type(atom)
@@ -224,6 +224,6 @@ def _reaches(value: Value, wanted: set[int], depth: int = _DEPTH) -> bool:
             parts = [atom.callee, *atom.args, *(part for _, part in atom.kwargs)]
         else:
             continue
-        if depth and any(_reaches(part, wanted, depth - 1) for part in parts):
+        if depth and any(reaches(part, wanted, depth - 1) for part in parts):
             return True
     return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from ..facts import model as m
 from ..facts.model import Expr, Site, Stmt
@@ -35,9 +36,7 @@ def borrowed(program: Program) -> Iterator[Slip]:
         yielded = _yielded(place)
         alias = _first_alias(place)
         if alias is not None and _freed_after(program, facts.body, alias[0]):
-            slip = _of_those_who_pass(program, place, *alias)
-            if slip is not None:
-                yield slip
+            yield from islice(_of_those_who_pass(program, place, *alias), 1)
         for site, name, container in (*_items_of_containers(place), *models_of_containers(program, place)):
             if _freed_after(program, facts.body, site):
                 yield Slip(site, name, -1, 3, f"in {container}")
@@ -47,9 +46,7 @@ def borrowed(program: Program) -> Iterator[Slip]:
                 if name in yielded and _freed_after(program, facts.body, statement[1]):
                     yield Slip(statement[1], name, yielded[name], 3, "yielded")
                 elif name in params and _freed_after(program, facts.body, statement[1]):
-                    slip = _of_the_caller(program, place, name, statement[1])
-                    if slip is not None:
-                        yield slip
+                    yield from islice(_of_the_callers(program, place, name, statement[1]), 1)
 
 
 def borrowed_by_helpers(program: Program) -> Iterator[Slip]:
@@ -57,15 +54,16 @@ def borrowed_by_helpers(program: Program) -> Iterator[Slip]:
     for function in program.cleaners.values():
         helper = Place(function, "", ())
         alias = _first_alias(helper)
-        found = [] if alias is None else [_of_those_who_pass(program, helper, *alias)]
+        found = [] if alias is None else [*_of_those_who_pass(program, helper, *alias)]
         params = {param.name for param in function.params if not param.kind}
         for statement in statements(function.body):
             gone = params.intersection(let_go(statement))
-            found += [_of_the_caller(program, helper, name, statement[1]) for name in sorted(gone)]
+            found += [slip for name in sorted(gone) for slip in _of_the_callers(program, helper, name, statement[1])]
+        said = set[Site]()
         for slip in found:
-            if slip is not None and slip.other >= 0 and _freed_after(program, function.body, slip.site):
+            if slip.other >= 0 and slip.other not in said and _freed_after(program, function.body, slip.site):
+                said.add(slip.other)
                 yield Slip(slip.other, slip.kind, slip.site, slip.weight, function.name)
-                break
 
 
 def _is_called_on_events(name: str) -> bool:
@@ -124,10 +122,10 @@ def _works_with(body: Block, name: str) -> bool:
     return any((m.NAME, name) in nodes(head) for one in statements(body) if not let_go(one) for head in heads(one))
 
 
-def _of_those_who_pass(program: Program, place: Place, site: Site, name: str, param: str) -> Slip | None:
-    """The first call that hands over what the caller goes on binding."""
+def _of_those_who_pass(program: Program, place: Place, site: Site, name: str, param: str) -> Iterator[Slip]:
+    """The calls that hand over what the caller goes on binding, each with the first such name."""
     if empties_container(place, param):
-        return None
+        return
     index = [each.name for each in place.facts.params].index(param) - (1 if place.cls else 0)
     kind = next(each.kind for each in place.facts.params if each.name == param)
     seen = False
@@ -146,8 +144,10 @@ def _of_those_who_pass(program: Program, place: Place, site: Site, name: str, pa
                 for one in (part for whole in given for part in _parts(whole)):
                     gone = one[0] == m.NAME and _gone_after(other.facts.body, one[1], statement)
                     if one[0] in (m.NAME, m.ATTR) and text(one) and not gone:
-                        return Slip(site, name, call[1], 3, text(one))
-    return None if seen else Slip(site, name, -1, 2, "")
+                        yield Slip(site, name, call[1], 3, text(one))
+                        break
+    if not seen:
+        yield Slip(site, name, -1, 2, "")
 
 
 def _parts(given: Expr) -> Iterator[Expr]:
@@ -180,15 +180,15 @@ def _freed_after(program: Program, body: Block, site: Site) -> bool:
     return any(call[1] > site and (empties(program, call) or collects(program, call)) for call in calls(body))
 
 
-def _of_the_caller(program: Program, place: Place, name: str, site: Site) -> Slip | None:
-    """What the callers pass for a parameter: a name that they go on binding."""
+def _of_the_callers(program: Program, place: Place, name: str, site: Site) -> Iterator[Slip]:
+    """The calls that pass, for a parameter, a name that the caller goes on binding."""
     facts = place.facts
     body = [one for one in facts.body if one[0] not in (m.IMPORT, m.FROM)]
     rebound = any(
         (m.NAME, name) in targets(one) and one[1] < site for one in statements(facts.body) if one[0] == m.ASSIGN
     )
     if rebound or _is_moved_off(facts.body, name):
-        return None
+        return
     only = len(body) <= 5 and not any(one[0] == m.RETURN and one[2] is not None for one in body)
     index = [param.name for param in facts.params].index(name) - (1 if place.cls else 0)
     seen = False
@@ -205,8 +205,9 @@ def _of_the_caller(program: Program, place: Place, name: str, site: Site) -> Sli
                     continue
                 if given[0] == m.NAME and _gone_after(other.facts.body, given[1], statement):
                     continue
-                return Slip(site, name, call[1], 3 if only else 2, text(given))
-    return Slip(site, name, -1, 2, "") if only and not seen else None
+                yield Slip(site, name, call[1], 3 if only else 2, text(given))
+    if only and not seen:
+        yield Slip(site, name, -1, 2, "")
 
 
 def _is_moved_off(body: Block, name: str) -> bool:

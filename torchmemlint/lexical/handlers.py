@@ -141,13 +141,14 @@ def _put_away(
 ) -> Iterator[Kept]:
     names = set(names)
     declared = {name for one in statements(function.body) if one[0] == m.GLOBAL for name in one[2]}
+    of_module = function.name == "<module>" and not any(one[0] == m.RAISE for one in body[-1:])
     by_parts = any(last_name(call[2]) == "exc_info" for call in calls(body))
     by_parts = by_parts or any(part[0] == m.ATTR and part[2] == "__traceback__" for part in expressions(body))
     for inner in statements(body):
         if inner[0] == m.ASSIGN and is_exception(inner[3], names, keeping):
             bound = {part[1] for target in inner[2] for part in _parts(target, inner[3]) if part[0] == m.NAME}
             names |= bound
-            for name in sorted(bound & declared):
+            for name in sorted(bound if of_module else bound & declared):
                 yield Kept(inner[1], name, name, False, function, called, True, by_parts=by_parts)
         place = place_of(inner, names, keeping)
         if place is None:

@@ -1,5 +1,5 @@
-"""What a helper gathers of all ranks, each rank keeps on an object, and one of them reads:
-`self.predictions.append(comm.all_gather(scores))`."""
+"""What a helper gathers of all ranks, each rank keeps, and one of them reads: `rows = comm.all_gather(scores)`, or on
+an object, `self.predictions.append(comm.all_gather(scores))`."""
 
 from __future__ import annotations
 
@@ -9,23 +9,46 @@ from ..facts import model as m
 from ..facts.model import Expr, Site
 from ..facts.one_rank import by_rank
 from ..facts.program import Place, Program
-from ..facts.walk import last_name
-from .ranks import Gathered, attributes_of, gathers, is_small, put_away, read_as_attribute, reads_of
+from ..facts.walk import calls, last_name
+from .ranks import Gathered, attributes_of, gathers, is_small, put_away, read_as_attribute, read_by_one, reads_of
 
 _AS_LARGE = frozenset("cpu detach numpy float half cuda to contiguous".split())  # methods whose result is
 
 
 def kept_by_all(program: Program, reaching: Program) -> Iterator[Gathered]:
-    """Where a method puts what a helper gathers, of this file or of another, on its object for one rank to read."""
+    """Where what a helper gathers, of this file or of another, gets a name, or is put on an object, for one rank to
+    read."""
     if not any("gather" in name for name in program.called):
         return
-    for place in program.places if program.facts.classes else ():
-        if not place.cls or not any("gather" in name for name in place.facts.calls):
+    for place in program.places:
+        if not any("gather" in name for name in place.facts.calls):
             continue
-        for site, attribute, call in _kept(place, reaching):
+        for site, name, call in _bound(place, reaching):
+            read, attribute = read_by_one(program, place, name, site)
+            if read and not attribute:
+                yield Gathered(site, call, name, read[0])
+        for site, attribute, call in _kept(place, reaching) if place.cls else ():
             read = read_as_attribute(program, attribute, place, site)
             if read:
                 yield Gathered(site, call, f"self.{attribute}", read[0])
+
+
+def modules_that_gather(program: Program) -> set[str]:
+    """The names before calls like `comm.all_gather(rows)`."""
+    if not any("gather" in name for name in program.called):
+        return set()
+    callees = [call[2] for place in program.places for call in calls(place.facts.body)]
+    owners = (one[1] for one in callees if one[0] == m.ATTR and "gather" in one[2])
+    return {owner[1] for owner in owners if owner[0] == m.NAME}
+
+
+def _bound(place: Place, reaching: Program) -> Iterator[tuple[Site, str, str]]:
+    """The statements that bind a name to what a helper gives, on all ranks, and how the helper gathers."""
+    for statement, alone in by_rank(place.facts.body):
+        if not alone and statement[0] == m.ASSIGN and len(statement[2]) == 1 and statement[2][0][0] == m.NAME:
+            call = _gathered_by(place, statement[3], reaching)
+            if call:
+                yield statement[1], statement[2][0][1], call
 
 
 def _kept(place: Place, reaching: Program) -> Iterator[tuple[Site, str, str]]:
@@ -37,10 +60,8 @@ def _kept(place: Place, reaching: Program) -> Iterator[tuple[Site, str, str]]:
         call = None if given is None else _gathered_by(place, given[1], reaching)
         if given is not None and call:
             yield statement[1], given[0], call
-        elif statement[0] == m.ASSIGN and len(statement[2]) == 1 and statement[2][0][0] == m.NAME:
-            call = _gathered_by(place, statement[3], reaching)
-            found = attributes_of(place.facts.body, statement[2][0][1], statement[1]) if call else {}
-            yield from ((site, attribute, call) for site, attribute in found.items() if call)
+    for bound, name, call in _bound(place, reaching):
+        yield from ((site, attribute, call) for site, attribute in attributes_of(place.facts.body, name, bound).items())
 
 
 def _gathered_by(place: Place, value: Expr, reaching: Program) -> str | None:

@@ -37,12 +37,12 @@ def needed_by_one(program: Program) -> Iterator[Gathered]:
         return
     for place in program.places:
         for site, call, name in gathers(program, place):
-            read, attribute = _read_by_one(program, place, name, site)
+            read, attribute = read_by_one(program, place, name, site)
             if read:
                 yield Gathered(site, call, f"self.{attribute}" if attribute else name, read[0])
 
 
-def _read_by_one(program: Program, place: Place, name: str, after: Site, depth: int = 2) -> tuple[list[Site], str]:
+def read_by_one(program: Program, place: Place, name: str, after: Site, depth: int = 2) -> tuple[list[Site], str]:
     """Where one rank reads what a function binds to a name, and the attribute that it goes to; none if others do."""
     reads = list(reads_of(place.facts.body, name, after))
     attributes = attributes_of(place.facts.body, name, after)
@@ -249,7 +249,7 @@ def _in_callers(program: Program, helper: Place, depth: int = 1) -> list[Site]:
         for statement, _ in by_rank(place.facts.body):
             if statement[0] == m.ASSIGN and _calls(statement[3], helper.facts.name):
                 bound = [target[1] for target in statement[2] if target[0] == m.NAME]
-                reads = _read_by_one(program, place, bound[0], statement[1], depth - 1)[0] if bound else []
+                reads = read_by_one(program, place, bound[0], statement[1], depth - 1)[0] if bound else []
                 if not reads:
                     return []
                 found.append(reads[0])

@@ -7,7 +7,8 @@ object that the model was given to, is still bound beside it; an `empty_cache()`
 that comes before the `del` of the same clean-up, or before its last step, which
 takes a model out of an attribute or a table; and one in a function that has
 still bound what a model computed, or an array of CuPy, does not use it again,
-and goes on to do more work. And `del encoders` of a list whose models still
+and goes on to do more work; or a round's model, while the next round of the
+loop makes its own. And `del encoders` of a list whose models still
 have names of their own, which nothing needs in this case. An `empty_cache()` in
 an `except` clause, where the next round of the loop tries again: the traceback
 still holds the frames of the failed attempt. And a model that an attribute lets
@@ -28,6 +29,8 @@ more is alive until the function returns or binds the name again.
 - The optimizer and the scheduler are dropped as well.
 - Another `empty_cache()` follows the `del`.
 - The function returns right after it has emptied the cache.
+- The clean-up lets go of a model, and a result without a graph is left beside
+  it: it gives back what was meant (low confidence).
 - The cache is emptied below the clause, when the exception is gone.
 - The file holds tests, `test_*.py` with pytest or unittest.
 
@@ -48,6 +51,7 @@ from typing import TYPE_CHECKING
 
 from ...evidence.emptied import bound_while_emptied, emptied_while_held
 from ...evidence.forgotten import forgotten, undone
+from ...evidence.next_rounds import left_for_next_round
 from ...evidence.still_held import still_held, still_held_beside
 from ...finding import Confidence, Remedy, Retains
 from ...lexical.retries import emptied_in_clauses
@@ -183,6 +187,19 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder=f"self.{one.attribute}",
             release=f"`del self.{one.attribute}` before the cache is emptied",
             related=((one.made, "made here"),),
+        )
+    for slip in left_for_next_round(evidence.machine, evidence.program):
+        yield Report(
+            site=slip.site,
+            message=(
+                f"`{slip.name}` of this round is still bound, so emptying the cache gives none of its memory back, and "
+                f"the next round makes its own beside it; `del {slip.name}` first"
+            ),
+            confidence=Confidence(slip.weight),
+            value=f"the parameters of `{slip.name}`",
+            holder=slip.name,
+            release=f"`del {slip.name}` before the cache is emptied",
+            related=((slip.other, "bound here, until the next round binds it again"),),
         )
     for slip in bound_while_emptied(evidence.machine, evidence.program):
         yield Report(

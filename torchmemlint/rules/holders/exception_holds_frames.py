@@ -9,7 +9,8 @@ exception away in an attribute, a list or a dictionary which nothing empties,
 itself or by a helper that it is given to: when the `try` ran a model, or made
 tensors one attempt after another, or a function that it was given to call did.
 An exception in a global is reported as well where a method of a module, or a
-function with tensors at hand, leads to the clause; and one that is raised again
+function with tensors at hand, leads to the clause, and one that a script or a
+cell binds to a name where its `try` ran a model; and one that is raised again
 each time somebody asks, since it gets the frames of all who asked. It may
 travel first: a helper returns `{"error": error}` or a tuple, and who called it
 puts that part into its table of tasks; or another file's object, or a function
@@ -175,7 +176,8 @@ def _lasts(evidence: Evidence, kept: handlers.Kept, *, at_hand: bool = False) ->
     """Whether what is put away has frames with tensors, and nothing takes it out again."""
     works = at_hand or _runs_model(evidence, kept)
     works = works or (handlers.raised_again(evidence.program, kept) and _uses_torch(evidence))
-    works = works or (_is_global(evidence, kept) and is_called_at_work(evidence.program, kept.function))
+    if kept.function.name != "<module>":  # which is at work when the file is imported: `except ImportError as error:`
+        works = works or (_is_global(evidence, kept) and is_called_at_work(evidence.program, kept.function))
     return works and not _emptied(evidence, kept)
 
 
