@@ -369,3 +369,115 @@ def main(texts):
 )
 def test_a_key_that_only_the_caller_knows(given: str, key: str, mark: str) -> None:
     check(VOICES.format(given=given, key=key, mark=mark))
+
+
+# -- objects that are made once, without their constructor ----------------------------------------
+
+SINGLETON = """
+class Overrides:
+    _instance = None
+{makes}
+
+    def register(self, module, settings):
+        self.entries.append((module, settings)){mark}
+
+class StableEmbedding(nn.Embedding):
+    def __init__(self, size, width):
+        super().__init__(size, width)
+        {get}.register(self, {{"bits": 32}})
+
+def main(steps):
+    for step in range(steps):
+        print(StableEmbedding(1000, 64)(torch.zeros(1, dtype=torch.long)).sum().item())
+        {ends}
+"""
+GET_INSTANCE = """
+    @classmethod
+    def get_instance(cls):
+        if cls._instance is None:
+            cls._instance = cls.__new__(cls)
+            cls._instance.{sets}
+        return cls._instance
+
+    def initialize(self):
+        self.entries = []
+"""
+OWN_NEW = """
+    def __new__(cls, *args):
+        if cls._instance is None:
+            made = super().__new__(cls)
+            made.entries = []
+            cls._instance = made
+        return cls._instance
+"""
+
+
+@pytest.mark.parametrize(
+    ("makes", "get"),
+    [
+        (GET_INSTANCE.format(sets="initialize()"), "Overrides.get_instance()"),
+        (GET_INSTANCE.format(sets="entries = []"), "Overrides.get_instance()"),
+        (OWN_NEW, "Overrides()"),
+    ],
+)
+def test_what_is_set_on_an_object_without_constructor_replaces_nothing(makes: str, get: str) -> None:
+    check(SINGLETON.format(makes=makes, get=get, mark="  # TML303", ends="pass"))
+    check_innocent(SINGLETON.format(makes=makes, get=get, mark="", ends=f"{get}.entries.clear()"))
+    check_innocent(SINGLETON.format(makes=makes, get=get, mark="", ends=f"{get}.entries = []"))
+
+
+def test_a_method_that_sets_up_and_is_called_again_lets_go() -> None:
+    makes = GET_INSTANCE.format(sets="initialize()")
+    for again in (
+        "Overrides.get_instance().initialize()",
+        "overrides = Overrides.get_instance(); overrides.initialize()",
+    ):
+        check_innocent(SINGLETON.format(makes=makes, get="Overrides.get_instance()", mark="", ends=again))
+
+
+# -- a stack of what is current -------------------------------------------------------------------
+
+CURRENT = """
+_STACK = []
+
+def get_storage():
+    return _STACK[-1]
+
+class Storage:
+    def __init__(self):
+        self.images = []
+
+    def put_image(self, image):
+        self.images.append(image){mark}
+
+    def clear_images(self):
+        self.images = []
+
+    def __enter__(self):
+        _STACK.append(self)
+        return self
+
+    def __exit__(self, kind, error, trace):
+        _STACK.pop()
+
+def run_step(model, optimizer, x):
+    scores = model(x)
+    get_storage().put_image(scores[0].detach().sigmoid())
+    scores.square().mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+
+def train(steps):
+    model = nn.Conv2d(3, 1, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    {loop}
+"""
+OUTSIDE = "with Storage():\n        for step in range(steps):\n            "
+STEP = "run_step(model, optimizer, torch.rand(2, 3, 64, 64))"
+
+
+def test_what_a_current_object_gains_until_its_with_block_ends() -> None:
+    check(CURRENT.format(loop=OUTSIDE + STEP, mark="  # TML303"))
+    check_innocent(CURRENT.format(loop=f"{OUTSIDE}{STEP}\n            get_storage().clear_images()", mark=""))
+    inside = f"for step in range(steps):\n        with Storage():\n            {STEP}"
+    check_innocent(CURRENT.format(loop=inside, mark=""))

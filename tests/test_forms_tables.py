@@ -6,7 +6,7 @@ A trailing `# TML101` in a snippet says what must be reported on that line; noth
 from __future__ import annotations
 
 import pytest
-from snippets import check
+from snippets import check, check_innocent
 
 # -- an entry that is made where there is none yet ------------------------------------------------
 
@@ -162,3 +162,86 @@ def train(loader, optimizer):
 @pytest.mark.parametrize(("given", "mark"), [("loss", "# TML102"), ("loss.item()", "")])
 def test_a_table_of_tables(given: str, mark: str) -> None:
     check(NESTED.format(given=given, mark=mark))
+
+
+# -- entries that are put anew --------------------------------------------------------------------
+
+PREFIXES = """
+from collections import OrderedDict
+
+class Prefixes:
+    def __init__(self, capacity):
+        self.capacity = capacity
+        self.states = OrderedDict()
+
+    def {put}(self, key, value):
+        key = tuple(key)
+        {drops}
+        self.states[key] = value{mark}
+        {evicts}
+
+class Server:
+    def __init__(self, most):
+        self.embed, self.prefixes = nn.Embedding(100, 64), Prefixes(most)
+
+    @torch.inference_mode()
+    def answer(self, tokens):
+        past = self.embed(torch.tensor(tokens))
+        {call}
+        return past.mean().item()
+
+def main(prompts):
+    server = Server(8)
+    for tokens in prompts:
+        print(server.answer(tokens))
+"""
+ITEM, METHOD = ("__setitem__", "self.prefixes[tokens] = past"), ("put", "self.prefixes.put(tokens, past)")
+EVICTS = "while len(self.states) > self.capacity: self.states.popitem(last=False)"
+FULL = "elif len(self.states) >= self.capacity:\n            self.states.popitem(last=False)"
+
+
+@pytest.mark.parametrize(("put", "call"), [ITEM, METHOD])
+@pytest.mark.parametrize(
+    "drops",
+    ["pass", "self.states.pop(key, None)", "if key in self.states: del self.states[key]"],
+)
+def test_who_puts_an_entry_anew_has_not_let_one_go(put: str, call: str, drops: str) -> None:
+    check(PREFIXES.format(put=put, call=call, drops=drops, mark="  # TML311", evicts="pass"))
+    check_innocent(PREFIXES.format(put=put, call=call, drops=drops, mark="", evicts=EVICTS))
+
+
+def test_who_drops_another_entry_lets_it_go() -> None:
+    put, call = METHOD
+    for drops in (
+        f"if key in self.states:\n            del self.states[key]\n        {FULL}",
+        "self.states.pop(key[:-1], None)",
+        "if len(self.states) > self.capacity: del self.states[next(iter(self.states))]",
+    ):
+        check_innocent(PREFIXES.format(put=put, call=call, drops=drops, mark="", evicts="pass"))
+    dropped = "self.states.pop(key, None)\n        if value is None: return"
+    check_innocent(PREFIXES.format(put=put, call=call, drops=dropped, mark="", evicts="pass"))
+
+
+KEY_HELPER = """
+_SLABS = {{}}
+
+def slab_key(path, rank):
+    return f"{{path}}:{{rank}}"
+
+def build_slab(path, weights, rank):
+    key = slab_key({given}, rank)
+    if key in _SLABS:
+        return _SLABS[key]
+    slab = torch.cat([one.reshape(-1) for one in weights])
+    _SLABS[key] = slab{mark}
+    return slab
+
+def main(requests):
+    for request in requests:
+        print(build_slab(request.path, [torch.randn(8, 64)], 8).shape)
+"""
+
+
+def test_a_key_that_a_helper_makes_is_as_fresh_as_what_it_is_given() -> None:
+    check(KEY_HELPER.format(given="path", mark="  # TML301"))
+    check_innocent(KEY_HELPER.format(given="'all'", mark=""))

@@ -41,10 +41,11 @@ class Lifetimes:
     @functools.cached_property
     def _resets(self) -> dict[tuple[int, str], list[Reset]]:
         table: dict[tuple[int, str], list[Reset]] = {}
-        back = frozenset().union(*(unit.outline.moves.takes for unit in self.machine.units.values()))
+        outlines = [unit.outline for unit in self.machine.units.values()]
+        idle = frozenset().union(*(outline.moves.takes | outline.set_on_bare for outline in outlines))
         for reset in self.machine.resets:
-            if reset.site // CALLS_PER_STATEMENT in back:
-                continue  # it only moves an entry
+            if reset.site // CALLS_PER_STATEMENT in idle:
+                continue  # it only moves an entry, or there is none yet
             table.setdefault((_identity(reset.owner), reset.key), []).append(reset)
         return table
 
@@ -204,11 +205,13 @@ class Lifetimes:
 
     def released_in(self, store: Store) -> set[str]:
         """The functions that empty the place."""
+        places = list(self._places(store))
         return {
             reset.frame.name
-            for owner, key in self._places(store)
+            for depth, (owner, key) in enumerate(places)
             for reset in self._of(owner, key)
             if not self._is_first_time(reset, store) and not _begins_once(reset, store)
+            if not _takes_itself_off(reset, [inner for inner, _ in places[:depth]])
         } - {"__init__"}
 
     def is_released(self, store: Store) -> bool:
@@ -244,6 +247,12 @@ class Lifetimes:
     def resets_of(self, store: Store) -> Sequence[Reset]:
         """What empties the very place of a store."""
         return self._of(store.owner, store.key)
+
+
+def _takes_itself_off(reset: Reset, inside: list[Obj | Frame]) -> bool:
+    """`stack.pop()` in the `__exit__` of what put itself there: what that has gained in the `with` block stays until it
+    is over."""
+    return reset.frame.name in ("__exit__", "__aexit__") and any(reset.frame.receiver is one for one in inside)
 
 
 def _begins_once(reset: Reset, store: Store) -> bool:

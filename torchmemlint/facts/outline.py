@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from . import model as m
+from .bare import set_on_bare_objects
 from .effects import calls_for_effect
 from .exports import exported
 from .file_releases import FileReleases
@@ -74,7 +75,12 @@ class Outline:
     @cached_property
     def made_when_missing(self) -> frozenset[int]:
         """The statements that bind what is not there yet, by number."""
-        return made_when_missing(self.whole)
+        return made_when_missing(self.whole) | self.set_on_bare
+
+    @cached_property
+    def set_on_bare(self) -> frozenset[int]:
+        """The statements that set the first attributes of an object that has no constructor, by number."""
+        return set_on_bare_objects(self.whole)
 
     @cached_property
     def moves(self) -> Moves:
@@ -159,7 +165,7 @@ class Outline:
 
     @cached_property
     def _releases(self) -> FileReleases:
-        return FileReleases(self.whole, self.moves.takes)
+        return FileReleases(self.whole, self.moves.takes | self.set_on_bare)
 
     def imported(self) -> tuple[tuple[int, str, tuple[str, ...]], ...]:
         """What the module's body imports: level, module, and names of it."""

@@ -1,10 +1,12 @@
 """What takes something out of a place and puts it back, by the text alone: `rows.insert(0, rows.pop(index))`.
 
-That moves an entry to the end that says it was used last. The place is as full as it was before.
+That moves an entry to the end that says it was used last. The place is as full as it was before. So it is after
+`del table[key]; table[key] = value`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from . import model as m
@@ -27,7 +29,7 @@ class Moves(NamedTuple):
 def moves(facts: FileFacts) -> Moves:
     takes, puts = set[int](), set[int]()
     for function in facts.functions:
-        if not _TAKES.isdisjoint(function.calls):
+        if not _TAKES.isdisjoint(function.calls) or any(one[0] == m.DELETE for one in statements(function.body)):
             _gather(function.body, takes, puts)
     return Moves(frozenset(takes), frozenset(puts))
 
@@ -40,8 +42,35 @@ def _gather(block: Block, takes: set[int], puts: set[int]) -> None:
             for place, call in _taken(statement[3][0]):
                 if _is_by_value(call) and _put_below(block[at + 1 :], place, call[3][0]) is not None:
                     takes.add(_number(statement[3][0]))
+        for dropped, entry in _dropped(statement):
+            if _is_put_anew(block[at + 1 :], entry):
+                takes.add(_number(dropped))
         for suite in blocks(statement):
             _gather(suite, takes, puts)
+
+
+def _dropped(statement: Stmt) -> Iterator[tuple[Stmt, Expr]]:
+    """`del table[key]`, `table.pop(key, None)`, also after `if key in table:`; with what is dropped."""
+    if statement[0] == m.IF and len(statement[3]) == 1:
+        statement = statement[3][0]
+    entries: tuple[Expr, ...] = statement[2] if statement[0] == m.DELETE else ()
+    if statement[0] == m.EXPR:
+        call = statement[2]
+        if call[0] == m.CALL and call[2][0] == m.ATTR and call[2][2] == "pop" and call[3]:
+            entries = ((m.ITEM, call[2][1], call[3][0]),)
+    if len(entries) == 1 and entries[0][0] == m.ITEM and entries[0][2][0] in (m.NAME, m.ATTR):
+        yield statement, entries[0]
+
+
+def _is_put_anew(rest: Block, entry: Expr) -> bool:
+    """Whether a block puts something under the same key whatever happens, `table[key] = value`."""
+    for statement in rest:
+        bound = statement[2] if statement[0] == m.ASSIGN else ()
+        if entry in bound:
+            return True
+        if entry[2] in bound or any(one[0] in m.LEAVES for one in statements((statement,))):
+            return False
+    return False
 
 
 def _taken(statement: Stmt) -> list[tuple[Expr, Expr]]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ..facts.model import Expr, Site
     from .frames import Frame
 
-_SUBSCRIPTED = ("__missing__", "__getitem__")  # what an index enters
+_SUBSCRIPTED = ("__missing__", "__getitem__", "__setitem__")  # what an index enters
 
 
 def call_of(frame: Frame) -> Expr | None:

@@ -7,6 +7,7 @@ from typing import Any
 from ..facts import knowledge
 from ..facts import model as m
 from ..facts.model import Expr, Site
+from ..facts.walk import statements
 from .branching import branch, skip
 from .containers import set_limit, start_entries
 from .frames import Frame
@@ -71,8 +72,15 @@ def construct(machine: Machine, frame: Frame, cls: Class, args: list[Value], kwa
     for obj in made:
         if type(obj) is Obj and obj.cls is cls and obj in machine.unset:
             machine.unset.remove(obj)
-            _set_up(machine, frame, cls, obj, True, args, kwargs, site)
+            _set_up(machine, frame, cls, obj, True, args, kwargs, site, _set_by_new(cls))
     return made
+
+
+def _set_by_new(cls: Class) -> frozenset[str]:
+    """The attributes that a `__new__` gives to the object that it makes, before the constructor runs."""
+    makers = (member for member in cls.find("__new__") or () if type(member) is Function)
+    set_there = (one for maker in makers for one in statements(maker.facts.body) if one[0] == m.ASSIGN)
+    return frozenset(target[2] for one in set_there for target in one[2] if target[0] == m.ATTR)
 
 
 def _bare(machine: Machine, frame: Frame, cls: Class, site: Site) -> tuple[Obj, bool]:
@@ -94,8 +102,17 @@ def bare_objects(machine: Machine, frame: Frame, args: list[Value], site: Site) 
 
 
 def _set_up(
-    machine: Machine, frame: Frame, cls: Class, obj: Obj, first: bool, args: list[Value], kwargs: Kwargs, site: Site
+    machine: Machine,
+    frame: Frame,
+    cls: Class,
+    obj: Obj,
+    first: bool,
+    args: list[Value],
+    kwargs: Kwargs,
+    site: Site,
+    given: frozenset[str] = frozenset(),
 ) -> Value:
+    """Runs the constructor of an object, which has nothing yet but what is `given`."""
     if machine.tried and _is_exception(cls):  # which keeps all that it is made with
         caught = tuple(atom for value in (*args, *kwargs.values()) for atom in value if type(atom) is Caught)
         machine.put(obj.fields, "args", machine.join(obj.fields.get("args", UNKNOWN), caught))
@@ -118,7 +135,8 @@ def _set_up(
 
     def again() -> None:
         for key in list(obj.fields):
-            machine.put(obj.fields, key, UNKNOWN)
+            if key not in given:
+                machine.put(obj.fields, key, UNKNOWN)
         _initialise(machine, frame, cls, obj, args, kwargs, site)
 
     if obj.stays:

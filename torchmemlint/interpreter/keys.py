@@ -25,7 +25,7 @@ THREAD = "thread"  # the name of a thread, or the thread: as many as threads are
 
 _FRESH_WORDS = frozenset(
     """step steps iteration iter request req rid uuid uid path filename file url index idx frame epoch
-    timestamp time now session user prompt text sentence hash digest token tid track seq sequence job task sample
+    timestamp time now session user prompt text sentence hash digest token tokens tid track seq sequence job task sample
     image img tile page document doc query utterance utt clip video sid cid pid ids offset offsets position pos
     turn conversation chat client customer name_or_path smiles molecule caption question
     engine peer remote connection conn case patient subject scan scene study""".split()
@@ -96,6 +96,8 @@ def kind_of_key(value: Value, expr: Expr, frame: Frame | None = None) -> str:
         return KNOWN
     if expr[0] == m.ATTR and expr[2] in ("id", "uid", "uuid"):
         return FRESH  # of an object: `request.id`
+    if expr[0] == m.CALL and len(expr[3]) > 1 and "key" in last_name(expr[2]).lower():  # `make_key(path, rank)`
+        return _freshest({kind_of_key((), part, frame) for part in expr[3]})
     words = set(_words(expr))
     if words & _LAYER_WORDS:
         return KNOWN
