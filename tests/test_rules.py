@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from conftest import ROOT
 
 from torchmemlint.cli import cli
+from torchmemlint.facts.outline import Outline
 from torchmemlint.finding import Confidence, Finding
 from torchmemlint.linter.analysis import facts_of, findings
 from torchmemlint.linter.engine import most_specific
@@ -38,7 +39,7 @@ def found(path: Path) -> list[Finding]:
     rules = [rule for rule in RULES.values() if not rule.preview or rule.code == own]
     least = Confidence.LOW if own in LOW_COUNTS else Confidence.MEDIUM
     source = read(str(path), 1_000_000)
-    spoken = most_specific(findings(source, facts_of(source), rules))
+    spoken = most_specific(findings(source, Outline(facts_of(source)), rules))
     return sorted((f for f in spoken if f.confidence >= least), key=lambda finding: finding.key)
 
 

@@ -350,11 +350,14 @@ def _in_entry(call: ModuleCall) -> bool:
     receiver = frame.receiver
     if not isinstance(receiver, Obj) or receiver.kind != "module":
         return False
-    if not isinstance(receiver.cls, Class) or any("loss" in name for name in frame.facts.calls):
+    makes_loader = "DataLoader" in frame.facts.calls and not any(one.facts.flags & BACKWARD for one in call.frames)
+    if not (makes_loader or says_inference(frame.name)) or not isinstance(receiver.cls, Class):
+        return False
+    if any("loss" in name for name in frame.facts.calls):
         return False  # a pass of validation, for a trainer's hooks
-    if "DataLoader" in frame.facts.calls and not any(one.facts.flags & BACKWARD for one in call.frames):
+    if makes_loader:
         return any(loop.name == "loader" and not loop.steps for loop in call.loops if loop not in frame.loops)
-    return says_inference(frame.name) and (_takes_to_device(frame) or _gradients_off_beside(receiver.cls))
+    return _takes_to_device(frame) or _gradients_off_beside(receiver.cls)
 
 
 def _takes_to_device(frame: Frame) -> bool:

@@ -29,7 +29,7 @@ class Moves(NamedTuple):
 def moves(facts: FileFacts) -> Moves:
     takes, puts = set[int](), set[int]()
     for function in facts.functions:
-        if not _TAKES.isdisjoint(function.calls) or any(one[0] == m.DELETE for one in statements(function.body)):
+        if not _TAKES.isdisjoint(function.calls) or m.DELETE in [one[0] for one in statements(function.body)]:
             _gather(function.body, takes, puts)
     return Moves(frozenset(takes), frozenset(puts))
 

@@ -18,7 +18,7 @@ _AS_LARGE = frozenset("cpu detach numpy float half cuda to contiguous".split()) 
 def kept_by_all(program: Program, reaching: Program) -> Iterator[Gathered]:
     """Where what a helper gathers, of this file or of another, gets a name, or is put on an object, for one rank to
     read."""
-    if not any("gather" in name for name in program.called):
+    if not _may_gather(program):
         return
     for place in program.places:
         if not any("gather" in name for name in place.facts.calls):
@@ -35,11 +35,15 @@ def kept_by_all(program: Program, reaching: Program) -> Iterator[Gathered]:
 
 def modules_that_gather(program: Program) -> set[str]:
     """The names before calls like `comm.all_gather(rows)`."""
-    if not any("gather" in name for name in program.called):
+    if not _may_gather(program):
         return set()
     callees = [call[2] for place in program.places for call in calls(place.facts.body)]
     owners = (one[1] for one in callees if one[0] == m.ATTR and "gather" in one[2])
     return {owner[1] for owner in owners if owner[0] == m.NAME}
+
+
+def _may_gather(program: Program) -> bool:
+    return "gather" in " ".join(program.called)
 
 
 def _bound(place: Place, reaching: Program) -> Iterator[tuple[Site, str, str]]:

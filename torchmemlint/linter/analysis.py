@@ -38,13 +38,13 @@ def facts_of(source: Source) -> FileFacts:
 
 
 def findings(
-    source: Source, facts: FileFacts, rules: Collection[Rule], path: str = "", project: Project | None = None
+    source: Source, outline: Outline, rules: Collection[Rule], path: str = "", project: Project | None = None
 ) -> list[Finding]:
     """All findings of one file, unsorted and with suppressions not applied yet.
 
     `path` is the file's absolute path: what it imports is looked up in the project, if there is one.
     """
-    machine = run(Outline(facts), path, project)
+    machine = run(outline, path, project)
     evidence = Evidence(machine)
     cells = source.cells or percent_cells(source.text)
     if cells:
@@ -54,7 +54,7 @@ def findings(
     spoken = _in_plain_words(evidence, speaking, spoken)
     told: dict[int, frozenset[int]] = {}
     spoken = [one for one in spoken if not _says_itself(machine, one[1], rules, project, told)]
-    spoken = [one for one in spoken if not _others_tell_better(one, facts, source.text, path, project)]
+    spoken = [one for one in spoken if not _others_tell_better(one, outline.whole, source.text, path, project)]
     if not spoken:
         return []
     places = _places(source, machine, [report for _, report in spoken])

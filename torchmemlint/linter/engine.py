@@ -93,7 +93,7 @@ def prepare_file(path: str, plan: Plan, session: Session) -> None:
     try:
         source = read(path, plan.max_file_size)
         if session.is_relevant(source) and not session.has_facts(source):
-            session.facts(source)
+            session.outline(source)
     except Exception:
         return
 
@@ -236,10 +236,10 @@ def _findings(source: Source, session: Session, *, keep: bool = True) -> list[Fi
     from . import analysis  # brings the interpreter, which most files and commands can do without
 
     try:
-        facts = session.facts(source, keep=keep)
+        outline = session.outline(source, keep=keep)
         with limits.deep_stack():
             path = os.path.abspath(source.path)
-            return analysis.findings(source, facts, list(registry().values()), path, session.project)
+            return analysis.findings(source, outline, list(registry().values()), path, session.project)
     except RecursionError as error:
         raise Unreadable(f"is nested too deeply to be analysed{_where(error)}") from error
 

@@ -9,7 +9,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from ..facts.model import NAMESPACE, FileFacts
+from ..facts.model import NAMESPACE
+from ..facts.outline import Outline
 from ..source import has_trace
 from .callers import files_below, loaded_by_others, others_who_call
 from .imports import Import, exported, imports, words
@@ -34,7 +35,7 @@ class Project:
     """The Python files below a root, minus excludes. Everything that was asked of it since `begin` is on record,
     so that a result can be kept for as long as the answers stay the same."""
 
-    def __init__(self, root: Path, exclude: tuple[str, ...], load: Callable[[str], FileFacts | None]) -> None:
+    def __init__(self, root: Path, exclude: tuple[str, ...], load: Callable[[str], Outline | None]) -> None:
         self._root = str(root)
         self._excludes = Patterns(exclude, root)
         self._load = load
@@ -302,13 +303,13 @@ class Project:
     def known(self, path: str) -> Watched | None:
         """What a file does, whether or not the run looks at it."""
         if path.endswith(os.sep):
-            return Watched(NAMESPACE)
+            return Watched(Outline(NAMESPACE))
         if path in self._outlines:
             self._outlines.move_to_end(path)
             return self._outlines[path]
-        facts = self._load(path)
-        outline = self._outlines[path] = None if facts is None else Watched(facts)
-        self._statements += 0 if facts is None else facts.statements
+        base = self._load(path)
+        outline = self._outlines[path] = None if base is None else Watched(base)
+        self._statements += 0 if base is None else base.whole.statements
         while self._statements > _MOST_STATEMENTS and len(self._outlines) > 1:
             _, dropped = self._outlines.popitem(last=False)
             self._statements -= 0 if dropped is None else dropped.whole.statements

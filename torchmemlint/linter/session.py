@@ -9,11 +9,13 @@ import pickle
 import re
 import warnings
 import zlib
+from collections import OrderedDict
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import finding
+from ..facts.outline import Outline
 from ..facts.packing import pack, unpack
 from ..finding import Finding
 from ..source import Source, Unreadable, read
@@ -23,6 +25,7 @@ from .imports import imports
 from .project import Project
 from .watched import Part, Watched
 
+_MOST_STATEMENTS = 60_000  # of facts that are kept at hand: as many as the project has, and mostly the same
 _OTHERS = re.compile(
     rb"^(?:import|from)\s+(?:mxnet|tensorflow|paddle|mindspore|chainer|megengine|jittor)\b"
     rb"|^from\s+\w+(?:\.\w+)*\.(?:tf2?|paddle|mindspore)\b",  # a package's own part for another library
@@ -45,17 +48,23 @@ class Session:
         self._salt = salt() if cache is not None else b""
         self._max_file_size = max_file_size
         self._digests: dict[str, str] = {}
+        self._recent: OrderedDict[bytes, Outline] = OrderedDict()
+        self._statements = 0  # of these
         self.changed = 0  # files that are new, or not as they were when they were linted
 
     # -- facts ------------------------------------------------------------------------------------
 
-    def facts(self, source: Source, *, keep: bool = True) -> FileFacts:
+    def outline(self, source: Source, *, keep: bool = True) -> Outline:
         """What a file does, from the cache or by a parse; `keep` it. Raises Unreadable, RecursionError."""
         key = self._key(b"facts", source.raw)
+        recent = self._recent.get(key)
+        if recent is not None:
+            self._recent.move_to_end(key)
+            return recent
         kept = self._cache.get(key) if self._cache is not None else None
         if kept is not None:
             try:
-                return unpack(kept)
+                return self._remember(key, unpack(kept))
             except (ValueError, EOFError, TypeError, zlib.error):
                 pass  # not ours, or damaged: made anew
         from . import analysis  # brings the interpreter, which a warm run does without
@@ -66,15 +75,24 @@ class Session:
             facts = analysis.facts_of(source)
         if keep and self._cache is not None:
             self._cache.put(key, pack(facts, level=0 if self._cache.temporary else 1))
-        return facts
+        return self._remember(key, facts)
+
+    def _remember(self, key: bytes, facts: FileFacts) -> Outline:
+        """Has the last files at hand: a file is linted not long before or after others ask for it."""
+        outline = self._recent[key] = Outline(facts)
+        self._statements += facts.statements
+        while self._statements > _MOST_STATEMENTS and len(self._recent) > 1:
+            _, dropped = self._recent.popitem(last=False)
+            self._statements -= dropped.whole.statements
+        return outline
 
     def has_facts(self, source: Source) -> bool:
         """Whether what a file does is in the cache."""
         return self._cache is not None and self._cache.has(self._key(b"facts", source.raw))
 
-    def _load(self, path: str) -> FileFacts | None:
+    def _load(self, path: str) -> Outline | None:
         try:
-            return self.facts(read(path, self._max_file_size))
+            return self.outline(read(path, self._max_file_size))
         except (Unreadable, RecursionError):
             return None  # a finding of its own where that file is linted
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import cached_property, partial
 from typing import Any, cast
 
 from ..facts.file_releases import FileReleases
-from ..facts.model import CALLS_PER_STATEMENT, NAME, STATEMENTS_PER_FILE, ClassFacts, Expr, FileFacts, Stmt
+from ..facts.model import CALLS_PER_STATEMENT, NAME, STATEMENTS_PER_FILE, ClassFacts, Expr, Stmt
 from ..facts.outline import Outline
 from ..facts.walk import nodes
 
@@ -22,11 +23,16 @@ _IDENT = re.compile(r"\((1[123]), (\d+), ")  # of a display or a comprehension
 class Watched(Outline):
     """The facts of another file. `seen` is what has been looked at since it was last emptied.
 
-    Of the module's body a run has what binds the names that it asks for, and nothing else.
+    Of the module's body a run has what binds the names that it asks for, and nothing else. What follows from the file
+    alone is worked out by the outline that a run has which starts in that file.
     """
 
-    def __init__(self, facts: FileFacts) -> None:
-        super().__init__(facts)
+    def __init__(self, base: Outline) -> None:
+        super().__init__(base.whole)
+        self.base = base
+        self._named, self._members = base._named, base._members
+        self._own_callers, self._methods = base._own_callers, base._methods
+        facts = base.whole
         self.seen = seen = set[Part]()  # what notes it does not know this object: no cycle, so what is dropped is gone
         self._prints: dict[Part, str] = {}
         functions = (facts.functions[0]._replace(body=()), *facts.functions[1:])
@@ -42,7 +48,7 @@ class Watched(Outline):
     def entire(self) -> Outline:
         self.releases()
         self.seen.add(_BODY)
-        return Outline(self.whole)
+        return self.base
 
     def own_callers(self, klass: ClassFacts) -> dict[str, list[tuple[str, bool]]]:
         self.seen.update(klass.methods.values())
@@ -117,6 +123,17 @@ class Watched(Outline):
             return f"({found[1]}, #{order.setdefault(found[2], len(order))}, "
 
         return _IDENT.sub(ident, _SITE.sub(site, repr(facts)))
+
+
+def _of_base(name: str, watched: Watched) -> Any:
+    return getattr(watched.base, name)
+
+
+for _name, _worked_out in list(vars(Outline).items()):
+    if isinstance(_worked_out, cached_property):
+        _shared = cached_property[Any](partial(_of_base, _name))
+        _shared.__set_name__(Watched, _name)
+        setattr(Watched, _name, _shared)
 
 
 class _Parts(Sequence[Any]):
