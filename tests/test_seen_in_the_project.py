@@ -109,3 +109,54 @@ def test_a_module_goes_through_a_loader_of_its_own() -> None:
 def test_a_module_that_trains_itself_goes_through_a_loader() -> None:
     text = EMBED.format(given="", loader="loader = DataLoader(dataset, batch_size=4)")
     check_innocent(text.replace("codes.append(self.encoder(x).cpu())", "self.encoder(x).sum().backward()"))
+
+
+DRAW = """
+import torch
+
+{guard}
+def draw(net, prior, x, count):
+    assert not net.training, "in eval mode"
+    found = []
+    while len(found) < count:
+        found.extend(net.sample(count, context=x))
+    return torch.stack(found), len(found) / count
+"""
+POSTERIOR = """
+import torch
+import tools
+
+class Posterior:
+    def __init__(self, net, prior):
+        self.net = net.eval()
+        self.prior = prior
+        self.rate = None
+
+    def correction(self, x):
+        def rate_at(x):
+            return tools.draw(self.net, self.prior, x, 1000)[1]{mark}
+
+        {mode}
+            self.rate = rate_at(x)
+        return self.rate
+
+    def sample(self, x, count):
+        with {off}:
+            return tools.draw(self.net, self.prior, x, count)[0]
+"""
+
+
+@pytest.mark.parametrize(
+    ("guard", "mode", "off", "mark"),
+    [
+        ("", "if self.rate is None:", "torch.no_grad()", "  # TML201"),
+        ("", "if self.rate is None:", "self.lock", ""),
+        ("", "with torch.no_grad():", "torch.no_grad()", ""),
+        ("@torch.no_grad()", "if self.rate is None:", "torch.no_grad()", ""),
+    ],
+)
+def test_a_helper_that_another_function_calls_without_gradients(
+    guard: str, mode: str, off: str, mark: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = POSTERIOR.format(mode=mode, off=off, mark=mark)
+    check_project({"tools.py": DRAW.format(guard=guard), "posterior.py": text}, tmp_path, monkeypatch)

@@ -27,6 +27,7 @@ from .kept_errors import kept_errors
 from .last_passes import is_certainly_last
 from .lifetimes import Lifetimes
 from .listeners import Listening, kept_as_listeners
+from .off_beside import Unguarded, off_beside
 from .origins import origins
 from .places import is_test_file
 from .recordings import Recording, in_evaluation, recordings
@@ -265,6 +266,11 @@ class Evidence:
     def recordings(self) -> list[Recording]:
         """Module runs under a grad mode that records."""
         return recordings(self.machine, self._refuted)
+
+    @functools.cached_property
+    def off_beside(self) -> list[Unguarded]:
+        """Calls of helpers that run a model with gradients on, and that others make with gradients off."""
+        return list(off_beside(self.machine, self.program))
 
     def in_evaluation(self, recording: Recording) -> Recording:
         """The same, said of the evaluation that leads to it, where training goes through the same line as well."""

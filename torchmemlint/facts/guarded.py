@@ -39,6 +39,12 @@ def own_reads(function: FunctionFacts) -> list[tuple[str, bool]]:
     return found
 
 
+def calls_by_mode(function: FunctionFacts, off: bool = False) -> Iterator[tuple[Expr, bool]]:
+    """The calls of a function, each with whether gradients are off there; `off` if they are where it is called."""
+    for statement, here in _modes(function.body, _decorated(function, off)):
+        yield from ((call, here) for call in calls_of(statement))
+
+
 def mentions(facts: FileFacts, name: str) -> Iterator[tuple[FunctionFacts, bool]]:
     """Where a file calls something of this name, or hands it on: in which function, and whether gradients are off.
     What is handed on may be called with them. A variable of that name, `predict = scores.argmax()`, is no mention."""

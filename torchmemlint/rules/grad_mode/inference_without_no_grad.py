@@ -16,7 +16,9 @@ which nothing is trained and all results are detached at once. A method such as
 `full_sort_predict` or `encode_image` of a model that was put in eval mode
 counts as a run of it; `generate`, which mostly sees to the mode itself, does
 not. So is the picture that a training loop has a model draw,
-`save_image(generator(fixed), path)`.
+`save_image(generator(fixed), path)`. And the call of another file's helper
+that wants its model in eval mode, if another function makes the same call
+under `no_grad`.
 
 ## Why it retains
 `.eval()` changes dropout and normalisation layers; it does not turn recording
@@ -114,6 +116,17 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release="decorate the function with `@torch.no_grad()` or `@torch.inference_mode()`",
             remedy=Remedy("no-grad", sure=not recording.escaped and not recording.collected),
         )
+    for one in evidence.off_beside if not evidence.in_tests else ():
+        if one.function.site not in said:
+            yield Report(
+                site=one.site,
+                message=f"`{one.function.name}` has `{one.model}` run with gradients recorded, which `{one.beside}` "
+                "turns off for the same call: all activations stay until the result is dropped; use `torch.no_grad()`",
+                confidence=Confidence.MEDIUM,
+                value="activations saved for a backward that never comes",
+                holder="the result's graph",
+                release="call it under `torch.no_grad()` or `torch.inference_mode()`",
+            )
 
 
 def _reads_off(recording: Recording) -> bool:
