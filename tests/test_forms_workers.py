@@ -1,0 +1,58 @@
+"""Workers, what they import and read, and threads and tasks that are left: what stays, and what goes."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+from snippets import check
+
+HEAD = """
+import asyncio
+import contextlib
+import queue
+import threading
+from multiprocessing.pool import ThreadPool
+"""
+
+GUILTY = {
+    "threads of a pool do not inherit the grad mode": """
+        class Index:
+            def __init__(self):
+                self.net = nn.Linear(64, 64)
+                self.pool = ThreadPool(2)
+                self.vectors = []
+
+            def embed(self, tile, scale):
+                return self.net(tile * scale)
+
+            @torch.no_grad()
+            def add(self, tiles):
+                self.vectors.extend(self.pool.starmap(self.embed, [(tile, 2.0) for tile in tiles]))  # TML203
+        """,
+}
+
+INNOCENT = {
+    "results of a pool of threads are no futures": """
+        class Index:
+            def __init__(self):
+                self.pool = ThreadPool(2)
+                self.lengths = {}
+
+            def length(self, tile):
+                return tile.norm().item()
+
+            def add(self, name, tiles):
+                self.lengths[name] = self.pool.map(self.length, tiles)
+        """,
+}
+
+
+@pytest.mark.parametrize("form", GUILTY.values(), ids=GUILTY)
+def test_what_stays(form: str) -> None:
+    check(HEAD + textwrap.dedent(form))
+
+
+@pytest.mark.parametrize("form", INNOCENT.values(), ids=INNOCENT)
+def test_what_goes(form: str) -> None:
+    check(HEAD + textwrap.dedent(form))
