@@ -16,6 +16,17 @@ from multiprocessing.pool import ThreadPool
 """
 
 GUILTY = {
+    "a graph for each shape that comes": """
+        class Captured:
+            def __init__(self, model):
+                self.model = model
+                self.graphs = {}
+
+            def __call__(self, x):
+                if x.shape not in self.graphs:
+                    self.graphs[x.shape] = torch.cuda.make_graphed_callables(self.model, (x,))  # TML703
+                return self.graphs[x.shape](x)
+        """,
     "threads of a pool do not inherit the grad mode": """
         class Index:
             def __init__(self):
@@ -33,6 +44,20 @@ GUILTY = {
 }
 
 INNOCENT = {
+    "a graph for each of a few sides": """
+        SIDES = (128, 256, 512)
+
+        class Captured:
+            def __init__(self, model):
+                self.model = model
+                self.graphs = {}
+
+            def __call__(self, x):
+                side = next((one for one in SIDES if one >= x.shape[-1]), 512)
+                if side not in self.graphs:
+                    self.graphs[side] = torch.cuda.make_graphed_callables(self.model, (x,))
+                return self.graphs[side](x)
+        """,
     "results of a pool of threads are no futures": """
         class Index:
             def __init__(self):
