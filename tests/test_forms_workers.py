@@ -15,7 +15,36 @@ import threading
 from multiprocessing.pool import ThreadPool
 """
 
+RESET = """
+class Pages:
+    def __init__(self):
+        self.stopped = threading.Event()
+        self.launch()
+
+    def launch(self):
+        self.pages = queue.Queue(maxsize=8)
+        self.host = torch.zeros(64, 256)
+        self.thread = threading.Thread(target=self.write, args=(self.pages, self.host), daemon=True){mark}
+        self.thread.start()
+
+    def write(self, pages, host):
+        while not self.stopped.is_set():
+            try:
+                host.copy_(pages.get(timeout=0.1))
+            except queue.Empty:
+                continue
+
+    def reset(self):
+        {first}
+        self.launch()
+
+    def close(self):
+        self.stopped.set()
+        self.thread.join()
+"""
+
 GUILTY = {
+    "a reset that starts one more thread": RESET.format(mark="  # TML505", first="self.pages.queue.clear()"),
     "a graph for each shape that comes": """
         class Captured:
             def __init__(self, model):
@@ -44,6 +73,9 @@ GUILTY = {
 }
 
 INNOCENT = {
+    "a reset that ends the thread first": RESET.format(mark="", first="self.close()"),
+    "a reset that tells it by the event": RESET.format(mark="", first="self.stopped.set()"),
+    "a reset that asks whether it runs": RESET.format(mark="", first="if self.thread.is_alive(): return"),
     "a graph for each of a few sides": """
         SIDES = (128, 256, 512)
 
