@@ -43,8 +43,37 @@ class Pages:
         self.thread.join()
 """
 
+WATCHED = """
+class Handler:
+    def __init__(self, engine):
+        self.engine = engine
+        self.closing = asyncio.Event()
+
+    async def abort_at_end(self, request):
+        await self.closing.wait()
+        self.engine.abort(request)
+
+    async def watch(self, request):
+        at_end = asyncio.create_task(self.abort_at_end(request)){mark}
+        {wait}
+
+    @contextlib.asynccontextmanager
+    async def watching(self, request):
+        task = asyncio.create_task(self.watch(request))
+        try:
+            yield
+        finally:
+            task.cancel()
+"""
+ON_THE_NEXT_LINE = "await request.gone.wait(); at_end.cancel()"
+IN_ANY_CASE = """try:
+            await request.gone.wait()
+        finally:
+            at_end.cancel()"""
+
 GUILTY = {
     "a reset that starts one more thread": RESET.format(mark="  # TML505", first="self.pages.queue.clear()"),
+    "a task that is cancelled on the next line": WATCHED.format(mark="  # TML503", wait=ON_THE_NEXT_LINE),
     "a graph for each shape that comes": """
         class Captured:
             def __init__(self, model):
@@ -76,6 +105,11 @@ INNOCENT = {
     "a reset that ends the thread first": RESET.format(mark="", first="self.close()"),
     "a reset that tells it by the event": RESET.format(mark="", first="self.stopped.set()"),
     "a reset that asks whether it runs": RESET.format(mark="", first="if self.thread.is_alive(): return"),
+    "a task that is cancelled in any case": WATCHED.format(mark="", wait=IN_ANY_CASE),
+    "a task that is waited for itself": WATCHED.format(mark="", wait="await at_end; at_end.cancel()"),
+    "a task of a function that nobody cancels": WATCHED.format(mark="", wait=ON_THE_NEXT_LINE).replace(
+        "task.cancel()", "self.closing.set()"
+    ),
     "a graph for each of a few sides": """
         SIDES = (128, 256, 512)
 
