@@ -74,6 +74,22 @@ IN_ANY_CASE = """try:
 GUILTY = {
     "a reset that starts one more thread": RESET.format(mark="  # TML505", first="self.pages.queue.clear()"),
     "a task that is cancelled on the next line": WATCHED.format(mark="  # TML503", wait=ON_THE_NEXT_LINE),
+    "arrays of CuPy while the pool is emptied": """
+        import cupy as cp
+
+        pool = cp.get_default_memory_pool()
+        pinned = cp.get_default_pinned_memory_pool()
+
+        def clipped(parts):
+            found = []
+            for part in parts:
+                chunk = cp.asarray(part)
+                result = cp.clip(chunk, 0, None)
+                found.append(cp.asnumpy(result))
+                pool.free_all_blocks()  # TML604
+                pinned.free_all_blocks()
+            return found
+        """,
     "a graph for each shape that comes": """
         class Captured:
             def __init__(self, model):
@@ -110,6 +126,30 @@ INNOCENT = {
     "a task of a function that nobody cancels": WATCHED.format(mark="", wait=ON_THE_NEXT_LINE).replace(
         "task.cancel()", "self.closing.set()"
     ),
+    "arrays of CuPy that go before the pool is emptied": """
+        import cupy as cp
+
+        pool = cp.get_default_memory_pool()
+
+        def clipped(parts):
+            found = []
+            for part in parts:
+                chunk = cp.asarray(part)
+                limit = cp.cuda.Stream()
+                found.append(cp.asnumpy(chunk))
+                del chunk
+                pool.free_all_blocks()
+            return found
+
+        def best(parts):
+            best = None
+            for part in parts:
+                chunk = cp.asarray(part)
+                if best is None or chunk.max() > best.max():
+                    best = chunk
+                pool.free_all_blocks()
+            return cp.asnumpy(best)
+        """,
     "a graph for each of a few sides": """
         SIDES = (128, 256, 512)
 
