@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import textwrap
+from pathlib import Path
 
 import pytest
+from projects import check_project
 from snippets import check
 
 HEAD = """
@@ -187,3 +189,36 @@ def test_what_stays(form: str) -> None:
 @pytest.mark.parametrize("form", INNOCENT.values(), ids=INNOCENT)
 def test_what_goes(form: str) -> None:
     check(HEAD + textwrap.dedent(form))
+
+
+SCORING = """
+import torch
+{made}
+
+def score(pair):
+    return float(TABLE[pair].norm())
+"""
+POOL = """
+import torch.multiprocessing as mp
+from scoring import score
+
+def near(pairs):
+    with mp.get_context("{method}").Pool(4) as pool:
+        return sum(pool.imap(score, pairs)){mark}
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "method", "mark"),
+    [
+        ("TABLE = torch.randn(100_000, 64)", "spawn", "  # TML402"),
+        ("TABLE = torch.randn(100_000, 64)", "fork", ""),
+        ("TABLE = torch.randn(8, 64)", "spawn", ""),
+        ("TABLE = None", "spawn", ""),
+    ],
+)
+def test_a_worker_imports_the_file_of_its_function(
+    made: str, method: str, mark: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool = POOL.format(method=method, mark=mark)
+    check_project({"scoring.py": SCORING.format(made=made), "near.py": pool}, tmp_path, monkeypatch)
