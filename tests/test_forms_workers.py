@@ -222,3 +222,44 @@ def test_a_worker_imports_the_file_of_its_function(
 ) -> None:
     pool = POOL.format(method=method, mark=mark)
     check_project({"scoring.py": SCORING.format(made=made), "near.py": pool}, tmp_path, monkeypatch)
+
+
+BOXES = """
+import json
+from collections import defaultdict
+
+class Boxes:
+    def __init__(self, path):
+        data = json.load(open(path))
+        self.by_image = defaultdict(list)
+        for box in data["boxes"]:
+            self.by_image[box["image"]].append(box)
+
+    def of(self, image):
+        return self.by_image[image]
+"""
+DATA = """
+import torch
+from boxes import Boxes
+from torch.utils.data import DataLoader, Dataset
+
+class Images(Dataset):
+    def __init__(self, path, pictures):
+        self.boxes = Boxes(path){mark}
+        self.images = {images}
+
+    def __getitem__(self, index):
+        return torch.tensor([box["xywh"] for box in self.boxes.of(self.images[index])])
+
+    def __len__(self):
+        return len(self.images)
+
+loader = DataLoader(Images("boxes.json", ["a", "b"]), num_workers=4)
+"""
+
+
+@pytest.mark.parametrize(("images", "mark"), [("sorted(self.boxes.by_image)", "  # TML405"), ("pictures", "")])
+def test_an_object_of_another_file_has_the_records(
+    images: str, mark: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check_project({"boxes.py": BOXES, "data.py": DATA.format(images=images, mark=mark)}, tmp_path, monkeypatch)
