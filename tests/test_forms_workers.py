@@ -103,6 +103,23 @@ GUILTY = {
                     self.graphs[x.shape] = torch.cuda.make_graphed_callables(self.model, (x,))  # TML703
                 return self.graphs[x.shape](x)
         """,
+    "logits that go to the host as labels, in the end": """
+        def evaluate(model, loader, device):
+            rows = []
+            with torch.no_grad():
+                for images, _ in loader:
+                    rows.append(model(images.to(device)))  # TML310
+            return torch.cat(rows).argmax(1).cpu()
+        """,
+    "logits of all ranks that go to the host as labels, in the end": """
+        def evaluate(accelerator, model, loader):
+            rows = []
+            for images, _ in loader:
+                with torch.no_grad():
+                    logits = model(images)
+                rows.append(accelerator.gather_for_metrics(logits))  # TML310
+            return torch.cat(rows).argmax(1).cpu()
+        """,
     "threads of a pool do not inherit the grad mode": """
         class Index:
             def __init__(self):
@@ -165,6 +182,16 @@ INNOCENT = {
                 if side not in self.graphs:
                     self.graphs[side] = torch.cuda.make_graphed_callables(self.model, (x,))
                 return self.graphs[side](x)
+        """,
+    "labels, and logits on the host": """
+        def evaluate(accelerator, model, loader):
+            labels, rows = [], []
+            for images, _ in loader:
+                with torch.no_grad():
+                    logits = accelerator.gather_for_metrics(model(images))
+                labels.append(logits.argmax(1))
+                rows.append(logits.cpu())
+            return (torch.cat(labels) == 1).cpu(), torch.cat(rows).argmax(1).cpu()
         """,
     "results of a pool of threads are no futures": """
         class Index:
