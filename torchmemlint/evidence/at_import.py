@@ -10,8 +10,9 @@ from ..facts import model as m
 from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Block, Program, keyword, targets
 from ..facts.walk import calls_of, last_name, nodes, statements
+from ..interpreter.linking import Unit, module_name
 from ..interpreter.machine import Machine
-from ..interpreter.values import Value, constant, functions_behind
+from ..interpreter.values import Bound, Function, Partial, Value, constant, functions_behind
 from ..interpreter.weights import heavy
 from ..lexical.loaded_tables import holds_loaded
 from .records import makes_array
@@ -28,32 +29,54 @@ class MadeAtImport(NamedTuple):
     what: str
     worker: Site
     weight: int
+    module: str = ""  # another file of the project that makes it: the one that the workers' function is in
 
 
 def made_at_import(machine: Machine, program: Program) -> Iterator[MadeAtImport]:
-    """What every spawned worker of this module's functions makes again."""
+    """What every spawned worker makes again: of this module, and of those that the workers' functions are in."""
     method = start_method(program)
     started = [note for note in machine.plain if note.kind == "worker"]
     started = [n for n in started if (n.detail[0].method or method) in ("spawn", "forkserver")]
+    theirs = {unit.path: (note, unit) for note in reversed(started) for unit in _units(note.detail[1])}
+    home = machine.home
     if not _is_main_script(machine):  # which workers import, wherever their function is [docs of multiprocessing]
         started = [n for n in started if _of_this_file(machine, n.detail[1])]
-    if not started:
-        return
-    for statement in _import_time(machine.facts.functions[0].body):
+    if started:
+        yield from _made_by(machine, home, started[0].site)
+    for note, unit in theirs.values():
+        if unit is not home and machine.is_home(note.site):
+            for made in _made_by(machine, unit, note.site):
+                yield made._replace(module=unit.name)
+
+
+def _made_by(machine: Machine, unit: Unit, worker: Site) -> Iterator[MadeAtImport]:
+    """What the body of a module makes."""
+    body = unit.outline.whole.functions[0]
+    for statement in _import_time(body.body):
         for target in targets(statement):
             if target[0] != m.NAME:
                 continue
             expr = statement[3] if statement[0] == m.ASSIGN else statement[4]
             if expr is None or expr[0] != m.CALL or any(key == "mmap_mode" for key, _ in expr[4]):
                 continue  # what is mapped into memory is one file for all
-            what, weight = heavy(machine, machine.module_frame.vars.get(target[1], ()))
-            if not what and holds_loaded(program, program.facts.functions[0], expr):
+            what, weight = heavy(machine, module_name(machine, unit.frame, target[1]) or ())
+            if not what and holds_loaded(unit.outline.program, body, expr):
                 what, weight = "table", 2
             if last_name(expr[2]).lower().endswith(_SETTINGS):
                 continue
-            small = _is_small_model(machine, expr) if what == "module" else _small(machine, program, expr)
+            small = _is_small_model(unit, expr) if what == "module" else _small(unit, expr)
             if what in ("tensor", "array", "module", "table") and weight > 1 and not small:
-                yield MadeAtImport(statement[1], target[1], what, started[0].site, weight)
+                yield MadeAtImport(statement[1], target[1], what, worker, weight)
+
+
+def _units(target: Value) -> Iterator[Unit]:
+    """The files of the functions that a worker runs."""
+    for atom in target:
+        if type(atom) is Partial:
+            yield from _units(atom.callee)
+        function = atom.function if type(atom) is Bound else atom
+        if type(function) is Function:
+            yield function.frame.unit
 
 
 def start_method(program: Program) -> str:
@@ -96,31 +119,32 @@ def _import_time(body: Block) -> Iterator[Stmt]:
             yield statement
 
 
-def _small(machine: Machine, program: Program, call: Expr) -> bool:
+def _small(unit: Unit, call: Expr) -> bool:
     """Whether all sizes in a call are written out and come to little; those that a function of the file adds count."""
-    sizes = _sizes(machine, call)
-    for helper in program.by_name.get(last_name(call[2]), ()) if call[2][0] == m.NAME else ():
-        inside = [part for one in statements(helper.facts.body) for part in calls_of(one) if makes_array(part)]
-        sizes += [size for part in inside for size in _sizes(machine, part)]
+    sizes = _sizes(unit, call)
+    helpers = [one for one in unit.outline.whole.functions if one.name == last_name(call[2])]
+    for helper in helpers if call[2][0] == m.NAME else ():
+        inside = [part for one in statements(helper.body) for part in calls_of(one) if makes_array(part)]
+        sizes += [size for part in inside for size in _sizes(unit, part)]
     if any(size is None for size in sizes):
         return False
     literal = bool(sizes) or any(part[0] == m.NEW for part in nodes(call))
     return literal and math.prod(max(size, 1) for size in sizes if size is not None) < _FEW_WEIGHTS
 
 
-def _is_small_model(machine: Machine, call: Expr) -> bool:
+def _is_small_model(unit: Unit, call: Expr) -> bool:
     """Whether the widest layer that a call asks for is narrow: `Net(64)` has some 64 * 64 weights."""
-    sizes = _sizes(machine, call)
+    sizes = _sizes(unit, call)
     return bool(sizes) and all(size is not None and size * size < _FEW_WEIGHTS for size in sizes)
 
 
-def _sizes(machine: Machine, call: Expr) -> list[int | None]:
+def _sizes(unit: Unit, call: Expr) -> list[int | None]:
     """The whole numbers in a call, also those that a constant of the module stands for; None for one unknown."""
     found: list[int | None] = []
     for part in nodes(call):
         if part[0] == m.CONST and isinstance(part[1], int) and not isinstance(part[1], bool):
             found.append(part[1])
         elif part[0] == m.NAME and part[1].isupper():
-            value = constant(machine.module_frame.vars.get(part[1], ()))
+            value = constant(unit.frame.vars.get(part[1], ()))
             found.append(value if isinstance(value, int) else None)
     return found

@@ -19,6 +19,7 @@ from .places import Holder, describe, last_part
 
 _NEAR = 8  # nodes of the derivation between a place and what fills it
 _STEPS = 6  # from a collection to what is moved: joined, cast, the best of it; beyond that it is worked with
+_PLACES = TO_DEVICE | {"Accelerator", "gather_for_metrics"}
 _JOINS = ("cat", "concat", "concatenate", "vstack", "hstack")
 _OF_SAMPLES = frozenset("reward rewards score scores loss losses acc accs accuracy accuracies".split())
 
@@ -35,7 +36,9 @@ def collected_on_device(machine: Machine) -> Iterator[Collected]:
     if not machine.moves:
         return
     ancestors = machine.derivation.ancestors
+    read_off = machine.derivation.read_off
     moved = [(_made_in_a_few_steps(machine, node), node, loops) for node, loops in machine.moves]
+    told = [(_made_in_a_few_steps(machine, node, of=True), node, loops) for node, loops in machine.moves]
     for store in machine.stores:
         if not store.tensors or any(t.graph == ATTACHED for t in store.tensors) or not machine.is_home(store.site):
             continue
@@ -47,7 +50,8 @@ def collected_on_device(machine: Machine) -> Iterator[Collected]:
         given |= {near for node in shared for near in ancestors(node, _NEAR)}
         inside = [loop for loop in store.loops if loop not in store.birth]
         early = any(node in given for _, node, loops in moved if any(loop in loops for loop in inside))
-        late = any(not made.isdisjoint(store.nodes) for made, _, loops in moved if loop not in loops)
+        ends = moved if any(node in read_off for node in given) else told  # labels tell of the logits, if of anything
+        late = any(not made.isdisjoint(store.nodes) for made, _, loops in ends if loop not in loops)
         holder = describe(store.owner, store.key, machine)
         if _is_as_loaded(store, loop):
             continue  # a loader gives it on the host
@@ -62,9 +66,10 @@ def collected_on_device(machine: Machine) -> Iterator[Collected]:
                 yield Collected(store, holder.text, holder.owner, 2 if batches and not _is_of_samples(holder) else 1)
 
 
-def _made_in_a_few_steps(machine: Machine, node: int) -> set[int]:
-    """What a tensor was made from, also by `detach()`, which shares the storage. What an algorithm computes from its
-    own state, step after step on the device, is not that state."""
+def _made_in_a_few_steps(machine: Machine, node: int, *, of: bool = False) -> set[int]:
+    """What a tensor was made from, also by `detach()`, which shares the storage; with `of` also what labels or truth
+    values are of, `logits.argmax(1)`. What an algorithm computes from its own state, step after step on the device, is
+    not that state."""
     derivation = machine.derivation
     found, last = {node}, [node]
     for _ in range(_STEPS):
@@ -72,7 +77,9 @@ def _made_in_a_few_steps(machine: Machine, node: int) -> set[int]:
             shared = [one for one in derivation.shared.get(each, ()) if one not in found]
             found.update(shared)
             last += shared
-        parents = {parent for each in last for parent in derivation.parents[each]} - found
+        parents = {parent for each in last for parent in derivation.parents[each]}
+        parents |= {source for each in last for source in derivation.read_off.get(each, ()) if of}
+        parents -= found
         found |= parents
         last = list(parents)
     return found
@@ -85,10 +92,11 @@ def _is_of_samples(holder: Holder) -> bool:
 
 
 def _moves_inputs(store: Store) -> bool:
-    """Whether the function, or the one that called it, puts something on a device."""
+    """Whether the function, or the one that called it, puts something on a device; or has accelerate do so, whose
+    loaders do [docs: Accelerator.prepare]."""
     frame: Frame | None = store.frame
     while frame is not None:
-        if not TO_DEVICE.isdisjoint(frame.facts.calls):
+        if not _PLACES.isdisjoint(frame.facts.calls):
             return True
         frame = frame.caller
     return False

@@ -413,7 +413,7 @@ def _on_device(program: Program, frame: Frame | None, models: Vars, value: Expr)
     called = last_name(value[2])
     if called in _TO_HOST or (called == "to" and (m.CONST, "cpu") in value[3]):
         return False
-    if program.dotted(value[2]).startswith("cupy.") and "pool" not in called.lower():
+    if is_array_of_cupy(program, value):
         return True
     inner = value
     while inner[2][0] == m.ATTR and inner[2][1][0] == m.CALL:
@@ -422,6 +422,15 @@ def _on_device(program: Program, frame: Frame | None, models: Vars, value: Expr)
         type(atom) is Obj and atom.kind == "module" and atom.weight > 1 and has_parameters(atom)
         for atom in _callee(frame, models, inner[2])
     )
+
+
+def is_array_of_cupy(program: Program, value: Expr) -> bool:
+    """`cupy.asarray(volume)`: no array of the host, nor a pool, a stream or a setting."""
+    dotted = program.dotted(value[2]) if value[0] == m.CALL else ""
+    called = dotted.rpartition(".")[2]
+    if not dotted.startswith("cupy.") or dotted.startswith("cupy.cuda."):
+        return False
+    return called not in _TO_HOST and "pool" not in called.lower()
 
 
 def _callee(frame: Frame, models: Vars, expr: Expr) -> Value:

@@ -1,4 +1,5 @@
-"""Models of a loop's round that are still bound when its cache is emptied, and while the next round makes its own."""
+"""Models and arrays of CuPy of a loop's round that are still bound when its cache is emptied, and while the next round
+makes its own."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from ..interpreter.holders import has_parameters
 from ..interpreter.machine import Machine
 from ..interpreter.values import Obj, Value
 from ..lexical.cleanup import Slip
-from .emptied import emptied_in, frames_that_empty
+from .emptied import emptied_in, frames_that_empty, is_array_of_cupy
 from .still_held import moved_off, reaches
 
 _PUTS = frozenset("append appendleft add insert extend update setdefault put put_nowait".split())
@@ -26,11 +27,13 @@ def left_for_next_round(machine: Machine, program: Program) -> Iterator[Slip]:
     frames = frames_that_empty(machine)
     for place in program.places:
         frame = frames.get(place.facts.place)
-        if frame is None or place.facts.generator:
+        if place.facts.generator or (frame is None and "free_all_blocks" not in place.facts.calls):
             continue
         for loop in statements(place.facts.body):
             if loop[0] in (m.FOR, m.WHILE):
-                yield from _left(machine, program, place, frame, loop)
+                yield from _arrays_left(program, place, loop)
+                if frame is not None:
+                    yield from _left(machine, program, place, frame, loop)
 
 
 def _left(machine: Machine, program: Program, place: Place, frame: Frame, loop: Stmt) -> Iterator[Slip]:
@@ -48,6 +51,27 @@ def _left(machine: Machine, program: Program, place: Place, frame: Frame, loop: 
                     continue
                 if _is_only_of_round(program, place, body, made, emptied, name):
                     yield Slip(site, name, made[1], 2, "round")
+
+
+def _arrays_left(program: Program, place: Place, loop: Stmt) -> Iterator[Slip]:
+    """`chunk = cupy.asarray(part); ...; pool.free_all_blocks()`: the pool gives back what no array has."""
+    body = next(blocks(loop))
+    each_time = tuple(_each_time(body))
+    emptied = next((one for one in each_time if any(map(_empties_pool, calls_of(one)))), None)
+    site = None if emptied is None else emptied_in(program, emptied)
+    if emptied is None or site is None:
+        return
+    made = [one for one in each_time if one[0] == m.ASSIGN and is_array_of_cupy(program, one[3])]
+    named = {str(target[1]): one for one in made for target in one[2] if target[0] == m.NAME}
+    left = [name for name, one in named.items() if _is_only_of_round(program, place, body, one, emptied, name)]
+    if left:
+        yield Slip(site, ", ".join(left[:3]), named[left[0]][1], 2, "arrays")
+
+
+def _empties_pool(call: Expr) -> bool:
+    """`pool.free_all_blocks()`, not of pinned memory, which is the host's."""
+    callee = call[2]
+    return callee[0] == m.ATTR and callee[2] == "free_all_blocks" and "pinned" not in str(callee[1])
 
 
 def _each_time(block: Block) -> Iterator[Stmt]:

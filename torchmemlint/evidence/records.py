@@ -29,6 +29,7 @@ class Records(NamedTuple):
     rich: bool  # its elements are dicts or objects of several parts, not single strings or pairs
     loader: Site
     weight: int
+    made: Site = -1  # where the data set makes the object that has it, if it is not the data set's own
 
 
 def read_by_forked_workers(machine: Machine, program: Program) -> Iterator[Records]:
@@ -44,7 +45,7 @@ def read_by_forked_workers(machine: Machine, program: Program) -> Iterator[Recor
             if type(atom) is not Obj or not isinstance(atom.cls, Class):
                 continue
             for found in _read_by(machine, program, atom):
-                known = machine.is_home(found.site) or _counts(atom.cls, found.attribute)
+                known = machine.is_home(found.site) or found.made >= 0 or _counts(atom.cls, found.attribute)
                 if known and found.site not in seen:
                     seen.add(found.site)
                     yield found._replace(loader=note.site, weight=min(weight, found.weight))
@@ -55,6 +56,19 @@ def _counts(cls: Class, attribute: str) -> bool:
     place = (m.ATTR, (m.NAME, "self"), attribute)
     lengths = (function.facts.body for name, function in _members(cls) if name == "__len__")
     return any(place in expressions_of(one) for body in lengths for one in statements(body))
+
+
+def _made_for_all(machine: Machine, cls: Class, attribute: str) -> Site:
+    """Where a data set of the home file makes an object that it takes its items from, `self.coco = COCO(path)`: it
+    is as long as what that has, or as a list made from it, `self.ids = sorted(self.coco.imgs)`. Else -1."""
+    place = (m.ATTR, (m.NAME, "self"), attribute)
+    bodies = [(name, list(statements(function.facts.body))) for name, function in _members(cls)]
+    bound = [one for _, body in bodies for one in body if one[0] == m.ASSIGN and place in one[2]]
+    if len(bound) != 1 or bound[0][3][0] != m.CALL or not machine.is_home(bound[0][1]):
+        return -1
+    listed = {t for _, body in bodies for one in body if one[0] == m.ASSIGN and place in nodes(one[3]) for t in one[2]}
+    asked = (part for name, body in bodies if name == "__len__" for one in body for part in expressions_of(one))
+    return int(bound[0][1]) if any(part == place or part in listed for part in asked) else -1
 
 
 def _read_by(machine: Machine, program: Program, dataset: Obj) -> Iterator[Records]:
@@ -68,7 +82,9 @@ def _read_by(machine: Machine, program: Program, dataset: Obj) -> Iterator[Recor
                 filling = _looped(part.cls) | {"__init__"}
                 read = {"data"} if _is_container(part.cls) else set()
                 read |= _readers(part.cls, *(name for name, _ in _members(part.cls) if name not in filling))
-                yield from _kept_by(machine, program, part, read)
+                made = _made_for_all(machine, dataset.cls, attribute)
+                for found in _kept_by(machine, program, part, read):
+                    yield found._replace(made=made) if found.rich and not machine.is_home(found.site) else found
 
 
 def _kept_by(machine: Machine, program: Program, owner: Obj, reading: set[str]) -> Iterator[Records]:

@@ -213,7 +213,9 @@ def call(machine: Machine, frame: Frame, dotted: str, args: list[Value], kwargs:
         return (stack,)
     base, _, tail = dotted.rpartition(".")
     if dotted in ("multiprocessing.pool.ThreadPool", "multiprocessing.dummy.Pool"):
-        return (machine.allocate(frame, ("executor", site), "executor"),)
+        pool = machine.allocate(frame, ("executor", site), "executor")
+        machine.put(pool.fields, "$pool", LIGHT)
+        return (pool,)
     made = _CALLS.get(tail)
     own = base.split(".", 1)[0] in _OWN_PICKLES
     if made is not None and ("multiprocess" in base or own):
@@ -223,10 +225,10 @@ def call(machine: Machine, frame: Frame, dotted: str, args: list[Value], kwargs:
                 machine.put(atom.fields, "$own", LIGHT)
         return started
     if tail == "ProcessPoolExecutor":
-        pool = _pool(machine, frame, [], kwargs, site)
-        for atom in pool:
+        pools = _pool(machine, frame, [], kwargs, site)
+        for atom in pools:
             machine.put(atom.fields, "$executor", LIGHT)
-        return pool
+        return pools
     if dotted in ("ray.put", "torch.distributed.rpc.rpc_async"):
         return reference(machine, frame, site)
     if tail in ("create_task", "ensure_future", "run_coroutine_threadsafe") and base.startswith("asyncio"):

@@ -127,7 +127,8 @@ def _gets_a_result(queue: Obj) -> bool:
 
 
 _PACKS = ("dict", "tuple", "list")
-_RUN_IN_THREAD = ("submit", "map", "imap", "imap_unordered", "map_async", "apply", "apply_async")
+_RUN_IN_THREAD = ("submit", "map", "imap", "imap_unordered", "map_async", "starmap", "apply", "apply_async")
+_WAITED_FOR = ("map", "starmap", "apply")  # of a `multiprocessing.pool.ThreadPool`: the results themselves [docs]
 
 
 def run_in_thread(
@@ -137,6 +138,8 @@ def run_in_thread(
     if name in _RUN_IN_THREAD and args:
         if name.startswith("apply"):
             given = items_of(kwargs.get("args", args[1] if len(args) > 1 else UNKNOWN))
+        elif name == "starmap":
+            given = items_of(machine.iterate(frame, args[1])) if len(args) > 1 else []
         else:
             given = args[1:] if name == "submit" else [machine.iterate(frame, value) for value in args[1:]]
         outer = machine.loops
@@ -145,6 +148,8 @@ def run_in_thread(
             begin_round(machine, machine.loops[-1])
         made = in_thread(machine, frame, args[0], given, site)
         machine.loops = outer
+        if name in _WAITED_FOR and "$pool" in obj.fields:
+            return made if name == "apply" else _results(machine, frame, made, site)
         future = machine.allocate(frame, ("future", site), "future")
         machine.note("submitted", site, frame, made)
         machine.put(future.fields, "*", made)
@@ -153,6 +158,13 @@ def run_in_thread(
     if name == "__enter__":
         return (obj,)
     return LIGHT
+
+
+def _results(machine: Machine, frame: Frame, made: Value, site: Site) -> Value:
+    """The list that `pool.map` returns when all of it is done."""
+    results = machine.allocate(frame, ("results", site), "list")
+    machine.put(results.fields, "*", made)
+    return (results,)
 
 
 _CALLABLE = (Function, Bound, Partial, Method, Obj)

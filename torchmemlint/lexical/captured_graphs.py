@@ -23,6 +23,7 @@ _DATA = re.compile(
 _READIES = re.compile(r"warm|capture|compile|record|build|prepare|precompute")
 _ROUNDS = re.compile(r"bucket|pad|round|bisect|ceil|pow|align|nearest|closest|quantiz")
 _CONTAINERS = ("tuple", "list", "dict", "partial", "SimpleNamespace")
+_PICKS = ("next", "min", "max")
 
 
 def graphs_by_shape(program: Program) -> Iterator[Slip]:
@@ -221,7 +222,18 @@ def _is_known(program: Program, place: Place, key: Expr, listed: set[str], depth
             return True
         if part[0] == m.NAME and (part[1] in listed or _made_of_few(program, place, part, listed, depth)):
             return True
+        if part[0] == m.CALL and len(part) == 5 and _is_picked(place, part):
+            return True
     return False
+
+
+def _is_picked(place: Place, call: Expr) -> bool:
+    """Whether a call takes one out of a list of sizes: `next(one for one in SIDES if one >= side)`."""
+    if last_name(call[2]) not in _PICKS or not call[3] or call[3][0][0] != m.COMP:
+        return False
+    picked = call[3][0]
+    target, iterated, _ = picked[5][0]
+    return len(picked[5]) == 1 and picked[3] == target and not _is_of_data(place, iterated)
 
 
 def _made_of_few(program: Program, place: Place, name: Expr, listed: set[str], depth: int) -> bool:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ..facts import model as m
 from ..facts.cancelled import cancelled_functions
 from ..facts.model import Expr, FunctionFacts, Site, Stmt
-from ..facts.program import Block, Program, keyword, targets
+from ..facts.program import Block, Place, Program, keyword, targets
 from ..facts.walk import blocks, calls, calls_of, heads, last_name, nodes, statements
 from .lent import is_given
 
@@ -42,6 +42,7 @@ def left_waiting(program: Program) -> Iterator[LeftWaiting]:
         body = list(statements(place.facts.body))
         first = next((one for one in body if any(_is_first(program, call) for call in calls_of(one))), None)
         if first is None:
+            yield from _cancelled_between(program, place, body)
             continue
         for made, call, task in _tasks(body, first):
             event = _event(program, call)
@@ -56,7 +57,29 @@ def left_waiting(program: Program) -> Iterator[LeftWaiting]:
                     yield LeftWaiting(call[1], name, event, place.cls, first[1], cancelled=True)
 
 
-def _tasks(body: list[Stmt], first: Stmt) -> Iterator[tuple[Stmt, Expr, Expr | None]]:
+def _cancelled_between(program: Program, place: Place, body: list[Stmt]) -> Iterator[LeftWaiting]:
+    """Tasks of a function that waits for something else and ends them then, on the next line: who cancels the function
+    while it waits leaves them."""
+    made = [(one, call, task) for one, call, task in _tasks(body, None) if task is not None and _event(program, call)]
+    if not made or place.facts.name not in cancelled_functions(program.facts):
+        return
+    for bound, call, task in made:
+        waited = next((one for one in body if one[1] > bound[1] and _awaits(one)), None)
+        if waited is None or not _GROUPS.isdisjoint(place.facts.calls):
+            continue
+        if any(task in nodes(head) for head in heads(waited)):
+            continue  # which goes with who waits for it
+        reached = _if_cancelled(place.facts.body, waited)
+        left = reached is not None and not _is_ended(reached, bound, waited, task, several=False)
+        if left and _is_ended(body, bound, waited, task, several=False):
+            yield LeftWaiting(call[1], task[1], _event(program, call), place.cls, waited[1], cancelled=True)
+
+
+def _awaits(statement: Stmt) -> bool:
+    return any(part[0] == m.AWAIT for head in heads(statement) for part in nodes(head))
+
+
+def _tasks(body: list[Stmt], first: Stmt | None) -> Iterator[tuple[Stmt, Expr, Expr | None]]:
     """The calls that may make a task, and the local that has it: `stop = create_task(...)`, or right in the wait."""
     for one in body:
         if one is first:
@@ -118,13 +141,14 @@ def _waits_for(call: Expr) -> str:
     return str(callee[1][2]) if waits and callee[1][1] == (m.NAME, "self") else ""
 
 
-def _is_ended(body: list[Stmt], made: Stmt, first: Stmt, task: Expr | None) -> bool:
-    """Whether the function cancels a task, waits for it, or hands it or what is still pending to somebody."""
+def _is_ended(body: list[Stmt], made: Stmt, first: Stmt, task: Expr | None, *, several: bool = True) -> bool:
+    """Whether the function cancels a task, waits for it, or hands it or what is still pending to somebody. `several`:
+    what it waits for are tasks, which it gets back as those that are done and those that are not."""
     names = {task} if task is not None else set[Expr]()
     for one in body if task is not None else ():  # `tasks = [answer, stop]`
         if one[0] == m.ASSIGN and one is not made and one[3][0] == m.NEW and task in one[3][3]:
             names |= set(targets(one))
-    found = first[2][0] if first[0] == m.ASSIGN else None
+    found = first[2][0] if several and first[0] == m.ASSIGN else None
     if found is not None:
         if found[0] != m.NEW or len(found[3]) != 2:
             return True

@@ -192,12 +192,12 @@ def check(evidence: Evidence) -> Iterator[Report]:
         yield Report(
             site=slip.site,
             message=(
-                f"`{slip.name}` of this round is still bound, so emptying the cache gives none of its memory back, and "
+                f"`{slip.name}` of this round: still bound, so emptying the cache gives none of its memory back, and "
                 f"the next round makes its own beside it; `del {slip.name}` first"
             ),
             confidence=Confidence(slip.weight),
-            value=f"the parameters of `{slip.name}`",
-            holder=slip.name,
+            value=f"the {'memory' if slip.kind == 'arrays' else 'parameters'} of `{slip.name}`",
+            holder=slip.name.split(", ")[0],
             release=f"`del {slip.name}` before the cache is emptied",
             related=((slip.other, "bound here, until the next round binds it again"),),
         )

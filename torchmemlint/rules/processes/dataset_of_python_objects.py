@@ -64,10 +64,11 @@ def check(evidence: Evidence) -> Iterator[Report]:
         )
     for records in read_by_forked_workers(evidence.machine, evidence.program):
         here = evidence.machine.is_home(records.site)  # else the file of the data set knows of no loader
+        made = not here and records.made >= 0
         place = f"`self.{records.attribute}`" if here else f"`{records.attribute}` of this {records.cls}"
-        notes = ((records.loader, "read by the workers of this loader"),) if here else ((records.site, "filled here"),)
+        read = (records.loader, "read by the workers of this loader")
         yield Report(
-            site=records.site if here else records.loader,
+            site=records.site if here else records.made if made else records.loader,
             message=(
                 f"{place} holds one Python object or more for each item: forked workers copy its "
                 "pages by reading them (reference counts), until each worker has all; pack it into an array or tensor"
@@ -76,5 +77,5 @@ def check(evidence: Evidence) -> Iterator[Report]:
             value="Python objects, once more in each worker",
             holder=f"self.{records.attribute}",
             release="pack the records into one numpy array or tensor and unpack one in `__getitem__`",
-            related=notes,
+            related=(read,) if here else ((records.site, "filled here"), *((read,) if made else ())),
         )

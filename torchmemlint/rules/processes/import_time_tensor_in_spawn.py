@@ -2,7 +2,8 @@
 
 ## What it does
 Reports tensors, arrays and models that are made at the top level of a module
-whose functions run in processes started by `spawn` or `forkserver`.
+whose functions run in processes started by `spawn` or `forkserver`: of the file
+itself, or of the one that it takes the function from.
 
 ## Why it retains
 A spawned process starts empty and imports the module of the function that it
@@ -50,15 +51,16 @@ def check(evidence: Evidence) -> Iterator[Report]:
     if not {"set_start_method", "get_context", "spawn", "start_processes"} & evidence.program.called:
         return
     for made in made_at_import(evidence.machine, evidence.program):
+        module = f"`{made.module}`" if made.module else "this module"
         yield Report(
-            site=made.site,
+            site=made.worker if made.module else made.site,
             message=(
-                f"every spawned worker imports this module and makes a `{made.name}` of its own, which stays until the "
+                f"every spawned worker imports {module} and makes a `{made.name}` of its own, which stays until the "
                 'worker ends; make it under `if __name__ == "__main__":`, or in the function that needs it'
             ),
             confidence=Confidence(made.weight),
             value=f"a {made.what} for each worker",
             holder=made.name,
             release='move it under `if __name__ == "__main__":` or into the function that uses it',
-            related=((made.worker, "workers are started here"),),
+            related=((made.site, "made here"),) if made.module else ((made.worker, "workers are started here"),),
         )

@@ -18,7 +18,9 @@ starts all of them anew, starts one more. And a `SummaryWriter` that a function
 makes for itself and leaves open. And a `QThread` for each piece of work, to
 which an object is moved and which nothing tells to quit. And a timer for a long
 time that a method sets each time it runs, `self.timer = Timer(...)`, without
-cancelling the one before, which the object's end cancels the last of.
+cancelling the one before, which the object's end cancels the last of. And a
+method that starts the thread which the constructor has started, `reset()`,
+without telling that one to stop.
 
 ## Why it retains
 A running thread is alive by itself, whoever has dropped its handle. It keeps
@@ -75,6 +77,7 @@ from ...lexical.nested import left_inside
 from ...lexical.piled_timers import piled_timers
 from ...lexical.qt_threads import never_quit
 from ...lexical.restarted import restarted
+from ...lexical.started_beside import started_beside
 from ...lexical.undying import kept_by_own_thread
 from ...lexical.writers import unclosed_writers
 from .. import Report
@@ -136,6 +139,22 @@ def check(evidence: Evidence) -> Iterator[Report]:
             value="a thread, with its arguments",
             holder="the running thread",
             release=f"end the loop on an event, and set it in `{again.end}()`",
+        )
+    for beside in started_beside(evidence.program):
+        if beside.site in said:
+            continue
+        said.add(beside.site)
+        yield Report(
+            site=beside.site,
+            message=(
+                f"`{beside.again}()` starts one more of these and leaves the thread before, which goes round until "
+                f"`self.{beside.flag}` tells it to stop, with all that it has: tell it, and join it, before the next "
+                "is started"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="a thread, with its arguments",
+            holder="the running thread",
+            release=f"tell it by `self.{beside.flag}` and join it before the next is started",
         )
     for site in never_quit(evidence.program):
         yield Report(

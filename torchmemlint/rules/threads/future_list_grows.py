@@ -8,8 +8,9 @@ a file that cancels such waits. And futures in a local list or dictionary that
 one loop goes through, using a heavy result at a time, while the list keeps
 those that it has used. And a task that waits for an event of its object, where
 the method goes on with the first of several tasks that is done and cancels
-nothing. A reference to a result in another process, `actor.step.remote(x)` or
-`ray.put(x)`, counts as a future: the result stays there as long as it does.
+nothing, or is itself cancelled before it comes to that. A reference to a result
+in another process, `actor.step.remote(x)` or `ray.put(x)`, counts as a future:
+the result stays there as long as it does.
 
 ## Why it retains
 A finished future holds its result, or its exception together with the traceback
