@@ -114,7 +114,8 @@ class Machine:
         self.veiled_stores: list[tuple[Store, tuple[int, ...]]] = []  # of what unknown code made: its nodes
         self.filled_by_hooks: list[Obj] = []
         self.later: list[Store] = []  # of objects that may come to hold something heavy
-        self.resets: list[Reset] = []
+        self.opened: dict[tuple[int, Frame], tuple[Obj, str]] = {}  # entry that a table starts, and in which function
+        self.resets: list[Reset] = []  #                                ... -> the table, and what sort of key it has
         self.backwards: list[Backward] = []
         self.losses: set[int] = set()  # nodes of what steps return to a framework that differentiates it
         self.module_calls: list[ModuleCall] = []
