@@ -97,6 +97,7 @@ class Machine:
         self.reached: set[int] = set()
         self.recorded: set[int] = set()  # those of them that were entered while gradients may be recorded
         self.unrecorded: set[int] = set()  # and those while they were off
+        self.watches = any("finalize" in function.calls for function in facts.functions)
         self.used_as_modules: set[str] = set()  # names that the file calls methods of modules on
         self.serial = 0
         self.made_by: int | None = None  # the serial number of the moment that runs belatedly
