@@ -85,3 +85,57 @@ def test_tables_that_are_told(test: str, tells: str) -> None:
 def test_a_table_that_somebody_else_may_tell() -> None:
     text = ENGINE.format(mark="", test="finished", tells="print(request_id)")
     check("from server import serve\n" + text.replace("engine = Engine()\n", "engine = Engine()\n    serve(engine)\n"))
+
+
+SENDER = """
+class Sender:
+    def __init__(self):
+        self.net = Net().eval()
+        self.frames, self.waiting, self.later = defaultdict(list), set(), []
+
+    def save(self, request, x):
+        with torch.no_grad():
+            frame = self.net(x)
+        self.frames[request.rid].append(frame){mark}
+        if {test}:
+            {end}
+
+    def clean(self, rid):
+        self.frames.pop(rid, None)
+
+    def {name}(self, requests):
+        {early}
+        for request in requests:
+            self.waiting.discard(request.rid)
+            {more}
+
+def main(queue):
+    sender = Sender()
+    while True:
+        requests = queue.get()
+        sender.{call}([one for one in requests if one.gone])
+        for request in requests:
+            sender.save(request, torch.rand(4, 8))
+"""
+FORGOTTEN = {
+    "at the last chunk": {},
+    "by a flag": {"test": "request.finished"},
+    "by a name for it": {"test": "is_last_chunk(request)"},
+    "where it leaves early": {"early": "if not self.waiting: return"},
+}
+SEEN_TO = {
+    "the break tells": {"more": "self.clean(request.rid)"},
+    "by another method": {"more": "self.end(request)\n\n    def end(self, request):\n        self.clean(request.rid)"},
+    "not at the end": {"test": "request.size > 4"},
+    "always": {"test": "True"},
+    "no break": {"name": "done", "call": "done"},
+    "a break that nobody calls": {"call": "save_all"},
+    "a break for later": {"more": "self.later.append(request)"},
+}
+
+
+@pytest.mark.parametrize("case", [*FORGOTTEN, *SEEN_TO])
+def test_tables_that_a_break_leaves_out(case: str) -> None:
+    parts = {"test": "request.sent == request.length", "end": "self.clean(request.rid)", "name": "abort"}
+    parts |= {"call": "abort", "early": "pass", "more": "pass", "mark": "  # TML303" if case in FORGOTTEN else ""}
+    check(SENDER.format(**(parts | FORGOTTEN.get(case, {}) | SEEN_TO.get(case, {}))))

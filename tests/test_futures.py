@@ -173,6 +173,54 @@ def test_tasks_of_somebody_else() -> None:
     check(TABLES.format("self.tasks[number] = self.client.create_task(number)", "self.tasks[number].run()"))
 
 
+LOOKUPS = """
+from concurrent.futures import Future
+
+class Client:
+    def __init__(self):
+        self.waiting = []
+
+    def send(self, prompt):
+        future = Future()
+        self.waiting.append((future, prompt))
+        return future
+
+    def answer(self):
+        while self.waiting:
+            future, prompt = self.waiting.pop()
+            future.set_result(torch.ones(len(prompt), 64))
+
+class Adapter:
+    def __init__(self, client):
+        self.client, self.lookups = client, {{}}
+
+    def look_up(self, {key}, prompt):
+        if {key} in self.lookups:
+            return
+        future = self.client.send(prompt)
+        self.lookups[{key}] = future{mark}
+
+    def found(self, {key}):
+        return len(self.lookups{taken}.result())
+
+def main(requests):
+    client = Client()
+    adapter = Adapter(client)
+    for request in requests:
+        adapter.look_up(request.{key}, request.prompt)
+        client.answer()
+        print(adapter.found(request.{key}))
+"""
+
+
+@pytest.mark.parametrize(
+    ("key", "taken", "mark"),
+    [("request_id", "[request_id]", "  # TML503"), ("request_id", ".pop(request_id)", ""), ("layer", "[layer]", "")],
+)
+def test_lookups_of_requests(key: str, taken: str, mark: str) -> None:
+    check(LOOKUPS.format(key=key, taken=taken, mark=mark))
+
+
 QUEUED = """
 from concurrent.futures import ThreadPoolExecutor
 

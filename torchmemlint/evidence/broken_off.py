@@ -1,7 +1,8 @@
 """Entries that only those leave which come to their end, where nobody tells the table of what is broken off.
 
 `step()` takes a request out of its table when it is finished. The class has `abort(ids)` for the others, and where a
-request is broken off, the method of that name, or a like one, is called of another object, but not of this one.
+request is broken off, the method of that name, or a like one, is called of another object, but not of this one. Or it
+is called, and takes the request out of other tables alone.
 """
 
 from __future__ import annotations
@@ -10,15 +11,16 @@ import re
 from typing import TYPE_CHECKING
 
 from ..facts import model as m
-from ..facts.filled_together import BREAKS_OFF
-from ..facts.passed_by import PassedBy, taken_when_finished
+from ..facts.filled_together import BREAKS_OFF, breaks_off_others
+from ..facts.passed_by import PassedBy, called_when_finished, taken_when_finished
 from ..facts.walk import calls
-from .unreleased import may_be_asked, methods_of, owner_of
+from .unreleased import may_be_asked, methods_of, methods_that, owner_of
 
 if TYPE_CHECKING:
     from ..facts.releases import Releases
     from ..interpreter.events import Store
     from ..interpreter.machine import Machine
+    from ..interpreter.values import Class
 
 _WORDS = frozenset(("abort", "cancel", "disconnect"))
 
@@ -32,7 +34,9 @@ def not_told(machine: Machine, releases: Releases, store: Store, place: str) -> 
     cls = found[1]
     letting_go = releases.of(place, cls.facts.name) - {"__init__"}
     breaking = {name for name in letting_go if not BREAKS_OFF.isdisjoint(re.split("_+", name))}
-    if not breaking or breaking == letting_go or not breaking <= methods_of(cls).keys():
+    if not breaking:
+        return _left_out(machine, releases, cls, letting_go, place)
+    if breaking == letting_go or not breaking <= methods_of(cls).keys():
         return {}
     if not all(_is_broken_off(machine, releases, name) for name in breaking):
         return {}
@@ -46,6 +50,26 @@ def not_told(machine: Machine, releases: Releases, store: Store, place: str) -> 
             return {}
         ways[name] = PassedBy(site, name, "broken off")
     return ways
+
+
+def _left_out(
+    machine: Machine, releases: Releases, cls: Class, letting_go: set[str], place: str
+) -> dict[str, PassedBy]:
+    """Likewise, if what is broken off is taken out of other tables of the object, by a method that somebody calls, and
+    not of this one."""
+    methods = methods_of(cls)
+    functions = [function for unit in machine.units.values() for function in unit.facts.functions]
+    ways = {}
+    for name in letting_go:
+        function = methods.get(name)
+        site = taken_when_finished(function, place) if function is not None else None
+        site = called_when_finished(functions, name) if site is None and function is not None else site
+        if site is None:
+            return {}
+        ways[name] = PassedBy(site, name, "broken off")
+    breaking = [one for name, one in methods.items() if breaks_off_others(one) and releases.mentions(name)]
+    told = letting_go.union(*(methods_that(cls, name) for name in letting_go))
+    return ways if breaking and all(told.isdisjoint(one.calls) for one in breaking) else {}
 
 
 def _is_broken_off(machine: Machine, releases: Releases, name: str) -> bool:

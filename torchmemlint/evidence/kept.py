@@ -244,7 +244,8 @@ def kept_in_containers(machine: Machine, program: Program) -> Iterator[KeptWorke
         if not repeated and constant(item.fields.get("$persistent", (Const(True),))) is not True:
             continue  # workers that may end with each pass
         seen.add(anchor)
-        if item.kind == "future" and not _is_begun_on_the_way(note.frame, item.site):
+        begun = _is_begun_on_the_way(note.frame, item.site) or _is_just_given(note.frame, note.site)
+        if item.kind == "future" and not begun:
             if _is_dropped_there(machine, item):
                 continue
             anchor = item.site if machine.is_home(item.site) else anchor
@@ -260,6 +261,15 @@ def _is_begun_on_the_way(frame: Frame | None, site: Site) -> bool:
             return True
         frame = frame.caller
     return False
+
+
+def _is_just_given(frame: Frame, site: Site) -> bool:
+    """Whether what is put into a container is what a call there gives: `future = self.client.send(request)`."""
+    value = stored_at(frame.facts.body, site)
+    if value is not None and value[0] == m.NAME:
+        bound = [one[3] for one in statements(frame.facts.body) if one[0] == m.ASSIGN and value in one[2]]
+        value = bound[0] if len(bound) == 1 else None
+    return value is not None and value[0] == m.CALL
 
 
 def _is_dropped_there(machine: Machine, future: Obj) -> bool:

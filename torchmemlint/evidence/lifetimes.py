@@ -21,6 +21,7 @@ from ..interpreter.machine import Machine
 from ..interpreter.values import Bound, Class, Function, Obj
 from .broken_off import not_told
 from .first_times import begins_with, is_first_time, parting
+from .other_keys import under_other_keys
 from .places import Holder, holder_of, last_part
 from .unreleased import methods_of
 
@@ -108,7 +109,9 @@ class Lifetimes:
         if found is None:
             place = last_part(holder.text)
             told = not_told(self.machine, self.releases, store, place)
-            found = self._passing_by[key] = {**self.releases.passing_by(place), **told}
+            resets = [reset for owner, part in self._places(store) for reset in self._of(owner, part)]
+            found = {**self.releases.passing_by(place), **told, **under_other_keys(store, resets)}
+            self._passing_by[key] = found
         return found
 
     def takes_others(self, store: Store) -> set[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ..facts import model as m
@@ -11,12 +12,13 @@ from ..facts.walk import calls_of, expressions_of, heads, last_name, loops, node
 from ..interpreter.arguments import argument
 from ..interpreter.frames import Frame
 
+_ONCE_ASKED = re.compile(r"(?:^|_)(?:request|req|rid|uuid|ticket)(?:$|_)")
 _COUNTERS = ("range", "count", "enumerate")
 
 
 def made_once(frame: Frame) -> bool:
     """Whether a function on the way asks first, `if key not in self.made`, and fills what it asks of; for keys that
-    a loop counts, each one is new."""
+    a loop counts, and for those of requests, each one is new."""
     current: Frame | None = frame
     while current is not None:
         asked: dict[str, Expr | None] = {}
@@ -27,7 +29,8 @@ def made_once(frame: Frame) -> bool:
             filled |= {text(target[1] if target[0] == m.ITEM else target) for target in targets(statement)}
         for holder, key in asked.items():
             stays = "." in holder or holder.isupper()
-            if stays and holder in filled and (key is None or not is_counted(current, key)):
+            new = key is not None and (_ONCE_ASKED.search(last_name(key)) or is_counted(current, key))
+            if stays and holder in filled and not new:
                 return True
         current = current.caller
     return False

@@ -39,6 +39,7 @@ from .places import Holder, holder_of, in_test, last_part
 from .rates import is_let_go_late
 from .recordings import evaluates_by_name
 from .runs import Runs
+from .short_entries import keys_of_short_entries
 from .updates import beyond_a_step, beyond_one_batch, beyond_one_update, has_entries
 from .ways_out import left_behind
 from .within_bounds import beyond_bounds
@@ -110,7 +111,8 @@ class Retentions:
     def found(self) -> list[Retention]:
         """One a place and store, those with the most evidence."""
         best: dict[tuple[Site, str, bool], Retention] = {}
-        for store in (*self.stores, *self._filled_later()):
+        keys = keys_of_short_entries(self.machine, self.lifetimes)
+        for store in (*self.stores, *self._filled_later(), *keys):
             if store.site // CALLS_PER_STATEMENT in self.lifetimes.moving:
                 continue
             for retention in self._judge(store):

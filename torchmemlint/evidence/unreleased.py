@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ..facts import model as m
 from ..facts.model import FunctionFacts, Site
 from ..facts.program import expressions
+from ..facts.walk import calls
 from ..interpreter.contexts import is_module_level
 from ..interpreter.cycles import refers_to
 from ..interpreter.values import Class, Function, Obj
@@ -88,8 +89,14 @@ def may_be_asked(machine: Machine, owner: Obj | Frame, doing: str) -> bool:
         return True
     if _is_handed_on(cls, doing):
         return True
-    wholes = [one for one in obj.holders if one is not obj and type(one) is Obj]
-    return is_asked(machine, obj, methods_that(cls, doing) | {doing}, wholes)
+    return is_asked(machine, obj, methods_that(cls, doing) | {doing}, wholes_of(machine, obj))
+
+
+def wholes_of(machine: Machine, obj: Obj) -> list[Obj]:
+    """The objects that have another one as a part, from the inside out, where all of them are in sight."""
+    if not _is_made_and_kept_in_sight(machine, obj):
+        return []
+    return [one for one in obj.holders if one is not obj and type(one) is Obj]
 
 
 def _is_made_and_kept_in_sight(machine: Machine, obj: Obj) -> bool:
@@ -166,12 +173,41 @@ def in_charge(
         if whole is not obj and type(whole) is Obj and isinstance(whole.cls, Class) and not at_home(site):
             if whole not in obj.holders:
                 break
-            cls, obj = whole.cls, whole
-            doing = frozenset(method for one in doing for method in methods_that(cls, one))
+            doing = _of_whole(whole, obj, whole.cls, doing)
+            obj = whole
         if current.receiver is not obj:
             break
         site, current = current.call_site, current.caller
     return obj, site, doing
+
+
+def _of_whole(whole: Obj, part: Obj, cls: Class, doing: frozenset[str]) -> frozenset[str]:
+    """The methods of an object that call those of a part of it: by the name of the part, `self.hooks.detach()`, where
+    any does, so that what others do to something else, `x.detach()`, is not taken for it."""
+    places = {
+        (m.ATTR, (m.NAME, "self"), name)
+        for name, value in whole.fields.items()
+        if any(type(atom) is Obj and atom.serial == part.serial for atom in value)
+    }
+    named = frozenset(
+        name
+        for name, facts in methods_of(cls).items()
+        if not doing.isdisjoint(facts.calls)
+        and any(call[2][0] == m.ATTR and call[2][2] in doing and call[2][1] in places for call in calls(facts.body))
+    )
+    if not named:
+        return frozenset(method for one in doing for method in methods_that(cls, one))
+    return named.union(*(methods_that(cls, one) for one in named)) - {"__init__", "__post_init__", "__del__"}
+
+
+def told_by(obj: Obj, doing: frozenset[str], wholes: Sequence[Obj]) -> tuple[Obj, frozenset[str]]:
+    """The object that has another one as a part and tells it what to do, if one does, and its methods for that."""
+    for whole in wholes:
+        methods = _of_whole(whole, obj, whole.cls, doing) if isinstance(whole.cls, Class) else frozenset[str]()
+        if not methods:
+            break
+        obj, doing = whole, methods
+    return obj, doing
 
 
 def used_at(obj: Obj, frame: Frame, site: Site) -> Site:

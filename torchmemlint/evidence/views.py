@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ..facts import model as m
 from ..facts.knowledge import TAKES_APART
 from ..facts.model import Expr
-from ..facts.walk import calls, last_name, statements
+from ..facts.walk import calls, last_name, nodes, statements
 from ..interpreter.events import Store
 from ..interpreter.frames import Loop, kept_since
 from ..interpreter.machine import Machine
@@ -103,7 +103,10 @@ def _picked(store: Store) -> bool:
         return False
     body = store.frame.facts.body
     every = (call for call in calls(body) if call[1] == store.site)
-    values = (one[3] for one in statements(body) if one[0] == m.ASSIGN and one[1] == store.site)
+    bound = [one for one in statements(body) if one[0] == m.ASSIGN and one[1] == store.site]
+    if any(target in nodes(one[3]) for one in bound for target in one[2]):
+        return False  # `rows[key] = rows[key][-8:]`: it cuts what was put there before
+    values = (one[3] for one in bound)
     return all(last_name(call[2]) != "extend" for call in every) and not any(map(_are_all, values))
 
 

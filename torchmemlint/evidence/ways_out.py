@@ -40,8 +40,8 @@ def left_behind(machine: Machine, releases: Releases, store: Store, resets: Sequ
         return None
     if store.frame.name in _EXITS:
         return _left_by_exit(releases, store, key, takers, last_part(describe(store.owner, store.key, machine).text))
-    frame = _common(store.frame, takers[0].frame)
-    if frame is None or any(_common(store.frame, reset.frame) is not frame for reset in takers):
+    frame = common_frame(store.frame, takers[0].frame)
+    if frame is None or any(common_frame(store.frame, reset.frame) is not frame for reset in takers):
         return None
     holder = describe(store.owner, store.key, machine)
     name = last_part(holder.text)
@@ -50,7 +50,7 @@ def left_behind(machine: Machine, releases: Releases, store: Store, resets: Sequ
     if any(_at_the_front(reset) is not None for reset in takers) and _is_rebuilt(store, name):
         return None
     put = _climbed(key, store.frame, frame)
-    if put is None or any(_which(reset, frame) != put for reset in takers):
+    if put is None or any(key_taken_in(reset, frame) != put for reset in takers):
         return None
     failing = {_below(r.frame, r.site, frame) for r in takers if _may_raise_before(r, frame, name)}
     takes = {_below(reset.frame, reset.site, frame) for reset in takers}
@@ -149,7 +149,29 @@ def _taken(statement: Stmt | None) -> Expr | None:
     return next((given[0] for given in taken if given and given[0] != (m.CONST, 0)), None)
 
 
-def _which(reset: Reset, outer: Frame) -> Expr | None:
+def key_in(store: Store, outer: Frame) -> Expr | None:
+    """Under which key of a table an entry is put there, or something into the entry, in the words of the outer
+    function."""
+    statement = _statement_at(store.frame.facts, store.site)
+    return None if statement is None else _climbed(_table_key(statement), store.frame, outer)
+
+
+def _table_key(statement: Stmt) -> Expr | None:
+    """`key` of `table[key] = x`, `table[key][part] = x`, `table[key].append(x)`, `table.setdefault(key, []).add(x)`."""
+    places = [target for target in targets(statement) if target[0] == m.ITEM]
+    if not places:
+        places = [call[2][1] for call in calls_of(statement) if call[2][0] == m.ATTR and call[2][2] in _ADDS]
+    for place in places[:1]:
+        while place[0] == m.ITEM and place[1][0] == m.ITEM:
+            place = place[1]
+        if place[0] == m.CALL and last_name(place[2]) == "setdefault" and place[3]:
+            key: Expr = place[3][0]
+            return key
+        return place[2] if place[0] == m.ITEM else None
+    return None
+
+
+def key_taken_in(reset: Reset, outer: Frame) -> Expr | None:
     """Which entry is taken out, in the words of the outer function."""
     key = _taken(_statement_at(reset.frame.facts, reset.site))
     if key is not None:
@@ -248,7 +270,7 @@ def _chain(frame: Frame | None) -> Iterator[Frame]:
         frame = frame.caller
 
 
-def _common(one: Frame, other: Frame) -> Frame | None:
+def common_frame(one: Frame, other: Frame) -> Frame | None:
     above = list(_chain(one))
     return next((frame for frame in _chain(other) if frame in above), None)
 

@@ -9,6 +9,7 @@ from . import knowledge
 from . import model as m
 from .beside import bounded_beside
 from .filled_together import fetched_or_broken_off, forgotten_beside
+from .left_off import UNSET, must_be_set
 from .model import Expr, FileFacts, FunctionFacts, Site, Stmt
 from .one_rank import emptied_by_one
 from .passed_by import PassedBy, passed_by
@@ -23,8 +24,6 @@ _FIRST = frozenset("__init__ __post_init__ __attrs_post_init__ __new__ __setstat
 LETS_GO = ("clear", "reset", "flush", "release", "drain", "prune", "evict", "trim", "purge", "empty", "free")
 _SAYS = knowledge.REPORTERS | {"sleep", "move_to_end"}
 _PICKS = frozenset("choice choices sample randint randrange randperm stack cat len list tuple".split())
-_UNSET = ((m.CONST, None), (m.CONST, 0), (m.CONST, -1))
-_IS_SET = ("IsNot", "NotEqual", "GreaterThan")
 _OWN_ATTRIBUTES = (m.ATTR, (m.NAME, "self"), "__dict__")
 
 
@@ -58,7 +57,7 @@ class FileReleases:
         self.off_by_default: dict[tuple[str, str], tuple[str, int]] = {}  # class and attribute -> parameter, its place
         self.makings: dict[str, list[Expr]] = {}  # class -> the calls that make one
         self.rebound: dict[str, set[str]] = {}  # attributes that are set later, or by others, and the functions
-        self._facts = facts
+        self.facts = facts
         self._put_back = put_back  # the statements that only move an entry
         self._helpers: set[str] = set()  # the own methods that are called if the current test holds
         self._tests: tuple[Expr, ...] = ()  # that the current statement stands under
@@ -78,7 +77,7 @@ class FileReleases:
                 continue
             fields = [one for one in facts.functions[cls.body].body if one[0] == m.ANNOTATE and one[2][0] == m.NAME]
             for place, one in enumerate(fields):  # of a data class
-                if one[4] in _UNSET:
+                if one[4] in UNSET:
                     self.off_by_default[cls.name, one[2][1]] = (one[2][1], place)
         for function in facts.functions:
             self._entries, self._parts = {}, {}
@@ -89,10 +88,10 @@ class FileReleases:
     @functools.cached_property
     def passed_by(self) -> dict[str, dict[str, PassedBy]]:
         """Gone through when somebody asks, which is where the run says that a table is emptied."""
-        found = passed_by(self._facts)
-        for name, functions in emptied_by_one(self._facts, self._at):
+        found = passed_by(self.facts)
+        for name, functions in emptied_by_one(self.facts, self._at):
             found[name] = {**functions, **found.get(name, {})}
-        for name, way in (*forgotten_beside(self._facts), *fetched_or_broken_off(self._facts)):
+        for name, way in (*forgotten_beside(self.facts), *fetched_or_broken_off(self.facts)):
             found.setdefault(name, {}).setdefault(way.function, way)
         return found
 
@@ -100,7 +99,7 @@ class FileReleases:
     def bounded(self) -> dict[str, dict[str, set[str]]]:
         """The places that functions fill up to a bound that stands beside them; likewise."""
         found: dict[str, dict[str, set[str]]] = {}
-        for function in self._facts.functions:
+        for function in self.facts.functions:
             for place in bounded_beside(function, self.released, self.rebound):
                 found.setdefault(last_name(place), {}).setdefault(function.name, set()).add(
                     self._owner(place, function)
@@ -115,13 +114,12 @@ class FileReleases:
 
     def _defaults(self, cls: str, init: FunctionFacts) -> None:
         """The parameters that are None or 0 by default and that become attributes."""
-        unset = {p.name: i for i, p in enumerate(init.params[1:]) if p.default in _UNSET}
+        unset = {p.name: i for i, p in enumerate(init.params[1:]) if p.default in UNSET}
         for one in init.body if unset else ():
-            value = one[3] if one[0] == m.ASSIGN else one[4] if one[0] == m.ANNOTATE else None
-            if value is not None and value[0] == m.NAME and value[1] in unset:
-                for target in one[2] if one[0] == m.ASSIGN else (one[2],):
-                    if target[0] == m.ATTR and target[1] == (m.NAME, "self"):
-                        self.off_by_default[cls, target[2]] = (value[1], unset[value[1]])
+            for target, value in _bindings(one):
+                own = target[0] == m.ATTR and target[1] == (m.NAME, "self")
+                if own and value[0] == m.NAME and value[1] in unset:
+                    self.off_by_default[cls, target[2]] = (value[1], unset[value[1]])
 
     def _note(self, place: Expr | None, function: FunctionFacts, by: str = "") -> None:
         name = last_name(place)
@@ -149,7 +147,7 @@ class FileReleases:
         """Of a release: the limit that must be set for it, "" if it needs none."""
         if self.off_by_default:
             limit = next(
-                (one for test in self._tests for one in _must_be_set(test) if (cls, one) in self.off_by_default), ""
+                (one for test in self._tests for one in _attributes(test) if (cls, one) in self.off_by_default), ""
             )
             functions = self.limited.setdefault((cls, name), {})
             functions[function] = limit if functions.get(function, limit) == limit else ""
@@ -166,7 +164,7 @@ class FileReleases:
         others = self._lengths.get(name, set())
         return bool(others) and not any(
             name in _names(function) and not others.isdisjoint(_changed(function))
-            for function in self._facts.functions
+            for function in self.facts.functions
             if function.name not in _FIRST
         )
 
@@ -238,7 +236,7 @@ class FileReleases:
                 self._note(target, function)
 
     def _is_inner(self, function: FunctionFacts, name: str) -> bool:
-        return any(self._facts.functions[index].name == name for index in function.inner)
+        return any(self.facts.functions[index].name == name for index in function.inner)
 
     def _call(self, function: FunctionFacts, call: Expr) -> None:
         callee, arguments = call[2], call[3]
@@ -285,6 +283,18 @@ class FileReleases:
     def _note_measured(self, place: Expr, function: FunctionFacts, name: str = "") -> None:
         owners = self.measured.setdefault(last_name(place), {})
         owners.setdefault(name or function.name, set()).add(self._owner(place, function))
+
+
+def _bindings(statement: Stmt) -> Iterator[tuple[Expr, Expr]]:
+    """What a statement binds, and to what: `self.size, self.limit = size, limit` are two."""
+    if statement[0] == m.ANNOTATE and statement[4] is not None:
+        yield statement[2], statement[4]
+    for target in statement[2] if statement[0] == m.ASSIGN else ():
+        value = statement[3]
+        if target[0] == m.NEW and value[0] == m.NEW and len(target[3]) == len(value[3]):
+            yield from zip(target[3], value[3], strict=True)
+        else:
+            yield target, value
 
 
 @functools.lru_cache(4096)
@@ -362,15 +372,8 @@ def _only_says(statement: Stmt) -> bool:
     return callee is not None and last_name(callee) in _SAYS
 
 
-def _must_be_set(test: Expr) -> Iterator[str]:
-    """The attributes that are something for a test to hold: `self.limit and ...`, `self.limit is not None and ...`."""
-    if test[0] == m.BOOL and test[1] == "and":
-        for operand in test[2]:
-            yield from _must_be_set(operand)
-    elif test[0] == m.ATTR:
-        yield test[2]
-    elif test[0] == m.COMPARE and test[1] in _IS_SET and test[2][0] == m.ATTR and test[3] in _UNSET:
-        yield test[2][2]
+def _attributes(test: Expr) -> list[str]:
+    return [place[2] for place in must_be_set(test) if place[0] == m.ATTR]
 
 
 def _other_lengths(test: Expr, name: str) -> set[str]:

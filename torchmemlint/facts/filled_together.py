@@ -182,10 +182,23 @@ def _empties(function: FunctionFacts, table: Expr) -> bool:
     return any(lets_go(statement, table) for statement in statements(function.body))
 
 
+def breaks_off_others(function: FunctionFacts) -> bool:
+    """Whether a method breaks off what it is told of, by its name, and takes that out of tables of its object."""
+    named = not BREAKS_OFF.isdisjoint(function.name.lower().split("_"))
+    return named and _ends(function, dict(_taken_of_its_own(function)))
+
+
 def _ends(function: FunctionFacts, taken: dict[Expr, tuple[Site, Expr]], unread: Collection[Expr] = ()) -> bool:
     """Whether a function takes an entry that it is told of out for good: it puts nothing anywhere, and hands nothing
     back."""
     given = {param.name for param in function.params[1:]}
+    given |= {
+        place[1]
+        for one in statements(function.body)
+        if one[0] == m.FOR and last_name(one[3]) in given
+        for place in targets(one)
+        if place[0] == m.NAME
+    }
     if not any(root_of(key)[1] in given for _, key in taken.values()):
         return False
     if not _FOR_A_WHILE.isdisjoint(function.name.split("_")):

@@ -66,6 +66,9 @@ MAY_COPY: Final = frozenset(
     """reshape flatten contiguous to cpu cuda float double half bfloat16 type_as pin_memory coalesce to_dense""".split()
 )
 
+# Those of them that give the tensor itself where there is nothing to do; the others give another object.
+MAYBE_ITSELF: Final = frozenset("to type type_as contiguous float half double bfloat16 pin_memory".split())
+
 # Those of them that give several parts of one tensor [docs: torch.split].
 TAKES_APART: Final = ("chunk", "split", "unbind", "tensor_split")
 

@@ -6,7 +6,7 @@ should. `await answer(); self.table.pop(key)` is not come to when the wait is ca
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from . import model as m
@@ -23,6 +23,8 @@ _ENDED = frozenset(
     """terminated closed done finished stopped completed complete cancelled canceled aborted dead expired ended
     disconnected""".split()
 )
+_LAST = frozenset("last final eos".split())
+_REACHED = ("Equal", "GreaterThanEqual")
 _ENDS = frozenset("close aclose terminate cancel stop abort shutdown kill finish disconnect end dispose".split())
 _BY_ITSELF = ("done", "cancelled")  # methods of tasks and futures
 _SAME = (("Is", False), ("Equal", False), ("IsNot", True), ("NotEqual", True))
@@ -136,6 +138,19 @@ def taken_when_finished(function: FunctionFacts, name: str) -> Site | None:
     return found
 
 
+def called_when_finished(functions: Iterable[FunctionFacts], name: str) -> Site | None:
+    """Where a method is called that takes something out of a table, if all that calls it does so for what has come to
+    its end."""
+    found: Site | None = None
+    for function in functions:
+        for statement, literals in _under(function.body, ()) if name in function.calls else ():
+            if any(last_name(call[2]) == name for call in calls_of(statement)):
+                if not any(_says_ended(part) for one, holds in literals for part in _holding(one, holds)):
+                    return None
+                found = statement[1]
+    return found
+
+
 def _holding(test: Expr, holds: bool) -> Iterator[Expr]:
     """The parts of a condition that hold: `output.finished` where `not output.finished` does not."""
     if test[0] == m.NOT:
@@ -148,8 +163,11 @@ def _holding(test: Expr, holds: bool) -> Iterator[Expr]:
 
 
 def _says_ended(test: Expr) -> bool:
+    """`output.finished`, `is_last_chunk`, `request.produced == request.length`."""
+    if test[0] == m.COMPARE and test[1] in _REACHED and test[2][0] == test[3][0] == m.ATTR:
+        return bool(test[2][1] == test[3][1] and test[2][1] != (m.NAME, "self"))
     flags = (part for part in nodes(test) if part[0] in (m.NAME, m.ATTR))
-    return any(not _ENDED.isdisjoint(flag[-1].lower().split("_")) for flag in flags)
+    return any(not (_ENDED | _LAST).isdisjoint(flag[-1].lower().split("_")) for flag in flags)
 
 
 def _under(block: tuple[Stmt, ...], literals: tuple[Literal, ...]) -> Iterator[tuple[Stmt, tuple[Literal, ...]]]:

@@ -10,8 +10,8 @@ import functools
 from collections.abc import Container, Iterable
 from typing import TYPE_CHECKING
 
-from . import model as m
 from .file_releases import FileReleases
+from .left_off import is_left_off, sets
 from .passed_by import PassedBy
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ class Releases:
 
     def __init__(self, outlines: Iterable[Outline]) -> None:
         self._outlines = tuple(outlines)
+        self._known_left_off: dict[tuple[str, str], set[str]] = {}
 
     @functools.cached_property
     def _files(self) -> tuple[FileReleases, ...]:
@@ -89,7 +90,18 @@ class Releases:
         when a limit is set which is not."""
         found = self.of(name) - {function for file in self._files for function in file.sound.get(name, ())}
         found = found if any(file.misjudges(name) for file in self._files) else set()
-        return found | (self.switched_off(name, cls) if cls else set())
+        return found | (self.switched_off(name, cls) | self._left_off(name, cls) if cls else set())
+
+    def _left_off(self, name: str, cls: str) -> set[str]:
+        """The functions that empty a place, and are called only where something is switched on which by default is off,
+        and stays so."""
+        key = name, cls
+        if key not in self._known_left_off:
+            files = [file.facts for file in self._files]
+            self._known_left_off[key] = {
+                function for function in self.of(name, cls) if is_left_off(files, function, name, self._is_never_set)
+            }
+        return self._known_left_off[key]
 
     def passing_by(self, name: str) -> dict[str, PassedBy]:
         """The functions that take something out of a table, but not what has ended, or whose waiting was cancelled;
@@ -126,12 +138,7 @@ class Releases:
         param, place = places[0]
         if any(self._descends(other, cls) for file in self._files for other in file.bases):
             return False
-        return not any(
-            len(call[3]) > place
-            or any(given[0] == m.STAR for given in call[3])
-            or any(keyword in (param, None, "") for keyword, _ in call[4])
-            for call in made
-        )
+        return not any(sets(call, param, place) for call in made)
 
     def mentions(self, name: str) -> bool:
         """Whether a name or attribute is used anywhere."""

@@ -157,6 +157,11 @@ def _item_of(machine: Machine, frame: Frame, atom: Any, index_expr: Expr, index:
             return _item_of_table(machine, frame, atom, index_expr, index)
         if key is not ... and not atom.unknown and atom.kind == "dict":  # not what is there under other names
             return read(machine, atom, atom.fields.get("*", UNKNOWN))
+        if "$default" in atom.fields and a_key_of(atom) not in index:
+            kind = kind_of_key(index, index_expr, frame)
+            for one in atom.fields["$default"]:
+                if type(one) is Obj:
+                    machine.opened[one.serial, frame] = atom, kind
         return elements(machine, frame, (atom,))
     if atom == AN_ARRAY and _slices(index_expr):
         return (atom,)

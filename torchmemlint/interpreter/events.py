@@ -44,6 +44,7 @@ class Store(NamedTuple):
     key_kind: str = ""  # of `container[key] = value`, see holders.py
     instances: tuple[Obj, ...] = ()  # objects made in the innermost round, where they keep nothing heavy yet
     parts: tuple[tuple[int, int], ...] = ()  # each tensor of a value with several: how it stands to a graph, its node
+    by_default: bool = False  # a `defaultdict` makes the entry, and this is added to it
     nesting: int = -1  # how many containers are around the tensors of a value that is nothing else, see stores.py
 
     @property

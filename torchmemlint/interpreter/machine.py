@@ -97,6 +97,7 @@ class Machine:
         self.reached: set[int] = set()
         self.recorded: set[int] = set()  # those of them that were entered while gradients may be recorded
         self.unrecorded: set[int] = set()  # and those while they were off
+        self.watches = any("finalize" in function.calls for function in facts.functions)
         self.used_as_modules: set[str] = set()  # names that the file calls methods of modules on
         self.serial = 0
         self.made_by: int | None = None  # the serial number of the moment that runs belatedly
@@ -114,7 +115,8 @@ class Machine:
         self.veiled_stores: list[tuple[Store, tuple[int, ...]]] = []  # of what unknown code made: its nodes
         self.filled_by_hooks: list[Obj] = []
         self.later: list[Store] = []  # of objects that may come to hold something heavy
-        self.resets: list[Reset] = []
+        self.opened: dict[tuple[int, Frame], tuple[Obj, str]] = {}  # entry that a table starts, and in which function
+        self.resets: list[Reset] = []  #                                ... -> the table, and what sort of key it has
         self.backwards: list[Backward] = []
         self.losses: set[int] = set()  # nodes of what steps return to a framework that differentiates it
         self.module_calls: list[ModuleCall] = []

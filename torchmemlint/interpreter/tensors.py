@@ -276,6 +276,9 @@ def tensor_method(
             machine.derivation.require(tensor.node, True)
         return (tensor._replace(graph=LEAF, weight=3) if tensor.graph != ATTACHED else tensor,)
     if name in knowledge.VIEWS:
+        another = machine.watches and name not in knowledge.MAYBE_ITSELF
+        if another and tensor.graph not in (ATTACHED, LEAF):  # what waits for the end of this tensor does not see it
+            tensor = tensor._replace(node=machine.derivation.node((tensor.node,)))
         if name in knowledge.TAKES_APART:
             return (tensor._replace(bundle=True),)
         if name in ("select", "narrow"):

@@ -7,6 +7,7 @@ key out.
 from __future__ import annotations
 
 from ..facts import model as m
+from ..facts.knowledge import MAYBE_ITSELF
 from ..facts.model import CALLS_PER_STATEMENT, Expr, FunctionFacts, Site, Stmt
 from ..facts.program import keyword, targets
 from ..facts.walk import expressions_of, statements
@@ -20,7 +21,6 @@ from .weak_values import is_made_with
 
 _MOST = 40  # values that are looked at
 _TAKES_OUT = ("pop", "discard", "remove", "__delitem__")
-_MAYBE_ITSELF = frozenset("to type type_as contiguous float half double bfloat16 pin_memory".split())
 
 
 def note_weak_key(
@@ -151,7 +151,7 @@ def _may_be_itself(facts: FunctionFacts, key: Expr, value: Expr, site: Site) -> 
     if value[0] == m.NAME:
         bound = [one for one in statements(facts.body) if value in targets(one) and one[0] == m.ASSIGN]
         value = next((one[3] for one in reversed(bound) if one[1] < site), value)
-    if value[0] != m.CALL or value[2][0] != m.ATTR or value[2][1] != key or value[2][2] not in _MAYBE_ITSELF:
+    if value[0] != m.CALL or value[2][0] != m.ATTR or value[2][1] != key or value[2][2] not in MAYBE_ITSELF:
         return False
     given = [*value[3], *(one for _, one in value[4])]
     return not any(name == "copy" for name, _ in value[4]) and not any(one[0] == m.CONST for one in given)

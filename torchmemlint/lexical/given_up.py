@@ -1,7 +1,7 @@
-"""Entries that a generator takes out of the tables of its object only after its last `yield`.
+"""Entries that a generator takes out of the tables of its object only after a `yield`.
 
-`self.tokens[key] = []`, and after the loop that yields `self.tokens.pop(key)`: whoever stops the iteration early closes
-the generator where it stands, and the entry stays.
+`self.tokens[key] = []`, and after the loop that yields, or in its last round, `self.tokens.pop(key)`: whoever stops the
+iteration early closes the generator where it stands, and the entry stays.
 """
 
 from __future__ import annotations
@@ -12,26 +12,28 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.model import Expr, FunctionFacts, Site, Stmt
-from ..facts.program import Place, Program, targets
-from ..facts.walk import calls_of, expressions_of, last_name, nodes, statements
+from ..facts.program import Block, Place, Program, targets
+from ..facts.walk import blocks, calls, calls_of, expressions_of, last_name, loops, nodes, statements
 from ..facts.ways import lets_go, taken
 
 _SELF = (m.NAME, "self")
 _MADE = ("uuid1", "uuid4", "uuid7", "token_hex", "next", "random_uuid")
 _LIGHT = ("time", "perf_counter", "monotonic", "len", "int", "float", "str", "bool", "Lock", "Event")
+_ANSWERS = ("StreamingResponse", "EventSourceResponse")
 _ASKED_FOR = re.compile(r"(?:^|_)(?:request|req|session|stream|uuid|rid|task|job|call)(?:$|_)")
 
 
 class GivenUp(NamedTuple):
-    """A `yield` at which an iteration that is given up leaves entries behind."""
+    """A statement that puts entries into tables, which an iteration that is given up leaves there."""
 
     site: Site
     tables: tuple[str, ...]
+    at: Site  # the `yield` at which it is given up
     taken: Site
 
 
 def given_up(program: Program) -> Iterator[GivenUp]:
-    """Each generator once, where a loop of the file is seen to leave it early."""
+    """Each of them once, where the file shows that its generator may be left early."""
     for place in program.places:
         if not place.facts.generator or not place.cls:
             continue
@@ -39,16 +41,37 @@ def given_up(program: Program) -> Iterator[GivenUp]:
         out = {(table, key): one[1] for one in body for table, key in taken(one) if table[1] == _SELF}
         if not out or any(_takes(one, {table for table, _ in out}) for one in _sure(body)):
             continue
-        asked = [one[1] for one in body if _yields(one)]
-        left: dict[str, Site] = {}
+        left: dict[Site, list[tuple[str, Site, Site]]] = {}
         for (table, key), gone in out.items():
             put = min((one[1] for one in body if (m.ITEM, table, key) in targets(one)), default=gone)
-            between = [site for site in asked if put < site < gone]
-            kept = between and _is_new(place.facts, key) and _keeps_more(program, place, table)
+            asked = list(_asked_between(place.facts.body, put, gone))
+            kept = asked and _is_new(place.facts, key) and _keeps_more(program, place, table)
             if kept and not _is_emptied_by_others(program, place, table):
-                left[table[2]] = max(between)
+                left.setdefault(put, []).append((table[2], max(asked), gone))
         if left and _is_left_early(program, place.facts.name):
-            yield GivenUp(min(left.values()), tuple(left), min(out.values()))
+            for put, entries in sorted(left.items()):
+                tables = tuple(table for table, _, _ in entries)
+                yield GivenUp(put, tables, min(at for _, at, _ in entries), min(gone for _, _, gone in entries))
+
+
+def _asked_between(body: Block, put: Site, gone: Site) -> Iterator[Site]:
+    """The `yield`s that an entry is there at: between the statements that put it and take it out, and in the rounds of
+    a loop before the one that takes it out."""
+    yield from (one[1] for one in statements(body) if put < one[1] < gone and _yields(one))
+    for loop, inner in loops(body):
+        last = _last_round(next(blocks(loop)), gone) if put < loop[1] < gone else None
+        if last is not None:
+            yield from (one[1] for one in inner if one[1] > gone and _yields(one) and one not in last)
+
+
+def _last_round(block: Block, gone: Site) -> list[Stmt] | None:
+    """What is done in the rounds of a loop that come to a statement; None where each round does, or none."""
+    for one in block:
+        for suite in blocks(one) if one[1] < gone else ():
+            inside = list(statements(suite))
+            if any(inner[1] == gone for inner in inside):
+                return inside if one[0] == m.IF else _last_round(suite, gone)
+    return None
 
 
 def _sure(body: list[Stmt]) -> Iterator[Stmt]:
@@ -72,12 +95,21 @@ def _yields(statement: Stmt) -> bool:
 
 def _is_new(facts: FunctionFacts, key: Expr) -> bool:
     """Whether a key is made for this call, or tells what it is called for."""
-    if key[0] != m.NAME:
-        return False
-    if any(param.name == key[1] for param in facts.params):
-        return _ASKED_FOR.search(key[1]) is not None
+    if _tells_what_for(facts, key):
+        return True
     bound = [one[3] for one in statements(facts.body) if one[0] == m.ASSIGN and key in one[2]]
-    return any(part[0] == m.CALL and last_name(part[2]) in _MADE for value in bound for part in nodes(value))
+    if any(_tells_what_for(facts, value) for value in bound):
+        return True
+    made = (part for value in bound for part in nodes(value))
+    return any(part[0] == m.CALL and last_name(part[2]) in _MADE for part in made)
+
+
+def _tells_what_for(facts: FunctionFacts, key: Expr) -> bool:
+    """`request_id`, `request.id`, `obj.rid` of parameters."""
+    given = {(m.NAME, param.name) for param in facts.params[1:]}
+    if key[0] == m.ATTR and key[1] in given:
+        return any(_ASKED_FOR.search(name) for name in (key[2], key[1][1] if key[2] in ("id", "uid") else ""))
+    return key in given and _ASKED_FOR.search(key[1]) is not None
 
 
 def _is_emptied_by_others(program: Program, place: Place, table: Expr) -> bool:
@@ -105,13 +137,27 @@ def _keeps_more(program: Program, place: Place, table: Expr) -> bool:
     )
 
 
-def _is_left_early(program: Program, name: str) -> bool:
-    """Whether a loop over the generator breaks off or returns."""
-    return any(
-        one[0] == m.FOR
-        and any(part[0] == m.CALL and last_name(part[2]) == name for part in nodes(one[3]))
-        and any(inner[0] == m.RETURN or (inner[0] == m.JUMP and inner[2]) for inner in statements(one[4]))
-        for place in program.places
-        if name in place.facts.calls
-        for one in statements(place.facts.body)
-    )
+def _is_left_early(program: Program, name: str, depth: int = 2) -> bool:
+    """Whether a loop over the generator breaks off or returns, or a client gets what it yields, who may hang up; of
+    itself, or of another generator that goes through it."""
+    for place in program.places:
+        if name not in place.facts.calls:
+            continue
+        if any(_is_answer(call, name) for call in calls(place.facts.body)):
+            return True
+        for one in statements(place.facts.body):
+            if one[0] == m.FOR and any(part[0] == m.CALL and last_name(part[2]) == name for part in nodes(one[3])):
+                if any(inner[0] == m.RETURN or (inner[0] == m.JUMP and inner[2]) for inner in statements(one[4])):
+                    return True
+                outer = place.facts.name
+                if place.facts.generator and depth and outer != name and _is_left_early(program, outer, depth - 1):
+                    return True
+    return False
+
+
+def _is_answer(call: Expr, name: str) -> bool:
+    """`StreamingResponse(self.generate(request))`, with nothing that is done after it."""
+    if last_name(call[2]) not in _ANSWERS or any(keyword in ("background", "") for keyword, _ in call[4]):
+        return False
+    given = (*call[3][:1], *(value for keyword, value in call[4] if keyword == "content"))
+    return any(one[0] == m.CALL and last_name(one[2]) == name for one in given)

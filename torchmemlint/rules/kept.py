@@ -23,6 +23,7 @@ from ..evidence.occasions import (
 from ..evidence.pairs import asks_for_its_entry, is_of_one_sequence
 from ..evidence.places import is_mapping, last_part
 from ..evidence.results import is_handed_back
+from ..evidence.short_entries import speaks_of_entries
 from ..evidence.thread_locals import is_thread_local, one_for_each
 from ..evidence.unread_parts import has_unread_part
 from ..evidence.unreleased import is_asked, may_be_asked, may_be_asked_from_afar, methods_of
@@ -339,6 +340,8 @@ def _emptied(evidence: Evidence, retention: Retention) -> bool:
         letting_go -= {retention.passed.function, *releases.passing_by(name)}
     if store.hook or any(loop.kind == "loop" for loop in retention.loops):  # who could let go in time is in sight
         letting_go = {one for one in letting_go if _may_be_called(evidence, retention, one)}
+    if store.by_default and speaks_of_entries(store.frame.facts, name):
+        return bool(letting_go - {retention.function})
     if letting_go:
         return True
     if retention.how == "grow" and asks_for_its_entry(store, name):

@@ -153,12 +153,17 @@ def _keeps_the_best(store: Store) -> bool:
 
 
 def replaces(store: Store) -> bool:
-    """`states[key] = step(x, states[key])`: the entry is there already."""
-    if store.how != "keyed" or (isinstance(store.owner, Obj) and "$default" in store.owner.fields):
+    """`states[key] = step(x, states[key])`: the entry is there already. A `defaultdict` may make it here, unless it is
+    only cut: `rows[key] = rows[key][-8:]`."""
+    if store.how != "keyed":
         return False
+    by_default = isinstance(store.owner, Obj) and "$default" in store.owner.fields
     for statement in statements(store.frame.facts.body):
         if statement[0] == m.ASSIGN and statement[1] == store.site:
-            return any(target[0] == m.ITEM and target in nodes(statement[3]) for target in statement[2])
+            value = statement[3]
+            there = nodes(value) if not by_default else value[1:2] if value[0] == m.ITEM else ()
+            entries = [target for target in statement[2] if target[0] == m.ITEM]
+            return any(part in entries for part in there)
     return False
 
 

@@ -101,6 +101,7 @@ _PASSES_BY = {
     "exhausted": "takes out only when it has come to its end, and not when nobody asks for more",
     "put back": "takes out only to put another one there",
     "broken off": "takes out only when it comes to its end, and nobody says so when it is broken off",
+    "other key": "takes out under another key only",
     "apart": "alone takes out, while it goes from the table beside this one elsewhere as well",
 }
 _RELEASES = {
@@ -113,6 +114,7 @@ _RELEASES = {
     "exhausted": "close it and take it out where whoever asks has enough as well",
     "put back": "take it out when it has served its turn",
     "broken off": "take it out where it is broken off as well",
+    "other key": "take it out under the key that it was put there with",
     "apart": "take it out wherever its entry in the other table goes",
 }
 

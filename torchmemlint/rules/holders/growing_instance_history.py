@@ -149,14 +149,17 @@ def check(evidence: Evidence) -> Iterator[Report]:
         yield Report(
             site=left.site,
             message=(
-                f"{named}: the entry is taken out after the last `yield`, which an iteration that is given up does not "
-                "come to: it stays for as long as the object lives; take it out in a `finally`"
+                f"{named}: the entry is taken out after a `yield`, and an iteration that is given up there does not "
+                "come to that: it stays for as long as the object lives; take it out in a `finally`"
             ),
             confidence=Confidence.MEDIUM,
             value="what belongs to a request that was given up",
             holder=f"self.{left.tables[0]}",
             release="take the entry out in a `finally` around the `yield`",
-            related=((left.taken, "not come to when the iteration is given up"),),
+            related=(
+                (left.at, "the iteration may be given up here"),
+                (left.taken, "not come to when the iteration is given up"),
+            ),
         )
     for entry in refused(evidence.program, evidence.reaching):
         yield Report(

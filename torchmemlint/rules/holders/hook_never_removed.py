@@ -62,7 +62,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...evidence.unreleased import goes_by_itself, in_charge, is_asked, methods_that
+from ...evidence.unreleased import goes_by_itself, in_charge, is_asked, methods_that, told_by, wholes_of
 from ...evidence.wrappers import put_around_again
 from ...facts import model as m
 from ...facts.program import expressions
@@ -283,13 +283,18 @@ def _left_in(evidence: Evidence) -> Iterator[Report]:
         assert isinstance(user.cls, Class)
         if user is not keeper and not any(loop.kind == "loop" and loop in user.birth for loop in note.detail.made):
             continue  # one of them has all its parts
-        if site in said or not machine.is_home(site) or not methods or is_asked(machine, user, methods):
+        if site in said or not machine.is_home(site) or not methods:
+            continue
+        wholes = wholes_of(machine, user)
+        if is_asked(machine, user, methods, wholes):
             continue
         if goes_by_itself(machine, keeper, "remove", note.detail.owner):
             continue
         if not _records(evidence, keeper) and not _records(evidence, note.detail.owner):
             continue  # neither it, nor what it made to be called
         said.add(site)
+        user, methods = told_by(user, methods, wholes)
+        assert isinstance(user.cls, Class)
         name, method = user.cls.facts.name, min(methods, key=lambda one: (one.startswith("_"), one))
         yield Report(
             site=site,
