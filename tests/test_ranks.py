@@ -228,6 +228,12 @@ AWAY = "if not collectives.is_main():\n            return None"
         ("parts = collectives.gather_all(self.rows)  # TML410", AWAY),
         ("parts = collectives.gather_all(self.rows)", "print(len(rows))"),  # each rank has the mean
         ("counts = [len(self.rows)]\n        parts = collectives.gather_all(counts)", "return parts"),
+        (
+            "tops = [max(row['scores']) for row in self.rows]\n        parts = collectives.gather_all(tops)  # TML410",
+            AWAY,
+        ),
+        ("tops = [max(self.rows[i]) for i in (0, 1, 9)]\n        parts = collectives.gather_all(tops)", AWAY),
+        ("parts = collectives.gather_all(self.conf_matrix)", AWAY),
     ],
 )
 def test_what_a_helper_of_another_file_gathers(

@@ -16,7 +16,7 @@ _FIGURES = frozenset(
     """stat stats count counts num time times len length lengths size sizes rank ranks rid rids summary info host
     hostname hostnames handle handles name
     names loss losses value val state status flag error errors duration memory bytes port ip
-    pid""".split()
+    pid avg average mean percentile percentiles conf confusion ratio speed""".split()
 )
 _ONE = (("numel", (m.CONST, 1)), ("dim", (m.CONST, 0)), ("ndim", (m.CONST, 0)))
 _ADDS = ("append", "extend", "update")
@@ -106,6 +106,8 @@ def _is_of_numbers(value: Expr) -> bool:
         if value[2][-1] in ("tensor", "as_tensor") and value[3]:
             return value[3][0][0] in (m.NEW, m.CONST, m.ARITH)
         return value[2][-1] in ("item", "len", "float", "int", "gethostname", "time", "get_rank")
+    if value[0] == m.COMP:  # `[np.percentile(times, k) for k in [1, 5, 95]]`
+        return all(clause[1][0] == m.NEW for clause in value[5])
     return value[0] in (m.CONST, m.TEXT)
 
 
