@@ -416,3 +416,43 @@ def main(steps):
 )
 def test_a_method_among_the_callbacks_of_what_lives_longer(given: str, or_own: str, subscribes: str) -> None:
     check(PREDICTORS.format(given=given, or_own=or_own, subscribes=subscribes))
+
+
+# -- objects under a number of their own ------------------------------------------------------------
+
+TABLES = """
+import itertools
+import weakref
+
+NUMBERS = itertools.count()
+made = 0
+TABLES = {table}
+
+class Rows:
+    def __init__(self, count, name, peer):
+        global made
+        made += 1
+        self.rows = torch.empty(count, 8)
+        self.number = {number}
+        TABLES[{key}] = self{mark}
+
+def look_up(number, i):
+    return TABLES[number].rows[i]
+{more}
+"""
+
+
+@pytest.mark.parametrize(
+    ("table", "number", "key", "mark", "more"),
+    [
+        ("{}", "next(NUMBERS)", "self.number", "  # TML314", ""),
+        ("{}", "made", "self.number", "  # TML314", ""),
+        ("{}", "0", "str(id(self))", "  # TML314", ""),
+        ("{}", "name", "self.number", "", ""),
+        ("{}", "0", "id(peer)", "", ""),
+        ("{}", "next(NUMBERS)", "self.number", "", "\ndef close(number):\n    TABLES.pop(number)"),
+        ("weakref.WeakValueDictionary()", "next(NUMBERS)", "self.number", "", ""),
+    ],
+)
+def test_an_object_that_puts_itself_under_its_number(table: str, number: str, key: str, mark: str, more: str) -> None:
+    check(TABLES.format(table=table, number=number, key=key, mark=mark, more=more))
