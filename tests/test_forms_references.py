@@ -456,3 +456,46 @@ def look_up(number, i):
 )
 def test_an_object_that_puts_itself_under_its_number(table: str, number: str, key: str, mark: str, more: str) -> None:
     check(TABLES.format(table=table, number=number, key=key, mark=mark, more=more))
+
+
+SIGNALS = """
+import signal
+
+class All:
+    def __init__(self, calls):
+        self.calls = calls
+
+    def __call__(self, number, frame):
+        for call in self.calls:
+            call(number, frame)
+
+class Run:
+    def __init__(self, width):
+        self.model = nn.Linear(width, width)
+
+    def save(self, number, frame):
+        torch.save(self.model.state_dict(), "last.pt")
+
+    def fit(self, x):
+        before = signal.getsignal(signal.SIGTERM)
+        signal.signal(signal.SIGTERM, {handler}){mark}
+        y = self.model(x).mean().item()
+        {after}
+        return y
+
+def main(steps):
+    for _ in range(steps):
+        Run(8).fit(torch.rand(4, 8))
+"""
+
+
+@pytest.mark.parametrize(
+    ("handler", "after", "mark"),
+    [
+        ("All([before, self.save])", "pass", "  # TML314"),
+        ("All([before, self.save])", "signal.signal(signal.SIGTERM, before)", ""),
+        ("All([before, print])", "pass", ""),
+    ],
+)
+def test_a_handler_that_calls_several_methods(handler: str, after: str, mark: str) -> None:
+    check(SIGNALS.format(handler=handler, after=after, mark=mark))
