@@ -499,3 +499,40 @@ def main(steps):
 )
 def test_a_handler_that_calls_several_methods(handler: str, after: str, mark: str) -> None:
     check(SIGNALS.format(handler=handler, after=after, mark=mark))
+
+
+# -- what a clause runs, and what hooks are let go of -------------------------------------------------
+
+DECODER = """
+class Codec:
+    def __init__(self, device):
+        self.first_stage = Net(){chain}
+        self.device = device
+
+    def in_tiles(self, z):
+        return torch.cat([{runs} for part in z.split(1)])
+
+    @torch.no_grad()
+    def decode(self, z):
+        full = None
+        try:
+            full = self.first_stage(z)
+        except torch.cuda.OutOfMemoryError:
+            {clause}
+        if full is None:
+            full = self.in_tiles(z)
+        return full
+"""
+
+
+@pytest.mark.parametrize(
+    ("chain", "runs", "clause"),
+    [
+        (".eval().to(device)", "self.first_stage(part)", "full = self.in_tiles(z)  # TML307"),
+        ("", "self.first_stage(part)", "full = self.in_tiles(z)  # TML307"),
+        (".eval().to(device)", "self.first_stage(part)", "torch.cuda.empty_cache()"),
+        (".eval().to(device)", "part.mean(0)", "full = self.in_tiles(z)"),
+    ],
+)
+def test_a_part_that_is_made_and_moved_at_once(chain: str, runs: str, clause: str) -> None:
+    check(DECODER.format(chain=chain, runs=runs, clause=clause))
