@@ -536,3 +536,44 @@ class Codec:
 )
 def test_a_part_that_is_made_and_moved_at_once(chain: str, runs: str, clause: str) -> None:
     check(DECODER.format(chain=chain, runs=runs, clause=clause))
+
+
+INSTALLED = """
+class Layers(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.keys = nn.ModuleList(nn.Linear(8, 8) for _ in range(2))
+
+    def install(self):
+        seen, hooks = {{}}, []
+        def keep(module, _, out):
+            seen[module] = out
+        for key in self.keys:
+            hooks.append(key.register_forward_hook(keep))
+        return seen, hooks
+
+class Task:
+    def __init__(self, layers):
+        self.layers = layers
+        self.seen, self.hooks = {{}}, []
+
+    def begin(self):
+        self.seen, self.hooks = self.layers.install()
+
+    def clean_up(self):
+        {removes}
+        self.seen = {{}}
+        self.hooks = []{mark}
+"""
+
+
+@pytest.mark.parametrize(
+    ("removes", "mark"),
+    [
+        ("pass", "  # TML304"),
+        ("for hook in self.hooks:\n            hook.remove()", ""),
+        ("self.layers.take_out(self.hooks)", ""),
+    ],
+)
+def test_handles_that_another_object_gives_back(removes: str, mark: str) -> None:
+    check(INSTALLED.format(removes=removes, mark=mark))
