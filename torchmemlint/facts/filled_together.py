@@ -17,7 +17,7 @@ from . import model as m
 from .model import CALLS_PER_STATEMENT, Expr, FileFacts, FunctionFacts, Site, Stmt
 from .passed_by import PassedBy
 from .program import Block, targets
-from .walk import blocks, calls_of, expressions_of, last_name, nodes, root_of, statements
+from .walk import blocks, calls_of, expressions_of, heads, last_name, nodes, root_of, statements
 from .ways import TAKES, lets_go
 
 _FILLS = ("append", "appendleft", "add", "extend", "update", "setdefault", "put", "put_nowait", "insert", "heappush")
@@ -101,9 +101,9 @@ def _instead(facts: FileFacts, other: FunctionFacts, method: FunctionFacts) -> b
     )
 
 
-def goes_from_another(facts: FileFacts, function: FunctionFacts, site: Site) -> bool:
+def goes_from_another(facts: FileFacts, function: FunctionFacts, site: Site, *, used: bool = False) -> bool:
     """Whether a function stores, at this site, under a key that another table has as well, and that is taken out of
-    that one again."""
+    that one again; `used`: by who also uses what is under that key here."""
     number = site // CALLS_PER_STATEMENT
     stored = next((one for one in statements(function.body) if one[1] // CALLS_PER_STATEMENT == number), None)
     places = [target for target in targets(stored) if target[0] == m.ITEM] if stored is not None else []
@@ -122,8 +122,17 @@ def goes_from_another(facts: FileFacts, function: FunctionFacts, site: Site) -> 
     }
     beside = {table for table in filled - tables if any(_like(table, one) for one in tables)}
     return bool(beside) and any(
-        table in beside for one in siblings for statement in statements(one.body) for table, _ in _taken(statement)
+        table in beside and not (used and tables.isdisjoint(_read_under(one, key)))
+        for one in siblings
+        for statement in statements(one.body)
+        for table, key in _taken(statement)
     )
+
+
+def _read_under(function: FunctionFacts, key: Expr) -> set[Expr]:
+    """The tables that a function reads under a key."""
+    parts = (node for one in statements(function.body) for head in heads(one) for node in nodes(head))
+    return {node[1] for node in parts if node[0] == m.ITEM and node[2] == key}
 
 
 def is_taken_from_another(function: FunctionFacts, site: Site) -> bool:
