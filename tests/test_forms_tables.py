@@ -292,3 +292,39 @@ def calibrate(layers, x):
 )
 def test_a_table_of_hooks_beside_one_that_is_emptied(finishes: str, mark: str) -> None:
     check(CALIBRATED.format(finishes=finishes, mark=mark))
+
+
+RESIDENT = """
+class Resident:
+    def __init__(self, most):
+        self.most = most
+        self.nets = {{}}
+        self.order = []
+
+    def get(self, name):
+        if name in self.nets:
+            return self.nets[name]
+        while {test}:
+            {evicts}
+        self.nets[name] = Net(){mark}
+        self.order.append({key})
+        return self.nets[name]
+
+def main(steps):
+    resident = Resident(2)
+    for i in range(steps):
+        resident.get(f"tenant-{{i}}")(torch.rand(4, 8))
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "evicts", "key", "mark"),
+    [
+        ("len(self.order) >= self.most", "self.order.pop(0)", "name", "  # TML311"),
+        ("len(self.order) >= self.most", "del self.nets[self.order.pop(0)]", "name", ""),
+        ("len(self.order) >= self.most", "self.order.pop(0)", "self.most", ""),
+        ("self.order", "print(self.order.pop(0))", "name", ""),
+    ],
+)
+def test_an_order_that_is_cut_beside_a_table_that_is_not(test: str, evicts: str, key: str, mark: str) -> None:
+    check(RESIDENT.format(test=test, evicts=evicts, key=key, mark=mark))

@@ -129,6 +129,31 @@ def goes_from_another(facts: FileFacts, function: FunctionFacts, site: Site, *, 
     )
 
 
+def is_listed_in_turn(facts: FileFacts, function: FunctionFacts, site: Site) -> bool:
+    """Whether a function stores, at this site, under a key that also goes into a list of the object, whose first ones
+    leave when it is long: `self.order.append(name)`, `while len(self.order) > most: self.order.pop(0)`. What is meant
+    to be few is not few then."""
+    number = site // CALLS_PER_STATEMENT
+    body = list(statements(function.body))
+    stored = next((one for one in body if one[1] // CALLS_PER_STATEMENT == number), None)
+    keys = {target[2] for target in targets(stored) if target[0] == m.ITEM} if stored is not None else set()
+    added = (call for one in body if keys for call in calls_of(one) if call[2][0] == m.ATTR and call[3])
+    lists = {call[2][1] for call in added if call[2][2] == "append" and call[3][0] in keys}
+    siblings = [one for one in facts.functions[1:] if one.owner == function.owner]
+    return any(place in lists for one in (siblings if lists else ()) for place in _cut(one))
+
+
+def _cut(function: FunctionFacts) -> Iterator[Expr]:
+    """The lists whose first entry a function takes out where they have got too long."""
+    for test in statements(function.body):
+        for suite in blocks(test) if test[0] in (m.IF, m.WHILE) else ():
+            for call in (call for one in statements(suite) for call in calls_of(one) if call[2][0] == m.ATTR):
+                first = call[2][2] == "popleft" or (call[2][2] == "pop" and call[3] == ((m.CONST, 0),))
+                length = (node[3] for node in nodes(test[2]) if node[0] == m.CALL and node[2] == (m.NAME, "len"))
+                if first and (call[2][1],) in length:
+                    yield call[2][1]
+
+
 def _read_under(function: FunctionFacts, key: Expr) -> set[Expr]:
     """The tables that a function reads under a key."""
     parts = (node for one in statements(function.body) for head in heads(one) for node in nodes(head))

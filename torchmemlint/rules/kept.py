@@ -29,7 +29,7 @@ from ..evidence.unread_parts import has_unread_part
 from ..evidence.unreleased import is_asked, may_be_asked, may_be_asked_from_afar, methods_of
 from ..evidence.within_bounds import ends_by_itself
 from ..facts import model as m
-from ..facts.filled_together import goes_from_another, is_taken_from_another
+from ..facts.filled_together import goes_from_another, is_listed_in_turn, is_taken_from_another
 from ..facts.walk import calls_of, last_name, statements
 from ..finding import Confidence
 from ..interpreter.frames import Frame, kept_since
@@ -146,6 +146,7 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
             store.frame.unit.facts, store.frame.facts, store.site
         )
         parted_beside |= store.key_kind == UNSURE and is_taken_from_another(store.frame.facts, store.site)
+        parted_beside |= is_listed_in_turn(store.frame.unit.facts, store.frame.facts, store.site)
         few = (
             store.key_kind in (FIXED, KNOWN)
             and not retention.left
