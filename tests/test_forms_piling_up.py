@@ -284,3 +284,41 @@ def train(model, loader, score, epochs):
 )
 def test_copies_of_which_one_is_picked(adds: str, ends: str) -> None:
     check(COPIES.format(adds=adds, ends=ends))
+
+
+RESUMED = """
+class Resume:
+    def __init__(self, trainer, path):
+        self.trainer, self.path = trainer, path
+        self.loaded = {{}}
+
+    def begin(self):
+        {loads}
+
+    def restore(self):
+        self.begin()
+        self.into_model()
+        self.into_run()
+        {ends}
+
+    def into_model(self):
+        if self.loaded:
+            self.trainer.model.load_state_dict(self.loaded["model"])
+
+    def into_run(self):
+        if self.loaded:
+            self.trainer.optimizer.load_state_dict(self.loaded["optimizer"])
+            self.trainer.step = self.loaded["step"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("loads", "ends"),
+    [
+        ("self.loaded = torch.load(self.path, map_location='cpu')  # TML313", "print('restored')"),
+        ("self.loaded = torch.load(self.path, map_location='cpu')", "self.loaded = {}"),
+        ("self.loaded = torch.load(self.path, map_location='cpu'); return self.loaded", "print('restored')"),
+    ],
+)
+def test_a_checkpoint_that_one_method_loads_and_another_uses_up(loads: str, ends: str) -> None:
+    check(RESUMED.format(loads=loads, ends=ends))

@@ -416,3 +416,164 @@ def main(steps):
 )
 def test_a_method_among_the_callbacks_of_what_lives_longer(given: str, or_own: str, subscribes: str) -> None:
     check(PREDICTORS.format(given=given, or_own=or_own, subscribes=subscribes))
+
+
+# -- objects under a number of their own ------------------------------------------------------------
+
+TABLES = """
+import itertools
+import weakref
+
+NUMBERS = itertools.count()
+made = 0
+TABLES = {table}
+
+class Rows:
+    def __init__(self, count, name, peer):
+        global made
+        made += 1
+        self.rows = torch.empty(count, 8)
+        self.number = {number}
+        TABLES[{key}] = self{mark}
+
+def look_up(number, i):
+    return TABLES[number].rows[i]
+{more}
+"""
+
+
+@pytest.mark.parametrize(
+    ("table", "number", "key", "mark", "more"),
+    [
+        ("{}", "next(NUMBERS)", "self.number", "  # TML314", ""),
+        ("{}", "made", "self.number", "  # TML314", ""),
+        ("{}", "0", "str(id(self))", "  # TML314", ""),
+        ("{}", "name", "self.number", "", ""),
+        ("{}", "0", "id(peer)", "", ""),
+        ("{}", "next(NUMBERS)", "self.number", "", "\ndef close(number):\n    TABLES.pop(number)"),
+        ("weakref.WeakValueDictionary()", "next(NUMBERS)", "self.number", "", ""),
+    ],
+)
+def test_an_object_that_puts_itself_under_its_number(table: str, number: str, key: str, mark: str, more: str) -> None:
+    check(TABLES.format(table=table, number=number, key=key, mark=mark, more=more))
+
+
+SIGNALS = """
+import signal
+
+class All:
+    def __init__(self, calls):
+        self.calls = calls
+
+    def __call__(self, number, frame):
+        for call in self.calls:
+            call(number, frame)
+
+class Run:
+    def __init__(self, width):
+        self.model = nn.Linear(width, width)
+
+    def save(self, number, frame):
+        torch.save(self.model.state_dict(), "last.pt")
+
+    def fit(self, x):
+        before = signal.getsignal(signal.SIGTERM)
+        signal.signal(signal.SIGTERM, {handler}){mark}
+        y = self.model(x).mean().item()
+        {after}
+        return y
+
+def main(steps):
+    for _ in range(steps):
+        Run(8).fit(torch.rand(4, 8))
+"""
+
+
+@pytest.mark.parametrize(
+    ("handler", "after", "mark"),
+    [
+        ("All([before, self.save])", "pass", "  # TML314"),
+        ("All([before, self.save])", "signal.signal(signal.SIGTERM, before)", ""),
+        ("All([before, print])", "pass", ""),
+    ],
+)
+def test_a_handler_that_calls_several_methods(handler: str, after: str, mark: str) -> None:
+    check(SIGNALS.format(handler=handler, after=after, mark=mark))
+
+
+# -- what a clause runs, and what hooks are let go of -------------------------------------------------
+
+DECODER = """
+class Codec:
+    def __init__(self, device):
+        self.first_stage = Net(){chain}
+        self.device = device
+
+    def in_tiles(self, z):
+        return torch.cat([{runs} for part in z.split(1)])
+
+    @torch.no_grad()
+    def decode(self, z):
+        full = None
+        try:
+            full = self.first_stage(z)
+        except torch.cuda.OutOfMemoryError:
+            {clause}
+        if full is None:
+            full = self.in_tiles(z)
+        return full
+"""
+
+
+@pytest.mark.parametrize(
+    ("chain", "runs", "clause"),
+    [
+        (".eval().to(device)", "self.first_stage(part)", "full = self.in_tiles(z)  # TML307"),
+        ("", "self.first_stage(part)", "full = self.in_tiles(z)  # TML307"),
+        (".eval().to(device)", "self.first_stage(part)", "torch.cuda.empty_cache()"),
+        (".eval().to(device)", "part.mean(0)", "full = self.in_tiles(z)"),
+    ],
+)
+def test_a_part_that_is_made_and_moved_at_once(chain: str, runs: str, clause: str) -> None:
+    check(DECODER.format(chain=chain, runs=runs, clause=clause))
+
+
+INSTALLED = """
+class Layers(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.keys = nn.ModuleList(nn.Linear(8, 8) for _ in range(2))
+
+    def install(self):
+        seen, hooks = {{}}, []
+        def keep(module, _, out):
+            seen[module] = out
+        for key in self.keys:
+            hooks.append(key.register_forward_hook(keep))
+        return seen, hooks
+
+class Task:
+    def __init__(self, layers):
+        self.layers = layers
+        self.seen, self.hooks = {{}}, []
+
+    def begin(self):
+        self.seen, self.hooks = self.layers.install()
+
+    def clean_up(self):
+        {removes}
+        self.seen = {{}}
+        self.hooks = []{mark}
+"""
+
+
+@pytest.mark.parametrize(
+    ("removes", "mark"),
+    [
+        ("pass", "  # TML304"),
+        ("for hook in self.hooks:\n            hook.remove()", ""),
+        ("self.layers.take_out(self.hooks)", ""),
+    ],
+)
+def test_handles_that_another_object_gives_back(removes: str, mark: str) -> None:
+    check(INSTALLED.format(removes=removes, mark=mark))

@@ -245,3 +245,86 @@ def main(requests):
 def test_a_key_that_a_helper_makes_is_as_fresh_as_what_it_is_given() -> None:
     check(KEY_HELPER.format(given="path", mark="  # TML301"))
     check_innocent(KEY_HELPER.format(given="'all'", mark=""))
+
+
+# -- two tables that hooks fill ---------------------------------------------------------------------
+
+CALIBRATED = """
+class Calibration:
+    def __init__(self):
+        self.products, self.counts = {{}}, {{}}
+
+    def watch(self, layer):
+        return [one.register_forward_hook(self.count) for one in layer.modules() if isinstance(one, nn.Linear)]
+
+    def count(self, module, given, _):
+        x = given[0].flatten(0, -2)
+        if module not in self.counts:
+            self.products[module] = x.T @ x{mark}
+            self.counts[module] = len(x)
+
+    @torch.no_grad()
+    def finish(self):
+        for module in list(self.counts):
+            {finishes}
+
+def calibrate(layers, x):
+    calibration = Calibration()
+    with torch.no_grad():
+        for layer in layers:
+            handles = calibration.watch(layer)
+            x = layer(x)
+            for handle in handles:
+                handle.remove()
+            calibration.finish()
+    return calibration
+"""
+
+
+@pytest.mark.parametrize(
+    ("finishes", "mark"),
+    [
+        ("module.weight.mul_(self.products[module].mean()); del self.counts[module]", "  # TML311"),
+        ("module.weight.mul_(self.products.pop(module).mean()); del self.counts[module]", ""),
+        ("module.weight.mul_(self.products[module].mean()); self.done = True", ""),
+        ("del self.counts[module]", ""),
+    ],
+)
+def test_a_table_of_hooks_beside_one_that_is_emptied(finishes: str, mark: str) -> None:
+    check(CALIBRATED.format(finishes=finishes, mark=mark))
+
+
+RESIDENT = """
+class Resident:
+    def __init__(self, most):
+        self.most = most
+        self.nets = {{}}
+        self.order = []
+
+    def get(self, name):
+        if name in self.nets:
+            return self.nets[name]
+        while {test}:
+            {evicts}
+        self.nets[name] = Net(){mark}
+        self.order.append({key})
+        return self.nets[name]
+
+def main(steps):
+    resident = Resident(2)
+    for i in range(steps):
+        resident.get(f"tenant-{{i}}")(torch.rand(4, 8))
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "evicts", "key", "mark"),
+    [
+        ("len(self.order) >= self.most", "self.order.pop(0)", "name", "  # TML311"),
+        ("len(self.order) >= self.most", "del self.nets[self.order.pop(0)]", "name", ""),
+        ("len(self.order) >= self.most", "self.order.pop(0)", "self.most", ""),
+        ("self.order", "print(self.order.pop(0))", "name", ""),
+    ],
+)
+def test_an_order_that_is_cut_beside_a_table_that_is_not(test: str, evicts: str, key: str, mark: str) -> None:
+    check(RESIDENT.format(test=test, evicts=evicts, key=key, mark=mark))

@@ -1,4 +1,5 @@
-"""Objects that put themselves into a list of their class, or of the module, and that nothing takes out again."""
+"""Objects that put themselves into a list of their class, or of the module, and that nothing takes out again; or into
+a table there, under a key that each has for itself."""
 
 from __future__ import annotations
 
@@ -16,6 +17,7 @@ from ..lexical.own_registry import has_self
 
 _SELF = (m.NAME, "self")
 _ADDS = ("append", "add", "insert", "appendleft")
+_DRAWN = ("uuid1", "uuid4")
 _CONTAINERS = ("list", "set", "dict", "OrderedDict", "deque")
 
 
@@ -29,15 +31,13 @@ class OwnInstance(NamedTuple):
 def own_instances(machine: Machine, program: Program) -> Iterator[OwnInstance]:
     """Of classes that have to do with PyTorch: others may well keep a list of their few small objects. Of which the
     import makes all there are, stay as many as the file says."""
-    if program.called.isdisjoint(_ADDS):
+    if all(dotted.partition(".")[0] != "torch" for dotted in program.imports.values()):
         return
     of_module = any(_made(one) for one in machine.facts.functions[0].body)
     for cls in machine.home.classes.values():
         lists = of_module or (isinstance(cls, Class) and any(_made(one) for each in cls.mro for one in _body(each)))
         if isinstance(cls, Class) and lists and not _only_import_makes(machine.facts, cls.facts.name):
-            for found in _of_class(machine, cls):
-                if any(dotted.partition(".")[0] == "torch" for dotted in program.imports.values()):
-                    yield found
+            yield from _of_class(machine, cls)
 
 
 def _only_import_makes(facts: FileFacts, cls: str) -> bool:
@@ -49,19 +49,53 @@ def _of_class(machine: Machine, cls: Class) -> Iterator[OwnInstance]:
     methods = [facts.functions[index] for index in cls.facts.methods.values()]
     said: set[Expr] = set()
     for method in methods:
-        if not method.params or method.params[0].name != "self" or set(_ADDS).isdisjoint(method.calls):
+        if not method.params or method.params[0].name != "self":
+            continue
+        if set(_ADDS).isdisjoint(method.calls) and not method.flags & (m.GROWS | m.KEEPS):
             continue
         for statement in statements(method.body):
-            for call in calls_of(statement):
-                if call[2][0] != m.ATTR or call[2][2] not in _ADDS or not call[3]:
-                    continue
-                place, value = _whole(call[2][1]), call[3][-1]
+            for place, value in (*_added(statement), *_under_own_key(facts, method, statement)):
                 refers = has_self(value) or _has_it(value, methods, cls)
                 if place in said or not refers or not _is_shared(machine, cls, method, place):
                     continue
                 said.add(place)
                 by = "" if value == _SELF else last_name(value)
                 yield OwnInstance(statement[1], _in_words(place, cls), cls.facts.name, by)
+
+
+def _added(statement: Stmt) -> Iterator[tuple[Expr, Expr]]:
+    """`Recorder.all.append(self)`"""
+    for call in calls_of(statement):
+        if call[2][0] == m.ATTR and call[2][2] in _ADDS and call[3]:
+            yield _whole(call[2][1]), call[3][-1]
+
+
+def _under_own_key(facts: FileFacts, method: FunctionFacts, statement: Stmt) -> Iterator[tuple[Expr, Expr]]:
+    """`TABLES[self.number] = self`, where each object has a number of its own."""
+    for target in targets(statement) if statement[0] == m.ASSIGN and has_self(statement[3]) else ():
+        if target[0] == m.ITEM and _is_fresh(facts, method, target[2]):
+            yield target[1], statement[3]
+
+
+def _is_fresh(facts: FileFacts, method: FunctionFacts, key: Expr, depth: int = 2) -> bool:
+    """Whether no two objects have a key: an id, one that is drawn, or what a counter says."""
+    if key[0] == m.CALL:
+        name, first = last_name(key), key[3][0] if key[3] else None
+        if name == "str":
+            return first is not None and _is_fresh(facts, method, first, depth)
+        counts = name == "next" and first is not None and first[0] in (m.NAME, m.ATTR)
+        return counts or name in _DRAWN or (name == "id" and first == _SELF)
+    if key[0] not in (m.NAME, m.ATTR):
+        return False
+    own = [facts.functions[index] for index in facts.classes[method.owner].methods.values()]
+    near = own if key[:2] == (m.ATTR, _SELF) else [method]
+    bodies = [one for function in near for one in statements(function.body)]
+    if any(one[0] == m.AUGMENT and one[2] == key for one in bodies):  # a count of its own is no number of an object
+        return key[:2] != (m.ATTR, _SELF) and (
+            key[0] == m.ATTR or any(one[0] == m.GLOBAL and key[1] in one[2] for one in bodies)
+        )
+    given = [one[3] for one in bodies if one[0] == m.ASSIGN and key in targets(one)]
+    return bool(given) and depth > 0 and all(_is_fresh(facts, method, one, depth - 1) for one in given)
 
 
 def _whole(place: Expr) -> Expr:

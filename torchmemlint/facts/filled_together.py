@@ -17,7 +17,7 @@ from . import model as m
 from .model import CALLS_PER_STATEMENT, Expr, FileFacts, FunctionFacts, Site, Stmt
 from .passed_by import PassedBy
 from .program import Block, targets
-from .walk import blocks, calls_of, expressions_of, last_name, nodes, root_of, statements
+from .walk import blocks, calls_of, expressions_of, heads, last_name, nodes, root_of, statements
 from .ways import TAKES, lets_go
 
 _FILLS = ("append", "appendleft", "add", "extend", "update", "setdefault", "put", "put_nowait", "insert", "heappush")
@@ -101,9 +101,9 @@ def _instead(facts: FileFacts, other: FunctionFacts, method: FunctionFacts) -> b
     )
 
 
-def goes_from_another(facts: FileFacts, function: FunctionFacts, site: Site) -> bool:
+def goes_from_another(facts: FileFacts, function: FunctionFacts, site: Site, *, used: bool = False) -> bool:
     """Whether a function stores, at this site, under a key that another table has as well, and that is taken out of
-    that one again."""
+    that one again; `used`: by who also uses what is under that key here."""
     number = site // CALLS_PER_STATEMENT
     stored = next((one for one in statements(function.body) if one[1] // CALLS_PER_STATEMENT == number), None)
     places = [target for target in targets(stored) if target[0] == m.ITEM] if stored is not None else []
@@ -122,8 +122,42 @@ def goes_from_another(facts: FileFacts, function: FunctionFacts, site: Site) -> 
     }
     beside = {table for table in filled - tables if any(_like(table, one) for one in tables)}
     return bool(beside) and any(
-        table in beside for one in siblings for statement in statements(one.body) for table, _ in _taken(statement)
+        table in beside and not (used and tables.isdisjoint(_read_under(one, key)))
+        for one in siblings
+        for statement in statements(one.body)
+        for table, key in _taken(statement)
     )
+
+
+def is_listed_in_turn(facts: FileFacts, function: FunctionFacts, site: Site) -> bool:
+    """Whether a function stores, at this site, under a key that also goes into a list of the object, whose first ones
+    leave when it is long: `self.order.append(name)`, `while len(self.order) > most: self.order.pop(0)`. What is meant
+    to be few is not few then."""
+    number = site // CALLS_PER_STATEMENT
+    body = list(statements(function.body))
+    stored = next((one for one in body if one[1] // CALLS_PER_STATEMENT == number), None)
+    keys = {target[2] for target in targets(stored) if target[0] == m.ITEM} if stored is not None else set()
+    added = (call for one in body if keys for call in calls_of(one) if call[2][0] == m.ATTR and call[3])
+    lists = {call[2][1] for call in added if call[2][2] == "append" and call[3][0] in keys}
+    siblings = [one for one in facts.functions[1:] if one.owner == function.owner]
+    return any(place in lists for one in (siblings if lists else ()) for place in _cut(one))
+
+
+def _cut(function: FunctionFacts) -> Iterator[Expr]:
+    """The lists whose first entry a function takes out where they have got too long."""
+    for test in statements(function.body):
+        for suite in blocks(test) if test[0] in (m.IF, m.WHILE) else ():
+            for call in (call for one in statements(suite) for call in calls_of(one) if call[2][0] == m.ATTR):
+                first = call[2][2] == "popleft" or (call[2][2] == "pop" and call[3] == ((m.CONST, 0),))
+                length = (node[3] for node in nodes(test[2]) if node[0] == m.CALL and node[2] == (m.NAME, "len"))
+                if first and (call[2][1],) in length:
+                    yield call[2][1]
+
+
+def _read_under(function: FunctionFacts, key: Expr) -> set[Expr]:
+    """The tables that a function reads under a key."""
+    parts = (node for one in statements(function.body) for head in heads(one) for node in nodes(head))
+    return {node[1] for node in parts if node[0] == m.ITEM and node[2] == key}
 
 
 def is_taken_from_another(function: FunctionFacts, site: Site) -> bool:

@@ -237,6 +237,8 @@ TO_DEVICE: Final = frozenset(
     """to cuda to_device send_to_device move_to_device move_data_to_device to_gpu to_cuda move_to_gpu
     move_to_cuda""".split()
 )
+# Methods of modules that give the module itself back.
+GIVES_ITSELF: Final = frozenset("to cuda cpu half float bfloat16 double eval train requires_grad_".split())
 CLOSERS: Final = frozenset(
     """release close remove remove_hooks remove_handles remove_handle __exit__ __del__ clear reset cleanup clean_up
     teardown detach unregister stop shutdown free clear_hooks""".split()

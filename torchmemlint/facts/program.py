@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from . import model as m
+from .knowledge import GIVES_ITSELF
 from .model import Expr, FileFacts, FunctionFacts, Stmt
 from .walk import calls, expressions_of, last_name, nodes, statements
 
@@ -68,6 +69,13 @@ def targets(statement: Stmt) -> tuple[Expr, ...]:
     for target in found:
         flat += target[3] if target[0] == m.NEW else (target,)
     return tuple(flat)
+
+
+def _made_first(value: Expr) -> Expr:
+    """`Layer(8)` of `Layer(8).eval().to(device)`"""
+    while value[0] == m.CALL and value[2][0] == m.ATTR and value[2][2] in GIVES_ITSELF:
+        value = value[2][1]
+    return value
 
 
 class Place(NamedTuple):
@@ -146,6 +154,10 @@ class Program:
                     found.add(param.name)
             for one in statements(function.body):
                 value = one[3] if one[0] == m.ASSIGN else one[4] if one[0] == m.ANNOTATE else None
+                while (
+                    value is not None and value[0] == m.CALL and value[2][0] == m.ATTR and value[2][2] in GIVES_ITSELF
+                ):
+                    value = value[2][1]  # `Layer(8).eval().to(device)`
                 if value is not None and value[0] == m.CALL and self._is_module(value[2]):
                     found |= {last_name(target) for target in targets(one)}
         return frozenset(found - {""})

@@ -14,7 +14,7 @@ from .frames import Frame
 from .holders import captured, free_names, heavy_objects
 from .imagined import is_module_by_use
 from .machine import Machine
-from .values import Bound, Class, Function, Obj, Partial, Value
+from .values import CONTAINERS, Bound, Class, Function, Obj, Partial, Value
 
 _SHOWS = frozenset("print debug info warning error exception log exit".split())
 _OWNERS = MODEL_NAMES | {"state", "trainer", "engine", "pipeline", "agent", "learner"}
@@ -162,15 +162,30 @@ def _takes_owner(obj: Obj) -> bool:
     )
 
 
+def _is_called(obj: Obj) -> bool:
+    """Whether an object is there to be called: `Handlers([self.save, self.stop])`"""
+    return obj.kind == "instance" and isinstance(obj.cls, Class) and bool(obj.cls.find("__call__"))
+
+
+def _listed(obj: Obj) -> Iterator[Value]:
+    """What is in the containers of an object."""
+    for value in () if obj.is_put_off else obj.fields.values():
+        for atom in value:
+            if type(atom) is Obj and atom.kind in CONTAINERS and not atom.is_put_off:
+                yield from atom.fields.values()
+
+
 def objects_in(machine: Machine, values: list[Value], depth: int = 4) -> Iterator[Obj]:
     """The objects that values refer to: themselves, receivers of bound methods, arguments of partials, closures,
-    which may refer to one another."""
+    which may refer to one another; and what an object that is called in place of several functions has in its list."""
     if not depth:
         return
     for value in values:
         for atom in value:
             if type(atom) is Obj:
                 yield atom
+                if _is_called(atom):
+                    yield from objects_in(machine, list(_listed(atom)), depth - 1)
             elif type(atom) is Bound and type(atom.receiver) is Obj:
                 yield atom.receiver
             elif type(atom) is Partial:

@@ -434,7 +434,9 @@ def wanted_after(function: FunctionFacts, place: Expr, parts: frozenset[str], si
     """Whether a place is named, bound again or deleted after a statement; but for asking whether it is there, and
     for small parts that are loaded nowhere, `place["epoch"]`."""
     return any(
-        statement[1] > site and any(_wants(head, place, parts) for head in heads(statement))
+        statement[1] > site
+        and not (statement[0] == m.IF and statement[2] == place)
+        and any(_wants(head, place, parts) for head in heads(statement))
         for statement in statements(function.body)
     )
 

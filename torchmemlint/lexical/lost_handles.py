@@ -40,27 +40,58 @@ def lost_handles(facts: FileFacts) -> Iterator[Lost]:
 
 def dropped_handles(facts: FileFacts) -> Iterator[Lost]:
     """`del self.hooks` of handles that no method has removed, or handed to anybody who might."""
+    givers = _givers(facts)
     for cls in facts.classes:
         methods = [facts.functions[index] for index in cls.methods.values()]
-        if not any(one.flags & m.HOOKS for one in methods):
+        if not any(one.flags & m.HOOKS or not givers.keys().isdisjoint(one.calls) for one in methods):
             continue
-        for name in sorted({name for one in methods for name in _filled(one)}):
-            lets_go = [site for one in methods for site in _lets_go(one, name)]
+        for name in sorted({name for one in methods for name in _filled(one, givers)}):
+            lets_go = [site for one in methods for site in _lets_go(one, name, givers)]
             if lets_go and not _is_asked_for(facts, name):
                 yield Lost(min(lets_go), f"self.{name}")
 
 
-def _filled(function: FunctionFacts) -> Iterator[str]:
-    """The attributes that a method puts handles of hooks into: `self.hooks.append(layer.register_forward_hook(h))`."""
+def _givers(facts: FileFacts) -> dict[str, int]:
+    """The functions that put hooks on and return the list of their handles, with its place in what they return; -1 for
+    one that returns nothing else."""
+    found = {}
+    for one in facts.functions:
+        if one.flags & m.HOOKS:
+            lists = {call[2][1] for call in _appended(one) if call[2][1][0] == m.NAME}
+            for back in statements(one.body) if lists else ():
+                if back[0] == m.RETURN and back[2] in lists:
+                    found[one.name] = -1
+                elif back[0] == m.RETURN and back[2] is not None and back[2][0] == m.NEW:
+                    found.update((one.name, index) for index, part in enumerate(back[2][3]) if part in lists)
+    return found
+
+
+def _appended(function: FunctionFacts) -> Iterator[Expr]:
+    """`hooks.append(layer.register_forward_hook(hook))`"""
     for call in calls(function.body) if function.flags & m.HOOKS else ():
-        callee = call[2]
-        if callee[0] == m.ATTR and callee[2] == "append" and _is_own(callee[1]) and any(map(_registers, call[3])):
-            yield callee[1][2]
+        if call[2][0] == m.ATTR and call[2][2] == "append" and any(map(_registers, call[3])):
+            yield call
 
 
-def _lets_go(function: FunctionFacts, name: str) -> Iterator[Site]:
+def _filled(function: FunctionFacts, givers: dict[str, int]) -> Iterator[str]:
+    """The attributes that a method puts handles of hooks into: `self.hooks.append(layer.register_forward_hook(h))`,
+    `self.cache, self.hooks = model.install()`."""
+    for call in _appended(function):
+        if _is_own(call[2][1]):
+            yield call[2][1][2]
+    for one in statements(function.body) if not givers.keys().isdisjoint(function.calls) else ():
+        if one[0] == m.ASSIGN and one[3][0] == m.CALL and last_name(one[3]) in givers:
+            index = givers[last_name(one[3])]
+            for target in one[2]:
+                several = target[3] if target[0] == m.NEW else ()
+                place = target if index < 0 else several[index] if index < len(several) else target
+                if _is_own(place):
+                    yield place[2]
+
+
+def _lets_go(function: FunctionFacts, name: str, givers: dict[str, int]) -> Iterator[Site]:
     """Where a method deletes or replaces the list, other than to begin a new one."""
-    if function.name == "__init__" or name in _filled(function):
+    if function.name == "__init__" or name in _filled(function, givers):
         return
     own = (m.ATTR, (m.NAME, "self"), name)
     ends = any(word in function.name for word in _ENDS)

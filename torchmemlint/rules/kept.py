@@ -29,7 +29,7 @@ from ..evidence.unread_parts import has_unread_part
 from ..evidence.unreleased import is_asked, may_be_asked, may_be_asked_from_afar, methods_of
 from ..evidence.within_bounds import ends_by_itself
 from ..facts import model as m
-from ..facts.filled_together import goes_from_another, is_taken_from_another
+from ..facts.filled_together import goes_from_another, is_listed_in_turn, is_taken_from_another
 from ..facts.walk import calls_of, last_name, statements
 from ..finding import Confidence
 from ..interpreter.frames import Frame, kept_since
@@ -93,13 +93,16 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
     store = retention.store_event
     if retention.small or retention.wide:
         return 0
-    if store.hook and not (hooked_in_training(evidence.machine, store) or _is_forgotten(evidence, retention)):
+    left_over = store.hook and _is_forgotten(evidence, retention)
+    if store.hook and not (left_over or hooked_in_training(evidence.machine, store)):
         return 0
     if retained.speaks_of(retention) or _emptied(evidence, retention):
         return 0
     if while_made(retention, {note.site for note in evidence.plain("thread")}):
         return 0
-    if in_first_phase(store) or is_handed_back(retention) or ends_by_itself(store, list(retention.loops)):
+    if in_first_phase(store) or (is_handed_back(retention) and not left_over):
+        return 0
+    if ends_by_itself(store, list(retention.loops)):
         return 0
     if is_thread_local(store.owner) and any(note.site == store.site for note in evidence.plain("thread-store")):
         return 0  # TML502 speaks of what a thread has for itself
@@ -143,6 +146,7 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
             store.frame.unit.facts, store.frame.facts, store.site
         )
         parted_beside |= store.key_kind == UNSURE and is_taken_from_another(store.frame.facts, store.site)
+        parted_beside |= is_listed_in_turn(store.frame.unit.facts, store.frame.facts, store.site)
         few = (
             store.key_kind in (FIXED, KNOWN)
             and not retention.left
@@ -209,8 +213,11 @@ def _grows_within_its_round(retention: Retention) -> bool:
 
 
 def _is_forgotten(evidence: Evidence, retention: Retention) -> bool:
-    """Whether a method of the object empties another list that its hooks fill, and none this one."""
-    releases, owner = evidence.releases, retention.holder.owner
+    """Whether a method of the object empties another list that its hooks fill, and none this one; or takes out of
+    another table what its hooks put there under the same keys, and uses what is here."""
+    releases, owner, store = evidence.releases, retention.holder.owner, retention.store_event
+    if retention.holder.kind == "attribute" and retention.how == "keyed":
+        return goes_from_another(store.frame.unit.facts, store.frame.facts, store.site, used=True)
     if retention.holder.kind != "attribute" or retention.how != "grow":
         return False
     beside = {

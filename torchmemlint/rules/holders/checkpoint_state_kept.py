@@ -179,7 +179,15 @@ def _stays(evidence: Evidence, load: Load) -> bool:
         return False
     parts = loaded_parts(users, load.target)
     return not any(
-        wanted_after(function, load.target, parts, consumed(function, load.target))
+        wanted_after(function, load.target, parts, _done(function, load))
         for function in evidence.facts.functions
         if function.name != "__init__"
     )
+
+
+def _done(function: FunctionFacts, load: Load) -> Site:
+    """Where a method is done with the states: after it has copied them into the model, or, if it loads them for another
+    method that copies them, after that."""
+    assert load.target is not None
+    site = consumed(function, load.target)
+    return max([site, *(one.site for one in loads(function) if one.site == load.site)])

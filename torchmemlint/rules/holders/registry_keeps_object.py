@@ -13,7 +13,8 @@ So are objects with tensors or a model of their own that subscribe one of their
 methods to a list of the process, an event bus for example, are done with in the
 same round of a loop, and are not taken out of it. And objects that put
 themselves, or something that refers to them, into a list of their class or of
-the module, `Recorder.all.append(self)`, that nothing is ever taken out of.
+the module, `Recorder.all.append(self)`, that nothing is ever taken out of; or
+into a table there under a key of their own, `TABLES[self.number] = self`.
 And callbacks that refer to tensors, in what draws or updates again and again,
 whose registry gives an id back that the caller drops, `canvas.connect(show)`.
 And callbacks that a slot connects to a signal of its own object each time it is
@@ -181,12 +182,12 @@ def check(evidence: Evidence) -> Iterator[Report]:
             site=own.site,
             message=(
                 f"`{own.registry}` is one for all and gets {by} each time: every {own.cls} stays with all that it "
-                "has, since nothing takes it out; make the list in `__init__`, bound it, or keep weak references"
+                "has, since nothing takes it out; keep weak references, or take it out when it is done with"
             ),
             confidence=Confidence.MEDIUM,
             value=f"every {own.cls}, and all that it refers to",
             holder=own.registry,
-            release="make the container in `__init__`, bound it, or keep `weakref.ref(self)`",
+            release="keep `weakref.ref(self)`, or take the object out when it is done with",
         )
     for left in left_timers(evidence.machine, evidence.program):
         yield Report(

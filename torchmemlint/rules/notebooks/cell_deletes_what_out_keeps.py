@@ -35,6 +35,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...facts import model as m
+from ...facts.knowledge import GIVES_ITSELF
 from ...facts.model import Expr, Site
 from ...facts.program import targets
 from ...facts.walk import calls, statements
@@ -48,8 +49,6 @@ if TYPE_CHECKING:
 code = "TML802"
 name = "cell-deletes-what-out-keeps"
 retains: Retains | None = Retains.HELD
-
-_ITSELF = ("eval", "train", "to", "cuda", "cpu", "half", "float", "bfloat16", "requires_grad_", "double")
 
 
 def check(evidence: Evidence) -> Iterator[Report]:
@@ -79,7 +78,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
 
 def _named(expr: Expr) -> str:
     """`model` of `model` and of `model.eval()`; a tensor's methods give another tensor."""
-    if expr[0] == m.CALL and expr[2][0] == m.ATTR and expr[2][2] in _ITSELF:
+    if expr[0] == m.CALL and expr[2][0] == m.ATTR and expr[2][2] in GIVES_ITSELF:
         expr = expr[2][1]
     return str(expr[1]) if expr[0] == m.NAME else ""
 
