@@ -17,6 +17,42 @@ import numpy as np
 """
 
 GUILTY = {
+    "a method takes futures out, and nobody calls or names it": """
+        class Writer:
+            def __init__(self):
+                self.pool = ThreadPoolExecutor(2)
+                self.jobs = {}
+
+            def save(self, name, image):
+                self.jobs[name] = self.pool.submit(torch.save, image, name)  # TML503
+
+            def written(self, name):
+                self.jobs.pop(name, None)
+
+        def main():
+            writer = Writer()
+            for number in range(1000):
+                writer.save(f"{number}.pt", torch.rand(3, 64, 64))
+
+
+        if __name__ == "__main__":
+            main()
+        """,
+    "a writer that is started by the function of the lower module": """
+        import _thread
+
+        def write(frames):
+            for frame in iter(frames.get, None):  # TML502
+                print(frame.mean())
+
+        def main(steps):
+            net = nn.Conv2d(3, 3, 3).eval()
+            frames = queue.Queue()
+            _thread.start_new_thread(write, (frames,))
+            with torch.no_grad():
+                for _ in range(steps):
+                    frames.put(net(torch.rand(1, 3, 64, 64)))  # TML504
+        """,
     "a script that submits and submits": """
         model = nn.Linear(64, 64).eval()
 
@@ -301,6 +337,64 @@ GUILTY = {
 }
 
 INNOCENT = {
+    "a writer that is started by the function of the lower module, with a limit": """
+        import _thread
+
+        def show(frame):
+            print(frame.mean())
+
+        def write(frames):
+            while True:
+                show(frames.get())
+
+        def main(steps):
+            net = nn.Conv2d(3, 3, 3).eval()
+            frames = queue.Queue(maxsize=4)
+            _thread.start_new_thread(write, (frames,))
+            with torch.no_grad():
+                for _ in range(steps):
+                    frames.put(net(torch.rand(1, 3, 64, 64)))
+        """,
+    "a lambda calls the method that takes a future out": """
+        class Writer:
+            def __init__(self):
+                self.pool = ThreadPoolExecutor(2)
+                self.jobs = {}
+
+            def save(self, name, image):
+                job = self.pool.submit(torch.save, image, name)
+                self.jobs[name] = job
+                job.add_done_callback(lambda done: self.written(name, done))
+
+            def written(self, name, job):
+                self.jobs.pop(name, None)
+
+        def main(images):
+            writer = Writer()
+            for number, image in enumerate(images):
+                writer.save(f"{number}.pt", image)
+        """,
+    "a function of the method's own calls the one that takes a future out": """
+        class Writer:
+            def __init__(self):
+                self.pool = ThreadPoolExecutor(2)
+                self.jobs = {}
+
+            def save(self, name, image):
+                def finished(done):
+                    self.written(name)
+
+                self.jobs[name] = job = self.pool.submit(torch.save, image, name)
+                job.add_done_callback(finished)
+
+            def written(self, name):
+                self.jobs.pop(name, None)
+
+        def main(images):
+            writer = Writer()
+            for number, image in enumerate(images):
+                writer.save(f"{number}.pt", image)
+        """,
     "a script that waits for all": """
         def predict(x):
             return x.mean().item()
