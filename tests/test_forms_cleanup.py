@@ -17,6 +17,27 @@ import numpy as np
 """
 
 GUILTY = {
+    "the variable of a loop over the object's parts": """
+        class Transcriber:
+            def __init__(self, encoder, decoder):
+                self.encoder = encoder.cuda()
+                self.decoder = decoder.cuda()
+
+            def unload(self):
+                for part in (self.encoder, self.decoder):
+                    part = None  # TML602
+                gc.collect()
+                torch.cuda.empty_cache()
+        """,
+    "the variable of a loop over the names of models": """
+        def main(build):
+            teacher, student = build("l").cuda(), build("s").cuda()
+            student.learn(teacher)
+            for model in [teacher, student]:
+                del model  # TML602
+            torch.cuda.empty_cache()
+            return build("xl").cuda()
+        """,
     "a pointer that a helper gives, bound again": """
         from cuda import cudart
 
@@ -177,6 +198,27 @@ GUILTY = {
 }
 
 INNOCENT = {
+    "the variable of a loop over parts that are dropped as well": """
+        class Transcriber:
+            def __init__(self, encoder, decoder):
+                self.encoder = encoder.cuda()
+                self.decoder = decoder.cuda()
+
+            def unload(self):
+                for part in (self.encoder, self.decoder):
+                    part = None
+                self.encoder = self.decoder = None
+                gc.collect()
+                torch.cuda.empty_cache()
+
+            @torch.no_grad()
+            def evaluate(self, batches):
+                for part in (self.encoder, self.decoder):
+                    for batch in batches:
+                        print(part(batch).norm())
+                    del part
+                torch.cuda.empty_cache()
+        """,
     "a pointer that a helper gives, kept": """
         from cuda import cudart
 
