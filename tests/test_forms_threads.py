@@ -17,6 +17,19 @@ import numpy as np
 """
 
 GUILTY = {
+    "a task that serves holds its last answer": """
+        class Runner:
+            def __init__(self, model):
+                self.model = model.eval()
+                self.requests = asyncio.Queue(maxsize=64)
+
+            async def run(self):
+                while True:
+                    image, answer = await self.requests.get()  # TML502
+                    with torch.inference_mode():
+                        scores = self.model(image[None])
+                    answer.set_result(scores.tolist())
+        """,
     "a method takes futures out, and nobody calls or names it": """
         class Writer:
             def __init__(self):
@@ -337,6 +350,56 @@ GUILTY = {
 }
 
 INNOCENT = {
+    "a task that serves lets go of its answers": """
+        class Runner:
+            def __init__(self, model):
+                self.model = model.eval()
+                self.requests = asyncio.Queue(maxsize=64)
+
+            async def run(self):
+                while True:
+                    image, answer = await self.requests.get()
+                    with torch.inference_mode():
+                        scores = self.model(image[None])
+                    answer.set_result(scores.tolist())
+                    del image, answer, scores
+        """,
+    "a task whose queue somebody waits for": """
+        class Runner:
+            def __init__(self, model):
+                self.model = model.eval()
+                self.requests = asyncio.Queue(maxsize=64)
+
+            async def run(self):
+                while True:
+                    image, answer = await self.requests.get()
+                    with torch.inference_mode():
+                        scores = self.model(image[None])
+                    answer.set_result(scores.tolist())
+                    self.requests.task_done()
+
+            async def all(self, images):
+                task = asyncio.create_task(self.run())
+                for image in images:
+                    await self.requests.put((image, asyncio.get_running_loop().create_future()))
+                await self.requests.join()
+                task.cancel()
+        """,
+    "a task that leaves the work to another method": """
+        class Runner:
+            def __init__(self, model):
+                self.model = model.eval()
+                self.requests = asyncio.Queue(maxsize=64)
+
+            @torch.inference_mode()
+            def answer(self, image):
+                return self.model(image[None]).tolist()
+
+            async def run(self):
+                while True:
+                    text, answer = await self.requests.get()
+                    answer.set_result(self.answer(torch.tensor(text)))
+        """,
     "a writer that is started by the function of the lower module, with a limit": """
         import _thread
 
