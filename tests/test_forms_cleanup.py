@@ -17,6 +17,33 @@ import numpy as np
 """
 
 GUILTY = {
+    "a global beside the one that goes": """
+        class Pipeline:
+            def __init__(self, model):
+                self.model = model
+
+            def __call__(self, x):
+                with torch.no_grad():
+                    return self.model(x)
+
+        model = pipeline = None
+
+        def load(width):
+            global model, pipeline
+            model = nn.Linear(width, width)
+            pipeline = Pipeline(model)
+
+        def unload():
+            global model, pipeline
+            model = None  # TML604
+            gc.collect()
+            torch.cuda.empty_cache()
+
+        def main():
+            for width in (64, 128):
+                load(width)
+                unload()
+        """,
     "the variable of a loop over the object's parts": """
         class Transcriber:
             def __init__(self, encoder, decoder):
@@ -198,6 +225,93 @@ GUILTY = {
 }
 
 INNOCENT = {
+    "both globals go": """
+        class Pipeline:
+            def __init__(self, model):
+                self.model = model
+
+            def __call__(self, x):
+                with torch.no_grad():
+                    return self.model(x)
+
+        model = pipeline = None
+
+        def load(width):
+            global model, pipeline
+            model = nn.Linear(width, width)
+            pipeline = Pipeline(model)
+
+        def unload():
+            global model, pipeline
+            model = pipeline = None
+            gc.collect()
+            torch.cuda.empty_cache()
+
+        def main():
+            for width in (64, 128):
+                load(width)
+                unload()
+        """,
+    "a table that keeps them on purpose": """
+        class Pipeline:
+            def __init__(self, model):
+                self.model = model
+
+            def __call__(self, x):
+                with torch.no_grad():
+                    return self.model(x)
+
+        model = pipeline = None
+        cached = {}
+
+        def load(width):
+            global model, pipeline
+            model = nn.Linear(width, width)
+            cached[width] = Pipeline(model)
+
+        def unload():
+            global model, pipeline
+            model = None
+            gc.collect()
+            torch.cuda.empty_cache()
+
+        def main():
+            for width in (64, 128):
+                load(width)
+                unload()
+        """,
+    "another function lets go of the other global": """
+        class Pipeline:
+            def __init__(self, model):
+                self.model = model
+
+            def __call__(self, x):
+                with torch.no_grad():
+                    return self.model(x)
+
+        model = pipeline = None
+
+        def load(width):
+            global model, pipeline
+            model = nn.Linear(width, width)
+            pipeline = Pipeline(model)
+
+        def stop():
+            global pipeline
+            pipeline = None
+
+        def unload():
+            global model, pipeline
+            model = None
+            gc.collect()
+            torch.cuda.empty_cache()
+
+        def main():
+            for width in (64, 128):
+                load(width)
+                stop()
+                unload()
+        """,
     "the variable of a loop over parts that are dropped as well": """
         class Transcriber:
             def __init__(self, encoder, decoder):
