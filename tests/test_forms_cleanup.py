@@ -17,6 +17,54 @@ import numpy as np
 """
 
 GUILTY = {
+    "a global beside the one that goes": """
+        class Pipeline:
+            def __init__(self, model):
+                self.model = model
+
+            def __call__(self, x):
+                with torch.no_grad():
+                    return self.model(x)
+
+        model = pipeline = None
+
+        def load(width):
+            global model, pipeline
+            model = nn.Linear(width, width)
+            pipeline = Pipeline(model)
+
+        def unload():
+            global model, pipeline
+            model = None  # TML604
+            gc.collect()
+            torch.cuda.empty_cache()
+
+        def main():
+            for width in (64, 128):
+                load(width)
+                unload()
+        """,
+    "the variable of a loop over the object's parts": """
+        class Transcriber:
+            def __init__(self, encoder, decoder):
+                self.encoder = encoder.cuda()
+                self.decoder = decoder.cuda()
+
+            def unload(self):
+                for part in (self.encoder, self.decoder):
+                    part = None  # TML602
+                gc.collect()
+                torch.cuda.empty_cache()
+        """,
+    "the variable of a loop over the names of models": """
+        def main(build):
+            teacher, student = build("l").cuda(), build("s").cuda()
+            student.learn(teacher)
+            for model in [teacher, student]:
+                del model  # TML602
+            torch.cuda.empty_cache()
+            return build("xl").cuda()
+        """,
     "a pointer that a helper gives, bound again": """
         from cuda import cudart
 
@@ -177,6 +225,114 @@ GUILTY = {
 }
 
 INNOCENT = {
+    "both globals go": """
+        class Pipeline:
+            def __init__(self, model):
+                self.model = model
+
+            def __call__(self, x):
+                with torch.no_grad():
+                    return self.model(x)
+
+        model = pipeline = None
+
+        def load(width):
+            global model, pipeline
+            model = nn.Linear(width, width)
+            pipeline = Pipeline(model)
+
+        def unload():
+            global model, pipeline
+            model = pipeline = None
+            gc.collect()
+            torch.cuda.empty_cache()
+
+        def main():
+            for width in (64, 128):
+                load(width)
+                unload()
+        """,
+    "a table that keeps them on purpose": """
+        class Pipeline:
+            def __init__(self, model):
+                self.model = model
+
+            def __call__(self, x):
+                with torch.no_grad():
+                    return self.model(x)
+
+        model = pipeline = None
+        cached = {}
+
+        def load(width):
+            global model, pipeline
+            model = nn.Linear(width, width)
+            cached[width] = Pipeline(model)
+
+        def unload():
+            global model, pipeline
+            model = None
+            gc.collect()
+            torch.cuda.empty_cache()
+
+        def main():
+            for width in (64, 128):
+                load(width)
+                unload()
+        """,
+    "another function lets go of the other global": """
+        class Pipeline:
+            def __init__(self, model):
+                self.model = model
+
+            def __call__(self, x):
+                with torch.no_grad():
+                    return self.model(x)
+
+        model = pipeline = None
+
+        def load(width):
+            global model, pipeline
+            model = nn.Linear(width, width)
+            pipeline = Pipeline(model)
+
+        def stop():
+            global pipeline
+            pipeline = None
+
+        def unload():
+            global model, pipeline
+            model = None
+            gc.collect()
+            torch.cuda.empty_cache()
+
+        def main():
+            for width in (64, 128):
+                load(width)
+                stop()
+                unload()
+        """,
+    "the variable of a loop over parts that are dropped as well": """
+        class Transcriber:
+            def __init__(self, encoder, decoder):
+                self.encoder = encoder.cuda()
+                self.decoder = decoder.cuda()
+
+            def unload(self):
+                for part in (self.encoder, self.decoder):
+                    part = None
+                self.encoder = self.decoder = None
+                gc.collect()
+                torch.cuda.empty_cache()
+
+            @torch.no_grad()
+            def evaluate(self, batches):
+                for part in (self.encoder, self.decoder):
+                    for batch in batches:
+                        print(part(batch).norm())
+                    del part
+                torch.cuda.empty_cache()
+        """,
     "a pointer that a helper gives, kept": """
         from cuda import cudart
 

@@ -17,6 +17,95 @@ import numpy as np
 """
 
 GUILTY = {
+    "a worker that a name has before the attribute": """
+        class Batcher:
+            def __init__(self, model):
+                self.model, self.requests = model, queue.Queue(maxsize=8)
+                self.done = threading.Event()
+
+            def start(self):
+                threading.Thread(target=self.work, daemon=True).start()
+
+            def stop(self):
+                self.done.set()
+
+            def work(self):
+                while not self.done.is_set():
+                    self.answer()
+
+            def answer(self):
+                try:
+                    request = self.requests.get(timeout=0.1)
+                except queue.Empty:
+                    return
+                with torch.inference_mode():
+                    print(self.model(request).norm())
+
+        class Server:
+            def __init__(self):
+                self.batcher = None
+
+            def update(self, state):
+                model = nn.Linear(64, 64)
+                model.load_state_dict(state)
+                batcher = Batcher(model)  # TML505
+                batcher.start()
+                self.batcher = batcher
+
+        def main(states):
+            server = Server()
+            for state in states:
+                server.update(state)
+        """,
+    "a task that serves holds its last answer": """
+        class Runner:
+            def __init__(self, model):
+                self.model = model.eval()
+                self.requests = asyncio.Queue(maxsize=64)
+
+            async def run(self):
+                while True:
+                    image, answer = await self.requests.get()  # TML502
+                    with torch.inference_mode():
+                        scores = self.model(image[None])
+                    answer.set_result(scores.tolist())
+        """,
+    "a method takes futures out, and nobody calls or names it": """
+        class Writer:
+            def __init__(self):
+                self.pool = ThreadPoolExecutor(2)
+                self.jobs = {}
+
+            def save(self, name, image):
+                self.jobs[name] = self.pool.submit(torch.save, image, name)  # TML503
+
+            def written(self, name):
+                self.jobs.pop(name, None)
+
+        def main():
+            writer = Writer()
+            for number in range(1000):
+                writer.save(f"{number}.pt", torch.rand(3, 64, 64))
+
+
+        if __name__ == "__main__":
+            main()
+        """,
+    "a writer that is started by the function of the lower module": """
+        import _thread
+
+        def write(frames):
+            for frame in iter(frames.get, None):  # TML502
+                print(frame.mean())
+
+        def main(steps):
+            net = nn.Conv2d(3, 3, 3).eval()
+            frames = queue.Queue()
+            _thread.start_new_thread(write, (frames,))
+            with torch.no_grad():
+                for _ in range(steps):
+                    frames.put(net(torch.rand(1, 3, 64, 64)))  # TML504
+        """,
     "a script that submits and submits": """
         model = nn.Linear(64, 64).eval()
 
@@ -301,6 +390,241 @@ GUILTY = {
 }
 
 INNOCENT = {
+    "a worker that a name has before the attribute, whose old value is stopped": """
+        class Batcher:
+            def __init__(self, model):
+                self.model, self.requests = model, queue.Queue(maxsize=8)
+                self.done = threading.Event()
+
+            def start(self):
+                threading.Thread(target=self.work, daemon=True).start()
+
+            def stop(self):
+                self.done.set()
+
+            def work(self):
+                while not self.done.is_set():
+                    self.answer()
+
+            def answer(self):
+                try:
+                    request = self.requests.get(timeout=0.1)
+                except queue.Empty:
+                    return
+                with torch.inference_mode():
+                    print(self.model(request).norm())
+
+        class Server:
+            def __init__(self):
+                self.batcher = None
+
+            def update(self, state):
+                model = nn.Linear(64, 64)
+                model.load_state_dict(state)
+                batcher = Batcher(model)
+                batcher.start()
+                if self.batcher is not None:
+                    self.batcher.stop()
+                self.batcher = batcher
+
+        def main(states):
+            server = Server()
+            for state in states:
+                server.update(state)
+        """,
+    "a worker whose attribute gives its old value a name": """
+        class Batcher:
+            def __init__(self, model):
+                self.model, self.requests = model, queue.Queue(maxsize=8)
+                self.done = threading.Event()
+
+            def start(self):
+                threading.Thread(target=self.work, daemon=True).start()
+
+            def stop(self):
+                self.done.set()
+
+            def work(self):
+                while not self.done.is_set():
+                    self.answer()
+
+            def answer(self):
+                try:
+                    request = self.requests.get(timeout=0.1)
+                except queue.Empty:
+                    return
+                with torch.inference_mode():
+                    print(self.model(request).norm())
+
+        class Server:
+            def __init__(self):
+                self.batcher = None
+
+            def update(self, state):
+                model = nn.Linear(64, 64)
+                model.load_state_dict(state)
+                batcher = Batcher(model)
+                batcher.start()
+                old = self.batcher
+                self.batcher = batcher
+                if old is not None:
+                    old.stop()
+
+        def main(states):
+            server = Server()
+            for state in states:
+                server.update(state)
+        """,
+    "a worker that changes places with the one before": """
+        class Batcher:
+            def __init__(self, model):
+                self.model, self.requests = model, queue.Queue(maxsize=8)
+                self.done = threading.Event()
+
+            def start(self):
+                threading.Thread(target=self.work, daemon=True).start()
+
+            def stop(self):
+                self.done.set()
+
+            def work(self):
+                while not self.done.is_set():
+                    self.answer()
+
+            def answer(self):
+                try:
+                    request = self.requests.get(timeout=0.1)
+                except queue.Empty:
+                    return
+                with torch.inference_mode():
+                    print(self.model(request).norm())
+
+        class Server:
+            def __init__(self):
+                self.batcher = None
+
+            def update(self, state):
+                model = nn.Linear(64, 64)
+                model.load_state_dict(state)
+                batcher = Batcher(model)
+                batcher.start()
+                old, self.batcher = self.batcher, batcher
+                if old is not None:
+                    old.stop()
+
+        def main(states):
+            server = Server()
+            for state in states:
+                server.update(state)
+        """,
+    "a task that serves lets go of its answers": """
+        class Runner:
+            def __init__(self, model):
+                self.model = model.eval()
+                self.requests = asyncio.Queue(maxsize=64)
+
+            async def run(self):
+                while True:
+                    image, answer = await self.requests.get()
+                    with torch.inference_mode():
+                        scores = self.model(image[None])
+                    answer.set_result(scores.tolist())
+                    del image, answer, scores
+        """,
+    "a task whose queue somebody waits for": """
+        class Runner:
+            def __init__(self, model):
+                self.model = model.eval()
+                self.requests = asyncio.Queue(maxsize=64)
+
+            async def run(self):
+                while True:
+                    image, answer = await self.requests.get()
+                    with torch.inference_mode():
+                        scores = self.model(image[None])
+                    answer.set_result(scores.tolist())
+                    self.requests.task_done()
+
+            async def all(self, images):
+                task = asyncio.create_task(self.run())
+                for image in images:
+                    await self.requests.put((image, asyncio.get_running_loop().create_future()))
+                await self.requests.join()
+                task.cancel()
+        """,
+    "a task that leaves the work to another method": """
+        class Runner:
+            def __init__(self, model):
+                self.model = model.eval()
+                self.requests = asyncio.Queue(maxsize=64)
+
+            @torch.inference_mode()
+            def answer(self, image):
+                return self.model(image[None]).tolist()
+
+            async def run(self):
+                while True:
+                    text, answer = await self.requests.get()
+                    answer.set_result(self.answer(torch.tensor(text)))
+        """,
+    "a writer that is started by the function of the lower module, with a limit": """
+        import _thread
+
+        def show(frame):
+            print(frame.mean())
+
+        def write(frames):
+            while True:
+                show(frames.get())
+
+        def main(steps):
+            net = nn.Conv2d(3, 3, 3).eval()
+            frames = queue.Queue(maxsize=4)
+            _thread.start_new_thread(write, (frames,))
+            with torch.no_grad():
+                for _ in range(steps):
+                    frames.put(net(torch.rand(1, 3, 64, 64)))
+        """,
+    "a lambda calls the method that takes a future out": """
+        class Writer:
+            def __init__(self):
+                self.pool = ThreadPoolExecutor(2)
+                self.jobs = {}
+
+            def save(self, name, image):
+                job = self.pool.submit(torch.save, image, name)
+                self.jobs[name] = job
+                job.add_done_callback(lambda done: self.written(name, done))
+
+            def written(self, name, job):
+                self.jobs.pop(name, None)
+
+        def main(images):
+            writer = Writer()
+            for number, image in enumerate(images):
+                writer.save(f"{number}.pt", image)
+        """,
+    "a function of the method's own calls the one that takes a future out": """
+        class Writer:
+            def __init__(self):
+                self.pool = ThreadPoolExecutor(2)
+                self.jobs = {}
+
+            def save(self, name, image):
+                def finished(done):
+                    self.written(name)
+
+                self.jobs[name] = job = self.pool.submit(torch.save, image, name)
+                job.add_done_callback(finished)
+
+            def written(self, name):
+                self.jobs.pop(name, None)
+
+        def main(images):
+            writer = Writer()
+            for number, image in enumerate(images):
+                writer.save(f"{number}.pt", image)
+        """,
     "a script that waits for all": """
         def predict(x):
             return x.mean().item()

@@ -63,3 +63,25 @@ def test_keys_that_stay(case: str) -> None:
 @pytest.mark.parametrize("case", SOUND)
 def test_keys_that_go(case: str) -> None:
     check(program(SOUND[case], ""))
+
+
+SAMPLES = """
+class Bank:
+    def __init__(self):
+        self.crops = defaultdict(lambda: deque(maxlen=16))
+
+    def __call__(self, sample):
+        crop = sample["image"] * sample["mask"]
+        self.crops[sample["{field}"]].append(crop){mark}
+        return crop
+
+def main(samples):
+    bank = Bank()
+    for sample in samples:
+        bank({{"image": torch.rand(3, 8, 8), "mask": torch.rand(3, 8, 8), "{field}": sample}})
+"""
+
+
+@pytest.mark.parametrize(("field", "mark"), [("path", "  # TML311"), ("label", "")])
+def test_a_field_of_a_sample_says_more_than_the_sample(field: str, mark: str) -> None:
+    check(SAMPLES.format(field=field, mark=mark))

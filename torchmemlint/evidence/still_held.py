@@ -87,10 +87,44 @@ def still_held_beside(machine: Machine, program: Program) -> Iterator[StillHeld]
                 yield StillHeld(note.site, f"{whose}.{name}", tuple(one for one, _ in local), local[0][1])
 
 
-def _whose(place: Place, site: Site, name: str) -> str:
+def still_held_by_globals(machine: Machine, program: Program) -> Iterator[StillHeld]:
+    """Models that a global lets go of, for the memory, while another global beside it is an object that has them: a
+    pipeline, a wrapper. A table may be what keeps them on purpose."""
+    if not program.empties and "collect" not in program.called:
+        return
+    places = {place.facts.place: place for place in program.places}
+    seen = set[Site]()
+    for note in machine.plain:
+        place = places.get(note.frame.facts.place) if note.kind == "dropped-global" else None
+        if place is None or note.site in seen:
+            continue
+        scope, name, value = note.detail
+        rest = _rest(place.facts.body, note.site)
+        following = () if rest is None else tuple(calls(rest.following))
+        if not any(empties(program, call) or collects(program, call) for call in following):
+            continue
+        gone = {id(atom) for atom in value if type(atom) is Obj and atom.weight > 1 and has_parameters(atom)}
+        held = [other for other, kept in scope.vars.items() if other != name and reaches(_objects(kept), gone)]
+        if held and _let_go_with(program, place).isdisjoint(held):
+            seen.add(note.site)
+            whose = _whose(place, note.site, name, "")
+            whose = f"{whose}." if whose else ""
+            yield StillHeld(note.site, whose + name, tuple(whose + other for other in held), -1)
+
+
+def _objects(value: Value) -> Value:
+    """What is an object with attributes in a value, or a model, or a function that has been given some."""
+    return tuple(
+        atom
+        for atom in value
+        if type(atom) in (Bound, Partial) or (type(atom) is Obj and atom.kind in ("module", "instance"))
+    )
+
+
+def _whose(place: Place, site: Site, name: str, usual: str = "self") -> str:
     """The name of the object whose attribute a statement lets go of."""
     given = (one for statement in statements(place.facts.body) if statement[1] == site for one in given_up(statement))
-    return next((owner for owner, _, part in (one.rpartition(".") for one in given) if part == name and owner), "self")
+    return next((owner for owner, _, part in (one.rpartition(".") for one in given) if part == name and owner), usual)
 
 
 def _optimizers_beside(owner: Obj, others: list[str]) -> list[str]:

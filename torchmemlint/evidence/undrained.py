@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..facts import model as m
 from ..facts.emptying import BOUND, BUILDERS, DELETED, emptyings, goes_on_beside
-from ..facts.model import FunctionFacts, Site
+from ..facts.model import FileFacts, FunctionFacts, Site
 from ..facts.program import Program
 from ..facts.walk import calls_of, heads, last_name, loops, nodes, statements
 from ..interpreter.events import Plain
@@ -32,23 +32,43 @@ def method_not_called(machine: Machine, program: Program, note: Plain, container
     first = min(emptying)
     while more := {one for one, facts in methods.items() if one not in emptying and emptying & set(facts.calls)}:
         emptying |= more
-    if not _BY_ITSELF.isdisjoint(emptying) or any(_hands_on(facts.functions, emptying) for facts in units.values()):
+    if not _BY_ITSELF.isdisjoint(emptying) or any(_hands_on(facts, emptying) for facts in units.values()):
         return ""
     return first if _never_calls(machine, note, emptying, name) else ""
 
 
-def _hands_on(functions: tuple[FunctionFacts, ...], methods: set[str]) -> bool:
+def _hands_on(facts: FileFacts, methods: set[str]) -> bool:
     """Whether one of the methods is named without being called: for a thread, a callback; or is a coroutine that goes
-    on beside what fills the container, `create_task(self.work())`."""
-    for function in functions:
+    on beside what fills the container, `create_task(self.work())`. So is what a function of another one calls, where
+    that is named: `job.add_done_callback(lambda done: self.finished(done))`."""
+    inner = _inner_functions_that_call(facts, methods)
+    if "<lambda>" in inner:
+        return True
+    for function in facts.functions:
         for statement in statements(function.body):
-            callees = {id(call[2]) for call in calls_of(statement) if last_name(call[2]) in methods}
-            if callees and any(goes_on_beside(call, methods) for call in calls_of(statement)):
+            called = {id(call[2]): last_name(call[2]) for call in calls_of(statement)}
+            if not methods.isdisjoint(called.values()) and any(
+                goes_on_beside(call, methods) for call in calls_of(statement)
+            ):
                 return True
             for head in heads(statement):
-                if any(p[0] == m.ATTR and p[2] in methods and id(p) not in callees for p in nodes(head)):
+                if any(
+                    id(p) not in called and ((p[0] == m.ATTR and p[2] in methods) or (p[0] == m.NAME and p[1] in inner))
+                    for p in nodes(head)
+                ):
                     return True
     return False
+
+
+def _inner_functions_that_call(facts: FileFacts, methods: set[str]) -> set[str]:
+    """The names of functions within functions, and of lambdas, that call one of these methods."""
+    outermost = {0, *(cls.body for cls in facts.classes)}
+    inner = {index for one, each in enumerate(facts.functions) if one not in outermost for index in each.inner}
+    return {
+        each.name
+        for index, each in enumerate(facts.functions)
+        if (index in inner or each.name == "<lambda>") and not methods.isdisjoint(each.calls)
+    }
 
 
 def _takes_out(function: FunctionFacts, name: str, start: Site = 0) -> bool:

@@ -6,7 +6,7 @@ from ..facts import model as m
 from ..facts.file_releases import JOINS, joins
 from ..facts.model import Expr, Site, Stmt
 from ..facts.walk import blocks, loops, statements
-from .attributes import note_dropped_part, set_attribute
+from .attributes import note_dropped_global, note_dropped_part, set_attribute
 from .averages import brings_graph, frozen_owner, write_average
 from .contexts import workers_in
 from .elements import bind_item, count_by_key, elements
@@ -300,6 +300,8 @@ def _assign_name(machine: Machine, frame: Frame, name: str, value: Value, site: 
 def _note_dropped(machine: Machine, frame: Frame, scope: Frame, name: str, site: Site) -> None:
     """A variable lets go of a module, or of an object that may own some: others may still hold it."""
     value = scope.vars.get(name, UNKNOWN)
+    if scope is not frame and scope is frame.unit.frame:
+        note_dropped_global(machine, frame, scope, name, site)
     if any(type(atom) is Obj and atom.kind in ("module", "instance") for atom in value):
         machine.note("dropped", site, frame, (name, value))
 

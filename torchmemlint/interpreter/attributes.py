@@ -246,6 +246,8 @@ def set_attribute(machine: Machine, frame: Frame, owner: Any, name: str, value: 
         return
     if type(owner) in (Class, Module):
         owner_frame = owner.unit.frame if type(owner) is Module else owner.frame
+        if type(owner) is Module and value == NOTHING:
+            note_dropped_global(machine, frame, owner_frame, name, site)
         if type(owner) is Class:
             owner.own(name)  # what was there before, if it waits
         stored = store(machine, frame, owner_frame, name, value, how, site)
@@ -330,6 +332,13 @@ def note_dropped_part(machine: Machine, frame: Frame, owner: Obj, name: str, sit
     value = owner.fields.get(name, UNKNOWN)
     if any(type(atom) is Obj and atom.kind == "module" for atom in value):
         machine.note("dropped-part", site, frame, (owner, name, value))
+
+
+def note_dropped_global(machine: Machine, frame: Frame, scope: Frame, name: str, site: Site) -> None:
+    """A global of a module is let go of by a function, or by another file: others beside it may still hold it."""
+    value = scope.vars.get(name, UNKNOWN)
+    if any(type(atom) is Obj and atom.kind == "module" for atom in value):
+        machine.note("dropped-global", site, frame, (scope, name, value))
 
 
 def _set_on_tensor(machine: Machine, frame: Frame, owner: Tensor, name: str, value: Value, site: Site) -> None:

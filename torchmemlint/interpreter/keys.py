@@ -303,6 +303,11 @@ def _kind_of_value(value: Value, depth: int = 4) -> str:
     return FRESH if COUNT in value or IDENT in value else ""
 
 
+def _words_of_key(key: Expr) -> list[str]:
+    """`sample["label"]` is one of a few, whatever is said of samples; `sample["name"]` is the sample's own."""
+    return key[1].lower().split("_") if key[0] == m.CONST and isinstance(key[1], str) else []
+
+
 def _words(expr: Any) -> list[str]:
     """The words of the names in an expression."""
     op = expr[0]
@@ -313,7 +318,8 @@ def _words(expr: Any) -> list[str]:
     if op == m.CALL:
         return [word for item in expr[3] for word in _words(item)]
     if op == m.ITEM:
-        return _words(expr[1])
+        named = _words_of_key(expr[2])
+        return named if named and _FIXED_WORDS - VAGUE | {"label"} >= {*named} else _words(expr[1])
     if op == m.ARITH:
         return [*_words(expr[2]), *_words(expr[3])]
     if op in (m.UNARY, m.STAR, m.AWAIT):

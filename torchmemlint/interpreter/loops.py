@@ -58,7 +58,7 @@ def _for(machine: Machine, frame: Frame, statement: Stmt) -> None:
         machine.site = site  # where a generator goes on, in each round
         assign(machine, frame, target, LIGHT if of_keys else iterate(machine, frame, value), site)
         machine.block(frame, body)
-        if machine.context is not None:
+        if machine.context is not None or frame.facts.coroutine:
             end_of_round(machine, frame, statement)
 
     if rounds is not None:
@@ -248,7 +248,7 @@ def _while(machine: Machine, frame: Frame, statement: Stmt) -> None:
     def once() -> None:
         _known, _positive, _ = truth(machine, frame, test)
         machine.block(frame, body)
-        if machine.context is not None:
+        if machine.context is not None or frame.facts.coroutine:
             end_of_round(machine, frame, statement)
 
     go_round(machine, frame, loop, once)

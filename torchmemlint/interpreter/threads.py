@@ -25,6 +25,12 @@ def _thread(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, s
     return (machine.allocate(frame, ("thread", site), "thread"),)
 
 
+def _start_new_thread(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    """`_thread.start_new_thread(function, args)` gives a number, by which nobody can wait for the thread [docs]."""
+    in_thread(machine, frame, args[0] if args else UNKNOWN, items_of(args[1]) if len(args) > 1 else [], site)
+    return LIGHT
+
+
 def _timer(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
     """`threading.Timer(interval, function, args, kwargs)` [docs]. One that starts itself anew goes round and round."""
     target = kwargs.get("function", args[1] if len(args) > 1 else UNKNOWN)
@@ -172,7 +178,7 @@ _CALLABLE = (Function, Bound, Partial, Method, Obj)
 
 def submit(machine: Machine, frame: Frame, name: str, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
     given = args[1:] if name == "run_in_executor" else args
-    future: Value = (machine.allocate(frame, ("future", site), "future"),) if name != "start_new_thread" else UNKNOWN
+    future: Value = (machine.allocate(frame, ("future", site), "future"),)
     if name == "submit" and given and not given[0]:
         given = [_model_by_name(machine, frame, site), *given[1:]]
     if name == "apply_async" or not given or not any(type(a) in _CALLABLE for a in given[0]):
@@ -231,6 +237,7 @@ def qt(machine: Machine, frame: Frame, name: str, receiver: Value, args: list[Va
 THREADS: dict[str, Callable[[Machine, Frame, list[Value], Kwargs, Site], Value]] = {
     "threading.Thread": _thread,
     "threading.Timer": _timer,
+    "_thread.start_new_thread": _start_new_thread,
     "ThreadPoolExecutor": _executor,
     "Future": _future,
     "to_thread": _to_thread,

@@ -285,7 +285,7 @@ def unknown_method(
             return UNKNOWN
     if name in processes.ONLY_OF_POOLS:
         return processes.pool_method(machine, frame, None, name, args, kwargs, site)
-    if name in ("submit", "start_new_thread", "run_in_executor", "apply_async"):
+    if name in ("submit", "run_in_executor", "apply_async"):
         return submit(machine, frame, name, args, kwargs, site)
     if name in _OF_EVENT_LOOPS:
         return on_loop(machine, frame, name, args, site)

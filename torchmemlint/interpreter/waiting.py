@@ -1,4 +1,4 @@
-"""Threads that go round and wait for the next item: what they still have bound while they do."""
+"""Threads and tasks that go round and wait for the next item: what they still have bound while they do."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ..facts import model as m
 from ..facts.model import Expr, Stmt
 from ..facts.program import targets
-from ..facts.walk import blocks, calls, calls_of, statements
+from ..facts.walk import ALWAYS, blocks, calls, calls_of, expressions_of, statements
 from .frames import Frame
 from .machine import Machine
 from .values import UNKNOWN, Bound, Obj
@@ -18,12 +18,15 @@ _NUMBERS = ("weight", "factor", "ratio", "count", "coef", "lr")  # names of sing
 
 
 def end_of_round(machine: Machine, frame: Frame, loop: Stmt) -> None:
-    """Note what a thread's loop still has bound when it goes back to wait for the next item."""
-    if machine.context.kind != "thread" or frame.dead or _ends_when_empty(loop):
+    """Note what the loop of a thread, or of a task that serves, still has bound when it waits for the next item."""
+    in_thread = machine.context is not None and machine.context.kind == "thread"
+    if frame.dead or not (in_thread or frame.facts.coroutine) or _ends_when_empty(loop):
         return
     body = loop[4] if loop[0] == m.FOR else loop[3]
     every = [call for statement in _straight(body) for call in calls_of(statement)]
     waits = next((call for call in every if _blocks(call)), None)
+    if not in_thread and (waits is None or not _serves(frame, loop, waits)):
+        return
     if waits is None:
         waits = next((call for call in every if _waited_in(machine, frame, call) is not None), None)
     names: dict[str, None] = {}
@@ -45,6 +48,20 @@ def end_of_round(machine: Machine, frame: Frame, loop: Stmt) -> None:
     awaited = _awaited(machine, frame, loop, body) if not kept else {}
     if kept or awaited:
         machine.note("kept-while-waiting", waits[1], frame, (kept, awaited, machine.context))
+
+
+def _serves(frame: Frame, loop: Stmt, waits: Expr) -> bool:
+    """Whether a method that is a coroutine takes from a queue of its object for ever, `await self.requests.get()`, and
+    nobody waits until that queue is done with, who would then cancel the task."""
+    queue = waits[2][1]
+    if loop[0] != m.WHILE or loop[2] not in ALWAYS or waits[2][2] != "get" or queue[:2] != (m.ATTR, (m.NAME, "self")):
+        return False
+    if all((m.AWAIT, waits) not in expressions_of(one) for one in statements(loop[3])):
+        return False
+    joined = (m.ATTR, queue, "join")
+    return not any(
+        call[2] == joined for one in frame.unit.facts.functions if "join" in one.calls for call in calls(one.body)
+    )
 
 
 def _straight(body: tuple[Stmt, ...]) -> Iterator[Stmt]:

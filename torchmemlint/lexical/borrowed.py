@@ -37,7 +37,8 @@ def borrowed(program: Program) -> Iterator[Slip]:
         alias = _first_alias(place)
         if alias is not None and _freed_after(program, facts.body, alias[0]):
             yield from islice(_of_those_who_pass(program, place, *alias), 1)
-        for site, name, container in (*_items_of_containers(place), *models_of_containers(program, place)):
+        models = models_of_containers(program, place)
+        for site, name, container in (*_items_of_containers(place), *_items_of_displays(place), *models):
             if _freed_after(program, facts.body, site):
                 yield Slip(site, name, -1, 3, f"in {container}")
         for statement in statements(facts.body):
@@ -115,6 +116,30 @@ def _items_of_containers(place: Place) -> Iterator[tuple[Site, str, str]]:
             for name in let_go(inner):
                 if name in own and not _works_with(statement[4], name):
                     yield inner[1], name, container
+
+
+def _items_of_displays(place: Place) -> Iterator[tuple[Site, str, str]]:
+    """`for part in (self.encoder, self.decoder): part = None`, of which nothing else in the function lets go."""
+    for statement in statements(place.facts.body):
+        if statement[0] != m.FOR or statement[3][0] != m.NEW or not statement[3][3]:
+            continue
+        over = statement[3][3]
+        own = {target[1] for target in targets(statement) if target[0] == m.NAME}
+        if any(one[0] not in (m.NAME, m.ATTR) or not text(one) for one in over) or _is_rebound(place, over):
+            continue
+        for inner in statements(statement[4]):
+            for name in let_go(inner):
+                if name in own and not _works_with(statement[4], name):
+                    yield inner[1], name, text(over[0])
+
+
+def _is_rebound(place: Place, names: Expr) -> bool:
+    """Whether a function removes one of these names or attributes, or binds it to None."""
+    return any(
+        not {*one[2]}.isdisjoint(names)
+        for one in statements(place.facts.body)
+        if one[0] == m.DELETE or (one[0] == m.ASSIGN and one[3] == (m.CONST, None))
+    )
 
 
 def _works_with(body: Block, name: str) -> bool:

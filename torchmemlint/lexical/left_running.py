@@ -95,7 +95,7 @@ def dropped(program: Program, owners: dict[str, Owner]) -> Iterator[LeftRunning]
             made = _element(statement[3]) if statement[0] == m.ASSIGN else None
             if made is None or made[0] != m.CALL or last_name(made) not in makers:
                 continue
-            name, cls = statement[2][0], makers[last_name(made)]
+            name, cls = _where_it_goes(place, statement), makers[last_name(made)]
             several = statement[3][0] in (m.NEW, m.COMP)
             looped = looped or place.facts.name == "__iter__"  # each pass over the object makes one
             local = name[0] == m.NAME and not several and (looped or is_repeated(program, place))
@@ -107,6 +107,22 @@ def dropped(program: Program, owners: dict[str, Owner]) -> Iterator[LeftRunning]
                 ended = _are_ended(program, name[2], place, cls, end) if several else None
                 if not (_is_ended(program, name[2], place, owners[cls]) if ended is None else ended):
                     yield LeftRunning(statement[1], cls, *owners[cls][:2], name[2], several=several)
+
+
+def _where_it_goes(place: Place, made: Stmt) -> Expr:
+    """What an object is bound to: of a name that the method then puts into an attribute, the attribute. Not where what
+    was in that gets a name in the same statement, `old, self.feed = self.feed, feed`."""
+    name: Expr = made[2][0]
+    if name[0] != m.NAME:
+        return name
+    later = [one for one in statements(place.facts.body) if one[0] == m.ASSIGN and one[1] > made[1]]
+    own = [one[2][0] for one in later if one[3] == name and one[2][0][:2] == (m.ATTR, (m.NAME, "self"))]
+    return own[0] if len(own) == 1 and _is_only_started(place, name) else name
+
+
+def _is_only_started(place: Place, name: Expr) -> bool:
+    """Whether a function does no more with what a name stands for than to start it, or to ask it something."""
+    return not any(name in (*call[3], *(one for _, one in call[4])) for call in calls(place.facts.body))
 
 
 def _given_on(program: Program, statement: Stmt, makers: dict[str, str]) -> Iterator[Expr]:

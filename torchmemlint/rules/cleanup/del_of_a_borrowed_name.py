@@ -5,11 +5,12 @@ Reports `del p`, or `p = None`, of a parameter, or of what a context manager has
 yielded, in a function that then collects or empties the cache, while the caller
 goes on binding the object under a name of its own. The same for the variable of
 a loop over a parameter or a container that the function leaves as it is, `for
-item in self.items: del item`, for a model that was taken out of one, `model =
-models[i]`, for an attribute that was asked for by its name, `part =
-getattr(self, name)`, and for `del items` of `*items`, which is a tuple of the
-function's own. Where the function is another file's, the call is named that
-leaves a name bound. And for the parts of a model that a loop moves to a
+item in self.items: del item`, or over what the loop itself names, `for part in
+(self.encoder, self.decoder): part = None`. For a model that was taken out of a
+container, `model = models[i]`, for an attribute that was asked for by its name,
+`part = getattr(self, name)`, and for `del items` of `*items`, which is a tuple
+of the function's own. Where the function is another file's, the call is named
+that leaves a name bound. And for the parts of a model that a loop moves to a
 device one after the other, `block = block.to(device)`, and then deletes the
 name of instead of moving them back.
 

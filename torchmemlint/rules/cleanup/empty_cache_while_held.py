@@ -12,8 +12,9 @@ loop makes its own. And `del encoders` of a list whose models still
 have names of their own, which nothing needs in this case. An `empty_cache()` in
 an `except` clause, where the next round of the loop tries again: the traceback
 still holds the frames of the failed attempt. And a model that an attribute lets
-go of, where another attribute of the object holds it too. And an attribute that
-a run sets as it sets others, where the teardown at its end lets go of those,
+go of, where another attribute of the object holds it too, or a global, where
+another global of its module is an object that has it. And an attribute that a
+run sets as it sets others, where the teardown at its end lets go of those,
 empties the cache, and forgets this one. And a model that `setup()` makes, where
 `teardown()` empties the cache and lets go of nothing at all.
 
@@ -52,7 +53,7 @@ from typing import TYPE_CHECKING
 from ...evidence.emptied import bound_while_emptied, emptied_while_held
 from ...evidence.forgotten import forgotten, undone
 from ...evidence.next_rounds import left_for_next_round
-from ...evidence.still_held import still_held, still_held_beside
+from ...evidence.still_held import still_held, still_held_beside, still_held_by_globals
 from ...finding import Confidence, Remedy, Retains
 from ...lexical.retries import emptied_in_clauses
 from .. import Report
@@ -132,7 +133,8 @@ def check(evidence: Evidence) -> Iterator[Report]:
             related=((held.bound, "bound here"),),
             remedy=Remedy("drop-also", names, sure=False),
         )
-    for held in still_held_beside(evidence.machine, evidence.program):
+    by_globals = still_held_by_globals(evidence.machine, evidence.program)
+    for held in (*still_held_beside(evidence.machine, evidence.program), *by_globals):
         if held.site not in reported:
             names = ", ".join(held.holders)
             yield Report(

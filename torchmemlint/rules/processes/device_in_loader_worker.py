@@ -3,7 +3,8 @@
 ## What it does
 Reports `.cuda()`, `.to(device)` and `device=` in `__getitem__`, `__iter__`,
 `collate_fn` or `worker_init_fn` of a data set that a `DataLoader` with workers
-reads.
+reads. If they stand in another file than the loader, the line that leads there
+is reported: the call of a method, or the loader.
 
 ## Why it retains
 Each process that touches a device makes a context there, some hundred MiB, and
@@ -38,6 +39,7 @@ from .. import Report
 
 if TYPE_CHECKING:
     from ...evidence.evidence import Evidence
+    from ...facts.model import Site
 
 code = "TML403"
 name = "device-in-loader-worker"
@@ -45,14 +47,24 @@ retains: Retains | None = Retains.HELD
 
 
 def check(evidence: Evidence) -> Iterator[Report]:
+    machine = evidence.machine
     loaders = {note.site: note.detail[1] for note in evidence.plain("loader-workers")}
-    for note in evidence.plain("loader-device"):
+    said: set[Site] = set()
+    for note in machine.plain:
+        if note.kind != "loader-device" or not (machine.is_home(note.site) or machine.is_home(note.detail.site)):
+            continue
+        # of a data set in another file it is said of the line that leads there
+        site = next((at for at in (note.site, *reversed(note.trail)) if machine.is_home(at)), None)
+        if site is None or site in said:
+            continue
+        said.add(site)
         started = note.detail.site
+        what = "this" if site == note.site else f"`{note.frame.name}()`, to which this leads, moves to a device and"
         yield Report(
-            site=note.site,
+            site=site,
             message=(
-                "this runs in a worker of the loader: each worker makes a device context and keeps what it allocates "
-                "there until it ends; return CPU tensors and move the batch in the main process"
+                f"{what} runs in a worker of the loader: each worker makes a device context and keeps what it "
+                "allocates there until it ends; return CPU tensors and move the batch in the main process"
             ),
             confidence=Confidence(loaders.get(started, 1)),
             value="a device context for each worker",

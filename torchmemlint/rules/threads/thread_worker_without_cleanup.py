@@ -3,11 +3,12 @@
 ## What it does
 Reports the waiting call (`queue.get()`, `connection.recv()`, `event.wait()`) in
 the loop of a long-lived worker thread where tensors of the previous round are
-still bound to names of the loop. And a container in a `threading.local` that
-the tasks of a pool's threads fill with tensors and that no task empties, or an
-attribute of one that has the tensor of the last task. And a
-local list that gains a tensor for each item that a worker or a server waits
-for, and that nothing reads.
+still bound to names of the loop; also in that of a task, a method that is a
+coroutine and takes from a queue of its object for ever. And a container in a
+`threading.local` that the tasks of a pool's threads fill with tensors and that
+no task empties, or an attribute of one that has the tensor of the last task.
+And a local list that gains a tensor for each item that a worker or a server
+waits for, and that nothing reads.
 
 ## Why it retains
 The body of a loop has no scope of its own: `batch` and `output` stay bound
@@ -67,15 +68,16 @@ def check(evidence: Evidence) -> Iterator[Report]:
         kept = kept or _come_later(evidence, awaited)
         if not kept:
             continue
-        creator = context.creator
+        creator = context.creator if context is not None else None
         if creator is not None and (joins_what_it_starts(creator) or creator.generator):
             continue  # started and joined in one function: it ends with its work
         names = sorted(kept)
+        who = "thread" if context is not None else "task"
         listed = ", ".join(f"`{name}`" for name in names[:3])
         yield Report(
             site=note.site,
             message=(
-                f"while this thread waits here it still holds {listed} of the round before, for as long as nothing "
+                f"while this {who} waits here it still holds {listed} of the round before, for as long as nothing "
                 f"comes; end the round with `del {', '.join(names[:3])}`, or do the work in a function of its own"
             ),
             confidence=Confidence(min(2, max(weight for _, weight in kept.values()))),
