@@ -56,7 +56,7 @@ def _end_round(text: Text, node: Node, about: str) -> Iterator[Candidate]:
     if loop is None or isinstance(loop.body[-1], _LEAVES) or not text.stands_alone(loop.body[-1]):
         return
     bound: set[str] = set()
-    for statement in loop.body:
+    for statement in _in_order(loop.body):
         used = {
             each.id for each in ast.walk(statement) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load)
         }
@@ -76,6 +76,16 @@ def _end_round(text: Text, node: Node, about: str) -> Iterator[Candidate]:
     if call is not None and tail(call.func) == "task_done":
         edit = insertion(Location(last.lineno, 1), line)  # before others hear that the round is over
     yield Candidate("Let go at the end of the round", (edit,), False)
+
+
+def _in_order(block: list[ast.stmt]) -> Iterator[ast.AST]:
+    """What a block runs whatever happens: its statements, and those in a `with`."""
+    for statement in block:
+        if isinstance(statement, (ast.With, ast.AsyncWith)):
+            yield from statement.items
+            yield from _in_order(statement.body)
+        else:
+            yield statement
 
 
 @remedy("drop-also")
