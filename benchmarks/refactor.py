@@ -31,6 +31,7 @@ from refactor_holders import HOLDERS
 from refactor_names import NAMES
 from refactor_tree import FRAMES, MARK, Rewriter, rewrite
 
+from torchmemlint.facts.outline import Outline
 from torchmemlint.finding import Confidence, Finding
 from torchmemlint.linter.analysis import facts_of, findings
 from torchmemlint.linter.engine import most_specific
@@ -108,7 +109,7 @@ def found_in(variant: Variant) -> list[Finding]:
     rules = [rule for rule in registry().values() if not rule.preview or rule.code == own]
     least = Confidence.LOW if own in LOW_COUNTS else Confidence.MEDIUM
     source = decode(str(variant.path), variant.text.encode())
-    spoken = most_specific(findings(source, facts_of(source), rules))
+    spoken = most_specific(findings(source, Outline(facts_of(source)), rules))
     return [finding for finding in spoken if finding.confidence >= least and finding.code not in ("TML900", "TML901")]
 
 
