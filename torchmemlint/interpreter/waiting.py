@@ -16,6 +16,8 @@ from .weights import heavy
 _CONTAINERS = ("list", "tuple", "dict", "set", "deque")
 _NUMBERS = ("weight", "factor", "ratio", "count", "coef", "lr")  # names of single numbers
 
+_OF_SIGNALS = frozenset(("set", "is_set", "set_result", "set_exception"))  # what events and futures have, not tensors
+
 
 def end_of_round(machine: Machine, frame: Frame, loop: Stmt) -> None:
     """Note what the loop of a thread, or of a task that serves, still has bound when it waits for the next item."""
@@ -41,7 +43,7 @@ def end_of_round(machine: Machine, frame: Frame, loop: Stmt) -> None:
     kept = {}
     for name in names:
         what, weight = heavy(machine, frame.vars.get(name, UNKNOWN))
-        if name.rpartition("_")[2] in _NUMBERS:
+        if name.rpartition("_")[2] in _NUMBERS or not _OF_SIGNALS.isdisjoint(frame.facts.uses.get(name, ())):
             continue
         if what in ("tensor", "array") and weight > 1 and not _dropped_before(body, waits, name):
             kept[name] = (what, weight)
