@@ -50,13 +50,14 @@ def sets(call: Expr, param: str, place: int) -> bool:
 def is_left_off(files: Sequence[FileFacts], name: str, place: str, is_never_set: Callable[[str, str], bool]) -> bool:
     """Whether all calls of a function that empties a place stand under switches which are off. `is_never_set` says
     this of the attribute of a class."""
-    if name.startswith(("__", "on_")) or _is_handed_over(files, name):
+    if name.startswith(("__", "on_")):
         return False
     found = list(_calls_to(files, name, place))
-    return bool(found) and all(
+    off = all(
         any(_is_off(files, one, switch, name, is_never_set) for test in one.tests for switch in must_be_set(test))
         for one in found
     )
+    return bool(found) and off and not _is_handed_over(files, name)  # which all the text is gone through for
 
 
 def _calls_to(files: Sequence[FileFacts], name: str, place: str) -> Iterator[_Call]:
