@@ -16,47 +16,55 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 import numpy as np
 """
 
+SERVER = """
+class Batcher:
+    def __init__(self, model):
+        self.model, self.requests = model, queue.Queue(maxsize=8)
+        self.done = threading.Event()
+
+    def start(self):
+        threading.Thread(target=self.work, daemon=True).start()
+
+    def stop(self):
+        self.done.set()
+
+    def work(self):
+        while not self.done.is_set():
+            self.answer()
+
+    def answer(self):
+        try:
+            request = self.requests.get(timeout=0.1)
+        except queue.Empty:
+            return
+        with torch.inference_mode():
+            print(self.model(request).norm())
+
+class Server:
+    def __init__(self):
+        self.batcher = None
+
+    def update(self, state):
+        model = nn.Linear(64, 64)
+        model.load_state_dict(state)
+{update}
+
+def main(states):
+    server = Server()
+    for state in states:
+        server.update(state)
+"""
+
+
+def server(update: str) -> str:
+    """A server that makes a worker for each state, and what its `update` does with that."""
+    return SERVER.replace("{update}", textwrap.indent(update, 8 * " "))
+
+
 GUILTY = {
-    "a worker that a name has before the attribute": """
-        class Batcher:
-            def __init__(self, model):
-                self.model, self.requests = model, queue.Queue(maxsize=8)
-                self.done = threading.Event()
-
-            def start(self):
-                threading.Thread(target=self.work, daemon=True).start()
-
-            def stop(self):
-                self.done.set()
-
-            def work(self):
-                while not self.done.is_set():
-                    self.answer()
-
-            def answer(self):
-                try:
-                    request = self.requests.get(timeout=0.1)
-                except queue.Empty:
-                    return
-                with torch.inference_mode():
-                    print(self.model(request).norm())
-
-        class Server:
-            def __init__(self):
-                self.batcher = None
-
-            def update(self, state):
-                model = nn.Linear(64, 64)
-                model.load_state_dict(state)
-                batcher = Batcher(model)  # TML505
-                batcher.start()
-                self.batcher = batcher
-
-        def main(states):
-            server = Server()
-            for state in states:
-                server.update(state)
-        """,
+    "a worker that a name has before the attribute": server(
+        "batcher = Batcher(model)  # TML505\nbatcher.start()\nself.batcher = batcher\n"
+    ),
     "a task that serves holds its last answer": """
         class Runner:
             def __init__(self, model):
@@ -390,133 +398,28 @@ GUILTY = {
 }
 
 INNOCENT = {
-    "a worker that a name has before the attribute, whose old value is stopped": """
-        class Batcher:
-            def __init__(self, model):
-                self.model, self.requests = model, queue.Queue(maxsize=8)
-                self.done = threading.Event()
-
-            def start(self):
-                threading.Thread(target=self.work, daemon=True).start()
-
-            def stop(self):
-                self.done.set()
-
-            def work(self):
-                while not self.done.is_set():
-                    self.answer()
-
-            def answer(self):
-                try:
-                    request = self.requests.get(timeout=0.1)
-                except queue.Empty:
-                    return
-                with torch.inference_mode():
-                    print(self.model(request).norm())
-
-        class Server:
-            def __init__(self):
-                self.batcher = None
-
-            def update(self, state):
-                model = nn.Linear(64, 64)
-                model.load_state_dict(state)
-                batcher = Batcher(model)
-                batcher.start()
-                if self.batcher is not None:
-                    self.batcher.stop()
-                self.batcher = batcher
-
-        def main(states):
-            server = Server()
-            for state in states:
-                server.update(state)
-        """,
-    "a worker whose attribute gives its old value a name": """
-        class Batcher:
-            def __init__(self, model):
-                self.model, self.requests = model, queue.Queue(maxsize=8)
-                self.done = threading.Event()
-
-            def start(self):
-                threading.Thread(target=self.work, daemon=True).start()
-
-            def stop(self):
-                self.done.set()
-
-            def work(self):
-                while not self.done.is_set():
-                    self.answer()
-
-            def answer(self):
-                try:
-                    request = self.requests.get(timeout=0.1)
-                except queue.Empty:
-                    return
-                with torch.inference_mode():
-                    print(self.model(request).norm())
-
-        class Server:
-            def __init__(self):
-                self.batcher = None
-
-            def update(self, state):
-                model = nn.Linear(64, 64)
-                model.load_state_dict(state)
-                batcher = Batcher(model)
-                batcher.start()
-                old = self.batcher
-                self.batcher = batcher
-                if old is not None:
-                    old.stop()
-
-        def main(states):
-            server = Server()
-            for state in states:
-                server.update(state)
-        """,
-    "a worker that changes places with the one before": """
-        class Batcher:
-            def __init__(self, model):
-                self.model, self.requests = model, queue.Queue(maxsize=8)
-                self.done = threading.Event()
-
-            def start(self):
-                threading.Thread(target=self.work, daemon=True).start()
-
-            def stop(self):
-                self.done.set()
-
-            def work(self):
-                while not self.done.is_set():
-                    self.answer()
-
-            def answer(self):
-                try:
-                    request = self.requests.get(timeout=0.1)
-                except queue.Empty:
-                    return
-                with torch.inference_mode():
-                    print(self.model(request).norm())
-
-        class Server:
-            def __init__(self):
-                self.batcher = None
-
-            def update(self, state):
-                model = nn.Linear(64, 64)
-                model.load_state_dict(state)
-                batcher = Batcher(model)
-                batcher.start()
-                old, self.batcher = self.batcher, batcher
-                if old is not None:
-                    old.stop()
-
-        def main(states):
-            server = Server()
-            for state in states:
-                server.update(state)
-        """,
+    "a worker that a name has before the attribute, whose old value is stopped": server(
+        "batcher = Batcher(model)\n"
+        "batcher.start()\n"
+        "if self.batcher is not None:\n"
+        "    self.batcher.stop()\n"
+        "self.batcher = batcher\n"
+    ),
+    "a worker whose attribute gives its old value a name": server(
+        "batcher = Batcher(model)\n"
+        "batcher.start()\n"
+        "old = self.batcher\n"
+        "self.batcher = batcher\n"
+        "if old is not None:\n"
+        "    old.stop()\n"
+    ),
+    "a worker that changes places with the one before": server(
+        "batcher = Batcher(model)\n"
+        "batcher.start()\n"
+        "old, self.batcher = self.batcher, batcher\n"
+        "if old is not None:\n"
+        "    old.stop()\n"
+    ),
     "a task that serves lets go of its answers": """
         class Runner:
             def __init__(self, model):

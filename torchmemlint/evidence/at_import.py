@@ -12,7 +12,7 @@ from ..facts.program import Block, Program, keyword, targets
 from ..facts.walk import calls_of, last_name, nodes, statements
 from ..interpreter.linking import Unit, module_name
 from ..interpreter.machine import Machine
-from ..interpreter.values import Bound, Function, Partial, Value, constant, functions_behind
+from ..interpreter.values import Value, constant, functions_behind, functions_in
 from ..interpreter.weights import heavy
 from ..lexical.loaded_tables import holds_loaded
 from .records import makes_array
@@ -37,7 +37,7 @@ def made_at_import(machine: Machine, program: Program) -> Iterator[MadeAtImport]
     method = start_method(program)
     started = [note for note in machine.plain if note.kind == "worker"]
     started = [n for n in started if (n.detail[0].method or method) in ("spawn", "forkserver")]
-    theirs = {unit.path: (note, unit) for note in reversed(started) for unit in _units(note.detail[1])}
+    theirs = {one.frame.unit.path: (n, one.frame.unit) for n in reversed(started) for one in functions_in(n.detail[1])}
     home = machine.home
     if not _is_main_script(machine):  # which workers import, wherever their function is [docs of multiprocessing]
         started = [n for n in started if _of_this_file(machine, n.detail[1])]
@@ -67,16 +67,6 @@ def _made_by(machine: Machine, unit: Unit, worker: Site) -> Iterator[MadeAtImpor
             small = _is_small_model(unit, expr) if what == "module" else _small(unit, expr)
             if what in ("tensor", "array", "module", "table") and weight > 1 and not small:
                 yield MadeAtImport(statement[1], target[1], what, worker, weight)
-
-
-def _units(target: Value) -> Iterator[Unit]:
-    """The files of the functions that a worker runs."""
-    for atom in target:
-        if type(atom) is Partial:
-            yield from _units(atom.callee)
-        function = atom.function if type(atom) is Bound else atom
-        if type(function) is Function:
-            yield function.frame.unit
 
 
 def start_method(program: Program) -> str:

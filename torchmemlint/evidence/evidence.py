@@ -21,13 +21,13 @@ from ..lexical.handlers import Kept
 from ..lexical.kept_gathers import modules_that_gather
 from ..lexical.plain import Led, plain
 from .demand import Demand
+from .guarded_elsewhere import Unguarded, guarded_elsewhere
 from .handed_over import Handed, handed_over, shares_by_name
 from .joined import Reaching, joined
 from .kept_errors import kept_errors
 from .last_passes import is_certainly_last
 from .lifetimes import Lifetimes
 from .listeners import Listening, kept_as_listeners
-from .off_beside import Unguarded, off_beside
 from .origins import origins
 from .places import is_test_file
 from .recordings import Recording, in_evaluation, recordings
@@ -268,9 +268,9 @@ class Evidence:
         return recordings(self.machine, self._refuted)
 
     @functools.cached_property
-    def off_beside(self) -> list[Unguarded]:
+    def guarded_elsewhere(self) -> list[Unguarded]:
         """Calls of helpers that run a model with gradients on, and that others make with gradients off."""
-        return list(off_beside(self.machine, self.program))
+        return list(guarded_elsewhere(self.machine, self.program))
 
     def in_evaluation(self, recording: Recording) -> Recording:
         """The same, said of the evaluation that leads to it, where training goes through the same line as well."""

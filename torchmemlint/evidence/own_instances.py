@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.emptying import BOUND, emptyings
+from ..facts.knowledge import DRAWS_AN_ID
 from ..facts.model import Expr, FileFacts, FunctionFacts, Site, Stmt
 from ..facts.program import Program, targets
 from ..facts.walk import calls_of, last_name, statements
@@ -17,7 +18,6 @@ from ..lexical.own_registry import has_self
 
 _SELF = (m.NAME, "self")
 _ADDS = ("append", "add", "insert", "appendleft")
-_DRAWN = ("uuid1", "uuid4")
 _CONTAINERS = ("list", "set", "dict", "OrderedDict", "deque")
 
 
@@ -84,7 +84,7 @@ def _is_fresh(facts: FileFacts, method: FunctionFacts, key: Expr, depth: int = 2
         if name == "str":
             return first is not None and _is_fresh(facts, method, first, depth)
         counts = name == "next" and first is not None and first[0] in (m.NAME, m.ATTR)
-        return counts or name in _DRAWN or (name == "id" and first == _SELF)
+        return counts or name in DRAWS_AN_ID or (name == "id" and first == _SELF)
     if key[0] not in (m.NAME, m.ATTR):
         return False
     own = [facts.functions[index] for index in facts.classes[method.owner].methods.values()]

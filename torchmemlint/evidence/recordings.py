@@ -135,10 +135,13 @@ def _round(call: ModuleCall) -> tuple[Site, tuple[Site, ...], Loops, bool]:
 def _name(call: ModuleCall) -> str:
     """A module's name, or what is called, as it is written: `model`."""
     name = describe_object(call.module)
-    if name != UNNAMED:
-        return name
-    written = call_at(call.frame.facts.body, call.site)
-    return (text(written[2]) if written is not None else "") or name
+    return name if name != UNNAMED else written(call) or name
+
+
+def written(call: ModuleCall) -> str:
+    """What is called, as it is written."""
+    found = call_at(call.frame.facts.body, call.site)
+    return text(found[2]) if found is not None else ""
 
 
 def _is_mostly_guarded(machine: Machine, call: ModuleCall) -> bool:
@@ -357,7 +360,7 @@ def _in_entry(call: ModuleCall) -> bool:
         return False  # a pass of validation, for a trainer's hooks
     if makes_loader:
         return any(loop.name == "loader" and not loop.steps for loop in call.loops if loop not in frame.loops)
-    return _takes_to_device(frame) or _gradients_off_beside(receiver.cls)
+    return _takes_to_device(frame) or _gradients_guarded_elsewhere(receiver.cls)
 
 
 def _takes_to_device(frame: Frame) -> bool:
@@ -372,7 +375,7 @@ def _own_device(expr: Expr) -> bool:
     return expr[0] == m.ATTR and expr[2] == "device" and (m.NAME, "self") in nodes(expr)
 
 
-def _gradients_off_beside(cls: Class) -> bool:
+def _gradients_guarded_elsewhere(cls: Class) -> bool:
     return any(
         isinstance(member, Function) and member.grad == OFF and says_inference(name)
         for name, value in cls.members.items()

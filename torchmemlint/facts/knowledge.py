@@ -239,6 +239,8 @@ TO_DEVICE: Final = frozenset(
 )
 # Methods of modules that give the module itself back.
 GIVES_ITSELF: Final = frozenset("to cuda cpu half float bfloat16 double eval train requires_grad_".split())
+# What draws an id that nothing else has [docs: uuid, secrets; `random_uuid` is vLLM's].
+DRAWS_AN_ID: Final = frozenset(("uuid1", "uuid4", "uuid7", "token_hex", "random_uuid"))
 CLOSERS: Final = frozenset(
     """release close remove remove_hooks remove_handles remove_handle __exit__ __del__ clear reset cleanup clean_up
     teardown detach unregister stop shutdown free clear_hooks""".split()

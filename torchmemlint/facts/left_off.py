@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from . import model as m
-from .model import Expr, FileFacts, FunctionFacts, Stmt
-from .walk import blocks, calls, calls_of, expressions_of, heads, last_name, nodes, statements
+from .model import Expr, FileFacts, FunctionFacts
+from .walk import calls, calls_of, expressions_of, heads, last_name, nodes, statements, with_conditions
 
 UNSET = ((m.CONST, None), (m.CONST, 0), (m.CONST, -1))
 _IS_SET = ("IsNot", "NotEqual", "GreaterThan")
@@ -67,20 +67,12 @@ def _calls_to(files: Sequence[FileFacts], name: str, place: str) -> Iterator[_Ca
         for index, function in enumerate(file.functions):
             if name not in function.calls or function.name == name:
                 continue
-            for statement, tests in _under(function.body, ()):
+            for statement, literals in with_conditions(function.body):
                 for call in calls_of(statement):
                     on = call[2][1] if call[2][0] == m.ATTR else ()
                     if last_name(call[2]) == name and last_name(on or None) != place:
+                        tests = tuple(test for test, holds in literals if holds)
                         yield _Call(owners.get(index, ""), function, tests)
-
-
-def _under(block: tuple[Stmt, ...], tests: tuple[Expr, ...]) -> Iterator[tuple[Stmt, tuple[Expr, ...]]]:
-    """Every statement with the tests of the `if`s in whose first suite it is."""
-    for statement in block:
-        yield statement, tests
-        for suite in blocks(statement):
-            inside = statement[0] == m.IF and suite is statement[3]
-            yield from _under(suite, (*tests, statement[2]) if inside else tests)
 
 
 def _is_handed_over(files: Sequence[FileFacts], name: str) -> bool:

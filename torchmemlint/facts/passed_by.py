@@ -16,7 +16,7 @@ from .model import Expr, FileFacts, FunctionFacts, Site, Stmt
 from .one_way import after_answers, after_asking, after_failures, only_failed
 from .program import targets
 from .unclaimed import to_put_another, when_asked_again, when_waited_for
-from .walk import blocks, calls_of, expressions_of, heads, last_name, nodes, root_of, statements
+from .walk import blocks, calls_of, expressions_of, heads, last_name, nodes, root_of, statements, with_conditions
 from .ways import TAKES, lets_go, puts, taken
 
 _ENDED = frozenset(
@@ -116,7 +116,7 @@ def _may_take(function: FunctionFacts) -> bool:
 def _ended(facts: FileFacts, function: FunctionFacts, table: Expr) -> PassedBy | None:
     """Where all that a function takes out of a table is what has not ended, and it does not end it itself."""
     found: PassedBy | None = None
-    for statement, literals in _under(function.body, ()):
+    for statement, literals in with_conditions(function.body, ()):
         if not lets_go(statement, table):
             continue
         flags = (flag for one, holds in literals for flag in _unended(one, holds))
@@ -130,7 +130,7 @@ def taken_when_finished(function: FunctionFacts, name: str) -> Site | None:
     """Where a function takes something out of a table, if all that it takes out has come to its end:
     `if output.finished: self.states.pop(output.id)`."""
     found: Site | None = None
-    for statement, literals in _under(function.body, ()):
+    for statement, literals in with_conditions(function.body, ()):
         if any(last_name(table) == name for table, _ in taken(statement)):
             if not any(_says_ended(part) for one, holds in literals for part in _holding(one, holds)):
                 return None
@@ -143,7 +143,7 @@ def called_when_finished(functions: Iterable[FunctionFacts], name: str) -> Site 
     its end."""
     found: Site | None = None
     for function in functions:
-        for statement, literals in _under(function.body, ()) if name in function.calls else ():
+        for statement, literals in with_conditions(function.body, ()) if name in function.calls else ():
             if any(last_name(call[2]) == name for call in calls_of(statement)):
                 if not any(_says_ended(part) for one, holds in literals for part in _holding(one, holds)):
                     return None
@@ -168,20 +168,6 @@ def _says_ended(test: Expr) -> bool:
         return bool(test[2][1] == test[3][1] and test[2][1] != (m.NAME, "self"))
     flags = (part for part in nodes(test) if part[0] in (m.NAME, m.ATTR))
     return any(not (_ENDED | _LAST).isdisjoint(flag[-1].lower().split("_")) for flag in flags)
-
-
-def _under(block: tuple[Stmt, ...], literals: tuple[Literal, ...]) -> Iterator[tuple[Stmt, tuple[Literal, ...]]]:
-    """The statements of a block, each with the conditions that hold where it stands."""
-    for statement in block:
-        yield statement, literals
-        if statement[0] == m.IF:
-            yield from _under(statement[3], (*literals, (statement[2], True)))
-            yield from _under(statement[4], (*literals, (statement[2], False)))
-            if statement[3] and statement[3][-1][0] in m.LEAVES and not statement[4]:
-                literals = (*literals, (statement[2], False))
-        else:
-            for suite in blocks(statement):
-                yield from _under(suite, literals)
 
 
 def _unended(test: Expr, holds: bool) -> Iterator[Expr]:

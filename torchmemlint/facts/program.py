@@ -154,10 +154,7 @@ class Program:
                     found.add(param.name)
             for one in statements(function.body):
                 value = one[3] if one[0] == m.ASSIGN else one[4] if one[0] == m.ANNOTATE else None
-                while (
-                    value is not None and value[0] == m.CALL and value[2][0] == m.ATTR and value[2][2] in GIVES_ITSELF
-                ):
-                    value = value[2][1]  # `Layer(8).eval().to(device)`
+                value = None if value is None else _made_first(value)
                 if value is not None and value[0] == m.CALL and self._is_module(value[2]):
                     found |= {last_name(target) for target in targets(one)}
         return frozenset(found - {""})

@@ -109,6 +109,22 @@ def with_tests(block: tuple[Stmt, ...], tests: tuple[Expr, ...] = ()) -> Iterato
             yield from with_tests(suite, inner)
 
 
+def with_conditions(
+    block: tuple[Stmt, ...], literals: tuple[tuple[Expr, bool], ...] = ()
+) -> Iterator[tuple[Stmt, tuple[tuple[Expr, bool], ...]]]:
+    """The same, each with the conditions that hold where it stands, or do not: also after a branch that has left."""
+    for statement in block:
+        yield statement, literals
+        if statement[0] == m.IF:
+            yield from with_conditions(statement[3], (*literals, (statement[2], True)))
+            yield from with_conditions(statement[4], (*literals, (statement[2], False)))
+            if statement[3] and statement[3][-1][0] in m.LEAVES and not statement[4]:
+                literals = (*literals, (statement[2], False))
+        else:
+            for suite in blocks(statement):
+                yield from with_conditions(suite, literals)
+
+
 def in_loops(block: tuple[Stmt, ...], looped: bool = False) -> Iterator[tuple[Stmt, bool]]:
     """Every statement of a block, with whether it runs in each round of a loop."""
     for statement in block:

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ..facts import model as m
+from ..facts.knowledge import DRAWS_AN_ID
 from ..facts.program import targets
 from ..facts.walk import calls, is_count, last_name, nodes, statements
 from .arguments import argument
@@ -23,6 +24,7 @@ KNOWN = "known"  # one of a few that are all seen, or a layer's
 UNSURE = "unsure"
 THREAD = "thread"  # the name of a thread, or the thread: as many as threads are ever started
 
+_ANEW = DRAWS_AN_ID | {"id", "perf_counter", "time", "data_ptr"}
 _FRESH_WORDS = frozenset(
     """step steps iteration iter request req rid uuid uid path filename file url index idx frame epoch
     timestamp time now session user prompt text sentence hash digest token tokens tid track seq sequence job task sample
@@ -88,7 +90,7 @@ def kind_of_key(value: Value, expr: Expr, frame: Frame | None = None) -> str:
         return FRESH
     if expr[0] == m.CALL:
         name = expr[2][-1] if expr[2][0] in (m.NAME, m.ATTR) else ""
-        if name in ("id", "uuid4", "uuid1", "token_hex", "perf_counter", "time", "data_ptr"):
+        if name in _ANEW:
             return IDENTITY
     if _is_address(expr):
         return IDENTITY

@@ -343,14 +343,19 @@ def tensors(value: Value) -> list[Tensor]:
     return [atom for atom in value if type(atom) is Tensor]
 
 
-def functions_behind(value: Value) -> Iterator[FunctionFacts]:
+def functions_in(value: Value) -> Iterator[Function]:
     """What runs when a value is called: functions of the files, also as methods and in partials."""
     for atom in value:
         if type(atom) is Partial:
-            yield from functions_behind(atom.callee)
+            yield from functions_in(atom.callee)
         function = atom.function if type(atom) is Bound else atom
         if type(function) is Function:
-            yield function.facts
+            yield function
+
+
+def functions_behind(value: Value) -> Iterator[FunctionFacts]:
+    """The same, as they are written."""
+    return (function.facts for function in functions_in(value))
 
 
 def is_light(value: Value) -> bool:

@@ -11,13 +11,14 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
+from ..facts.knowledge import DRAWS_AN_ID
 from ..facts.model import Expr, FunctionFacts, Site, Stmt
 from ..facts.program import Block, Place, Program, targets
 from ..facts.walk import blocks, calls, calls_of, expressions_of, last_name, loops, nodes, statements
 from ..facts.ways import lets_go, taken
 
 _SELF = (m.NAME, "self")
-_MADE = ("uuid1", "uuid4", "uuid7", "token_hex", "next", "random_uuid")
+_MADE = DRAWS_AN_ID | {"next"}
 _LIGHT = ("time", "perf_counter", "monotonic", "len", "int", "float", "str", "bool", "Lock", "Event")
 _ANSWERS = ("StreamingResponse", "EventSourceResponse")
 _ASKED_FOR = re.compile(r"(?:^|_)(?:request|req|session|stream|uuid|rid|task|job|call)(?:$|_)")

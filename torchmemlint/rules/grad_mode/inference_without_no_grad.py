@@ -116,7 +116,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release="decorate the function with `@torch.no_grad()` or `@torch.inference_mode()`",
             remedy=Remedy("no-grad", sure=not recording.escaped and not recording.collected),
         )
-    for one in evidence.off_beside if not evidence.in_tests else ():
+    for one in evidence.guarded_elsewhere if not evidence.in_tests else ():
         if one.function.site not in said:
             yield Report(
                 site=one.site,

@@ -50,7 +50,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from ...evidence.constants import is_left_out, is_lettered_teacher, written
+from ...evidence.recordings import written
+from ...evidence.untrained import is_left_out, is_lettered_teacher
 from ...facts import model as m
 from ...facts.knowledge import FROZEN_ROLES
 from ...facts.program import targets

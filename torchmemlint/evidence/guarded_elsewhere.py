@@ -28,7 +28,7 @@ class Unguarded(NamedTuple):
     beside: str  # that makes the same call with gradients off
 
 
-def off_beside(machine: Machine, program: Program) -> Iterator[Unguarded]:
+def guarded_elsewhere(machine: Machine, program: Program) -> Iterator[Unguarded]:
     """`utils.draw(self.net, x)` of a helper that asks for a model in eval mode, where another function of the file
     makes that call under `no_grad`: neither has a use for the graph."""
     if machine.project is None or _names_of_modes(program).isdisjoint(GRAD_OFF):
@@ -40,8 +40,8 @@ def off_beside(machine: Machine, program: Program) -> Iterator[Unguarded]:
             guarded.setdefault(text(call[2]), function.name)
         elif not function.flags & BACKWARD:
             open_ones[text(call[2])].append((function, call))
-    for callee in guarded.keys() & open_ones.keys():
-        for function, call in open_ones[callee]:
+    for callee, found in open_ones.items():
+        for function, call in found if callee in guarded else ():
             model = next((text(given) for given in _given_models(call) if _infers(machine, call, given)), "")
             if model and function.name != guarded[callee] and not _is_called_with_off(program, function):
                 yield Unguarded(call[1], model, function, guarded[callee])

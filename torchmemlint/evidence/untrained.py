@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable
 
 from ..facts.program import text
-from ..facts.walk import call_at, calls
+from ..facts.walk import calls
 from ..interpreter.events import ModuleCall
 from ..interpreter.machine import Machine
 from ..interpreter.values import Obj
-from .recordings import Recording
+from .recordings import Recording, written
 
 # `model_t`, `t_net`, `netT`: the letter alone, as a word.
 _TEACHER = re.compile(r"(?<![A-Za-z])[tT](?![A-Za-z])|(?<=[a-z])T(?![A-Za-z])")
@@ -42,12 +42,6 @@ def is_left_out(machine: Machine, every: Iterable[Recording], recording: Recordi
     beside = {node for node in beside if call.node not in ancestors(node)}  # what it feeds is no comparison
     losses = (ancestors(start) for backward in machine.backwards for start in backward.nodes)
     return bool(beside) and any(call.node in made and not beside.isdisjoint(made) for made in losses)
-
-
-def written(call: ModuleCall) -> str:
-    """What is called, as it is written."""
-    found = call_at(call.frame.facts.body, call.site)
-    return (text(found[2]) if found is not None else "") or ""
 
 
 def _belongs(module: Obj, trained: set[Obj]) -> bool:
