@@ -11,6 +11,7 @@ import warnings
 import zlib
 from collections import OrderedDict
 from dataclasses import replace
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -156,7 +157,9 @@ class Session:
 
     def _put(self, key: bytes, record: dict[str, Any]) -> None:
         assert self._cache is not None
-        self._cache.put(key, zlib.compress(pickle.dumps(record, 4), 1))
+        written = io.BytesIO()
+        _Record(written, 4).dump(record)
+        self._cache.put(key, zlib.compress(written.getvalue(), 1))
 
     def _holds(self, record: dict[str, Any], closely: bool) -> bool:
         """Whether everything that a run used is as it was; what was not used may have changed."""
@@ -205,6 +208,14 @@ def _digest(raw: bytes) -> str:
 def _looked_at(outline: Watched | None) -> tuple[tuple[Part, ...] | None, str]:
     """The parts that were used of a file and their fingerprint; None where that is all of its text."""
     return (None, "") if outline is None else (tuple(outline.seen), outline.print_of(outline.seen))
+
+
+class _Record(pickle.Pickler):
+    """Writes what is kept."""
+
+    def reducer_override(self, obj: Any) -> Any:
+        """A member of an enumeration by its value: Python 3.11 before 3.11.4 writes a call of `getattr`."""
+        return (type(obj), (obj.value,)) if isinstance(obj, Enum) else NotImplemented
 
 
 class _Findings(pickle.Unpickler):
