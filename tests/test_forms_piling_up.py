@@ -322,3 +322,82 @@ class Resume:
 )
 def test_a_checkpoint_that_one_method_loads_and_another_uses_up(loads: str, ends: str) -> None:
     check(RESUMED.format(loads=loads, ends=ends))
+
+
+# -- one more hook on the parameters ----------------------------------------------------------------
+
+MASKED = """
+class Tasks:
+    def __init__(self, model):
+        self.model = model
+        self.handles = []
+
+    def hold(self, number):
+        for name, param in self.model.named_parameters():
+            {test}
+                mask = (param.detach().abs() > 0.1).float()
+                {put}
+
+    def learn(self, loader, optimizer, number):
+        self.hold(number)
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.mse_loss(self.model(x), y).backward()
+            optimizer.step()
+        {end}
+
+def main(loader, most):
+    model = Net()
+    tasks = Tasks(model)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for number in range(most):
+        tasks.learn(loader, optimizer, number)
+"""
+HOOK = "param.register_hook(lambda grad, mask=mask: grad * mask)"
+KEPT = f"self.handles.append({HOOK})"
+
+
+@pytest.mark.parametrize(
+    ("put", "test", "end"),
+    [
+        (f"{HOOK}  # TML304", "if True:", "pass"),
+        (f"{HOOK}  # TML304", 'if "weight" in name:', "pass"),
+        ("param.register_hook(functools.partial(torch.mul, mask))  # TML304", "if param.dim() > 1:", "pass"),
+        (f"{KEPT}  # TML304", "if True:", "print(len(self.handles))"),
+        (HOOK, "if number == 0:", "pass"),
+        ("param.register_hook(lambda grad: grad.clamp(-1, 1))", "if True:", "pass"),
+        (KEPT, "if True:", "while self.handles: self.handles.pop().remove()"),
+    ],
+)
+def test_a_mask_on_the_gradients_for_each_task(put: str, test: str, end: str) -> None:
+    check(MASKED.format(put=put, test=test, end=end))
+
+
+def test_one_mask_for_each_parameter() -> None:
+    check_innocent(
+        """
+        def protect(param, mask):
+            param.register_hook(lambda grad: grad * mask)
+
+        def main(depth):
+            model = nn.ModuleList(nn.Linear(8, 8) for _ in range(depth))
+            masks = {name: torch.ones_like(param) for name, param in model.named_parameters()}
+            for name in masks:
+                params = dict(model.named_parameters())
+                param = params[name]
+                protect(param, masks[name])
+            for i in range(depth):
+                protect(model[i].weight, torch.ones(8, 8))
+            return [protect(param, torch.ones_like(param)) for param in model.parameters()]
+        """
+    )
+    check_innocent(
+        """
+        def main(steps):
+            for _ in range(steps):
+                model = Net()
+                mask = torch.ones_like(model.layer.weight)
+                model.layer.weight.register_hook(lambda grad: grad * mask)
+                model(torch.ones(1, 8)).mean().backward()
+        """
+    )

@@ -11,7 +11,7 @@ from ..facts.guarded import callers
 from ..facts.model import CALLS_PER_STATEMENT, Expr, Site, Stmt
 from ..facts.walk import blocks, calls, last_name, statements
 from ..interpreter.frames import Frame, Loop
-from ..interpreter.hooks import BACKWARD
+from ..interpreter.gradient_hooks import BACKWARD
 from ..interpreter.keys import FRESH
 from ..interpreter.values import Class, Obj
 from .unreleased import methods_of

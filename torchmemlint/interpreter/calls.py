@@ -11,7 +11,7 @@ from ..facts.model import Expr, Site
 from . import slots, threads, weights
 from .frames import Frame
 from .functions import call_function
-from .hooks import OF_GRADIENTS, run_gradient_hook
+from .gradient_hooks import OF_GRADIENTS, run_gradient_hook
 from .in_place import write_in_place
 from .instances import bare_objects, call_instance, construct
 from .keys import kind_of_key

@@ -15,10 +15,7 @@ from .frames import Frame, Loop
 from .holders import captured
 from .machine import Machine
 from .tensors import free
-from .values import ASSUMED, ATTACHED, FREE, LEAF, MAYBE, OFF, Bound, Class, Function, Obj, Partial, Tensor, Value
-
-BACKWARD = "backward"  # names the calls of a hook that each backward pass makes
-OF_GRADIENTS = ("register_hook", "register_post_accumulate_grad_hook")
+from .values import ASSUMED, ATTACHED, FREE, MAYBE, OFF, Bound, Class, Function, Obj, Partial, Tensor, Value
 
 
 class Hooked(NamedTuple):
@@ -40,7 +37,7 @@ class Hooked(NamedTuple):
 
 def note_hook(machine: Machine, frame: Frame, callee: Value, target: Obj | None, site: Site) -> None:
     """Note a hook that belongs to an object that is not the module's owner, or to a call."""
-    dropped, by, at = machine.statement_call(site) or _is_put_away(frame, site), frame, site
+    dropped, by, at = machine.statement_call(site) or is_put_away(frame, site), frame, site
     if not dropped and frame.caller is not None and _falls(frame, _given_back(frame.facts.body, site)):
         dropped, by, at = True, frame.caller, frame.call_site
     keeper = None if dropped else _keeper(frame, target)
@@ -88,7 +85,7 @@ def _whole_in(machine: Machine, frame: Frame, expr: Expr, steps: int) -> Obj | N
     return next((found for part in parts if (found := _whole_in(machine, frame, part, steps - 1))), None)
 
 
-def _is_put_away(frame: Frame, site: Site) -> bool:
+def is_put_away(frame: Frame, site: Site) -> bool:
     """Whether a handle goes into a list of the function that nobody looks into: `handles.append(...)`, and no more;
     also by a name that is for that alone."""
     body = frame.facts.body
@@ -303,7 +300,7 @@ def run_hook(machine: Machine, frame: Frame, name: str, callee: Value, module: V
         given = [module, gradients, gradients]
     else:
         given = [module, inputs, output]
-    _run(machine, frame, callee, given, site, OFF if bare else ASSUMED)
+    run(machine, frame, callee, given, site, OFF if bare else ASSUMED)
 
 
 def _is_put_on_each(frame: Frame, site: Site) -> bool:
@@ -316,14 +313,7 @@ def _is_put_on_each(frame: Frame, site: Site) -> bool:
     )
 
 
-def run_gradient_hook(machine: Machine, frame: Frame, name: str, tensor: Tensor, args: list[Value], site: Site) -> None:
-    """A hook on a parameter runs in every later backward pass, without a graph."""
-    if tensor.graph == LEAF and args and args[0] and not machine.in_hook:
-        given = free(machine) if name == "register_hook" else (tensor,)
-        _run(machine, frame, args[0], [given], site, OFF, BACKWARD)
-
-
-def _run(
+def run(
     machine: Machine, frame: Frame, callee: Value, given: list[Value], site: Site, grad: int, name: str = ""
 ) -> None:
     loop = loop_at(machine, frame, ("hook", site), "call")
