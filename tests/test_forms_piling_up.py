@@ -401,3 +401,40 @@ def test_one_mask_for_each_parameter() -> None:
                 model(torch.ones(1, 8)).mean().backward()
         """
     )
+
+
+# -- the error of the choice before -------------------------------------------------------------------
+
+CHOICES = """
+class Choice:
+    def __init__(self, name, run):
+        self.name, self.run = name, run
+
+def figure_of({params}):
+    return float(choice.run(x).numel())
+
+def fastest(choices, x):
+    error, figures = None, {{}}
+    for choice in choices:
+        try:
+            figures[choice.name] = figure_of(choice, x)
+        except RuntimeError as e:
+            {keep}
+    if not figures:
+        raise ValueError("none of them runs") from error
+    return min(figures, key=figures.get)
+"""
+
+
+@pytest.mark.parametrize(
+    ("params", "keep"),
+    [
+        ("choice, x: torch.Tensor", "error = e  # TML307"),
+        ("choice, x: torch.Tensor", "error = e.with_traceback(None)"),
+        ("choice, x: torch.Tensor", "error = str(e)"),
+        ("choice, x: torch.Tensor", "error = e\n            break"),
+        ("choice, x: str", "error = e"),
+    ],
+)
+def test_an_error_that_is_kept_while_the_next_choice_is_tried(params: str, keep: str) -> None:
+    check(CHOICES.format(params=params, keep=keep))

@@ -118,7 +118,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
                 tried_again |= handed_in(evidence.program, function, kept.names)
                 if not (_uses_torch(evidence) or _uses_torch(evidence, "transformers")):
                     tried_again -= {"generate"}  # which may ask a server
-                if reaches_work(evidence.program, tried_again):
+                if reaches_work(evidence.program, tried_again, making=True):
                     yield _while_tried_again(kept)
     for cls in facts.classes:
         stored += handlers.kept_on_exit(facts, cls, keeping)
