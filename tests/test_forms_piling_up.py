@@ -6,7 +6,7 @@ A trailing `# TML315` in a snippet says what must be reported on that line; noth
 from __future__ import annotations
 
 import pytest
-from snippets import check, check_innocent
+from snippets import check, check_innocent, codes
 
 # -- models that are made anew --------------------------------------------------------------------
 
@@ -438,3 +438,53 @@ def fastest(choices, x):
 )
 def test_an_error_that_is_kept_while_the_next_choice_is_tried(params: str, keep: str) -> None:
     check(CHOICES.format(params=params, keep=keep))
+
+
+# -- activations that are packed ----------------------------------------------------------------------
+
+PACKED = """
+class Offload(torch.autograd.graph.saved_tensors_hooks):
+    def __init__(self):
+        self.rows = {{}}
+        super().__init__(self._pack, self._unpack)
+
+    def _pack(self, activation):
+        number = len(self.rows)
+        {check}
+        self.rows[number] = activation.to("cpu"){mark}
+        return number
+
+    def _unpack(self, number):
+        return {out}
+
+{use}
+"""
+STEP = """
+def {name}(model, loader):
+    {mode}
+    offload = Offload()
+    for x in loader:
+        with offload:
+            loss = model(x).mean()
+        {ends}
+"""
+TRAIN = STEP.format(name="train", mode="model.train()", ends="loss.backward()")
+TESTS = STEP.format(name="test", mode="model.eval()", ends="print(loss.item())")
+FIRST = "if number == 0 and len(self.rows) > 0: raise ValueError('not all ran backward')"
+
+
+@pytest.mark.parametrize(
+    ("out", "use", "check_", "mark"),
+    [
+        ("self.rows[number]", TRAIN, "pass", "  # TML108"),
+        ("self.rows[number]", "", FIRST, "  # TML108"),
+        ("self.rows.pop(number)", "", "pass", "  # TML108"),
+        ("self.rows.pop(number)", TRAIN + TESTS, "pass", "  # TML108"),
+        ("self.rows.pop(number)", TRAIN.replace("loss.backward", "loss[0].backward"), "pass", "  # TML108"),
+        ("self.rows.pop(number)", TRAIN, "pass", ""),
+        ("self.rows.pop(number)", "", FIRST, ""),
+    ],
+)
+def test_a_table_of_what_was_packed(out: str, use: str, check_: str, mark: str) -> None:
+    snippet = PACKED.format(out=out, use=use, check=check_, mark=mark)
+    assert [code for code in codes(snippet) if code == "TML108"] == (["TML108"] if mark else [])

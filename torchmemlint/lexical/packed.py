@@ -1,7 +1,8 @@
 """Tables into which a pack hook puts activations, and that only the backward pass empties.
 
 `saved_tensors_hooks(pack, unpack)`: what is packed is unpacked when its node runs backward. Of a graph that never does,
-an evaluation or an expert that no row was sent to, the entries stay.
+an evaluation or an expert that no row was sent to, the entries stay. A program that runs all of them backward, or
+raises where some are left, keeps none.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from ..facts import model as m
 from ..facts.emptying import BOUND, emptyings
 from ..facts.model import Expr, FileFacts, FunctionFacts, Site
 from ..facts.program import targets, text
-from ..facts.walk import calls, last_name, nodes, statements
+from ..facts.walk import calls, last_name, nodes, statements, with_tests
 
 _HOOKS = "saved_tensors_hooks"
 
@@ -21,6 +22,7 @@ _HOOKS = "saved_tensors_hooks"
 class Packed(NamedTuple):
     site: Site
     table: str
+    taken: bool  # anything takes an entry out
 
 
 def never_unpacked(facts: FileFacts) -> Iterator[Packed]:
@@ -28,13 +30,59 @@ def never_unpacked(facts: FileFacts) -> Iterator[Packed]:
     own = {i for i, cls in enumerate(facts.classes) if any(last_name(base) == _HOOKS for base in cls.bases)}
     if not own and not any(_HOOKS in function.calls for function in facts.functions):
         return
+    all_run_back = _differentiates_all(facts, {_HOOKS, *(facts.classes[i].name for i in own)})
     for function in facts.functions:
         said: set[str] = set()
         for pack in _packs(facts, function, function.owner in own):
             for site, table in _filled(pack):
-                if table not in said and not _is_emptied(facts, function, pack, table):
+                if table in said or _is_emptied(facts, function, pack, table):
+                    continue
+                taken = _is_taken(facts, function, table)
+                if not taken or not (all_run_back or _must_be_empty(facts, table)):
                     said.add(table)
-                    yield Packed(site, table)
+                    yield Packed(site, table, taken)
+
+
+def _differentiates_all(facts: FileFacts, classes: set[str]) -> bool:
+    """Whether a file that enters such a context itself runs what comes of it backward, and not one of several results
+    alone, `results[i].backward()`. A pass that evaluates enters it for nothing."""
+    every = [one for function in facts.functions for one in statements(function.body)]
+    made = (one for one in every if one[0] == m.ASSIGN and one[3][0] == m.CALL and last_name(one[3]) in classes)
+    names = {last_name(target) for one in made for target in targets(one)} | classes
+    entering = [
+        function
+        for function in facts.functions
+        for one in statements(function.body)
+        if one[0] == m.WITH and any(last_name(context) in names for context, _ in one[2])
+    ]
+    losses = [
+        call[2][1]
+        for function in facts.functions
+        for call in calls(function.body)
+        if call[2][0] == m.ATTR and call[2][2] == "backward" and call[2][1][0] != m.CALL
+    ]
+    if not entering or not losses or any(function.flags & m.EVALUATES for function in entering):
+        return False
+    return all(loss[0] in (m.NAME, m.ATTR) for loss in losses)
+
+
+def _is_taken(facts: FileFacts, made_by: FunctionFacts, table: str) -> bool:
+    """Whether anything takes entries out of a table, but for the function that makes it."""
+    name = table.rpartition(".")[2]
+    return any(True for one in facts.functions if one is not made_by for _ in emptyings(one, name))
+
+
+def _must_be_empty(facts: FileFacts, table: str) -> bool:
+    """Whether something is raised where a table still has entries, `if len(self.table) != 0: raise ...`."""
+    return any(
+        one[0] == m.RAISE and any(text(part[3][0]) == table for test in tests for part in _sizes(test))
+        for function in facts.functions
+        for one, tests in with_tests(function.body)
+    )
+
+
+def _sizes(test: Expr) -> Iterator[Expr]:
+    return (part for part in nodes(test) if part[0] == m.CALL and part[2] == (m.NAME, "len") and len(part[3]) == 1)
 
 
 def _packs(facts: FileFacts, function: FunctionFacts, derives: bool) -> Iterator[FunctionFacts]:

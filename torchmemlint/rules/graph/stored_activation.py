@@ -123,6 +123,9 @@ def check(evidence: Evidence) -> Iterator[Report]:
             message=(
                 f"`{packed.table}` gives an activation back when its node runs backward: those of graphs that never do "
                 "stay for all steps that follow; clear the table where the context is entered or left"
+                if packed.taken
+                else f"`{packed.table}` gains every activation that is packed, and nothing takes one out: those of all "
+                "steps stay; take it out where it is unpacked, and clear the table where the context is entered"
             ),
             confidence=Confidence.MEDIUM,
             value="the activations of graphs that never run backward",
