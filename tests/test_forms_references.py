@@ -577,3 +577,60 @@ class Task:
 )
 def test_handles_that_another_object_gives_back(removes: str, mark: str) -> None:
     check(INSTALLED.format(removes=removes, mark=mark))
+
+
+# -- parts that know what they are a part of ------------------------------------------------------------
+
+PARTS = """
+import weakref
+
+class Store:
+    def __init__(self, parent, values):
+        self.parent = parent
+        self.values = values
+
+    def close(self):
+        {close}
+
+class Sample:
+    def __init__(self, x):
+        {makes}
+
+class Tree:
+    def __init__(self, state, parent=None):
+        self.state, self.parent, self.children = state, parent, []
+
+    def expand(self, model):
+        for part in model(self.state).detach().chunk(2):
+            {grows}
+
+def main(steps):
+    model, total = nn.Linear(8, 16), 0.0
+    {before}
+    for _ in range(steps):
+        {each}
+"""
+MAKES = 'self.store = Store(self, {"x": x})'
+ONE = "sample = Sample(torch.rand(8)); total += sample.store.values['x'].mean().item()"
+TREE = "tree = Tree(torch.rand(8)); tree.expand(model)"
+GROWS = "self.children.append(Tree(part, self))"
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"makes": f"{MAKES}  # TML315"},
+        {"makes": "store = Store(None, {'x': x}); store.parent = self; self.store = store  # TML315"},
+        {"makes": "self.store = Store(None, {'x': x}); self.store.parent = self  # TML315"},
+        {"makes": MAKES.replace("Store(self", "Store(weakref.ref(self)")},
+        {"makes": MAKES.replace("Store(self", "Store(None")},
+        {"makes": MAKES, "close": "self.parent = None"},
+        {"makes": MAKES, "before": ONE, "each": "total += sample.store.values['x'].mean().item()"},
+        {"each": TREE, "grows": f"{GROWS}  # TML315"},
+        {"each": TREE, "grows": GROWS.replace("self)", "None)")},
+        {"each": "tree.expand(model)", "before": "tree = Tree(torch.rand(8))", "grows": "Tree(part, self).expand(abs)"},
+    ],
+)
+def test_a_part_that_refers_to_its_whole(parts: dict[str, str]) -> None:
+    default = {"close": "pass", "makes": "self.x = x", "grows": "pass", "before": "pass", "each": ONE}
+    check(PARTS.format(**default | parts))

@@ -11,7 +11,7 @@ from ..facts.model import Site
 from ..facts.walk import last_name, statements
 from . import descriptors
 from .contexts import keep, keep_in_element
-from .cycles import note_cycle, note_given_to_part, note_own_entry
+from .cycles import note_cycle, note_given_to_part, note_own_entry, note_part, note_way_back
 from .followed import note_following, owners
 from .frames import Frame, settles
 from .imagined import imagine_attribute, is_module_by_use, names_model
@@ -232,8 +232,14 @@ def _member(machine: Machine, frame: Frame, obj: Obj, found: Value) -> Value:
     return result
 
 
-def _moves_in(machine: Machine, frame: Frame, obj: Obj) -> bool:
-    """Whether an attribute is from now on what an object lives in."""
+def _moves_in(machine: Machine, frame: Frame, owner: Obj, obj: Obj) -> bool:
+    """Whether an attribute is from now on what an object lives in. That of a part of it is not, nor of one that it is
+    just making, and that refers to its maker."""
+    maker = frame.caller
+    if maker is not None and maker.receiver is obj and "__init__" in (frame.name, maker.name):
+        return False
+    if owner.home is not None and owner.home[0] is obj:
+        return False
     if not obj.settled or settles(frame, obj):
         return True
     return is_given_back(frame, obj) or outlives_its_maker(machine, obj)
@@ -292,12 +298,15 @@ def set_attribute(machine: Machine, frame: Frame, owner: Any, name: str, value: 
             keep(machine, frame, owner, name, value, how, site)
     stored = store(machine, frame, owner, name, value, how, site) if value else value
     for atom in stored:
+        if type(atom) is Obj and how == "set":
+            note_way_back(machine, frame, owner, name, atom, site)
+            note_part(machine, frame, owner, name, atom, site)
         if type(atom) is Function and atom.frame.function is not None and how == "set":
             machine.note("wrapped", site, frame, (owner, name, atom))
         called = type(atom) is Obj and not atom.is_put_off and "$callbacks" in atom.fields
         if called and isinstance(owner.cls, Class):
             note_cycle(machine, frame, owner, name, atom.fields["$callbacks"], site)
-        if type(atom) is Obj and _moves_in(machine, frame, atom):
+        if type(atom) is Obj and _moves_in(machine, frame, owner, atom):
             atom.home = (owner, name)
             for part in atom.fields.values() if atom.kind in CONTAINERS else ():
                 note_own_entry(machine, frame, atom, part, site)

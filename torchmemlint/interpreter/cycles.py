@@ -43,18 +43,24 @@ def note_cycle(machine: Machine, frame: Frame, owner: Obj, name: str, value: Val
 
 def note_own_entry(machine: Machine, frame: Frame, container: Obj, value: Value, site: Site) -> None:
     """`self.callbacks.append(lambda x: self.table[x])`: a function in a container of the object that it refers to, or
-    of a part of that object, `self.stream.on_done(self.release)`; or on such a part, `part.on_done = self.release`."""
+    of a part of that object, `self.stream.on_done(self.release)`; or on such a part, `part.on_done = self.release`.
+    So is a part that refers to the object, `self.children.append(Node(self))`."""
     functions = _functions(value)
-    held = set(objects_in(machine, [functions])) if functions else ()
+    held = set(objects_in(machine, [functions])) if functions else set()
+    parts = [atom for atom in value if type(atom) is Obj and atom.kind == "instance"]
     place = container
-    for _ in range(_DEPTH if held else 0):
+    for _ in range(_DEPTH if held or parts else 0):
         home, name = place.home or (None, "")
         if home is None or isinstance(home, Frame):
             return
         place = home
-        if isinstance(place.cls, Class) and place in held:
+        if not isinstance(place.cls, Class):
+            continue
+        if place in held:
             note_cycle(machine, frame, place, name, functions, site)
             return
+        for part in parts:
+            note_part(machine, frame, place, name, part, site)
 
 
 def note_given_to_part(machine: Machine, frame: Frame, owner: Obj, name: str, part: Obj, site: Site) -> None:
@@ -63,6 +69,29 @@ def note_given_to_part(machine: Machine, frame: Frame, owner: Obj, name: str, pa
         functions = tuple(atom for value in part.fields.values() for atom in _functions(value))
         if functions:
             note_cycle(machine, frame, owner, name, functions, site)
+
+
+def note_way_back(machine: Machine, frame: Frame, part: Obj, name: str, whole: Obj, site: Site) -> None:
+    """`self.name` of a part of an object refers to the whole: `store.parent = self`."""
+    place = part
+    for _ in range(_DEPTH if isinstance(whole.cls, Class) and part is not whole else 0):
+        home, attribute = place.home or (None, "")
+        if home is None or isinstance(home, Frame):
+            return
+        if home is whole:
+            if isinstance(part.cls, Class) and not _is_taken_apart(part.cls, name):
+                note_cycle(machine, frame, whole, attribute, (whole,), site)
+            return
+        place = home
+
+
+def note_part(machine: Machine, frame: Frame, whole: Obj, name: str, part: Obj, site: Site) -> None:
+    """`self.name = Store(self)`: a part that refers to the object."""
+    if part is whole or part.kind != "instance" or not (isinstance(part.cls, Class) and isinstance(whole.cls, Class)):
+        return
+    backs = [back for back, held in part.fields.items() if whole in held]
+    if backs and not any(_is_taken_apart(part.cls, back) for back in backs):
+        note_cycle(machine, frame, whole, name, (whole,), site)
 
 
 def _functions(value: Value) -> Value:
@@ -151,7 +180,7 @@ def cycles(machine: Machine) -> Iterator[Cycle]:
         if whole.home is not None and not isinstance(whole.home[0], Frame):
             born = tuple(loop for loop in note.loops if loop not in whole.home[0].birth)  # an entry of a table
         looped = any(loop.kind == "loop" for loop in born) and not owner.unknown
-        tensors = machine.reach((owner,), 2)
+        tensors = machine.reach((owner,))  # also in a table of a part
         here = site == note.site or machine.is_home(owner.cls.facts.site)
         made = looped and here and (heavy_objects((owner,)) or tensors)
         way = (note.frame.facts.site, name)  # the branches of an `if` are one way

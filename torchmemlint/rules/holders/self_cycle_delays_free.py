@@ -12,6 +12,8 @@ on tensors, `x.register_hook(self.on_grad)` or
 what was computed from it. So are objects that put themselves, or a function
 that they make and that refers to them, into a registry of their own, where
 their class keeps models, batches or results: `self.handlers.append((f, self))`.
+So is a part that knows its whole, `self.store = Store(self)`, a node of a tree
+with its parent, where no method of the part lets go of that again.
 And `ddp.register_comm_hook(state, hook)` where the hook, or its state, refers
 to the wrapper, and one is made for each run.
 
