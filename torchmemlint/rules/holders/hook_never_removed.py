@@ -116,7 +116,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
             value=kept,
             holder="the module's hook table",
             release="keep the handle, and call `handle.remove()` when the object has done its work",
-            remedy=None if isinstance(owner, Obj) else Remedy("remove-hook"),
+            remedy=None if isinstance(owner, Obj) or note.detail.made else Remedy("remove-hook"),
         )
     yield from _left_in(evidence)
     for lost in lost_handles(evidence.facts):
