@@ -244,6 +244,40 @@ def test_a_script_that_moves_its_results_at_the_end(keeps: str, saved: str) -> N
     check(SCRIPT.format(keeps=keeps, saved=saved))
 
 
+ENCODER = """
+class Encoder:
+    def __init__(self, device):
+        self.device = torch.device(device)
+        self.net = Net().to(self.device)
+
+    def tensorize(self, texts):
+        rows = torch.tensor([[hash(word) % 99 for word in text.split()] for text in texts], dtype=torch.float32)
+        return rows{moves}
+
+    @torch.no_grad()
+    def __call__(self, texts):
+        self.net.eval()
+        vectors = []
+        for batch in batches(texts, 32):
+            {keeps}
+        stacked = torch.cat(vectors)
+        return stacked.cpu().numpy()
+"""
+
+
+@pytest.mark.parametrize(
+    ("moves", "keeps"),
+    [
+        (".to(self.device)", "vectors.append(self.net(self.tensorize(batch)))  # TML310"),
+        (".to(self.device)", "vectors.append(self.net(self.tensorize(batch)).cpu())"),
+        (".to(self.device)", "vectors.append(self.net(self.tensorize(self.device)))"),
+        (".to(torch.float32)", "vectors.append(self.net(self.tensorize(batch)))"),
+    ],
+)
+def test_a_helper_that_puts_each_batch_on_the_device(moves: str, keeps: str) -> None:
+    check(ENCODER.format(moves=moves, keeps=keeps))
+
+
 # -- copies of a model ----------------------------------------------------------------------------
 
 COPIES = """
