@@ -403,3 +403,29 @@ class Engine:
 @pytest.mark.parametrize(("part", "mark"), [("uuid.uuid4().hex[:8]", "  # TML311"), ("self.net.kind", "")])
 def test_a_name_that_is_drawn_unless_it_is_given(part: str, mark: str) -> None:
     check(REQUESTS.format(part=part, mark=mark))
+
+
+RECORDINGS = """
+class Diarizer:
+    def __init__(self, net):
+        self.net = net.eval()
+        self.embeddings = {{}}
+
+    @torch.no_grad()
+    def diarize(self, {key}, audio):
+        self.embeddings[{key}] = self.net(audio){mark}
+        return self.embeddings[{key}].argmax(-1).tolist()
+
+def main(net, queue):
+    diarizer = Diarizer(net)
+    while True:
+        diarizer.diarize(*queue.get())
+"""
+
+
+@pytest.mark.parametrize(
+    ("key", "mark"),
+    [("uniq_id", "  # TML311"), ("voice_id", "  # TML311"), ("worker_id", ""), ("voice", ""), ("event", "")],
+)
+def test_ids_of_which_there_are_ever_more(key: str, mark: str) -> None:
+    check(RECORDINGS.format(key=key, mark=mark))
