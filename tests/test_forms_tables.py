@@ -429,3 +429,47 @@ def main(net, queue):
 )
 def test_ids_of_which_there_are_ever_more(key: str, mark: str) -> None:
     check(RECORDINGS.format(key=key, mark=mark))
+
+
+STORE = """
+import contextlib
+
+class Store:
+    def __init__(self):
+        self.params = {{}}
+
+    def forget(self):
+        self.params.clear()
+
+    def get(self, name, shape):
+        if name not in self.params:
+            self.params[name] = torch.zeros(shape){mark}
+        return self.params[name]
+
+STORE = Store()
+
+def clear_store():
+    STORE.forget()
+
+@contextlib.contextmanager
+def fresh_store():
+    clear_store()
+    yield STORE
+
+def main(steps):
+    for i in range(steps):
+        {uses}
+"""
+
+
+@pytest.mark.parametrize(
+    ("uses", "mark"),
+    [
+        ('print(STORE.get(f"guide-{i}.loc", (64, 64)).sum().item())', "  # TML311"),
+        ('STORE.get(f"guide-{i}.loc", (64, 64)); clear_store()', ""),
+        ('with fresh_store() as store: store.get(f"guide-{i}.loc", (64, 64))', ""),
+        ('STORE.get(f"guide-{i}.loc", (64, 64)); atexit.register(clear_store)', ""),
+    ],
+)
+def test_a_store_that_only_unused_wrappers_clear(uses: str, mark: str) -> None:
+    check(STORE.format(uses=uses, mark=mark))

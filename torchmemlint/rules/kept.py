@@ -360,7 +360,7 @@ def _may_be_called(evidence: Evidence, retention: Retention, name: str) -> bool:
     if name.startswith(("__", "on_")) or (name == "run" and evidence.releases.mentions("start")):
         return True  # `run` is what the `start()` of a thread calls
     store, machine = retention.store_event, evidence.machine
-    if not evidence.releases.mentions(name):
+    if not evidence.releases.comes_up(name):
         return not name.startswith("_") and may_be_asked_from_afar(machine, store.owner, name)
     themselves = [obj for obj in store.instances if isinstance(obj.cls, Class) and name in methods_of(obj.cls)]
     if themselves:  # what is kept takes itself out
