@@ -372,6 +372,7 @@ FRESH, STOPS, DROPS = 'front.load(f"tenant-{i}")', "self.nets[name].eval()", "de
         ('front.load(f"tenant-{i % 3}")', STOPS, "name", "steps", ""),
         (FRESH, STOPS, "name", "n_experts", ""),
         ('front.load("tenant"); print(f"round {i}")', STOPS, "name", "steps", ""),
+        (FRESH, "return [net(name) for net in self.nets.values()]", "name", "steps", ""),
     ],
 )
 def test_names_that_have_the_number_of_the_round(calls: str, unloads: str, key: str, steps: str, mark: str) -> None:
