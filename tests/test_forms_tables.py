@@ -313,7 +313,7 @@ class Resident:
 def main(steps):
     resident = Resident(2)
     for i in range(steps):
-        resident.get(f"tenant-{{i}}")(torch.rand(4, 8))
+        resident.get(f"tenant-{{i % 9}}")(torch.rand(4, 8))
 """
 
 
@@ -328,3 +328,149 @@ def main(steps):
 )
 def test_an_order_that_is_cut_beside_a_table_that_is_not(test: str, evicts: str, key: str, mark: str) -> None:
     check(RESIDENT.format(test=test, evicts=evicts, key=key, mark=mark))
+
+
+NAMED_BY_THE_ROUND = """
+class Repository:
+    def __init__(self):
+        self.nets = {{}}
+
+    def load(self, name):
+        net = Net(){named}
+        self.nets[{key}] = net{mark}
+        return True
+
+    def unload(self, name):
+        {unloads}
+
+class Front:
+    def __init__(self, repository):
+        self.repository = repository
+
+    def load(self, name):
+        return {{"name": name, "loaded": self.repository.load(name)}}
+
+def main({steps}):
+    front = Front(Repository())
+    for i in range({steps}):
+        {calls}
+        front.repository.unload("first")
+"""
+FRESH, STOPS, DROPS = 'front.load(f"tenant-{i}")', "self.nets[name].eval()", "del self.nets[name]"
+
+
+@pytest.mark.parametrize(
+    ("calls", "unloads", "key", "steps", "mark"),
+    [
+        (FRESH, STOPS, "name", "steps", "  # TML311"),
+        (FRESH, STOPS, "net.name", "steps", "  # TML311"),
+        ('front.load(f"tenant-{i:05d}")', STOPS, "name", "requests", "  # TML311"),
+        ('name = f"tenant-{i}"; front.load(name)', STOPS, "name", "steps", "  # TML311"),
+        ('front.load(name=f"tenant-{i}")', STOPS, "name", "n_requests", "  # TML311"),
+        ('front.load("tenant-{}".format(i))', STOPS, "name", "steps", "  # TML311"),
+        (FRESH, DROPS, "name", "steps", ""),
+        ('front.load(f"tenant-{i % 3}")', STOPS, "name", "steps", ""),
+        (FRESH, STOPS, "name", "n_experts", ""),
+        ('front.load("tenant"); print(f"round {i}")', STOPS, "name", "steps", ""),
+        (FRESH, "return [net(name) for net in self.nets.values()]", "name", "steps", ""),
+    ],
+)
+def test_names_that_have_the_number_of_the_round(calls: str, unloads: str, key: str, steps: str, mark: str) -> None:
+    named = "; net.name = name" if key != "name" else ""
+    check(NAMED_BY_THE_ROUND.format(calls=calls, unloads=unloads, key=key, steps=steps, mark=mark, named=named))
+
+
+REQUESTS = """
+import uuid
+
+class Engine:
+    def __init__(self, net):
+        self.net = net.eval()
+        self.outputs = {{}}
+
+    @torch.no_grad()
+    def add(self, request_name, x):
+        self.outputs[request_name] = self.net(x){mark}
+
+    def serve(self, x, name=None):
+        self.add(name or f"request-{{{part}}}", x)
+
+    def work(self, queue):
+        while True:
+            self.serve(queue.get())
+"""
+
+
+@pytest.mark.parametrize(("part", "mark"), [("uuid.uuid4().hex[:8]", "  # TML311"), ("self.net.kind", "")])
+def test_a_name_that_is_drawn_unless_it_is_given(part: str, mark: str) -> None:
+    check(REQUESTS.format(part=part, mark=mark))
+
+
+RECORDINGS = """
+class Diarizer:
+    def __init__(self, net):
+        self.net = net.eval()
+        self.embeddings = {{}}
+
+    @torch.no_grad()
+    def diarize(self, {key}, audio):
+        self.embeddings[{key}] = self.net(audio){mark}
+        return self.embeddings[{key}].argmax(-1).tolist()
+
+def main(net, queue):
+    diarizer = Diarizer(net)
+    while True:
+        diarizer.diarize(*queue.get())
+"""
+
+
+@pytest.mark.parametrize(
+    ("key", "mark"),
+    [("uniq_id", "  # TML311"), ("voice_id", "  # TML311"), ("worker_id", ""), ("voice", ""), ("event", "")],
+)
+def test_ids_of_which_there_are_ever_more(key: str, mark: str) -> None:
+    check(RECORDINGS.format(key=key, mark=mark))
+
+
+STORE = """
+import contextlib
+
+class Store:
+    def __init__(self):
+        self.params = {{}}
+
+    def forget(self):
+        self.params.clear()
+
+    def get(self, name, shape):
+        if name not in self.params:
+            self.params[name] = torch.zeros(shape){mark}
+        return self.params[name]
+
+STORE = Store()
+
+def clear_store():
+    STORE.forget()
+
+@contextlib.contextmanager
+def fresh_store():
+    clear_store()
+    yield STORE
+
+def main(steps):
+    for i in range(steps):
+        {uses}
+"""
+
+
+@pytest.mark.parametrize(
+    ("uses", "mark"),
+    [
+        ('print(STORE.get(f"guide-{i}.loc", (64, 64)).sum().item())', "  # TML311"),
+        ('STORE.get(f"guide-{i}.loc", (64, 64)); clear_store()', ""),
+        ('with fresh_store() as store: store.get(f"guide-{i}.loc", (64, 64))', ""),
+        ('STORE.get(f"guide-{i}.loc", (64, 64)); atexit.register(clear_store)', ""),
+    ],
+)
+def test_a_store_that_only_unused_wrappers_clear(uses: str, mark: str) -> None:
+    check(STORE.format(uses=uses, mark=mark))

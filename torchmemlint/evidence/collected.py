@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.knowledge import DTYPES, TO_DEVICE
-from ..facts.model import Expr, Stmt
+from ..facts.model import Expr, Site, Stmt
 from ..facts.program import expressions, targets
 from ..facts.walk import call_at, calls, is_count, last_name, nodes, statements
 from ..interpreter.events import Store
@@ -21,6 +21,7 @@ _NEAR = 8  # nodes of the derivation between a place and what fills it
 _STEPS = 6  # from a collection to what is moved: joined, cast, the best of it; beyond that it is worked with
 _PLACES = TO_DEVICE | {"Accelerator", "gather_for_metrics"}
 _JOINS = ("cat", "concat", "concatenate", "vstack", "hstack")
+_RUNS_A_MODEL = ("forward", "__call__")
 _OF_SAMPLES = frozenset("reward rewards score scores loss losses acc accs accuracy accuracies".split())
 
 
@@ -94,6 +95,8 @@ def _is_of_samples(holder: Holder) -> bool:
 def _moves_inputs(store: Store) -> bool:
     """Whether the function, or the one that called it, puts something on a device; or has accelerate do so, whose
     loaders do [docs: Accelerator.prepare]."""
+    if _helpers(store.frame):
+        return True
     frame: Frame | None = store.frame
     while frame is not None:
         if not _PLACES.isdisjoint(frame.facts.calls):
@@ -102,15 +105,31 @@ def _moves_inputs(store: Store) -> bool:
     return False
 
 
+def _helpers(frame: Frame) -> set[Site]:
+    """The calls, in a function, of such as put something on a device: `ids = self.tensorize(batch)`. A model that does
+    so when it is run only brings things to where it is."""
+    return {
+        key[0]
+        for key, inner in frame.children.items()
+        if inner.name not in _RUNS_A_MODEL
+        and not TO_DEVICE.isdisjoint(inner.facts.calls)
+        and any(last_name(call[2]) in TO_DEVICE and not _casts(call) for call in calls(inner.facts.body))
+    }
+
+
 def _moves_items(store: Store, loop: Loop) -> bool:
     """Whether a loop puts on a device what it goes over: batches, not the steps of one generation."""
+    helpers = _helpers(store.frame)
     for statement in statements(store.frame.facts.body):
         if statement[0] != m.FOR or statement[1] != loop.site:
             continue
-        moves = [call for call in calls(statement[4]) if last_name(call[2]) in TO_DEVICE and not _casts(call)]
+        asked = list(calls(statement[4]))
+        if any(call[1] in helpers and any(_root(one) in _items_of(statement) for one in call[3]) for call in asked):
+            return True
+        moves = [call for call in asked if last_name(call[2]) in TO_DEVICE and not _casts(call)]
         if (moves or loop.runs) and _takes_slices(statement):
             return True
-        items = {part for target in targets(statement) for part in nodes(target) if part[0] == m.NAME}
+        items = _items_of(statement)
         counted = is_count(statement[3])  # `torch.full((1,), i).to(device)` is of a step
         for expr in expressions(statement[4]):
             if expr[0] == m.COMP:  # `{key: value.to(device) for key, value in batch.items()}`
@@ -121,6 +140,10 @@ def _moves_items(store: Store, loop: Loop) -> bool:
             if any(_root(one) in items or (not counted and _made_of(one, items)) for one in moved):
                 return True
     return False
+
+
+def _items_of(loop: Stmt) -> set[Expr]:
+    return {part for target in targets(loop) for part in nodes(target) if part[0] == m.NAME}
 
 
 def _is_as_loaded(store: Store, loop: Loop) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..facts import model as m
-from ..facts.model import Expr, FileFacts, FunctionFacts
+from ..facts.model import Expr, FileFacts, FunctionFacts, Stmt
 from ..facts.program import Program, expressions
 from ..facts.walk import statements
 from ..interpreter.holders import heavy_objects
@@ -71,11 +71,19 @@ def _read(program: Program, attribute: str, stored: int) -> set[str] | None:
 
 def _read_by(facts: FileFacts, function: FunctionFacts, records: Expr, stored: int) -> set[str] | None:
     reader = Reader(records, facts, attributes=True)
-    for statement in statements(function.body):
-        binds = statement[2] if statement[0] == m.ASSIGN else (statement[2],) if statement[0] == m.ANNOTATE else ()
-        if records in binds or stored // m.CALLS_PER_STATEMENT == statement[1] // m.CALLS_PER_STATEMENT:
-            continue
-        reader.statement(statement)
+    number = stored // m.CALLS_PER_STATEMENT
+    reader.body(
+        one
+        for one in statements(function.body)
+        if records not in _bound(one) and number != one[1] // m.CALLS_PER_STATEMENT
+    )
     if reader.escapes or set(function.inner) - reader.chosen_by:  # another function in it may have one of the records
         return None
     return reader.names
+
+
+def _bound(statement: Stmt) -> tuple[Expr, ...]:
+    if statement[0] == m.ASSIGN:
+        places: tuple[Expr, ...] = statement[2]
+        return places
+    return (statement[2],) if statement[0] == m.ANNOTATE else ()

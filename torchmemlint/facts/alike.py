@@ -10,9 +10,9 @@ from .model import Expr, Site, Stmt
 
 
 def conditional(low: Lowering, node: Any) -> Expr:
-    then = low.expression(node.body)
+    then = low.text_or_value(node.body)
     test = low.expression(node.test)
-    return (m.COND, test, then, low.expression(node.orelse))
+    return (m.COND, test, then, low.text_or_value(node.orelse))
 
 
 def walrus(low: Lowering, node: Any) -> Expr:

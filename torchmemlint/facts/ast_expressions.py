@@ -178,7 +178,7 @@ def _boolean(low: AstExpressions, node: ast.BoolOp) -> Expr:
     operands = node.values
     while isinstance(operands[0], ast.BoolOp) and type(operands[0].op) is type(node.op):  # `(a or b) or c`
         operands = [*operands[0].values, *operands[1:]]
-    return (m.BOOL, "and" if isinstance(node.op, ast.And) else "or", tuple(map(low.expression, operands)))
+    return (m.BOOL, "and" if isinstance(node.op, ast.And) else "or", tuple(map(low.text_or_value, operands)))
 
 
 def _sequence(kind: str) -> Callable[[AstExpressions, Any], Expr]:

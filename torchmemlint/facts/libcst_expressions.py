@@ -204,7 +204,7 @@ def _boolean(low: LibcstExpressions, node: cst.BooleanOperation) -> Expr:
         current = current.left
     operands.append(current)
     kind = "and" if isinstance(node.operator, cst.And) else "or"
-    return (m.BOOL, kind, tuple(low.expression(operand) for operand in reversed(operands)))
+    return (m.BOOL, kind, tuple(low.text_or_value(operand) for operand in reversed(operands)))
 
 
 def _sequence(kind: str) -> Callable[[LibcstExpressions, Any], Expr]:

@@ -19,7 +19,8 @@ from .scopes import SELF, Scope, is_light, is_light_param, is_new, may_bind
 Body = Callable[[], tuple[Stmt, ...]]  # lowers a body when its scope has been entered
 _LONGEST_TEXT = 58  # characters; longer constants are never keys or device names
 _LARGEST_INTEGER = 10**18
-_BY_NAME = ((m.NAME, "getattr"), (m.NAME, "setattr"), (m.NAME, "hasattr"))
+_SOME_TEXT = (m.TEXT,)
+_MESSAGES = frozenset("print debug info warning warn error exception critical log write echo".split())
 # calls of a formatted string that only look at a value
 LOOKS = frozenset(
     """abs bool cpu detach dict float format get getattr hex id int isoformat item items join keys len list max mean
@@ -197,13 +198,14 @@ class Lowering:
         return call
 
     def named(self, name: str, node: Any) -> tuple[str, Expr]:
-        """What a call is given by name; `cache_key=f"{kind}-{number}"` is a key."""
-        return name, self.text_or_value(node) if name.endswith("key") else self.expression(node)
+        """What a call is given by name; of `request_id=f"{kind}-{number}"` may become a key."""
+        return name, self.text_or_value(node)
 
     def given(self, callee: Expr, node: Any) -> Expr:
         """What a call is given by position: a name that is put together, `getattr(callback, f"on_{event}")`, says
-        which attribute is meant."""
-        return self.text_or_value(node) if callee in _BY_NAME else self.expression(node)
+        which attribute is meant, or a key, `service.load(f"tenant-{i}")`. A message for people is neither."""
+        name = callee[0] in (m.NAME, m.ATTR) and not _tells(callee[-1])
+        return self.text_or_value(node) if name else self.expression(node)
 
     def unevaluated(self, node: Any) -> Expr:
         """An annotation. Calls inside one get no site: they are never evaluated."""
@@ -232,13 +234,16 @@ class Lowering:
         `print(f"loss {evaluate(model):.3f}")`, or say whose file it is: `f"part-{rank}.pt"`."""
         shown = [part[0] for part in parts if not isinstance(part, str)]
         if any(map(self.does_something, shown)):
-            return self.key([(node, False) for node in shown])
+            return self.key([(node, False) for node in shown if self.does_something(node)])
         ranks = [(node, True) for node in shown if _word(node).endswith("rank")]
         return self.key(ranks) if ranks else (m.TEXT,)
 
     def _shown(self, node: Any) -> Expr:
-        """An expression whose text is shown: of interest only for what it calls."""
-        return (m.TEXT, (self.expression(node),)) if self.does_something(node) else (m.TEXT,)
+        """An expression of which the text is shown, `{step:05d}`: of interest for what it calls, and whether it is new
+        each time. It is not the text itself."""
+        if self.does_something(node):
+            return (m.TEXT, (self.expression(node),))
+        return (m.TEXT, (_SOME_TEXT, self.expression(node))) if _is_name(node) else _SOME_TEXT
 
     # -- statements -------------------------------------------------------------------------------
 
@@ -357,6 +362,16 @@ def _definitions(body: tuple[Stmt, ...]) -> list[Stmt]:
         elif statement[0] == m.IF:
             found += _definitions(statement[3]) + _definitions(statement[4])
     return found
+
+
+def _tells(callee: str) -> bool:
+    """Whether what is called has a message for people: a logger, an error."""
+    return callee in _MESSAGES or callee.endswith(("Error", "Exception", "Warning"))
+
+
+def _is_name(node: Any) -> bool:
+    """Whether an expression of either parser is a name."""
+    return type(node).__name__ == "Name"
 
 
 def _word(node: Any) -> str:

@@ -53,7 +53,7 @@ YIELD_FROM: Final = 17  # operand
 WALRUS: Final = 18  # target, value
 STAR: Final = 19  # operand
 UNARY: Final = 20  # operand
-TEXT: Final = 21  # a formatted string: always light; of one that is bound, returned or a key also (parts)
+TEXT: Final = 21  # a formatted string: always light; but for messages also (parts)
 EXPRESSIONS: Final = 22
 
 # Statements: (operation, site, operands...)

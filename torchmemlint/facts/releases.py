@@ -11,11 +11,15 @@ from collections.abc import Container, Iterable
 from typing import TYPE_CHECKING
 
 from .file_releases import FileReleases
+from .guarded import mentions
 from .left_off import is_left_off, sets
 from .passed_by import PassedBy
+from .wrappers import is_wrapper
 
 if TYPE_CHECKING:
     from .outline import Outline
+
+_WRAPPED = 3  # times, until what is at last called is taken to be used
 
 
 class Releases:
@@ -143,6 +147,16 @@ class Releases:
     def mentions(self, name: str) -> bool:
         """Whether a name or attribute is used anywhere."""
         return any(name in file.mentioned for file in self._files)
+
+    def comes_up(self, name: str, depth: int = _WRAPPED) -> bool:
+        """Whether a name is used anywhere but in wrappers that nobody uses, `def forget(): _STORE.clear()`."""
+        return any(self._is_used_in(file, name, depth) for file in self._files if name in file.mentioned)
+
+    def _is_used_in(self, file: FileReleases, name: str, depth: int) -> bool:
+        using = [function for function, _ in mentions(file.facts, name)]
+        return not (using and depth) or any(
+            not is_wrapper(file.facts, function) or self.comes_up(function.name, depth - 1) for function in using
+        )
 
     def is_debugging(self, function: str) -> bool:
         """Whether a function is called, and only `if debug:`."""

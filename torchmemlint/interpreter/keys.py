@@ -44,6 +44,12 @@ _FIXED_WORDS = frozenset(
     language""".split()
 )
 
+_NUMBERED = frozenset(  # of which there are ever more, where each has an id
+    """episode trial message msg event upload game run uniq unique recording meeting audio wav voice tenant visitor
+    account sess item record entry order ticket call execution invocation generation completion response
+    prediction""".split()
+)
+
 VAGUE = frozenset("name key label tag".split())  # of whatever the caller has
 
 _LETTERS = re.compile("[a-z]+")
@@ -107,7 +113,7 @@ def kind_of_key(value: Value, expr: Expr, frame: Frame | None = None) -> str:
         if frame is not None and words <= VAGUE and _is_given_fresh(expr, frame):
             return FRESH
         return KNOWN if frame is not None and _is_its_own(expr, frame) else FIXED
-    if words & _FRESH_WORDS:
+    if words & _FRESH_WORDS or ("id" in words and words & _NUMBERED):
         return FRESH
     if value and all(type(atom) is Const for atom in value):
         return FIXED

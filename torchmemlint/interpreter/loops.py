@@ -16,11 +16,12 @@ from .frames import JUMPED, Frame, Loop
 from .machine import Machine, executes
 from .narrowing import truth
 from .sweeps import sweep
-from .values import ATTACHED, CONTAINERS, FREE, LEAF, LIGHT, UNKNOWN, Const, Obj, Opaque, Tensor, Value, constant
+from .values import ATTACHED, CONTAINERS, COUNT, FREE, LEAF, LIGHT, UNKNOWN, Const, Obj, Opaque, Tensor, Value, constant
 from .waiting import end_of_round
 
 _MOST_ITEMS, _MOST_NAMES = 3, 8  # that are gone through one by one
 _LITTLE = 2  # statements
+_ROUNDS = frozenset("steps iterations iters rounds requests episodes calls sessions runs trials jobs".split())
 _LOADER = re.compile(r"loader|(?:^|_)dl$|^(?:train|val|valid|test|eval|dev)_iter(?:ator)?$")
 _HELD_OUT = re.compile(
     r"(?:\w*_)?(?:val|valid|validation|test|eval|dev|holdout)_?(?:(?:data_?)?loader|dl|iter(?:ator)?)$"
@@ -53,10 +54,12 @@ def _for(machine: Machine, frame: Frame, statement: Stmt) -> None:
         rounds = [[(target, iterate(machine, frame, value))]]
 
     of_keys = target[0] == m.NAME and _is_key(statement, value)
+    numbered = _numbers_rounds(frame, statement)
 
     def once() -> None:
         machine.site = site  # where a generator goes on, in each round
-        assign(machine, frame, target, LIGHT if of_keys else iterate(machine, frame, value), site)
+        item = (COUNT,) if numbered else LIGHT if of_keys else iterate(machine, frame, value)
+        assign(machine, frame, target, item, site)
         machine.block(frame, body)
         if machine.context is not None or frame.facts.coroutine:
             end_of_round(machine, frame, statement)
@@ -77,6 +80,18 @@ def _for(machine: Machine, frame: Frame, statement: Stmt) -> None:
     take_steps(machine, loop, value)
     if orelse and not frame.dead:
         machine.block(frame, orelse)
+
+
+def _numbers_rounds(frame: Frame, statement: Stmt) -> bool:
+    """`for i in range(steps)` in a function that nobody calls but the script itself: what is named by the number of the
+    round, `f"job-{i}"`, is new in each. A method, which is called again, has the same numbers again."""
+    target, iterable = statement[2:4]
+    if target[0] != m.NAME or not is_count(iterable) or frame.function is None or frame.receiver is not None:
+        return False
+    if frame.caller is not None and frame.caller.function is not None:
+        return False
+    last = iterable[3][:2][-1:]
+    return any(part[-1].lower().split("_")[-1] in _ROUNDS for part in last if part[0] in (m.NAME, m.ATTR))
 
 
 def _unroll(value: Value, statements: int, iterable: Expr) -> list[Value] | None:

@@ -23,6 +23,7 @@ _PAIRS = (
 _SELF = (m.NAME, "self")
 _READ_BY_FRAMEWORKS = frozenset("loss log progress_bar hiddens checkpoint_on early_stop_on minimize extra".split())
 _OF_DICTIONARIES = ("values", "items", "copy", "pop", "popitem", "update", "setdefault", "get")
+_SERIES = ((m.NAME, "list"), (m.NAME, "tuple"), (m.NAME, "reversed"), (m.NAME, "iter"))
 _OF_EQUAL_SHAPE = frozenset(  # losses of two tensors of one shape [docs]
     """binary_cross_entropy binary_cross_entropy_with_logits mse_loss l1_loss smooth_l1_loss huber_loss
     poisson_nll_loss""".split()
@@ -132,6 +133,7 @@ class Reader:
         self.facts = facts  # where the lambdas are that choose among them, `min(outputs, key=lambda one: one.score)`
         self.chosen_by: set[int] = set()  # those of them that were gone through
         self.attributes = attributes
+        self.all = {outputs}  # with names for several of them
         self.each: set[Expr] = set()
         self.keys: set[Expr] = set()
         self.escapes = False  # what is done with an output as a whole is not seen
@@ -140,17 +142,39 @@ class Reader:
     def names(self) -> set[str]:
         return {_name(key) for key in self.keys}
 
+    def body(self, body: Iterable[Stmt]) -> None:
+        """The statements of a function. They may go round: what a name stands for comes before what is done with it."""
+        found = list(body)
+        for statement in found:
+            self._names(statement)
+        for statement in found:
+            self.statement(statement)
+
     def statement(self, statement: Stmt) -> None:
+        if self._names(statement):
+            return
         for head in heads(statement):
             if statement[0] == m.FOR and head is statement[3] and self._goes_over(statement[2], head):
                 continue
-            if not (statement[0] in (m.IF, m.FOR) and (head == self.outputs or head in self.each)):
+            if not (statement[0] in (m.IF, m.FOR) and (head in self.all or head in self.each)):
                 self.expression(head)
+
+    def _names(self, statement: Stmt) -> bool:
+        """`recent = outputs[-100:]`, `last = outputs[-1]`"""
+        if statement[0] != m.ASSIGN or any(target[0] != m.NAME for target in statement[2]):
+            return False
+        if statement[3] not in self.all and self._are_several(statement[3]):
+            self.all.update(statement[2])
+        elif self._is_one(statement[3]):
+            self.each.update(statement[2])
+        else:
+            return False
+        return True
 
     def expression(self, expr: Expr) -> None:
         if expr[0] == m.CALL and self._chosen(expr) and last_name(expr[2]) == "sort":
             return
-        if expr == self.outputs or self._is_one(expr):
+        if self._are_several(expr) or self._is_one(expr):
             self.escapes = True
         elif expr[0] == m.ITEM and self._is_one(expr[1]):
             self._read(expr[2])
@@ -165,7 +189,7 @@ class Reader:
                 if not self._goes_over(target, iterable):
                     self.expression(iterable)
             self._parts((expr[3:5], *(tests for _, _, tests in expr[5])))
-        elif not (expr[0] == m.NOT and expr[1] == self.outputs) and not self._is_length(expr):
+        elif not (expr[0] == m.NOT and expr[1] in self.all) and not self._is_length(expr):
             self._parts(expr[1:])
 
     def _parts(self, operands: Iterable[object]) -> None:
@@ -181,10 +205,18 @@ class Reader:
         """`for output in outputs`, `for i, output in enumerate(outputs)`."""
         if iterable[0] == m.CALL and last_name(iterable[2]) == "enumerate" and iterable[3] and target[0] == m.NEW:
             target, iterable = target[3][-1], iterable[3][0]
-        if iterable == self.outputs and target[0] == m.NAME:
+        if self._are_several(iterable) and target[0] == m.NAME:
             self.each.add(target)
             return True
         return False
+
+    def _are_several(self, expr: Expr) -> bool:
+        """`outputs`, `outputs[-100:]`, `reversed(outputs)`"""
+        if expr[0] == m.ITEM and expr[2][0] == m.SLICE:
+            return self._are_several(expr[1])
+        if expr[0] == m.CALL and expr[2] in _SERIES and len(expr[3]) == 1 and not expr[4]:
+            return self._are_several(expr[3][0])
+        return expr in self.all
 
     def _is_one(self, expr: Expr) -> bool:
         """`output` of a loop over them, `outputs[0]`, `max(outputs, key=...)`."""
@@ -192,7 +224,7 @@ class Reader:
             return True
         if expr[0] == m.ITEM and expr[2][0] != m.SLICE:
             ordered = expr[1][0] == m.CALL and last_name(expr[1][2]) == "sorted"
-            return expr[1] == self.outputs or (ordered and self._chosen(expr[1]))
+            return self._are_several(expr[1]) or (ordered and self._chosen(expr[1]))
         return expr in self.each
 
     def _chosen(self, call: Expr) -> bool:
@@ -207,14 +239,13 @@ class Reader:
             one = (m.NAME, function.params[0].name) if function.params else ()
             reader = Reader(self.outputs, attributes=self.attributes)
             reader.each.add(one)
-            for statement in statements(function.body):
-                reader.statement(statement)
+            reader.body(statements(function.body))
             self.keys |= reader.keys
             self.escapes |= reader.escapes
         return True
 
     def _is_length(self, expr: Expr) -> bool:
-        return bool(expr[0] == m.CALL and expr[2] == (m.NAME, "len") and expr[3] == (self.outputs,))
+        return bool(expr[0] == m.CALL and expr[2] == (m.NAME, "len") and any(map(self._are_several, expr[3])))
 
     def _read(self, key: Expr | None) -> None:
         if key is not None and _name(key):
@@ -229,8 +260,7 @@ def _keys_read(end: FunctionFacts) -> set[Expr] | None:
         return None
     outputs = (m.NAME, end.params[1].name)
     reader = Reader(outputs)
-    for statement in statements(end.body):
-        if outputs in targets(statement):
-            return None
-        reader.statement(statement)
+    if any(outputs in targets(statement) for statement in statements(end.body)):
+        return None
+    reader.body(statements(end.body))
     return None if reader.escapes or not reader.keys else reader.keys

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ..evidence.indexes import is_an_index
 from ..evidence.kept import kept_in_containers
 from ..evidence.let_go import emptied, gives_up_its_models
 from ..evidence.memo import looks_up
@@ -153,6 +154,8 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
             and not evidence.releases.misjudging(last_part(retention.holder.text))
             and not parted_beside
         )
+        if store.key_kind == FRESH and is_an_index(store, last_part(retention.holder.text)):
+            return 0
         if few or not is_mapping(store.owner):
             return 0  # few keys, or the places of a list, which are there already
         if store.key_kind == THREAD and not one_for_each(evidence.program):
@@ -360,7 +363,7 @@ def _may_be_called(evidence: Evidence, retention: Retention, name: str) -> bool:
     if name.startswith(("__", "on_")) or (name == "run" and evidence.releases.mentions("start")):
         return True  # `run` is what the `start()` of a thread calls
     store, machine = retention.store_event, evidence.machine
-    if not evidence.releases.mentions(name):
+    if not evidence.releases.comes_up(name):
         return not name.startswith("_") and may_be_asked_from_afar(machine, store.owner, name)
     themselves = [obj for obj in store.instances if isinstance(obj.cls, Class) and name in methods_of(obj.cls)]
     if themselves:  # what is kept takes itself out

@@ -1,0 +1,51 @@
+"""Tables that are there to be gone through: what is put into an index is wanted for as long as it is searched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..facts import model as m
+from ..facts.model import Expr, FunctionFacts
+from ..facts.program import expressions, targets
+from ..facts.walk import statements
+from ..interpreter.events import Store
+from ..interpreter.keys import FRESH, IDENTITY, kind_of_key
+
+_ALL = ("items", "values")
+
+
+def is_an_index(store: Store, table: str) -> bool:
+    """`self.vectors[name] = embed(sheet)`, where another function goes through all of them, `for name, vector in
+    self.vectors.items()`, and the key does not say of itself that each is new."""
+    number = store.site // m.CALLS_PER_STATEMENT
+    keys = [
+        place[2]
+        for one in statements(store.frame.facts.body)
+        if one[1] // m.CALLS_PER_STATEMENT == number
+        for place in targets(one)
+        if place[0] == m.ITEM
+    ]
+    if not keys or any(kind_of_key((), key) in (FRESH, IDENTITY) for key in keys):
+        return False
+    others = (function for function in store.frame.unit.facts.functions if function is not store.frame.facts)
+    return any(_is_all_of(over, table) for function in others for over in _gone_through(function))
+
+
+def _gone_through(function: FunctionFacts) -> Iterator[Expr]:
+    for statement in statements(function.body):
+        if statement[0] == m.FOR:
+            yield statement[3]
+    for expr in expressions(function.body):
+        if expr[0] == m.COMP:
+            yield from (iterable for _, iterable, _ in expr[5])
+
+
+def _is_all_of(over: Expr, table: str) -> bool:
+    while over[0] == m.CALL:
+        if over[2][0] == m.ATTR and over[2][2] in _ALL:
+            over = over[2][1]
+        elif over[3]:
+            over = over[3][0]  # `sorted(...)`, `enumerate(...)`
+        else:
+            return False
+    return over[0] in (m.NAME, m.ATTR) and over[-1] == table

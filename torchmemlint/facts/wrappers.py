@@ -1,0 +1,23 @@
+"""Functions of a module that only pass something on, so that they matter as much as who calls them."""
+
+from __future__ import annotations
+
+from . import model as m
+from .model import FileFacts, FunctionFacts
+from .walk import last_name, statements
+
+_STATEMENTS = 8
+_MANAGERS = ("contextmanager", "asynccontextmanager")
+
+
+def is_wrapper(facts: FileFacts, function: FunctionFacts) -> bool:
+    """`def clear_store(): _STORE.clear()`, also as a context manager; not what a script begins with, nor what is
+    registered somewhere, nor a function within another one."""
+    if function.owner >= 0 or function.name in ("<module>", "<lambda>", "main"):
+        return False
+    if any(last_name(one) not in _MANAGERS for one in function.decorators):
+        return False
+    if any(facts.functions[index] is function for other in facts.functions[1:] for index in other.inner):
+        return False
+    body = list(statements(function.body))
+    return len(body) <= _STATEMENTS and not any(one[0] in (m.FOR, m.WHILE) for one in body)
