@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..evidence.kept import kept_in_containers
-from ..evidence.let_go import emptied, gives_up_its_models
+from ..evidence.let_go import emptied, gives_up_its_models, made_at
 from ..evidence.memo import looks_up
 from ..evidence.metric_states import is_state_of_a_metric
 from ..evidence.occasions import (
@@ -336,12 +336,13 @@ def _emptied(evidence: Evidence, retention: Retention) -> bool:
     name = last_part(retention.holder.text)
     releases = evidence.releases
     owner = retention.holder.owner if retention.holder.kind == "attribute" else ""
+    made = made_at(store.owner)
     letting_go = evidence.released_in(store) | releases.of(name, owner) - ONCE
     if retention.how == "grow":
         letting_go |= releases.parted(name)
     if retention.holder.kind == "attribute":
         letting_go |= releases.wholesale(owner) - ONCE
-    letting_go = {one for one in letting_go if not releases.is_debugging(one)} - releases.misjudging(name, owner)
+    letting_go = {one for one in letting_go if not releases.is_debugging(one)} - releases.misjudging(name, owner, made)
     letting_go -= evidence.takes_others(store)
     if retention.passed is not None:
         letting_go -= {retention.passed.function, *releases.passing_by(name)}
@@ -353,7 +354,7 @@ def _emptied(evidence: Evidence, retention: Retention) -> bool:
         return True
     if retention.how == "grow" and asks_for_its_entry(store, name):
         return False
-    return retention.function in releases.measuring(name, owner) - releases.switched_off(name, owner)
+    return retention.function in releases.measuring(name, owner) - releases.switched_off(name, owner, made=made)
 
 
 def _may_be_called(evidence: Evidence, retention: Retention, name: str) -> bool:
