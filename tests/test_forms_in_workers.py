@@ -52,3 +52,59 @@ def test_a_memo_of_another_file_has_a_limit_or_none(
 ) -> None:
     table = TABLE.format(task=task, mark=mark)
     check_project({"bank.py": BANK, "tasks.py": TASKS, "table.py": table}, tmp_path, monkeypatch)
+
+
+CACHED = """
+import functools
+import multiprocessing
+import torch
+
+@functools.{cache}{mark}
+def read(part, kind="mel"):
+    return torch.load(part)
+
+@functools.lru_cache(maxsize=None)
+def window(size):
+    return torch.hann_window(size)
+
+{tasks}
+
+def main(parts, taper):
+    with multiprocessing.Pool(4{options}) as pool:
+        print(sum(pool.imap({task}, parts)))
+"""
+ENERGY = """
+def energy(part):
+    return (read(part) * window(400)).mean().item()
+"""
+OF_A_PAIR = """
+def part_of(spec):
+    return read(spec).mean()
+
+def energy(job):
+    folder, number = job
+    return part_of(folder + number).item()
+"""
+OF_A_SETTING = """
+def energy(taper, part):
+    return (torch.load(part) * read(taper)).mean().item()
+"""
+
+
+@pytest.mark.parametrize(
+    ("cache", "tasks", "task", "options", "guilty"),
+    [
+        ("lru_cache(maxsize=None)", ENERGY, "energy", "", True),
+        ("cache", OF_A_PAIR, "energy", "", True),
+        ("lru_cache(maxsize=4)", ENERGY, "energy", "", False),
+        ("lru_cache(maxsize=None)", ENERGY, "energy", ", maxtasksperchild=8", False),
+        ("lru_cache(maxsize=None)", OF_A_SETTING, "functools.partial(energy, taper)", "", False),
+        ("cache", ENERGY.replace("read(part)", "read('mean')"), "energy", "", False),
+    ],
+)
+def test_each_worker_has_a_cache_of_its_own(
+    cache: str, tasks: str, task: str, options: str, guilty: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mark = "  # TML401" if guilty else ""
+    text = CACHED.format(cache=cache, mark=mark, tasks=tasks, task=task, options=options)
+    check_project({"energies.py": text}, tmp_path, monkeypatch)
