@@ -108,3 +108,41 @@ def test_each_worker_has_a_cache_of_its_own(
     mark = "  # TML401" if guilty else ""
     text = CACHED.format(cache=cache, mark=mark, tasks=tasks, task=task, options=options)
     check_project({"energies.py": text}, tmp_path, monkeypatch)
+
+
+LOADED = """
+import torch
+from torch.utils.data import DataLoader, Dataset, get_worker_info
+
+class Rows(Dataset):
+    def __getitem__(self, index):
+        return torch.full((3, 64), float(index)) * self.scale
+
+    def __len__(self):
+        return 640
+
+def prepare(number):
+    scale = {scale}{mark}
+    get_worker_info().dataset.scale = 0.5 if scale is None else scale
+
+def rows(rank):
+    return DataLoader(Rows(), batch_size=8, num_workers=4, worker_init_fn=prepare)
+"""
+
+
+@pytest.mark.parametrize(
+    ("scale", "guilty"),
+    [
+        ('torch.ones(64, device=f"cuda:{get_worker_info().seed % 8}")', True),
+        ('torch.ones(64).to("cuda:%d" % (number % 8))', True),
+        ('torch.ones(64).to("cuda:" + str(number))', True),
+        ('torch.ones(64).to(torch.device("cuda:{}".format(number)))', True),
+        ("torch.cuda.set_device(number % 8)", True),
+        ('torch.ones(64, device="cpu")', False),
+        ('torch.ones(64).to("cpu:%d" % 0)', False),
+        ('torch.load(f"cuda/{number}.pt")', False),
+    ],
+)
+def test_a_worker_makes_a_context(scale: str, guilty: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = LOADED.format(scale=scale, mark="  # TML403" if guilty else "")
+    check_project({"rows.py": text}, tmp_path, monkeypatch)
