@@ -50,7 +50,7 @@ def of_code(evidence: Evidence, code: str) -> Iterator[tuple[Retention, Confiden
         if retention.graph or not retention.growing or _code(retention) != code:
             continue
         weight = _weight(evidence, retention)
-        if weight > 0 and not _is_said_of_its_parts(evidence, retention):
+        if weight > 0 and not _is_said_of_its_parts(evidence, retention, weight):
             yield retention, Confidence(min(weight, 3))
 
 
@@ -59,9 +59,10 @@ def is_sure(evidence: Evidence, retention: Retention) -> bool:
     return not retention.graph and retention.growing and bool(_code(retention)) and _weight(evidence, retention) >= 3
 
 
-def _is_said_of_its_parts(evidence: Evidence, retention: Retention) -> bool:
+def _is_said_of_its_parts(evidence: Evidence, retention: Retention, weight: int) -> bool:
     """Whether what a table got when it was empty grows by itself, `self.frames.setdefault(key, []).append(frame)`, and
-    that is reported: it is one growth. A session under a number of its own is kept however little it holds."""
+    that is reported, with no more doubt than `weight` leaves: it is one growth. A session under a number of its own is
+    kept however little it holds."""
     store = retention.store_event
     made = store.instances
     if store.key_kind == FRESH and any(isinstance(one.cls, Class) for one in made):
@@ -71,7 +72,7 @@ def _is_said_of_its_parts(evidence: Evidence, retention: Retention) -> bool:
         and other.growing
         and isinstance(other.store_event.owner, Obj)
         and any(part is one for part in other.store_event.owner.holders for one in made)
-        and (other.graph or (_code(other) is not None and _weight(evidence, other) > 0))
+        and (other.graph or (_code(other) is not None and _weight(evidence, other) >= min(weight, 2)))
         for other in evidence.retentions
     )
 
