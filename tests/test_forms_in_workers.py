@@ -1,4 +1,4 @@
-"""What the tasks of a pool keep in their process: memos of other files, and caches of decorators."""
+"""Workers: what tasks of a pool keep in their process, what makes a context, and pools that `atexit` keeps."""
 
 from __future__ import annotations
 
@@ -146,3 +146,65 @@ def rows(rank):
 def test_a_worker_makes_a_context(scale: str, guilty: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = LOADED.format(scale=scale, mark="  # TML403" if guilty else "")
     check_project({"rows.py": text}, tmp_path, monkeypatch)
+
+
+FANNED_OUT = """
+import atexit
+import torch
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing import Pool
+
+SHARED = {{}}
+ONE = None
+
+class Bank:
+    def __init__(self, processes):
+        self.pool = {pool}
+        atexit.register({kept}){mark}
+
+    def map(self, function, items):
+        return self.pool.map(function, items)
+
+    def close(self):
+        self.pool.{close}
+
+def one():
+    global ONE
+    if ONE is None:
+        ONE = Pool(4)
+        atexit.register(ONE.terminate)
+    return ONE
+
+def of(kind):
+    if kind not in SHARED:
+        SHARED[kind] = Pool(4)
+        atexit.register(SHARED[kind].terminate)
+    return SHARED[kind]
+
+def score(items):
+    bank = Bank(4)
+    found = torch.tensor(list(bank.map(abs, items)))
+    bank.close()
+    return found.sum() + sum(one().map(abs, items)) + sum(of("cpu").map(abs, items))
+
+def main(rounds):
+    for items in rounds:
+        print(score(items))
+"""
+
+
+@pytest.mark.parametrize(
+    ("pool", "kept", "close", "guilty"),
+    [
+        ("Pool(processes)", "self.close", "terminate()", True),
+        ("Pool(processes)", "self.pool.terminate", "close()", True),
+        ("ThreadPoolExecutor(processes)", "self.pool.shutdown", "shutdown()", True),
+        ("Pool(processes)", "self.close", "close(); atexit.unregister(self.close)", False),
+        ("Pool(processes)", "print, processes", "close()", False),
+    ],
+)
+def test_a_pool_that_is_closed_and_registered(
+    pool: str, kept: str, close: str, guilty: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = FANNED_OUT.format(pool=pool, kept=kept, close=close, mark="  # TML314" if guilty else "")
+    check_project({"bank.py": text}, tmp_path, monkeypatch)
