@@ -474,3 +474,43 @@ def main(steps):
 )
 def test_a_store_that_only_unused_wrappers_clear(uses: str, mark: str) -> None:
     check(STORE.format(uses=uses, mark=mark))
+
+
+# An entry that is put empty, and filled from a table whose keys are not seen.
+ANSWERED = """
+class History:
+    def __init__(self):
+        self.answers = {{}}
+
+    def done(self, request_id, outputs):
+        {bound}
+        self.answers[request_id] = {{"id": request_id, "outputs": {{}}}}{mark}
+        self.answers[request_id]["outputs"].update(outputs)
+
+    def of(self, request_id):
+        return self.answers.get(request_id)
+
+class Runner:
+    def __init__(self):
+        self.outputs = {{}}
+
+    def run(self, node):
+        self.outputs = {{}}
+        self.outputs[node] = torch.rand(3, 256, 256)
+
+def main(nodes):
+    history, runner = History(), Runner()
+    number = 0
+    while True:
+        runner.run(nodes[number])
+        number += 1
+        history.done(number, runner.outputs)
+"""
+
+
+@pytest.mark.parametrize(
+    ("bound", "mark"),
+    [("pass", "  # TML311"), ("while len(self.answers) > 99: self.answers.pop(next(iter(self.answers)))", "")],
+)
+def test_an_entry_is_filled_after_it_was_put(bound: str, mark: str) -> None:
+    check(ANSWERED.format(bound=bound, mark=mark))

@@ -206,6 +206,25 @@ GUILTY = {
                 worker.handshake(pods.get())
         """,
 }
+# A class of which one object is made without the limit, and another one with it.
+TWO_OF_A_KIND = """
+class Memory:
+    def __init__(self, limit=None):
+        self.limit = limit
+        self.items = []
+
+    def remember(self, item):
+        self.items.append(item){mark}
+        if self.limit is not None and len(self.items) > self.limit:
+            self.items.pop(0)
+
+def main():
+    free, bounded = Memory(), Memory(limit=8)
+    while True:
+        {frames}.remember(torch.rand(64, 64))
+        {scores}.remember(0.5)
+"""
+
 INNOCENT = {
     "set where it is made": """
         class Results:
@@ -457,3 +476,8 @@ def test_guilty(name: str) -> None:
 @pytest.mark.parametrize("name", INNOCENT)
 def test_innocent(name: str) -> None:
     check(textwrap.dedent(INNOCENT[name]))
+
+
+@pytest.mark.parametrize(("frames", "scores", "mark"), [("free", "bounded", "  # TML303"), ("bounded", "free", "")])
+def test_each_object_has_its_own_limit(frames: str, scores: str, mark: str) -> None:
+    check(TWO_OF_A_KIND.format(frames=frames, scores=scores, mark=mark))

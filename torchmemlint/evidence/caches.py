@@ -79,8 +79,7 @@ def cached_by_calls(machine: Machine) -> Iterator[tuple[Cached, Site]]:
         if note.kind != "cached-call":
             continue
         function, name, value, tensors, objects = note.detail
-        bounds = (_entries(machine, function.frame, decorator) for decorator in function.facts.decorators)
-        bound = next((one for one in bounds if one is not None), None)
+        bound = entries_of(machine, function)
         place = function.facts.site + m.DECORATORS
         ways = (site for site in (place, note.site, *reversed(note.trail)) if machine.is_home(site))
         site = next(ways, None)
@@ -227,6 +226,12 @@ def _entries(machine: Machine, frame: Frame, decorator: Expr) -> int | None:
     if dotted not in _CACHES:
         return None
     return -1 if dotted == "functools.cache" else _given_bound(decorator)
+
+
+def entries_of(machine: Machine, function: Function) -> int | None:
+    """How many results a decorator of a function keeps, -1 for any number; None if it has no such decorator."""
+    bounds = (_entries(machine, function.frame, decorator) for decorator in function.facts.decorators)
+    return next((one for one in bounds if one is not None), None)
 
 
 def _given_bound(decorator: Expr) -> int:

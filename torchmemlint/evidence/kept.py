@@ -23,7 +23,7 @@ from ..lexical.loaded_tables import holds_loaded
 from .budgets import counts_filled, unasked_limit, within_budget
 from .handed_singly import keeps_what_it_hands_out
 from .items import are_few_numbers, is_item, stored_at
-from .let_go import emptied, measured
+from .let_go import emptied, made_at, measured
 from .memo import made_once
 from .places import Holder, describe, last_part
 from .service_loops import piles_up_while_serving
@@ -100,7 +100,8 @@ def _retention(machine: Machine, note: Plain, kept: Kept) -> WorkerRetention | N
         return None
     grows = _grows(kept, note.frame)
     if grows:
-        off = _releases(machine).switched_off(last_part(holder.text), holder.owner, _run(machine))
+        made = made_at(kept.owner)
+        off = _releases(machine).switched_off(last_part(holder.text), holder.owner, _run(machine), made)
         limited = within_budget(note.frame.facts) or counts_filled(note.frame.facts, last_part(holder.text))
         grows = note.frame.name in off or not limited
         let_go = grows and emptied(machine, kept.owner, kept.key, note.site, off, there=wide)

@@ -51,6 +51,12 @@ def emptied(
     )
 
 
+def made_at(container: Obj | Frame) -> Site | None:
+    """Where the object is made that has a container as its attribute; None if that is not seen."""
+    owner = container.home[0] if isinstance(container, Obj) and container.home is not None else None
+    return owner.site if isinstance(owner, Obj) and not owner.unknown else None
+
+
 def gives_up_its_models(machine: Machine, store: Store) -> bool:
     """Whether rounds of the loop that fills a container take the models out of what is in it, and leave the rest:
     `for adapter in self.adapters: adapter.detach()`, whose `detach` says `self.model = None`."""

@@ -21,6 +21,7 @@ from ..interpreter.machine import Machine
 from ..interpreter.values import Bound, Class, Function, Obj
 from .broken_off import not_told
 from .first_times import begins_with, is_first_time, parting
+from .let_go import made_at
 from .other_keys import under_other_keys
 from .places import Holder, holder_of, last_part
 from .unreleased import methods_of
@@ -86,7 +87,7 @@ class Lifetimes:
                     continue  # `if done: del self.states[key] else: self.states[key] = state`: it goes on until then
                 holder = holder_of(self.machine, store)
                 cls = holder.owner if holder.kind == "attribute" else ""
-                if reset.frame.name in self.releases.misjudging(last_part(holder.text), cls):
+                if reset.frame.name in self.releases.misjudging(last_part(holder.text), cls, made_at(store.owner)):
                     continue
                 if reset.frame.name in self.passing_by(store, holder):
                     continue

@@ -23,6 +23,7 @@ from ..interpreter.keys import FRESH, IDENTITY, KNOWN
 from ..interpreter.machine import Machine
 from ..interpreter.values import ATTACHED, DEPENDS, FEW, FREE, LEAF, SCALAR, Obj, Tensor
 from .demand import Demand
+from .let_go import made_at
 from .lifetimes import Lifetimes, older
 from .occasions import filled_in_training
 from .origins import (
@@ -194,7 +195,8 @@ class Retentions:
         place = last_part(holder.text)
         # what is left behind counts against the limit, and once that is reached nothing is let in any more
         beyond = uncovered if left or not uncovered else beyond_bounds(store, place, uncovered)
-        if beyond != uncovered and store.frame.name not in lifetimes.releases.switched_off(place, holder.owner):
+        off = lifetimes.releases.switched_off(place, holder.owner, made=made_at(store.owner))
+        if beyond != uncovered and store.frame.name not in off:
             uncovered = beyond
             if not uncovered:
                 return

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from . import model as m
+from .device_names import ACCELERATORS
 from .differentiated import operands
 from .knowledge import GRAD_MODES
 from .model import ClassFacts, Expr, FileFacts, FunctionFacts, Param, Site, Stmt
@@ -231,7 +232,11 @@ class Lowering:
 
     def formatted(self, parts: Iterable[tuple[Any, bool] | str]) -> Expr:
         """Of a formatted string that is no key only those parts are kept that call functions which may do something,
-        `print(f"loss {evaluate(model):.3f}")`, or say whose file it is: `f"part-{rank}.pt"`."""
+        `print(f"loss {evaluate(model):.3f}")`, or say whose file it is: `f"part-{rank}.pt"`; and all of one that
+        names a device."""
+        parts = list(parts)
+        if parts and isinstance(parts[0], str) and parts[0].startswith(ACCELERATORS):
+            return self.key(parts)
         shown = [part[0] for part in parts if not isinstance(part, str)]
         if any(map(self.does_something, shown)):
             return self.key([(node, False) for node in shown if self.does_something(node)])

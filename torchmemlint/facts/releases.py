@@ -17,6 +17,7 @@ from .passed_by import PassedBy
 from .wrappers import is_wrapper
 
 if TYPE_CHECKING:
+    from .model import Site
     from .outline import Outline
 
 _WRAPPED = 3  # times, until what is at last called is taken to be used
@@ -89,12 +90,12 @@ class Releases:
             for own in file.replacing.get(method, ())
         )
 
-    def misjudging(self, name: str, cls: str = "") -> set[str]:
+    def misjudging(self, name: str, cls: str = "", made: Site | None = None) -> set[str]:
         """The functions that empty a place only when another one, which does not change with it, has some length, or
-        when a limit is set which is not."""
+        when a limit is set which is not, of the object that is `made` there if that is known."""
         found = self.of(name) - {function for file in self._files for function in file.sound.get(name, ())}
         found = found if any(file.misjudges(name) for file in self._files) else set()
-        return found | (self.switched_off(name, cls) | self._left_off(name, cls) if cls else set())
+        return found | (self.switched_off(name, cls, made=made) | self._left_off(name, cls) if cls else set())
 
     def _left_off(self, name: str, cls: str) -> set[str]:
         """The functions that empty a place, and are called only where something is switched on which by default is off,
@@ -116,10 +117,12 @@ class Releases:
             function: way for function, way in found.items() if all(file.passes(name, function) for file in self._files)
         }
 
-    def switched_off(self, name: str, cls: str, run: Container[str] | None = None) -> set[str]:
+    def switched_off(
+        self, name: str, cls: str, run: Container[str] | None = None, made: Site | None = None
+    ) -> set[str]:
         """The functions that empty a place only when a limit is set, which by default it is not, and which nobody
         who makes such an object sets: `def __init__(self, limit=None)`. If it is known which ones are run, the others
-        do not matter."""
+        do not matter; if it is known where the object is made, other objects do not."""
         found = [
             {
                 function: limit
@@ -129,20 +132,22 @@ class Releases:
             for file in self._files
         ]
         limits = {limit for functions in found for limit in functions.values()}
-        if len(limits) != 1 or not self._is_never_set(cls, limits.pop()):
+        if len(limits) != 1 or not self._is_never_set(cls, limits.pop(), made):
             return set()
         return {function for functions in found for function in functions}
 
-    def _is_never_set(self, cls: str, limit: str) -> bool:
-        """Whether a limit is what the constructor's default says, which is none, for all objects that are made."""
+    def _is_never_set(self, cls: str, limit: str, made: Site | None = None) -> bool:
+        """Whether a limit is what the constructor's default says, which is none, for all objects that are made, or for
+        the one that is `made` there."""
         places = [file.off_by_default[cls, limit] for file in self._files if (cls, limit) in file.off_by_default]
-        made = [call for file in self._files for call in file.makings.get(cls, ())]
-        if len(places) != 1 or not made or any(limit in file.rebound for file in self._files):
+        makings = [call for file in self._files for call in file.makings.get(cls, ())]
+        makings = [call for call in makings if call[1] == made] or makings
+        if len(places) != 1 or not makings or any(limit in file.rebound for file in self._files):
             return False
         param, place = places[0]
         if any(self._descends(other, cls) for file in self._files for other in file.bases):
             return False
-        return not any(sets(call, param, place) for call in made)
+        return not any(sets(call, param, place) for call in makings)
 
     def mentions(self, name: str) -> bool:
         """Whether a name or attribute is used anywhere."""

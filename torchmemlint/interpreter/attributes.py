@@ -129,7 +129,7 @@ def _object_attribute(machine: Machine, frame: Frame, obj: Obj, name: str) -> Va
             return (part_of(machine, obj, name),)
         if name[:1].islower():
             return (Method(obj, name),) if name in knowledge.MODULE_METHODS or name == "forward" else UNKNOWN
-    if obj.kind in CONTAINERS or obj.kind in ("optimizer", "queue"):
+    if obj.kind in CONTAINERS or obj.kind in ("optimizer", "queue", "pool", "executor"):
         return (Method(obj, name),)
     if obj.kind == "mp-context":  # the base of a class: `get_context("spawn").Process`
         return (External(f"multiprocessing.{name}"),)

@@ -14,9 +14,10 @@ from .frames import Frame
 from .holders import captured, free_names, heavy_objects
 from .imagined import is_module_by_use
 from .machine import Machine
-from .values import CONTAINERS, Bound, Class, Function, Obj, Partial, Value
+from .values import CONTAINERS, Bound, Class, Function, Method, Obj, Partial, Value
 
 _SHOWS = frozenset("print debug info warning error exception log exit".split())
+_POOLS = ("pool", "executor", "mp-manager")
 _OWNERS = MODEL_NAMES | {"state", "trainer", "engine", "pipeline", "agent", "learner"}
 
 
@@ -37,7 +38,9 @@ def held_by(machine: Machine, note: Plain) -> Iterator[Held]:
     found: list[Held] = []
     for obj in objects_in(machine, values[1:] if note.kind == "finalize" else values):
         heavy = obj.kind in ("module", "optimizer") or bool(heavy_objects((obj,)) or machine.reach((obj,)))
-        made = any(loop.kind == "loop" for loop in obj.birth) or any(loop.kind == "loop" for loop in note.loops)
+        heavy = heavy or owns_workers(obj)
+        made = any(loop.kind == "loop" for loop in (*obj.birth, *note.loops))
+        made = made and obj.site // CALLS_PER_STATEMENT not in note.frame.unit.outline.made_when_missing
         named = any(name in _OWNERS for name in obj.fields) or _takes_owner(obj)
         if not heavy and not named and obj not in watched:
             continue
@@ -150,6 +153,14 @@ def _in_constructor(frame: Frame) -> bool:
     return frame.name in ("__init__", "__post_init__", "__enter__", "setup", "start")
 
 
+def owns_workers(obj: Obj) -> bool:
+    """Whether an object is a pool of processes or threads, or has one: idle or closed, it has threads or pipes."""
+    if obj.kind in _POOLS:
+        return True
+    fields = obj.fields.values() if obj.kind == "instance" and not obj.is_put_off else ()
+    return any(type(atom) is Obj and atom.kind in _POOLS for value in fields for atom in value)
+
+
 def _takes_owner(obj: Obj) -> bool:
     """Whether the class of an object is constructed with something that is called a model or a trainer."""
     if not isinstance(obj.cls, Class):
@@ -186,7 +197,7 @@ def objects_in(machine: Machine, values: list[Value], depth: int = 4) -> Iterato
                 yield atom
                 if _is_called(atom):
                     yield from objects_in(machine, list(_listed(atom)), depth - 1)
-            elif type(atom) is Bound and type(atom.receiver) is Obj:
+            elif type(atom) in (Bound, Method) and type(atom.receiver) is Obj:
                 yield atom.receiver
             elif type(atom) is Partial:
                 given = [atom.callee, *atom.args, *(part for _, part in atom.kwargs)]

@@ -153,6 +153,8 @@ def call_function(
         if outer_grad == OFF and machine.grad == ON:
             machine.turned_on = inner.leaves_mode[2]
     machine.stack.pop()
+    if function.cached and machine.context is not None and machine.context.kind == "process":
+        machine.note("cached-by-worker", site, frame, (function, inner.returns, machine.context))
     _note_mode(machine, inner, function)
     machine.site = site
     if facts.generator and on_yield is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..facts import model as m
+from ..facts.device_names import ACCELERATORS, names_an_accelerator
 from ..facts.model import Expr, Site
 from ..facts.walk import call_at
 from .contexts import Context, in_worker
@@ -98,13 +99,18 @@ def part_of_batch(machine: Machine, tensor: Tensor, name: object) -> Tensor:
 
 
 def note_call(machine: Machine, frame: Frame, call: Expr, receiver: Value) -> None:
-    """Note calls that mean something in a worker: a tensor that goes to a device."""
+    """Note calls that mean something in a worker: a tensor that goes to a device, and what makes a context there."""
     if machine.context.kind == "loader":
         name = call[2][2]
         if name == "cuda" and not call[3] and call[2][1][0] != m.CALL and any(type(atom) is Obj for atom in receiver):
             return  # a module of the data set: whoever made it
-        if name == "cuda" or _to_device(machine, frame, call):
+        if name == "cuda" or _to_device(machine, frame, call) or _makes_a_context(call):
             machine.note("loader-device", call[1], frame, machine.context)
+
+
+def _makes_a_context(call: Expr) -> bool:
+    """`torch.cuda.set_device(rank)` [ai2cm/ace#1396: some 500 MiB of the device for each worker]"""
+    return bool(call[2][2] == "set_device" and call[2][1][0] == m.ATTR and call[2][1][2] in ACCELERATORS)
 
 
 _SETTINGS = tuple((m.NAME, name) for name in "self args cfg config conf opt opts hparams params settings".split())
@@ -117,9 +123,11 @@ def _to_device(machine: Machine, frame: Frame, call: Expr) -> bool:
     for expr in given:
         if expr[0] == m.CALL and expr[3] and expr[2][-1] == "device":
             expr = expr[3][0]  # torch.device("cuda")
+        if names_an_accelerator(expr):
+            return True
         known = expr[1] if expr[0] == m.CONST else constant(machine.eval(frame, expr))
         if isinstance(known, str):
-            return known.startswith(("cuda", "mps", "xpu"))
+            return known.startswith(ACCELERATORS)
         if expr[0] == m.ATTR and expr[2] == "device" and expr[1] not in _SETTINGS:
             continue  # that of another tensor
         if expr[0] in (m.NAME, m.ATTR) and "device" in str(expr[-1]).lower():

@@ -78,12 +78,18 @@ def loaded_tables(
 
 def gives_loaded(program: Program, function: FunctionFacts, key: str) -> bool:
     """Whether a function gives back what a file held, for each path or text that is asked for, and no model."""
-    if _CALLED.isdisjoint(function.calls) or not _FEW.isdisjoint(function.name.lower().split("_")):
+    if not gives_what_a_file_held(program, function):
         return False
     place = next(place for place in program.places if place.facts is function)
+    return _is_asked_for(program, place, (m.NAME, key))
+
+
+def gives_what_a_file_held(program: Program, function: FunctionFacts) -> bool:
+    """Whether a function gives back what a file held, and no model."""
+    if _CALLED.isdisjoint(function.calls) or not _FEW.isdisjoint(function.name.lower().split("_")):
+        return False
     given = [one[2] for one in statements(function.body) if one[0] == m.RETURN and one[2] is not None]
-    asked = _is_asked_for(program, place, (m.NAME, key))
-    return asked and any(holds_loaded(program, function, value) for value in given)
+    return any(holds_loaded(program, function, value) for value in given)
 
 
 def _made_empty(body: FunctionFacts) -> Iterator[str]:

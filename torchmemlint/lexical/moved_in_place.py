@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
+from ..facts.device_names import names_an_accelerator
 from ..facts.model import Expr, FunctionFacts, Site
 from ..facts.program import Program, targets
 from ..facts.walk import calls_of, expressions_of, last_name, nodes, root_of, statements
@@ -80,11 +81,11 @@ def _is_moved(place: Expr, value: Expr) -> bool:
     given = [*value[3], *(one for _, one in value[4])]
     if value[2][2] == "cuda":
         return True
-    return value[2][2] == "to" and bool(given) and any("device" in last_name(one) or _is_device(one) for one in given)
-
-
-def _is_device(given: Expr) -> bool:
-    return given[0] == m.CONST and isinstance(given[1], str) and given[1].startswith(("cuda", "mps", "xpu"))
+    return (
+        value[2][2] == "to"
+        and bool(given)
+        and any("device" in last_name(one) or names_an_accelerator(one) for one in given)
+    )
 
 
 def _lets_go(method: FunctionFacts, cache: str) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..evidence.indexes import is_an_index
 from ..evidence.kept import kept_in_containers
-from ..evidence.let_go import emptied, gives_up_its_models
+from ..evidence.let_go import emptied, gives_up_its_models, made_at
 from ..evidence.memo import looks_up
 from ..evidence.metric_states import is_state_of_a_metric
 from ..evidence.occasions import (
@@ -51,7 +51,7 @@ def of_code(evidence: Evidence, code: str) -> Iterator[tuple[Retention, Confiden
         if retention.graph or not retention.growing or _code(retention) != code:
             continue
         weight = _weight(evidence, retention)
-        if weight > 0 and not _is_said_of_its_parts(evidence, retention):
+        if weight > 0 and not _is_said_of_its_parts(evidence, retention, weight):
             yield retention, Confidence(min(weight, 3))
 
 
@@ -60,9 +60,10 @@ def is_sure(evidence: Evidence, retention: Retention) -> bool:
     return not retention.graph and retention.growing and bool(_code(retention)) and _weight(evidence, retention) >= 3
 
 
-def _is_said_of_its_parts(evidence: Evidence, retention: Retention) -> bool:
+def _is_said_of_its_parts(evidence: Evidence, retention: Retention, weight: int) -> bool:
     """Whether what a table got when it was empty grows by itself, `self.frames.setdefault(key, []).append(frame)`, and
-    that is reported: it is one growth. A session under a number of its own is kept however little it holds."""
+    that is reported, with no more doubt than `weight` leaves: it is one growth. A session under a number of its own is
+    kept however little it holds."""
     store = retention.store_event
     made = store.instances
     if store.key_kind == FRESH and any(isinstance(one.cls, Class) for one in made):
@@ -72,7 +73,7 @@ def _is_said_of_its_parts(evidence: Evidence, retention: Retention) -> bool:
         and other.growing
         and isinstance(other.store_event.owner, Obj)
         and any(part is one for part in other.store_event.owner.holders for one in made)
-        and (other.graph or (_code(other) is not None and _weight(evidence, other) > 0))
+        and (other.graph or (_code(other) is not None and _weight(evidence, other) >= min(weight, 2)))
         for other in evidence.retentions
     )
 
@@ -339,12 +340,13 @@ def _emptied(evidence: Evidence, retention: Retention) -> bool:
     name = last_part(retention.holder.text)
     releases = evidence.releases
     owner = retention.holder.owner if retention.holder.kind == "attribute" else ""
+    made = made_at(store.owner)
     letting_go = evidence.released_in(store) | releases.of(name, owner) - ONCE
     if retention.how == "grow":
         letting_go |= releases.parted(name)
     if retention.holder.kind == "attribute":
         letting_go |= releases.wholesale(owner) - ONCE
-    letting_go = {one for one in letting_go if not releases.is_debugging(one)} - releases.misjudging(name, owner)
+    letting_go = {one for one in letting_go if not releases.is_debugging(one)} - releases.misjudging(name, owner, made)
     letting_go -= evidence.takes_others(store)
     if retention.passed is not None:
         letting_go -= {retention.passed.function, *releases.passing_by(name)}
@@ -356,7 +358,7 @@ def _emptied(evidence: Evidence, retention: Retention) -> bool:
         return True
     if retention.how == "grow" and asks_for_its_entry(store, name):
         return False
-    return retention.function in releases.measuring(name, owner) - releases.switched_off(name, owner)
+    return retention.function in releases.measuring(name, owner) - releases.switched_off(name, owner, made=made)
 
 
 def _may_be_called(evidence: Evidence, retention: Retention, name: str) -> bool:

@@ -3,8 +3,9 @@
 ## What it does
 Reports `atexit.register(self.close)`, `signal.signal(..., partial(f, model))`
 and `weakref.finalize(self, self.close)` where the callback, or an argument that
-it is registered with, keeps an object with tensors or a model, such objects are
-made more than once, and nothing unregisters it. So is the handler of a signal
+it is registered with, keeps an object with tensors or a model, or a pool of
+processes or threads, such objects are made more than once, and nothing
+unregisters it. So is the handler of a signal
 that knows the model of a function which has returned. So are handlers of a
 logger, `logger.addHandler(...)`, that keep such an object and are not removed.
 So are objects with tensors that a `threading.Timer` is given, to expire in a
@@ -64,6 +65,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...evidence.finalizers import holding_finalizers
+from ...evidence.memo import made_once
 from ...evidence.own_instances import own_instances
 from ...evidence.timers import left_timers
 from ...facts.model import CALLS_PER_STATEMENT
@@ -93,7 +95,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
         signal = any(last_name(call[2]) == "signal" for call in calls(note.frame.facts.body) if call[1] == note.site)
         outlived = outlived_by(evidence.machine, note) if signal else ()
         for held in (*held_by(evidence.machine, note), *outlived):
-            if unregisters or not held.again or is_restored(evidence.facts, note):
+            if unregisters or not held.again or is_restored(evidence.facts, note) or made_once(note.frame):
                 continue
             until = (
                 "another takes its place, also when it is done with"

@@ -5,7 +5,8 @@ Reports arrays, tensors, models and files that the task of a `Pool`, a
 `ProcessPoolExecutor`, a `Process` or joblib puts into a global of its module,
 into a class attribute, or into an object that a global refers to, also
 through helper functions and memo classes: a memo that gains an entry for each
-task, or a large array that is made in the worker.
+task, or a large array that is made in the worker. So does a function under
+`lru_cache(maxsize=None)` or `cache` that each task asks for something else.
 
 ## Why it retains
 Each process has globals of its own. A memo that seems to hold one entry for
@@ -38,6 +39,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ...evidence.cached_by_workers import cached_by_workers
+from ...evidence.caches import cached_functions
 from ...evidence.kept import kept_by_workers
 from ...finding import Confidence, Retains
 from .. import Report
@@ -90,3 +93,20 @@ def check(evidence: Evidence) -> Iterator[Report]:
                 release="share one copy between the workers, or keep it in a local variable",
                 related=kept.related[:4],
             )
+    for cached in cached_by_workers(evidence.machine):
+        if any(one.site == cached.site for one in cached_functions(evidence.machine)):
+            continue  # which is said of every process
+        what = WORDS[cached.what]
+        yield Report(
+            site=cached.site,
+            message=(
+                f"the cache of `{cached.name}` has no bound, and each worker process has one of its own: it keeps "
+                f"{what} for every task that asks for others, until the worker ends; give it a `maxsize`, or set "
+                "`maxtasksperchild`"
+            ),
+            confidence=Confidence(cached.weight),
+            value=what,
+            holder=f"the cache of {cached.name}",
+            release="give the cache a `maxsize`, or set `maxtasksperchild=` on the pool",
+            related=cached.related,
+        )
