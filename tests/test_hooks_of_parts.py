@@ -83,7 +83,7 @@ class Composite:
 
 def relevance(model, x):
     composite = Composite()
-    composite.register(model)
+    composite.register(model){mark}
     with torch.no_grad():
         model(x)
     {then}
@@ -97,12 +97,12 @@ def main(steps):
 
 
 @pytest.mark.parametrize(
-    ("register", "then"),
+    ("register", "then", "mark"),
     [
-        ("return module.register_forward_hook(self.keep)  # TML304", "pass"),
-        ("handle = module.register_forward_hook(self.keep); return handle  # TML304", "pass"),
-        ("return module.register_forward_hook(self.keep)", "composite.remove()"),
+        ("return module.register_forward_hook(self.keep)", "pass", "  # TML304"),
+        ("handle = module.register_forward_hook(self.keep); return handle", "pass", "  # TML304"),
+        ("return module.register_forward_hook(self.keep)", "composite.remove()", ""),
     ],
 )
-def test_a_part_that_gives_its_handle_to_the_whole(register: str, then: str) -> None:
-    check(COMPOSITE.format(register=register, then=then))
+def test_a_part_that_gives_its_handle_to_the_whole(register: str, then: str, mark: str) -> None:
+    check(COMPOSITE.format(register=register, then=then, mark=mark))
