@@ -7,8 +7,9 @@ where each other one frees only its own; a pointer that a function frees itself,
 but leaves behind where it returns or raises before that, or forgets beside
 another one that it frees; one on an object that a larger allocation overwrites;
 and buffers of PyCUDA, CuPy and Numba that a method appends to a list on its
-object, or puts into a table under a number, call after call, where nothing
-takes them out, also in a method that prepares them anew for each call.
+object, or puts into a table under a number or the `id` of its argument,
+call after call, where nothing takes them out, also in a method that prepares
+them anew for each call.
 So are objects that own such a pointer, or the lists of them that a helper makes,
 where the function that has them made at each call never calls what frees them.
 So is Numba's `defer_cleanup()` around a loop that allocates.
