@@ -409,3 +409,62 @@ PROJECTS = {
 @pytest.mark.parametrize("name", PROJECTS)
 def test_projects(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     check_project(PROJECTS[name], tmp_path, monkeypatch)
+
+
+_DECORATORS = """
+import functools
+from collections import OrderedDict
+
+def memoized(fn):
+    table = {}
+
+    @functools.wraps(fn)
+    def wrapper(*args):
+        try:
+            return table[args]
+        except KeyError:
+            value = table[args] = fn(*args)
+            return value
+    return wrapper
+
+def keyed(size):
+    def decorate(fn):
+        table = OrderedDict()
+
+        @functools.wraps(fn)
+        def wrapper(*args):
+            value = table[args] = fn(*args)
+            if len(table) > size:
+                table.popitem(last=False)
+            return value
+        return wrapper
+    return decorate
+"""
+_MEMO_USER = """
+import torch
+from decorators import keyed, memoized
+
+{decorator}
+def features(x{hint}):
+    return torch.exp(-x)
+
+def main(steps):
+    for _ in range(steps):
+        print(features({given}).mean())
+"""
+
+
+@pytest.mark.parametrize(
+    ("decorator", "hint", "given"),
+    [
+        ("@memoized  # TML311", "", "torch.randn(64, 16)"),
+        ("@memoized  # TML305", ": torch.Tensor", "torch.randn(64, 16)"),
+        ("@keyed(4)", "", "torch.randn(64, 16)"),
+        ("@keyed(4)", ": torch.Tensor", "torch.randn(64, 16)"),
+    ],
+)
+def test_a_decorator_of_another_file(
+    decorator: str, hint: str, given: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user = _MEMO_USER.format(decorator=decorator, hint=hint, given=given)
+    check_project({"decorators.py": _DECORATORS, "user.py": user}, tmp_path, monkeypatch)

@@ -43,9 +43,12 @@ is full.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ...evidence.caches import cached_functions, memoized
 from ...evidence.drawn import drawn_from
+from ...facts.model import DECORATORS
 from ...finding import Confidence, Retains
 from ...interpreter.keys import THREAD
 from .. import Report
@@ -74,7 +77,13 @@ def check(evidence: Evidence) -> Iterator[Report]:
             message += "what a thread has for itself belongs into a `threading.local()`"
         else:
             message += "`pop` what is used up, or evict when it is full"
-        yield report(retention, confidence, message, release)
+        found = report(retention, confidence, message, release)
+        function = memoized(evidence.machine, retention.store_event)
+        if function is not None:  # where the decorator stands, if TML305 does not speak of it there
+            found = replace(found, site=function.site + DECORATORS, remedy=None)
+            if any(cached.site == found.site for cached in cached_functions(evidence.machine)):
+                continue
+        yield found
     yield from left_pending(evidence, everywhere=False)
     said = {retention.store for retention in evidence.retentions if retention.graph}
     for drawn in drawn_from(evidence.machine) if not evidence.in_tests else ():
