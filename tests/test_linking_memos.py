@@ -468,3 +468,55 @@ def test_a_decorator_of_another_file(
 ) -> None:
     user = _MEMO_USER.format(decorator=decorator, hint=hint, given=given)
     check_project({"decorators.py": _DECORATORS, "user.py": user}, tmp_path, monkeypatch)
+
+
+_TRACING = """
+import functools
+
+CALLS = []
+
+def traced(fn):
+    @functools.wraps(fn)
+    def wrapper(*args):
+        result = fn(*args)
+        note(fn.__name__, {kept})
+        return result
+    return wrapper
+
+def note(name, value):
+    CALLS.append((name, value))
+"""
+_TRACED = """
+import torch
+from torch import nn
+from tracing import traced
+
+@traced{mark}
+def step(net, opt, x):
+    loss = net(x).square().mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    return {given}
+
+def main(steps):
+    net = nn.Linear(8, 8)
+    opt = torch.optim.SGD(net.parameters(), 0.1)
+    for _ in range(steps):
+        step(net, opt, torch.rand(4, 8))
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept", "given", "mark"),
+    [
+        ("result", "loss", "  # TML102"),
+        ("result", "loss.item()", ""),
+        ("len(args)", "loss", ""),
+    ],
+)
+def test_what_a_decorator_of_another_file_collects(
+    kept: str, given: str, mark: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {"tracing.py": _TRACING.format(kept=kept), "train.py": _TRACED.format(given=given, mark=mark)}
+    check_project(files, tmp_path, monkeypatch)

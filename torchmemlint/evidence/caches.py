@@ -10,13 +10,12 @@ from ..facts import model as m
 from ..facts.knowledge import CACHES, MODEL_NAMES
 from ..facts.model import Expr, FunctionFacts, Site
 from ..facts.walk import calls, calls_of, heads, last_name, nodes, statements
-from ..interpreter.events import Store
 from ..interpreter.frames import Frame
 from ..interpreter.functions import call_unseen
 from ..interpreter.hints import value_of_hint
 from ..interpreter.holders import heavy_objects
 from ..interpreter.imagined import is_module_by_use
-from ..interpreter.keys import FRESH, IDENTITY, kind_of_key
+from ..interpreter.keys import FRESH, kind_of_key
 from ..interpreter.machine import Machine
 from ..interpreter.values import Class, External, Function, Obj, Tensor, Value, is_light
 from ..interpreter.weights import heavy
@@ -91,17 +90,6 @@ def cached_by_calls(machine: Machine) -> Iterator[tuple[Cached, Site]]:
         owner = function.owner.facts.name if function.owner is not None else ""
         weight = 3 if objects else max(tensor.weight for tensor in tensors)
         yield Cached(site, function.facts.name, owner, name, _kept_by(value, tensors), bound, weight), place
-
-
-def memoized(machine: Machine, store: Store) -> FunctionFacts | None:
-    """The function of the file whose results a decorator of another file keeps under the tensors that it was called
-    with: `table[args] = fn(*args)`."""
-    made_by = store.frame.parent if store.key_kind == IDENTITY and store.how == "keyed" else None
-    if made_by is None or made_by.function is None or made_by.unit is machine.home:
-        return None
-    handed = (made_by.vars.get(param.name, ()) for param in made_by.facts.params)
-    functions = (atom for value in handed for atom in value if type(atom) is Function)
-    return next((one.facts for one in functions if one.facts.decorators and one.frame.unit is machine.home), None)
 
 
 def _kept_by(value: Value, tensors: tuple[Any, ...]) -> str:
