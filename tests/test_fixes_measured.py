@@ -39,6 +39,7 @@ DIFFERENT = {
     "TML314/bad_engine_at_exit": "each engine says when it goes",
     "TML701/bad_push_without_finally": "needs PyCUDA and a device",
     "TML702/bad_raw_pointer": "needs a device",
+    "TML801/bad_shown_batch": "it prints how much is shown",
     "TML801/bad_shown_logits": "it prints how much is shown",
 }
 ON_DEVICE = {

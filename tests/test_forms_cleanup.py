@@ -458,3 +458,42 @@ def test_what_stays(form: str) -> None:
 @pytest.mark.parametrize("form", INNOCENT.values(), ids=INNOCENT)
 def test_what_goes(form: str) -> None:
     check(HEAD + textwrap.dedent(form))
+
+
+# -- a function that keeps the model which goes -----------------------------------------------------
+
+SCORER = """
+import gc
+
+def scorer(net):
+    return lambda x: net(x).mean().item()
+
+@torch.no_grad()
+def compare(x):
+    model = Net()
+    {score}
+    print(score(x))
+    {drop}{mark}
+    gc.collect()
+    torch.cuda.empty_cache()
+    other = nn.Linear(2048, 2048)
+    return other(torch.rand(1, 2048)).sum().item()
+
+def main(steps):
+    for _ in range(steps):
+        compare(torch.rand(4, 8))
+"""
+
+
+@pytest.mark.parametrize(
+    ("score", "drop", "mark"),
+    [
+        ("score = scorer(model)", "del model", "  # TML604"),
+        ("score = scorer(model)", "model = None", "  # TML604"),
+        ("score = scorer(model)", "del model, score", ""),
+        ("score = lambda x: model(x).mean().item()", "del model", ""),  # it has the variable, not the model
+        ("score = lambda x: model(x).mean().item()", "model = None", ""),
+    ],
+)
+def test_a_function_that_keeps_what_goes(score: str, drop: str, mark: str) -> None:
+    check(SCORER.format(score=score, drop=drop, mark=mark))

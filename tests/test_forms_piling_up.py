@@ -358,6 +358,52 @@ def test_a_checkpoint_that_one_method_loads_and_another_uses_up(loads: str, ends
     check(RESUMED.format(loads=loads, ends=ends))
 
 
+# -- records of which a part is read --------------------------------------------------------------
+
+EPISODES = """
+class Learner:
+    def __init__(self, env, window=100):
+        self.env, self.window = env, window
+        self.infos = []
+        self.x = env.reset()
+
+    def rollout(self):
+        for step in range(8):
+            self.x, reward, done = self.env.step(self.x)
+            if done:
+                self.infos.append({{"last": torch.rand(64, 64) + self.x, "reward": float(reward)}}){mark}
+
+    def show(self):
+        {reads}
+
+    def learn(self, rounds):
+        for _ in range(rounds):
+            self.rollout()
+            print(self.show())
+
+def main(env):
+    learner = Learner(env)
+    learner.learn(100)
+"""
+LAST = "recent = self.infos[-self.window:]; "
+
+
+@pytest.mark.parametrize(
+    ("reads", "mark"),
+    [
+        (LAST + 'return sum(one["reward"] for one in recent) / len(recent)', "  # TML303"),
+        ('return [one["reward"] for one in reversed(self.infos)]', "  # TML303"),
+        ('newest = self.infos[-1]; return newest["reward"]', "  # TML303"),
+        (LAST + 'return [one["last"] for one in recent]', ""),
+        (LAST + "return torch.save(recent, 'infos.pt')", ""),
+        ("newest = self.infos[-1]; return newest", ""),
+        ("return list(self.infos)", ""),
+    ],
+)
+def test_records_of_which_the_latest_are_looked_at(reads: str, mark: str) -> None:
+    check(EPISODES.format(reads=reads, mark=mark))
+
+
 # -- one more hook on the parameters ----------------------------------------------------------------
 
 MASKED = """
@@ -522,49 +568,3 @@ FIRST = "if number == 0 and len(self.rows) > 0: raise ValueError('not all ran ba
 def test_a_table_of_what_was_packed(out: str, use: str, check_: str, mark: str) -> None:
     snippet = PACKED.format(out=out, use=use, check=check_, mark=mark)
     assert [code for code in codes(snippet) if code == "TML108"] == (["TML108"] if mark else [])
-
-
-# -- records of which a part is read --------------------------------------------------------------
-
-EPISODES = """
-class Learner:
-    def __init__(self, env, window=100):
-        self.env, self.window = env, window
-        self.infos = []
-        self.x = env.reset()
-
-    def rollout(self):
-        for step in range(8):
-            self.x, reward, done = self.env.step(self.x)
-            if done:
-                self.infos.append({{"last": torch.rand(64, 64) + self.x, "reward": float(reward)}}){mark}
-
-    def show(self):
-        {reads}
-
-    def learn(self, rounds):
-        for _ in range(rounds):
-            self.rollout()
-            print(self.show())
-
-def main(env):
-    learner = Learner(env)
-    learner.learn(100)
-"""
-LAST = "recent = self.infos[-self.window:]; "
-
-
-@pytest.mark.parametrize(
-    ("reads", "mark"),
-    [
-        (LAST + 'return sum(one["reward"] for one in recent) / len(recent)', "  # TML303"),
-        ('return [one["reward"] for one in reversed(self.infos)]', "  # TML303"),
-        ('newest = self.infos[-1]; return newest["reward"]', "  # TML303"),
-        (LAST + 'return [one["last"] for one in recent]', ""),
-        (LAST + "return torch.save(recent, 'infos.pt')", ""),
-        ("newest = self.infos[-1]; return newest", ""),
-        ("return list(self.infos)", ""),
-    ],
-)
-def test_records_of_which_the_latest_are_looked_at(reads: str, mark: str) -> None:
-    check(EPISODES.format(reads=reads, mark=mark))

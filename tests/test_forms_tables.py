@@ -514,3 +514,55 @@ def main(nodes):
 )
 def test_an_entry_is_filled_after_it_was_put(bound: str, mark: str) -> None:
     check(ANSWERED.format(bound=bound, mark=mark))
+
+
+# -- two decorators whose tables have one name ------------------------------------------------------
+
+MEMOS = """
+def memoized(fn):
+    table = {{}}
+    {beside}
+    def wrapper(*args):
+        if args not in table:
+            table[args] = fn(*args)  {mark}
+        return table[args]
+    {given}
+    return wrapper
+
+def keyed(size):
+    {table}
+    def decorate(fn):
+        def wrapper(*args):
+            value = table[args] = fn(*args)
+            if len(table) > size:
+                table.popitem()
+            return value
+        return wrapper
+    return decorate
+
+@memoized
+def features(x):
+    return torch.exp(-x)
+
+def main(steps):
+    for _ in range(steps):
+        print(features(torch.randn(64, 16)).mean())
+"""
+FORGETS = """
+    def forget():
+        nonlocal table
+        table = {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("table", "beside", "given", "mark"),
+    [
+        ("table = OrderedDict()", "", "", "# TML311"),  # which the other one evicts from is its own
+        ("table = {}", "", "wrapper.table = table", "# TML311"),
+        ("table = {}", FORGETS, "wrapper.forget = forget", ""),
+        ("table = shared", "", "shared = table", ""),
+    ],
+)
+def test_a_table_that_only_shares_its_name(table: str, beside: str, given: str, mark: str) -> None:
+    check(MEMOS.format(table=table, beside=beside, given=given, mark=mark))

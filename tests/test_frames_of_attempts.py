@@ -348,3 +348,40 @@ def main(model, paths):
 )
 def test_errors_on_what_a_decorator_makes(kept: str, forgotten: str, told: str) -> None:
     check(ON_THE_WRAPPER.format(kept=kept, forgotten=forgotten, told=told))
+
+
+HANDED_ON = """
+def in_pieces(function, boxes, others):
+    return torch.cat([function(part, others) for part in boxes.chunk(4)])
+
+def describe(function, boxes, others):
+    print(function.__name__, len(boxes), len(others))
+
+def retry_when_full(function):
+    @functools.wraps(function)
+    def wrapped(*args):
+        try:
+            return function(*args)
+        except RuntimeError as error:
+            if "out of memory" not in str(error):
+                raise
+            torch.cuda.empty_cache()
+            {clause}
+        {below}
+    return wrapped
+"""
+
+
+@pytest.mark.parametrize(
+    ("clause", "below"),
+    [
+        ("return in_pieces(function, *args)  # TML307", "pass"),
+        ("pass", "return in_pieces(function, *args)"),
+        ("describe(function, *args)", "return in_pieces(function, *args)"),
+        ("failed.append(function)", "return in_pieces(function, *args)"),
+        ("return in_pieces(function, *(part.cpu() for part in args))", "pass"),
+        ("return in_pieces(function, *map_to_cpu(args))", "pass"),  # where there is room
+    ],
+)
+def test_what_was_tried_is_handed_on(clause: str, below: str) -> None:
+    check(HANDED_ON.format(clause=clause, below=below))

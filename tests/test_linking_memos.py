@@ -409,3 +409,114 @@ PROJECTS = {
 @pytest.mark.parametrize("name", PROJECTS)
 def test_projects(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     check_project(PROJECTS[name], tmp_path, monkeypatch)
+
+
+_DECORATORS = """
+import functools
+from collections import OrderedDict
+
+def memoized(fn):
+    table = {}
+
+    @functools.wraps(fn)
+    def wrapper(*args):
+        try:
+            return table[args]
+        except KeyError:
+            value = table[args] = fn(*args)
+            return value
+    return wrapper
+
+def keyed(size):
+    def decorate(fn):
+        table = OrderedDict()
+
+        @functools.wraps(fn)
+        def wrapper(*args):
+            value = table[args] = fn(*args)
+            if len(table) > size:
+                table.popitem(last=False)
+            return value
+        return wrapper
+    return decorate
+"""
+_MEMO_USER = """
+import torch
+from decorators import keyed, memoized
+
+{decorator}
+def features(x{hint}):
+    return torch.exp(-x)
+
+def main(steps):
+    for _ in range(steps):
+        print(features({given}).mean())
+"""
+
+
+@pytest.mark.parametrize(
+    ("decorator", "hint", "given"),
+    [
+        ("@memoized  # TML311", "", "torch.randn(64, 16)"),
+        ("@memoized  # TML305", ": torch.Tensor", "torch.randn(64, 16)"),
+        ("@keyed(4)", "", "torch.randn(64, 16)"),
+        ("@keyed(4)", ": torch.Tensor", "torch.randn(64, 16)"),
+    ],
+)
+def test_a_decorator_of_another_file(
+    decorator: str, hint: str, given: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user = _MEMO_USER.format(decorator=decorator, hint=hint, given=given)
+    check_project({"decorators.py": _DECORATORS, "user.py": user}, tmp_path, monkeypatch)
+
+
+_TRACING = """
+import functools
+
+CALLS = []
+
+def traced(fn):
+    @functools.wraps(fn)
+    def wrapper(*args):
+        result = fn(*args)
+        note(fn.__name__, {kept})
+        return result
+    return wrapper
+
+def note(name, value):
+    CALLS.append((name, value))
+"""
+_TRACED = """
+import torch
+from torch import nn
+from tracing import traced
+
+@traced{mark}
+def step(net, opt, x):
+    loss = net(x).square().mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    return {given}
+
+def main(steps):
+    net = nn.Linear(8, 8)
+    opt = torch.optim.SGD(net.parameters(), 0.1)
+    for _ in range(steps):
+        step(net, opt, torch.rand(4, 8))
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept", "given", "mark"),
+    [
+        ("result", "loss", "  # TML102"),
+        ("result", "loss.item()", ""),
+        ("len(args)", "loss", ""),
+    ],
+)
+def test_what_a_decorator_of_another_file_collects(
+    kept: str, given: str, mark: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {"tracing.py": _TRACING.format(kept=kept), "train.py": _TRACED.format(given=given, mark=mark)}
+    check_project(files, tmp_path, monkeypatch)

@@ -189,3 +189,37 @@ def push(frame):
 )
 def test_what_piles_up_on_the_device(context: str, frame: str) -> None:
     check(PILED % (context, frame), prelude="")
+
+
+BY_IDENTITY = """
+from numba import cuda
+
+class Projector:
+    def __init__(self):
+        self.copies, self.names = {{}}, {{}}
+
+    def to_device(self, array, name):
+        {key}
+        if key not in self.copies:
+            self.copies[key] = cuda.to_device(array){mark}
+        return self.copies[key]
+
+    def project(self, volume):
+        copy = self.to_device(volume, "volume")
+        {then}
+        return copy.copy_to_host()
+"""
+
+
+@pytest.mark.parametrize(
+    ("key", "then", "mark"),
+    [
+        ("key = id(array)", "pass", "  # TML702"),
+        ("key = (id(array), array.shape)", "pass", "  # TML702"),
+        ("key = id(array)", "self.copies.clear()", ""),
+        ("key = name", "pass", ""),
+        ("key = array.shape", "pass", ""),
+    ],
+)
+def test_copies_on_the_device_by_identity(key: str, then: str, mark: str) -> None:
+    check(BY_IDENTITY.format(key=key, then=then, mark=mark), prelude="")

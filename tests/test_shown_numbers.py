@@ -41,3 +41,40 @@ def test_a_tensor_of_one_number(made: str) -> None:
 )
 def test_a_tensor_of_many(made: str) -> None:
     check(_CELLS.format(made=made, shown="tokens.shape, length  # TML801"), prelude="")
+
+
+_BATCHES = """
+# %%
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+from datasets import load_dataset
+
+# %%
+loader = DataLoader(TensorDataset(torch.rand(64, 256), torch.rand(64)), batch_size=16)
+texts = load_dataset("imdb")["train"]
+batch = next(iter(loader))
+images, labels = next(iter(loader))
+
+# %%
+{shown}
+"""
+
+
+@pytest.mark.parametrize("shown", ["next(iter(loader))", "batch", "batch[0]", "next(iter(loader))[0]", "images"])
+def test_a_batch_of_a_loader(shown: str) -> None:
+    check(_BATCHES.format(shown=f"{shown}  # TML801"), prelude="")
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        "labels",  # may be a few numbers
+        "batch[1]",
+        "batch['caption']",
+        "next(iter(texts))",
+        "len(batch), images.shape",
+        "next(iter(loader));",
+    ],
+)
+def test_what_is_no_batch_of_a_loader(shown: str) -> None:
+    check(_BATCHES.format(shown=shown), prelude="")

@@ -10,7 +10,7 @@ from ..facts.walk import calls
 from ..interpreter.events import Store
 from ..interpreter.frames import Frame
 from ..interpreter.machine import Machine
-from ..interpreter.values import ATTACHED, FREE, Obj, Tensor
+from ..interpreter.values import ATTACHED, FREE, Function, Obj, Tensor
 
 _NEAR = 30  # steps of a derivation that are gone back
 
@@ -99,6 +99,9 @@ def anchor(machine: Machine, store: Store, graph: bool = False) -> Site | None:
     does: then it is the other file's affair.
     """
     if not machine.is_home(store.site):
+        decorated = _decorated(machine, store)
+        if decorated is not None:
+            return decorated
         if store.instances or (store.fresh and not listens(machine, store)):
             # no tensor was handed over: what made the object and put it there is
             return next((site for site in reversed(store.trail) if machine.is_home(site)), None)
@@ -122,6 +125,21 @@ def anchor(machine: Machine, store: Store, graph: bool = False) -> Site | None:
         if site not in machine.innocent and machine.is_home(site):
             return site
     return store.site
+
+
+def _decorated(machine: Machine, store: Store) -> Site | None:
+    """The decorator of a function of the home file, of which what another file's decorator has made keeps something:
+    `calls.append((args, fn(*args)))`."""
+    frame: Frame | None = store.frame
+    while frame is not None and frame.unit is not machine.home:
+        made_by = frame.parent
+        if made_by is not None and made_by.function is not None:
+            handed = (atom for param in made_by.facts.params for atom in made_by.vars.get(param.name, ()))
+            for function in (atom for atom in handed if type(atom) is Function):
+                if function.facts.decorators and function.frame.unit is machine.home:
+                    return function.facts.site + m.DECORATORS
+        frame = frame.caller
+    return None
 
 
 def _is_state_of_a_pass(store: Store) -> bool:

@@ -10,9 +10,9 @@ from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Block, Place, Program, targets, text
 from ..facts.walk import blocks, calls, calls_of, expressions_of, names_of, nodes, statements
 from ..interpreter.frames import Frame
-from ..interpreter.holders import has_parameters, heavy_objects
+from ..interpreter.holders import captured, has_parameters, heavy_objects
 from ..interpreter.machine import Machine
-from ..interpreter.values import Bound, Obj, Partial, Value
+from ..interpreter.values import Bound, Function, Obj, Partial, Value
 from ..lexical.cleanup import collects, empties, given_up
 from .emptied import is_work, optimizers_of
 
@@ -245,7 +245,8 @@ def _read(program: Program, place: Place, rest: Rest) -> set[str]:
 
 
 def reaches(value: Value, wanted: set[int], depth: int = _DEPTH) -> bool:
-    """Whether a value keeps one of these objects: it is one, or has it in an attribute, element or argument."""
+    """Whether a value keeps one of these objects: it is one, or has it in an attribute, element or argument, or in a
+    variable of a function that it defined."""
     for atom in value:
         kind = type(atom)
         if kind is Obj:
@@ -256,6 +257,8 @@ def reaches(value: Value, wanted: set[int], depth: int = _DEPTH) -> bool:
             parts = [(atom.receiver,)]
         elif kind is Partial:
             parts = [atom.callee, *atom.args, *(part for _, part in atom.kwargs)]
+        elif kind is Function:
+            parts = [part for _, part in captured(atom)] if depth else []
         else:
             continue
         if depth and any(reaches(part, wanted, depth - 1) for part in parts):

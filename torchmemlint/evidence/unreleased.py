@@ -162,6 +162,14 @@ def _mentioned(function: FunctionFacts) -> set[str]:
     return {expr[2] for expr in expressions(function.body) if expr[0] == m.ATTR}
 
 
+def called_by(obj: Obj, frame: Frame, site: Site) -> tuple[Frame, Site]:
+    """The call of an object's method that a site lies in, and where it does: a part may have done it for the object."""
+    current, at = frame, site
+    while current.receiver is not obj and current.caller is not None:
+        current, at = current.caller, current.call_site
+    return (current, at) if current.receiver is obj else (frame, site)
+
+
 def in_charge(
     obj: Obj, frame: Frame, site: Site, doing: frozenset[str], at_home: Callable[[Site], bool]
 ) -> tuple[Obj, Site, frozenset[str]]:

@@ -13,6 +13,7 @@ from .left_off import UNSET, must_be_set
 from .model import Expr, FileFacts, FunctionFacts, Site, Stmt
 from .one_rank import emptied_by_one
 from .passed_by import PassedBy, passed_by
+from .program import targets
 from .walk import calls, calls_of, expressions_of, heads, last_name, nodes, once, statements, with_tests
 
 _RELEASERS = knowledge.TAKES_OUT | {"get_nowait", "resize_", "truncate", "trim", "prune"}
@@ -153,11 +154,41 @@ class FileReleases:
             functions[function] = limit if functions.get(function, limit) == limit else ""
 
     def _owner(self, place: Expr | None, function: FunctionFacts) -> str:
-        """The class whose `self.x`, or part of it, a place is; "" for all else."""
+        """The class whose `self.x`, or part of it, a place is; `decorate()`, the function whose variable it is, if that
+        makes the container itself; "" for all else."""
         while place is not None and place[0] == m.ITEM:
             place = place[1]
+        if place is not None and place[0] == m.NAME:
+            return self._maker(place, function)
         own = place is not None and place[0] == m.ATTR and place[1] == (m.NAME, "self")
         return self._owners.get(id(function), "") if own else ""
+
+    def _maker(self, name: Expr, function: FunctionFacts) -> str:
+        """The function, this one or one around it, that binds a name to a container of its own and to nothing else."""
+        around: FunctionFacts | None = function
+        while around is not None and around is not self.facts.functions[0]:
+            if any(param.name == name[1] for param in around.params):
+                return ""
+            binding = [one for one in statements(around.body) if name in targets(one)]
+            if binding and not reaches_outside(around, name[1]):
+                made = {
+                    id(one)
+                    for one in binding
+                    for target, value in _bindings(one)
+                    if target == name and _is_fresh(value)
+                }
+                if len(made) < len(binding):
+                    return ""
+                self.made.add((variable_of(around.name), name[1]))
+                return variable_of(around.name)
+            around = self._around.get(id(around))
+        return ""
+
+    @functools.cached_property
+    def _around(self) -> dict[int, FunctionFacts]:
+        """The function that another one is defined in, by identity."""
+        functions = self.facts.functions
+        return {id(functions[index]): outer for outer in functions for index in outer.inner}
 
     def misjudges(self, name: str) -> bool:
         """Whether a release hangs on the lengths of places that no function changes together with this one."""
@@ -218,7 +249,7 @@ class FileReleases:
         if target[0] == m.ATTR and (target[1] != (m.NAME, "self") or function.name not in _FIRST):
             self.rebound.setdefault(target[2], set()).add(function.name)
         if target[0] == m.ATTR and target[1] == (m.NAME, "self"):
-            fresh = value[0] in (m.NEW, m.DICT, m.COMP) or (value[0] == m.CALL and last_name(value) in _CONTAINERS)
+            fresh = _is_fresh(value)
             if fresh or (value[0] != m.CONST and target not in nodes(value)):
                 (self.made if fresh else self.taken).add((self._owners.get(id(function), ""), target[2]))
         if target[0] == m.NEW:
@@ -283,6 +314,16 @@ class FileReleases:
     def _note_measured(self, place: Expr, function: FunctionFacts, name: str = "") -> None:
         owners = self.measured.setdefault(last_name(place), {})
         owners.setdefault(name or function.name, set()).add(self._owner(place, function))
+
+
+def variable_of(function: str) -> str:
+    """How the owner of a function's variable is told from a class."""
+    return f"{function}()"
+
+
+def _is_fresh(value: Expr) -> bool:
+    """`{}`, `[]`, `OrderedDict()`"""
+    return value[0] in (m.NEW, m.DICT, m.COMP) or (value[0] == m.CALL and last_name(value) in _CONTAINERS)
 
 
 def _bindings(statement: Stmt) -> Iterator[tuple[Expr, Expr]]:

@@ -74,7 +74,9 @@ class Releases:
 
     def _may_share(self, file: FileReleases, owner: str, cls: str, name: str) -> bool:
         """Whether what a class does to its `self.x` may be done to that of another: it is of the same family, or got
-        the container from somewhere."""
+        the container from somewhere. Of a variable only what is done to those of other functions is of strangers."""
+        if cls.endswith("()") != owner.endswith("()"):
+            return True
         if not cls or not owner or (owner, name) not in file.made or (owner, name) in file.taken:
             return True
         return owner == cls or self._descends(cls, owner) or self._descends(owner, cls)

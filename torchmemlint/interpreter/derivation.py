@@ -48,6 +48,7 @@ class Derivation:
         self.apart: set[int] = set()  # the parts of one tensor together, `torch.split(scores, 2)`
         self.returned: dict[int, dict[int, int]] = {}  # by a pass: each tensor, and its node outside
         self.loaded: dict[int, Obj] = {}  # batches as they come from the workers of a loader, and that
+        self.batches: set[int] = set()  # what a loader gives, which somebody has made in sight
         self.written: dict[int, tuple[int, ...]] = {}  # nodes of what is put somewhere, or may be one of several: these
 
     def is_whole(self, node: int) -> bool:

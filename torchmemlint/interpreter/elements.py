@@ -286,6 +286,7 @@ def _iterate_object(machine: Machine, frame: Frame, atom: Obj) -> Value:
         return keys_of(atom)
     if atom.kind == "loader":
         node = machine.derivation.node()
+        machine.derivation.batches.add(node)
         if "$shares" in atom.fields:
             machine.derivation.loaded[node] = atom
         return (Tensor(3, 1, node, "", True),)

@@ -40,7 +40,7 @@ def note_hook(machine: Machine, frame: Frame, callee: Value, target: Obj | None,
     dropped, by, at = machine.statement_call(site) or is_put_away(frame, site), frame, site
     if not dropped and frame.caller is not None and _falls(frame, _given_back(frame.facts.body, site)):
         dropped, by, at = True, frame.caller, frame.call_site
-    keeper = None if dropped else _keeper(frame, target)
+    keeper = None if dropped else _keeper(_who_gets_the_handle(frame, site), target)
     if target is None or target.unknown:
         call = call_at(frame.facts.body, site)
         target = (_whole_in(machine, frame, call[2], 4) if call is not None else None) or target
@@ -164,6 +164,14 @@ def _is_unread(frame: Frame, name: Expr) -> bool:
         return False
     read = (node for one in statements(frame.facts.body) for node in expressions_of(one))
     return sum(node == name for node in read) == 1
+
+
+def _who_gets_the_handle(frame: Frame, site: Site) -> Frame:
+    """The call that a hook's handle is left to: the one that registers it, or who has called a method for it that
+    gives it back, `self.handles.append(rule.register(layer))`."""
+    caller = frame.caller
+    gives = frame.receiver is not None and caller is not None and _given_back(frame.facts.body, site) == -1
+    return caller if gives and caller is not None else frame
 
 
 def _keeper(frame: Frame, target: Obj | None) -> Obj | None:

@@ -31,17 +31,17 @@ _RUNTIME = {  # of `cupy.cuda.runtime`, whose names others use for what frees it
     "mallocAsync": ("freeAsync", "free"),
     "hostAlloc": ("freeHost",),
 }
-_FREED_BY = {**_RAW, **_RUNTIME}
+FREED_BY = {**_RAW, **_RUNTIME}
 _OF_NUMBA = frozenset("to_device device_array device_array_like pinned_array mapped_array".split())
 _SWEEPS = frozenset(("getattr", "setattr", "vars"))
 
 
 def not_freed(program: Program) -> Iterator[Slip]:
     """Raw device pointers without the matching free, and device buffers that pile up on an object."""
-    for name in sorted(set(_FREED_BY) & program.called):
+    for name in sorted(set(FREED_BY) & program.called):
         freed_by = _who_frees(program, name)
         for place in program.places:
-            if name not in place.facts.calls or not any(_allocates_raw(call, name) for call in calls(place.facts.body)):
+            if name not in place.facts.calls or not any(allocates_raw(call, name) for call in calls(place.facts.body)):
                 continue
             if freed_by is not None and _unit(place) not in freed_by:
                 yield from _never_freed(program, place, name)
@@ -70,9 +70,9 @@ def _deferred(program: Program, place: Place) -> Iterator[Slip]:
                 break
 
 
-def _allocates_raw(call: Expr, name: str) -> bool:
+def allocates_raw(call: Expr, name: str) -> bool:
     callee = call[2]
-    if last_name(callee) != name:
+    if last_name(callee) != name or name not in FREED_BY:
         return False
     return name not in _RUNTIME or (callee[0] == m.ATTR and last_name(callee[1]) == "runtime")
 
@@ -85,7 +85,7 @@ def _unit(place: Place) -> str:
 def _who_frees(program: Program, name: str) -> set[str] | None:
     """The classes and functions that free what they allocate; None if one frees what another may have allocated."""
     allocating = {_unit(place) for place in program.places if name in place.facts.calls}
-    freeing = {_unit(place) for place in program.places if _mentions(place, _FREED_BY[name])}
+    freeing = {_unit(place) for place in program.places if _mentions(place, FREED_BY[name])}
     for place in program.places:
         related = {base.rsplit(".", 1)[-1] for base in place.bases} & (allocating | freeing)
         if _unit(place) in allocating | freeing and related:
@@ -106,22 +106,22 @@ def _never_freed(program: Program, place: Place, name: str) -> Iterator[Slip]:
         if handed and not is_lost_by_callers(program, place):
             continue  # the affair of who calls
         for call in calls_of(statement):
-            if _allocates_raw(call, name):
-                yield Slip(call[1], _FREED_BY[name][0], -1, 3, name)
+            if allocates_raw(call, name):
+                yield Slip(call[1], FREED_BY[name][0], -1, 3, name)
 
 
 def _overwritten(program: Program, place: Place, name: str) -> Iterator[Slip]:
     """`self.pointer = cudaMalloc(n)` where a larger one is needed, or in each of many calls, and nothing frees the one
     before it."""
-    if _may_free(program, place, _FREED_BY[name], 3):
+    if _may_free(program, place, FREED_BY[name], 3):
         return
     for statement, tests in walk.with_tests(place.facts.body):
         held = [target for target in targets(statement) if target[0] == m.ATTR and target[1] == (m.NAME, "self")]
-        if statement[0] != m.ASSIGN or not held or not any(_allocates_raw(call, name) for call in calls_of(statement)):
+        if statement[0] != m.ASSIGN or not held or not any(allocates_raw(call, name) for call in calls_of(statement)):
             continue
         guarded = any(part[0] == m.ATTR and part[1] == (m.NAME, "self") for test in tests for part in nodes(test))
         if any(_outgrown(test) for test in tests) or (not guarded and is_called_in_loop(program, place)):
-            yield Slip(statement[1], _FREED_BY[name][0], -1, 3, f"over {text(held[0])}")
+            yield Slip(statement[1], FREED_BY[name][0], -1, 3, f"over {text(held[0])}")
 
 
 def is_called_in_loop(program: Program, place: Place) -> bool:
@@ -163,31 +163,31 @@ def _left_early(place: Place, name: str) -> Iterator[Slip]:
     body = list(statements(place.facts.body))
     for statement in body:
         bound = [target[1] for target in targets(statement) if target[0] == m.NAME]
-        if statement[0] != m.ASSIGN or not bound or not any(_allocates_raw(call, name) for call in calls_of(statement)):
+        if statement[0] != m.ASSIGN or not bound or not any(allocates_raw(call, name) for call in calls_of(statement)):
             continue
         pointers = {(m.NAME, one) for one in bound}
-        leave = left_before(place, statement, [one for one in body if _frees(one, _FREED_BY[name], pointers)], pointers)
+        leave = left_before(place, statement, [one for one in body if _frees(one, FREED_BY[name], pointers)], pointers)
         if leave is not None:
-            yield Slip(statement[1], _FREED_BY[name][0], leave[1], 3, f"early {name}")
+            yield Slip(statement[1], FREED_BY[name][0], leave[1], 3, f"early {name}")
 
 
 def _left_beside(program: Program, place: Place, name: str) -> Iterator[Slip]:
     """`d_out = cudaMalloc(n)` in a function that frees `d_in`, which goes nowhere else than this one."""
     body = list(statements(place.facts.body))
-    freed = [call[1] for call in calls(place.facts.body) if last_name(call[2]) in _FREED_BY[name]]
+    freed = [call[1] for call in calls(place.facts.body) if last_name(call[2]) in FREED_BY[name]]
     for statement in body if freed else ():
         pointers: set[Expr] = {target for target in targets(statement) if target[0] == m.NAME}
-        if statement[0] != m.ASSIGN or not pointers or not any(_allocates_raw(c, name) for c in calls_of(statement)):
+        if statement[0] != m.ASSIGN or not pointers or not any(allocates_raw(c, name) for c in calls_of(statement)):
             continue
-        frees = any(_frees(one, _FREED_BY[name], pointers) for one in body)
+        frees = any(_frees(one, FREED_BY[name], pointers) for one in body)
         if not frees and not moves(body, pointers, statement) and not _is_taken(program, place, name, pointers):
-            yield Slip(statement[1], _FREED_BY[name][0], freed[0], 3, f"beside {name}")
+            yield Slip(statement[1], FREED_BY[name][0], freed[0], 3, f"beside {name}")
 
 
 def _left_on_object(program: Program, place: Place, name: str) -> Iterator[Slip]:
     """`self.d_scales = cudaMalloc(n)` of a class that frees its `self.d_forces`, and does no more with this one than to
     hand it to kernels."""
-    frees = _FREED_BY[name]
+    frees = FREED_BY[name]
     own = [one for one in program.places if place.cls and (one.cls == place.cls or place.cls in one.bases)]
     freed = {
         part: call[1]
@@ -204,7 +204,7 @@ def _left_on_object(program: Program, place: Place, name: str) -> Iterator[Slip]
     if not here or any(not _SWEEPS.isdisjoint(one.facts.calls) or _mentions(one, ("__dict__",)) for one in own):
         return
     for statement in statements(place.facts.body):
-        if statement[0] != m.ASSIGN or not any(_allocates_raw(call, name) for call in calls_of(statement)):
+        if statement[0] != m.ASSIGN or not any(allocates_raw(call, name) for call in calls_of(statement)):
             continue
         for target in targets(statement):
             if target[0] != m.ATTR or target[1] != (m.NAME, "self") or target[2] in {part[2] for part in freed}:
@@ -237,7 +237,7 @@ def _is_taken(program: Program, place: Place, name: str, pointers: set[Expr]) ->
             called = last_name(call[2])
             helpers = program.by_name.get(called, ())
             given = [part for value in (*call[3], *(value for _, value in call[4])) for part in nodes(value)]
-            takes = called[:1].isupper() or any(_may_free(program, one, _FREED_BY[name], 3) for one in helpers)
+            takes = called[:1].isupper() or any(_may_free(program, one, FREED_BY[name], 3) for one in helpers)
             if takes and not pointers.isdisjoint(given):
                 return True
     return False

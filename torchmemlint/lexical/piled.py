@@ -92,7 +92,8 @@ def _is_global(program: Program, place: Place, holder: Expr) -> bool:
 
 def _additions(place: Place, statement: Stmt) -> Iterator[tuple[Site, Expr, Expr]]:
     """What a statement adds to a container, and to which: `c.append(x)`, and `c[key] = x` with a key of its own for
-    each call: a parameter whose name says that it counts, and that is not looked up first."""
+    each call: a parameter whose name says that it counts, and that is not looked up first, or where what a call is
+    given lies in memory, which no other call finds again."""
     for call in calls_of(statement):
         if call[2][0] == m.ATTR and call[2][2] in ("append", "add") and call[3]:
             yield call[1], _table(call[2][1]), call[3][0]
@@ -101,8 +102,21 @@ def _additions(place: Place, statement: Stmt) -> Iterator[tuple[Site, Expr, Expr
         if last_name(call[2]) == "setdefault" and len(call[3]) == 2 and call[3][0][-1] in counted:
             yield call[1], call[2][1], call[3][1]
     for target in targets(statement) if statement[0] == m.ASSIGN else ():
-        if target[0] == m.ITEM and target[2][0] == m.NAME and target[2][1] in counted:
+        if target[0] != m.ITEM:
+            continue
+        if (target[2][0] == m.NAME and target[2][1] in counted) or _is_identity(place, target[2]):
             yield statement[1], target[1], statement[3]
+
+
+def _is_identity(place: Place, key: Expr) -> bool:
+    """`id(array)` of a parameter, also by a name for that, `key = id(array)`, or as a part of a tuple."""
+    if key[0] == m.NEW and key[2] == "tuple":
+        return any(_is_identity(place, part) for part in key[3])
+    if key[0] == m.NAME:
+        bound = [one[3] for one in statements(place.facts.body) if one[0] == m.ASSIGN and key in one[2]]
+        return len(bound) == 1 and bound[0] != key and _is_identity(place, bound[0])
+    of_param = key[0] == m.CALL and key[2] == (m.NAME, "id") and len(key[3]) == 1 and key[3][0][0] == m.NAME
+    return of_param and any(param.name == key[3][0][1] for param in place.facts.params)
 
 
 def _table(holder: Expr) -> Expr:

@@ -39,8 +39,9 @@ class Retry(NamedTuple):
 def retries(program: Program, function: FunctionFacts, tried_in: Sequence[Stmt]) -> Iterator[Retry]:
     """Work that is tried again, or done another way, while the traceback of the first try keeps its frames."""
     for statement in tried_in:
+        callees = {call[2] for call in calls(statement[2]) if call[2][0] in (m.NAME, m.ATTR)}
         tried = {last_name(call[2]) for call in calls(statement[2])} | {function.name}
-        tried = {name for name in tried - _LIGHT - _OF_TEXT if not name.lstrip("_").startswith(_TELLS)}
+        tried = {name for name in tried - _LIGHT - _OF_TEXT if not _tells(name)}
         for caught, error, body in statement[3]:
             certain = _about_memory(program, caught, body)
             if not certain and not _empties_cache(body):
@@ -50,7 +51,7 @@ def retries(program: Program, function: FunctionFacts, tried_in: Sequence[Stmt])
             if any(last_name(call[2]) in LETS_GO for call in calls(body)):
                 continue
             raised = {one[2] for one in statements(body) if one[0] == m.RAISE}
-            leaves = any(last_name(call[2]) in ("cpu", "to") for call in calls(body))  # for the CPU, mostly
+            leaves = any(_moves_off(last_name(call[2])) for call in calls(body))  # for the CPU, mostly
             for call in calls(body):
                 name = last_name(call[2])
                 if call in raised or _on_the_cpu(call) or (error and (m.NAME, error) in nodes(call)):
@@ -58,9 +59,34 @@ def retries(program: Program, function: FunctionFacts, tried_in: Sequence[Stmt])
                 if name in tried and len(name) > 2:
                     yield Retry(call[1], name, call[2], function.name, certain)
                     break
+                again = _handed_on(program, call, {one for one in callees if last_name(one) in tried})
+                if certain and not leaves and again is not None:
+                    yield Retry(call[1], last_name(again), again, function.name, certain)  # `in_pieces(func, batch)`
+                    break
                 if certain and not leaves and _is_another_way(program, name):
                     yield Retry(call[1], name, call[2], function.name, certain, True)
                     break
+
+
+def _moves_off(name: str) -> bool:
+    """`cpu`, `to`, `maybe_to_cpu`"""
+    return name == "to" or name.lower().split("_")[-1] == "cpu"
+
+
+def _handed_on(program: Program, call: Expr, tried: set[Expr]) -> Expr | None:
+    """What of this a call hands to a function that calls what it is given: `in_pieces(step, batch)`."""
+    found: Expr | None = None
+    for place in program.by_name.get(last_name(call[2]), ()):
+        own = call[2][0] == m.ATTR and bool(place.cls)
+        for param, given in zip(place.facts.params[own:], call[3], strict=False):
+            if given in tried and param.name in place.facts.calls and not param.kind:
+                found = given
+    return found
+
+
+def _tells(name: str) -> bool:
+    """Whether what is called so tells somebody something."""
+    return name.lstrip("_").startswith(_TELLS)
 
 
 def _is_another_way(program: Program, name: str) -> bool:

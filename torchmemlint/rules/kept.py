@@ -30,6 +30,7 @@ from ..evidence.unread_parts import has_unread_part
 from ..evidence.unreleased import is_asked, may_be_asked, may_be_asked_from_afar, methods_of
 from ..evidence.within_bounds import ends_by_itself
 from ..facts import model as m
+from ..facts.file_releases import variable_of
 from ..facts.filled_together import goes_from_another, is_listed_in_turn, is_taken_from_another
 from ..facts.walk import calls_of, last_name, statements
 from ..finding import Confidence
@@ -341,6 +342,8 @@ def _emptied(evidence: Evidence, retention: Retention) -> bool:
     releases = evidence.releases
     owner = retention.holder.owner if retention.holder.kind == "attribute" else ""
     made = made_at(store.owner)
+    if retention.holder.kind == "closure" and retention.holder.owner:
+        owner = variable_of(retention.holder.owner)
     letting_go = evidence.released_in(store) | releases.of(name, owner) - ONCE
     if retention.how == "grow":
         letting_go |= releases.parted(name)

@@ -11,7 +11,7 @@ from ..evidence.places import is_pass, last_part
 from ..evidence.switched_off import is_switched_off, may_be_detached
 from ..facts import model as m
 from ..facts.evaluating import says_evaluation
-from ..facts.model import file_of
+from ..facts.model import CALLS_PER_STATEMENT, DECORATORS, file_of
 from ..facts.walk import expressions_of, heads, is_count, nodes, statements, with_tests
 from ..finding import Confidence, Remedy, Retains
 from ..interpreter.frames import Frame
@@ -460,7 +460,7 @@ def report(
         release=release,
         retains=retains or (Retains.GROWING if retention.growing else Retains.HELD),
         related=tuple(note for note in related if note[0] != retention.site)[:4],
-        remedy=remedy,
+        remedy=None if retention.site % CALLS_PER_STATEMENT == DECORATORS else remedy,
         said_by=retention.store if retention.led else None,
         said_along=retention.store_event.trail if retention.led else (),
         remedy_site=retention.store if same_file else retention.site,  # else: let go where it is handed over

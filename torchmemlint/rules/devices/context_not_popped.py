@@ -3,8 +3,10 @@
 ## What it does
 Reports PyCUDA's `context.push()` where a `return` or `raise` comes before the
 `pop()`, or where nothing pops; `make_context()` whose context nothing pops
-or detaches; and a thread that makes a context and gives it back only after the
-loop that serves its work: an exception in there ends the thread alone.
+or detaches; an object that makes one, where whoever makes such objects again
+and again never calls the method of theirs that pops it; and a thread that makes
+a context and gives it back only after the loop that serves its work: an
+exception in there ends the thread alone.
 
 ## Why it retains
 Contexts are a stack for each thread. One that stays on it stays current: the
@@ -30,6 +32,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...finding import Confidence, Remedy, Retains
+from ...lexical.device_owners import ALLOCATIONS, CONTEXT, LeftOnDevice, left_on_device
 from ...lexical.devices import not_popped
 from .. import Report
 
@@ -42,6 +45,9 @@ retains: Retains | None = Retains.HELD
 
 
 def check(evidence: Evidence) -> Iterator[Report]:
+    for left in evidence.across(left_on_device, *ALLOCATIONS):
+        if left.owner.what == CONTEXT:
+            yield _left(left)
     for slip in not_popped(evidence.program):
         if slip.kind == "made":
             message = (
@@ -75,3 +81,20 @@ def check(evidence: Evidence) -> Iterator[Report]:
             else (),
             remedy=Remedy("pop-in-finally", slip.name, sure=False) if slip.kind == "early" else None,
         )
+
+
+def _left(left: LeftOnDevice) -> Report:
+    cls, end = left.owner.cls, left.owner.end
+    return Report(
+        site=left.site,
+        message=(
+            f"nothing calls `{end}()` of this {cls}: the context that it made stays current on this thread with all "
+            f"that is allocated in it, and each further {cls} adds one; call `{end}()` in a `finally`"
+        ),
+        confidence=Confidence.MEDIUM,
+        value="a device context with its allocations",
+        holder="the stack of contexts",
+        release=f"call `{end}()` in a `finally`, or make one {cls} and reuse it",
+        retains=Retains.GROWING,
+        related=((left.owner.made, "made here"),),
+    )

@@ -7,8 +7,11 @@ where each other one frees only its own; a pointer that a function frees itself,
 but leaves behind where it returns or raises before that, or forgets beside
 another one that it frees; one on an object that a larger allocation overwrites;
 and buffers of PyCUDA, CuPy and Numba that a method appends to a list on its
-object, or puts into a table under a number, call after call, where nothing
-takes them out, also in a method that prepares them anew for each call.
+object, or puts into a table under a number or the `id` of its argument,
+call after call, where nothing takes them out, also in a method that prepares
+them anew for each call.
+So are objects that own such a pointer, or the lists of them that a helper makes,
+where the function that has them made at each call never calls what frees them.
 So is Numba's `defer_cleanup()` around a loop that allocates.
 
 ## Why it retains
@@ -38,6 +41,7 @@ from typing import TYPE_CHECKING
 
 from ...finding import Confidence, Remedy, Retains
 from ...lexical.allocations import not_freed
+from ...lexical.device_owners import ALLOCATIONS, MEMORY, LeftOnDevice, left_on_device
 from .. import Report
 
 if TYPE_CHECKING:
@@ -50,6 +54,9 @@ retains: Retains | None = Retains.GROWING
 
 
 def check(evidence: Evidence) -> Iterator[Report]:
+    for left in evidence.across(left_on_device, *ALLOCATIONS):
+        if left.owner.what == MEMORY:
+            yield _left(left)
     for slip in not_freed(evidence.program):
         if slip.kind == "deferred":
             yield _deferred(slip)
@@ -95,6 +102,21 @@ def check(evidence: Evidence) -> Iterator[Report]:
             if slip.kind == "piled" or early or over or beside
             else Remedy("free-in-finally", slip.name, sure=False),
         )
+
+
+def _left(left: LeftOnDevice) -> Report:
+    cls, end = left.owner.cls, left.owner.end
+    return Report(
+        site=left.site,
+        message=(
+            f"nothing calls `{end}()` of what this makes: a {cls} has a raw pointer, whose memory stays until the "
+            f"process ends, and each time there is one more; call `{end}()` in a `finally`, or make it once"
+        ),
+        confidence=Confidence.MEDIUM,
+        value="device memory",
+        release=f"call `{end}()` in a `finally`, or make it once and reuse it",
+        related=((left.owner.made, "allocated here"),),
+    )
 
 
 def _other(slip: Slip) -> str:

@@ -62,7 +62,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...evidence.unreleased import goes_by_itself, in_charge, is_asked, methods_that, told_by, wholes_of
+from ...evidence.unreleased import called_by, goes_by_itself, in_charge, is_asked, methods_that, told_by, wholes_of
 from ...evidence.wrappers import put_around_again
 from ...facts import model as m
 from ...facts.program import expressions
@@ -280,7 +280,8 @@ def _left_in(evidence: Evidence) -> Iterator[Report]:
         if keeper is None or not note.detail.repeated:
             continue
         methods = methods_that(keeper.cls, "remove")
-        user, site, methods = in_charge(keeper, note.frame, note.site, methods, machine.is_home)
+        frame, site = called_by(keeper, note.frame, note.site)
+        user, site, methods = in_charge(keeper, frame, site, methods, machine.is_home)
         assert isinstance(user.cls, Class)
         if user is not keeper and not any(loop.kind == "loop" and loop in user.birth for loop in note.detail.made):
             continue  # one of them has all its parts

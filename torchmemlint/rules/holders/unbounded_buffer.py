@@ -45,7 +45,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ...evidence.caches import cached_functions
 from ...evidence.drawn import drawn_from
+from ...facts.model import CALLS_PER_STATEMENT, DECORATORS
 from ...finding import Confidence, Retains
 from ...interpreter.keys import THREAD
 from .. import Report
@@ -55,6 +57,7 @@ from ..wording import each, left_pending, lifetime, report, what
 
 if TYPE_CHECKING:
     from ...evidence.evidence import Evidence
+    from ...facts.model import Site
 
 code = "TML311"
 name = "unbounded-buffer"
@@ -74,6 +77,8 @@ def check(evidence: Evidence) -> Iterator[Report]:
             message += "what a thread has for itself belongs into a `threading.local()`"
         else:
             message += "`pop` what is used up, or evict when it is full"
+        if retention.site % CALLS_PER_STATEMENT == DECORATORS and _is_cached(evidence, retention.site):
+            continue  # TML305 speaks of it, where the decorator stands
         yield report(retention, confidence, message, release)
     yield from left_pending(evidence, everywhere=False)
     said = {retention.store for retention in evidence.retentions if retention.graph}
@@ -91,3 +96,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder=drawn.name,
             release="`collections.deque(maxlen=...)`, or take the oldest out",
         )
+
+
+def _is_cached(evidence: Evidence, site: Site) -> bool:
+    return any(cached.site == site for cached in cached_functions(evidence.machine))

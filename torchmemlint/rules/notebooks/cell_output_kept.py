@@ -2,7 +2,8 @@
 
 ## What it does
 Reports a cell of a notebook, or of a script with `# %%` cells, whose last
-expression is a tensor: a batch, the output of a model, a loss with its graph.
+expression is a tensor: a batch, as a `DataLoader` gives it or by a name, the
+output of a model, a loss with its graph.
 
 ## Why it retains
 IPython keeps what a cell shows: in `_`, in `Out[n]` and in `_n`, for the whole
@@ -31,7 +32,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ...facts import model as m
-from ...facts.walk import last_name
+from ...facts.walk import last_name, statements
 from ...finding import Confidence, Remedy, Retains
 from ...interpreter.values import ATTACHED, CONTAINERS, Obj, Tensor
 from ...interpreter.weights import heavy
@@ -61,14 +62,16 @@ _DRAWS = (  # what begins so gives a picture or a text
 
 
 def check(evidence: Evidence) -> Iterator[Report]:
-    drawn = {one[1] for one in evidence.facts.functions[0].body if one[0] == m.EXPR and _draws(one[2])}
+    shown = {one[1]: one[2] for one in evidence.facts.functions[0].body if one[0] == m.EXPR}
+    drawn = {site for site, expr in shown.items() if _draws(expr)}
     for site in sorted(evidence.displays - drawn):
         value = tuple(_taken_apart(evidence.machine.shown.get(site, ())))
         what, weight = heavy(evidence.machine, value, 1)
         graph = any(type(atom) is Tensor and atom.graph == ATTACHED and atom.weight > 1 for atom in value)
-        if (what != "tensor" or weight < 2) and not graph:
+        batch = weight == 1 and _is_batch(evidence, value, shown[site])
+        if (what != "tensor" or weight < 2) and not graph and not batch:
             continue
-        kept = "the tensor and its graph" if graph else "the tensor"
+        kept = "the batch" if batch else "the tensor and its graph" if graph else "the tensor"
         yield Report(
             site=site,
             message=(
@@ -81,6 +84,30 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release="end the line with `;`, or print what you want to see",
             remedy=Remedy("semicolon", sure=False),
         )
+
+
+def _is_batch(evidence: Evidence, value: tuple[Any, ...], shown: Expr) -> bool:
+    """Whether what is shown is all that a loader has given, `next(iter(loader))`, or the first part of it, mostly the
+    inputs; what else is in a batch may be small, or texts."""
+    derivation = evidence.machine.derivation
+    given = any(type(atom) is Tensor and derivation.comes_from(atom.node, derivation.batches) for atom in value)
+    first = shown[0] == m.ITEM and shown[2] == (m.CONST, 0)
+    shown = shown[1] if first else shown
+    return given and (_asks_loader(shown) or (shown[0] == m.NAME and _is_bound_to_first(evidence, shown)))
+
+
+def _asks_loader(expr: Expr) -> bool:
+    return bool(expr[0] == m.CALL and expr[2] == (m.NAME, "next"))
+
+
+def _is_bound_to_first(evidence: Evidence, name: Expr) -> bool:
+    """`batch` of `batch = next(iter(loader))`, and `images` of `images, labels = next(iter(loader))`."""
+    for one in statements(evidence.facts.functions[0].body):
+        if one[0] == m.ASSIGN and _asks_loader(one[3]):
+            target: Expr = one[2][0]
+            if name == (target[3][0] if target[0] == m.NEW and target[3] else target):
+                return True
+    return False
 
 
 def _taken_apart(value: Value, depth: int = 3) -> Iterator[Any]:
