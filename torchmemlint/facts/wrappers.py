@@ -12,8 +12,8 @@ _MANAGERS = ("contextmanager", "asynccontextmanager")
 
 def is_wrapper(facts: FileFacts, function: FunctionFacts) -> bool:
     """`def clear_store(): _STORE.clear()`, also as a context manager; not what a script begins with, nor what is
-    registered somewhere, nor a function within another one."""
-    if function.owner >= 0 or function.name in ("<module>", "<lambda>", "main"):
+    registered somewhere, nor a function within another one, nor one with others in it, which it may hand out."""
+    if function.owner >= 0 or function.inner or function.name in ("<module>", "<lambda>", "main"):
         return False
     if any(last_name(one) not in _MANAGERS for one in function.decorators):
         return False
