@@ -150,7 +150,7 @@ class Evidence:
     def _leads_to(self, names: set[str], levels: int) -> bool:
         """Whether the file calls what, by its name, calls one of these in another file, or calls what does."""
         for _ in range(levels):
-            if self._called_there.isdisjoint(names):
+            if all(map(names.isdisjoint, self._called_there)):
                 return False
             found = {name for other in self._others for name in other.callers(names)}
             if not found.isdisjoint(self.program.called):
@@ -161,9 +161,9 @@ class Evidence:
         return False
 
     @functools.cached_property
-    def _called_there(self) -> set[str]:
-        """All that the other files call, by name."""
-        return set().union(*(other.program.called for other in self._others))
+    def _called_there(self) -> list[frozenset[str]]:
+        """What each of the other files calls, by name."""
+        return [other.program.called for other in self._others]
 
     @property
     def backwards(self) -> list[Backward]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
+from ..facts.evaluating import says_no_grad
 from ..facts.guarded import calls_by_mode, mentions
 from ..facts.knowledge import GRAD_OFF
 from ..facts.model import BACKWARD, Expr, FunctionFacts, Site
@@ -31,14 +32,16 @@ class Unguarded(NamedTuple):
 def guarded_elsewhere(machine: Machine, program: Program) -> Iterator[Unguarded]:
     """`utils.draw(self.net, x)` of a helper that asks for a model in eval mode, where another function of the file
     makes that call under `no_grad`: neither has a use for the graph."""
-    if machine.project is None or _names_of_modes(program).isdisjoint(GRAD_OFF):
+    if machine.project is None:
         return
     guarded: dict[str, str] = {}
     open_ones: dict[str, list[tuple[FunctionFacts, Expr]]] = defaultdict(list)
-    for function, call, off in _calls(program):
+    for function, call, off in _calls(program, _says_off):
         if off:
             guarded.setdefault(text(call[2]), function.name)
-        elif not function.flags & BACKWARD:
+    names = {callee.rpartition(".")[2] for callee in guarded}
+    for function, call, off in _calls(program, lambda function: not names.isdisjoint(function.calls)) if names else ():
+        if not off and not function.flags & BACKWARD:
             open_ones[text(call[2])].append((function, call))
     for callee, found in open_ones.items():
         for function, call in found if callee in guarded else ():
@@ -47,17 +50,25 @@ def guarded_elsewhere(machine: Machine, program: Program) -> Iterator[Unguarded]
                 yield Unguarded(call[1], model, function, guarded[callee])
 
 
-def _names_of_modes(program: Program) -> set[str]:
-    decorators = (one for function in program.facts.functions for one in function.decorators)
-    return {*program.called, *map(last_name, decorators)}
+def _says_off(function: FunctionFacts) -> bool:
+    """Whether a function, or a decorator of it, names what turns gradients off."""
+    decorators = map(last_name, function.decorators)
+    called = any(name in function.calls for name in GRAD_OFF)
+    return called or any(one in GRAD_OFF or says_no_grad(one) for one in decorators)
 
 
-def _calls(program: Program) -> Iterator[tuple[FunctionFacts, Expr, bool]]:
-    """The calls of imported helpers that are given a model, each with whether gradients are off there."""
+def _calls(program: Program, wanted: Callable[[FunctionFacts], bool]) -> Iterator[tuple[FunctionFacts, Expr, bool]]:
+    """The calls of imported helpers that are given a model, each with whether gradients are off there, in the functions
+    that are wanted, themselves or for what is around them."""
     functions = program.facts.functions
+    chosen = [wanted(function) for function in functions]
+    if not any(chosen):
+        return
     within = {index: outer for outer in functions for index in outer.inner if outer.name != "<module>"}
     for index, function in enumerate(functions):
         outer = within.get(index)
+        if not chosen[index] and not (outer is not None and wanted(outer)):
+            continue
         off = outer is not None and _is_off_in(outer, function.name)
         for call, here in calls_by_mode(function, off):
             root = root_of(call[2])

@@ -141,10 +141,17 @@ class Outline:
 
     def callers(self, names: set[str]) -> set[str]:
         """What calls one of these names: functions and methods, and the classes of the latter."""
-        if self.program.called.isdisjoint(names):
-            return set()
-        found = [function for function in self.whole.functions if not names.isdisjoint(function.calls)]
-        return {one.name for one in found} | {self.whole.classes[one.owner].name for one in found if one.owner >= 0}
+        return set().union(*(self._callers[name] for name in names & self._callers.keys()))
+
+    @cached_property
+    def _callers(self) -> dict[str, set[str]]:
+        """What calls each name."""
+        found: dict[str, set[str]] = {}
+        for one in self.whole.functions:
+            callers = {one.name, self.whole.classes[one.owner].name} if one.owner >= 0 else {one.name}
+            for name in one.calls:
+                found.setdefault(name, set()).update(callers)
+        return found
 
     def named_in(self, function: FunctionFacts) -> frozenset[str]:
         """The names of the module that a function uses, in its body or as what a parameter is by default."""
