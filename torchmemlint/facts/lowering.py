@@ -12,10 +12,11 @@ from typing import Any
 from . import model as m
 from .device_names import ACCELERATORS
 from .differentiated import operands
-from .knowledge import GRAD_MODES
+from .knowledge import GRAD_MODES, GRAD_OFF
 from .model import ClassFacts, Expr, FileFacts, FunctionFacts, Param, Site, Stmt
 from .noted_calls import note_call
 from .scopes import SELF, Scope, is_light, is_light_param, is_new, may_bind
+from .walk import last_name
 
 Body = Callable[[], tuple[Stmt, ...]]  # lowers a body when its scope has been entered
 _LONGEST_TEXT = 58  # characters; longer constants are never keys or device names
@@ -115,7 +116,7 @@ class Lowering:
             returns,
             body,
             scope.generator,
-            scope.all_flags(name),
+            scope.all_flags(name, off=any(last_name(one) in GRAD_OFF for one in decorators)),
             tuple(sorted(scope.calls)),
             uses,
             scope.backward,

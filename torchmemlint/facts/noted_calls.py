@@ -41,7 +41,7 @@ def note_call(scope: Scope, class_uses: dict[str, set[str]] | None, call: Expr, 
                 scope.uses.setdefault(whole[1] + "[]", set()).add(method)
             elif whole[0] == m.ATTR and whole[1] == SELF and class_uses is not None:
                 class_uses.setdefault(whole[2] + "[]", set()).add(method)
-        if method in _GROWERS:
+        if method in _GROWERS and not (method == "update" and _is_key_value_cache(scope, call)):
             scope.keep(m.GROWS, receiver)
         elif method in MIXES_IN and call[3]:
             _note_mixed_in(scope, receiver)
@@ -76,6 +76,14 @@ def note_call(scope: Scope, class_uses: dict[str, set[str]] | None, call: Expr, 
     scope.calls.add(method)
 
 
+def _is_key_value_cache(scope: Scope, call: Expr) -> bool:
+    """`past_key_values.update(keys, values, self.layer_idx)` of what an attention is given: whoever made that knows how
+    long it stays; where its class is in sight, it is by that class that the attention matters."""
+    place = call[2][1]
+    given = place[0] == m.NAME and scope.assigned.get(place[1], ())[:1] == [-1]
+    return given and len(call[3]) > 1 and ("past_key" in place[1] or "cache" in place[1])
+
+
 def _takes_a_loss(method: str, call: Expr) -> bool:
     """Whether a call is given a loss, and the optimizer that is to use its gradients: `scaler(loss, optimizer)`."""
     first = call[3][0]
@@ -90,7 +98,7 @@ def _note_mixed_in(scope: Scope, place: Expr) -> None:
     while place[0] == m.CALL and place[2][0] == m.ATTR and place[2][2][-1] == "_":
         place = place[2][1]
     if place[0] in (m.NAME, m.CALL) or (place[0] in (m.ATTR, m.ITEM) and place[-1] not in ("data", "grad")):
-        scope.keep(m.GROWS, place)
+        scope.mixed_into.append(place)
 
 
 def _differentiated(call: Expr) -> list[tuple[str, str]]:

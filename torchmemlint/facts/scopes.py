@@ -31,6 +31,7 @@ class Scope:
         self.taken: set[str] = set()  # names bound to what may be somebody else's
         self.light: set[str] = set()  # parameters that are numbers, strings, flags
         self.added_to: set[tuple[int, str]] = set()  # (flag, name at the root of the place)
+        self.mixed_into: list[Expr] = []  # places that in-place operations write to
 
     def keep(self, flag: int, place: Expr) -> None:
         """Something is added to a place: whether that place is the function's own shows at its end."""
@@ -41,7 +42,11 @@ class Scope:
         else:
             self.flags |= flag
 
-    def all_flags(self, name: str) -> int:
+    def all_flags(self, name: str, off: bool = False) -> int:
+        """What the function may do; `off` if it is decorated with what turns gradients off: then what is mixed into a
+        tensor leaves no graph on it."""
+        for place in self.mixed_into if not off or self.flags & m.MODE else ():
+            self.keep(m.GROWS, place)
         own = self.made - self.taken
         if name == "__init__":
             own.add("self")  # what a constructor gives its object is new
