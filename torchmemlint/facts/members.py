@@ -7,6 +7,7 @@ from .model import Expr, FileFacts, Stmt
 from .walk import last_name, nodes
 
 _FIELDS = ("field", "Field", "ib", "attrib")  # [docs: dataclasses; pydantic; attrs]
+_EMPTY = ("set", "frozenset", "list", "dict", "tuple")
 
 
 def members(facts: FileFacts, index: int) -> dict[str, list[Stmt]]:
@@ -34,7 +35,7 @@ def members(facts: FileFacts, index: int) -> dict[str, list[Stmt]]:
 def _makes_nothing(value: Expr | None) -> bool:
     """Whether a value is no object of a class that might decide where an attribute goes."""
     parts = () if value is None else nodes(value)
-    return all(part[0] != m.CALL or last_name(part[2]) in _FIELDS for part in parts)
+    return all(part[0] != m.CALL or last_name(part[2]) in (*_FIELDS, *_EMPTY) for part in parts)
 
 
 def _names(*values: Expr | None) -> set[str]:

@@ -10,7 +10,7 @@ from ..facts import model as m
 from ..facts.knowledge import TAKES_OUT
 from ..facts.model import Expr, FunctionFacts, Site
 from ..facts.program import targets
-from ..facts.walk import asks_whether_it_trains, calls, calls_of, last_name, nodes, once, statements
+from ..facts.walk import asks_whether_it_trains, calls, calls_of, last_name, nodes, once, root_of, statements
 from .branching import note_rounds
 from .coroutines import keep_locals
 from .cycles import note_recursion
@@ -92,8 +92,10 @@ def call_function(
     question = _plain_question(machine, function, args, kwargs) if receiver is None and on_yield is None else None
     if question in machine.answers:
         return machine.answers[question]
-    if receiver is None and _says_plain(machine, function, (*args, *kwargs.values())):
+    if _says_plain(machine, function, receiver, (*args, *kwargs.values())):
         return LIGHT
+    if function.frame.unit is not machine.home and _is_a_check(function):
+        return UNKNOWN
     if facts.generator and machine.grad == OFF and function.grad is None and on_yield is None and not asked:
         later = functools.partial(call_function, machine, frame, function, receiver, args, kwargs, site, asked=True)
         return (machine.generate_later(frame, (site, id(facts), id(receiver)), later),)
@@ -101,7 +103,8 @@ def call_function(
     for entry in machine.stack:
         active += entry.facts is facts
     by_home = frame.unit is machine.home
-    if (by_home or receiver is None) and is_beside_the_point(function, machine.home, (*args, *kwargs.values())):
+    of_others = by_home or receiver is None or machine.set_up is not None  # no step of a method that is looked at
+    if of_others and is_beside_the_point(function, machine.home, (*args, *kwargs.values())):
         return unknown_call(machine, frame, (m.NAME, facts.name), args, kwargs, site)
     if active and function.owner is None and function.frame.function is not None:
         note_recursion(machine, function)
@@ -180,6 +183,8 @@ def call_function(
 
 
 _PLAIN = (Const, Light, External, Class)
+_SETS = m.GROWS | m.KEEPS | m.RELEASES | m.BINDS
+_GET_LOGGER = (m.ATTR, (m.NAME, "logging"), "getLogger")
 _CUTS = frozenset(("detach", "item", "float"))
 
 
@@ -222,18 +227,56 @@ def _plain_question(machine: Machine, function: Function, args: list[Value], kwa
     return (id(function.facts), values, tuple(kwargs), kinds)
 
 
-def _says_plain(machine: Machine, function: Function, args: Sequence[Value]) -> bool:
+def _says_plain(machine: Machine, function: Function, receiver: object, args: Sequence[Value]) -> bool:
     """Whether a helper of another file, given plain values, says that it returns numbers or text and does nothing to
     others: what it keeps is that file's to say. Given tensors, it is not taken at its word: many a loss is said to be
-    a float."""
+    a float. A method is, where it is asked while the object's constructor runs, if it sets nothing; what returns
+    a logger may have set up what it likes."""
     unit, facts = function.frame.unit, function.facts
-    if unit is machine.home or facts.returns is None or facts.generator or not unit.outline.is_plain(facts.returns):
+    if unit is machine.home or facts.generator or _gives_logger(facts):
+        return unit is not machine.home and not facts.generator
+    if facts.returns is None:
+        return False
+    if receiver is not None and (receiver is not machine.set_up or facts.flags & _SETS):
         return False
     if any(type(atom) not in _PLAIN for value in args for atom in value):
+        return False
+    if not unit.outline.is_plain(facts.returns):
         return False
     answers = facts.returns[0] != m.CONST  # `-> None` is called for what it does
     quiet = id(facts) not in unit.outline.acting if answers else not unit.is_worth_running(facts)
     return quiet and not _takes_out(facts)
+
+
+@once
+def _gives_logger(function: FunctionFacts) -> bool:
+    """Whether a function returns `logging.getLogger(name)`, and nothing else."""
+    returned = (
+        [one[2] for one in statements(function.body) if one[0] == m.RETURN] if "getLogger" in function.calls else []
+    )
+    return bool(returned) and all(one is not None and one[0] == m.CALL and one[2] == _GET_LOGGER for one in returned)
+
+
+def _is_a_check(function: Function) -> bool:
+    """Whether a function of another file looks at what it is given, and raises or does not."""
+    unit, facts = function.frame.unit, function.facts
+    quiet = function.owner is None and not facts.decorators and function.frame is unit.frame
+    return (
+        quiet and _returns_nothing(facts) and not unit.is_worth_running(facts) and id(facts) not in unit.outline.acting
+    )
+
+
+@once
+def _returns_nothing(function: FunctionFacts) -> bool:
+    """Whether a function returns nothing, and calls nothing that it is given or looks up, nor a method of that."""
+    if function.generator or function.coroutine or not function.body:
+        return False
+    own = {(m.NAME, param.name) for param in function.params}
+    own.update(target for one in statements(function.body) for target in targets(one))
+    returned = (one[2] for one in statements(function.body) if one[0] == m.RETURN)
+    if any(value is not None and value[0] != m.CONST for value in returned):
+        return False
+    return all(root_of(call[2])[0] == m.NAME and root_of(call[2]) not in own for call in calls(function.body))
 
 
 def _handed_over(machine: Machine, value: Value, site: Site, depth: int = 3) -> Value:
