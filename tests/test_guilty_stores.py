@@ -18,7 +18,7 @@ GUILTY = {
             id: str = field(default_factory=lambda: uuid.uuid4().hex)
 
             def __post_init__(self):
-                IMAGES[self.id] = self  # TML301
+                IMAGES[self.id] = self  # TML314
 
         def judge(n):
             total = 0.0

@@ -78,7 +78,11 @@ def _under_own_key(facts: FileFacts, method: FunctionFacts, statement: Stmt) -> 
 
 
 def _is_fresh(facts: FileFacts, method: FunctionFacts, key: Expr, depth: int = 2) -> bool:
-    """Whether no two objects have a key: an id, one that is drawn, or what a counter says."""
+    """Whether no two objects have a key: an id, one that is drawn, what a counter says, or a part of such."""
+    while (key[0] == m.ITEM and key[2][0] == m.SLICE) or (key[0] == m.ATTR and key[1][0] == m.CALL):
+        key = key[1]  # `uuid.uuid4().hex[:8]`
+    if key[0] == m.TEXT:
+        return any(_is_fresh(facts, method, part, depth) for parts in key[1:] for part in parts)
     if key[0] == m.CALL:
         name, first = last_name(key), key[3][0] if key[3] else None
         if name == "str":
@@ -95,7 +99,22 @@ def _is_fresh(facts: FileFacts, method: FunctionFacts, key: Expr, depth: int = 2
             key[0] == m.ATTR or any(one[0] == m.GLOBAL and key[1] in one[2] for one in bodies)
         )
     given = [one[3] for one in bodies if one[0] == m.ASSIGN and key in targets(one)]
+    if key[:2] == (m.ATTR, _SELF):
+        given += _made_for_each(facts, method, key[2])
     return bool(given) and depth > 0 and all(_is_fresh(facts, method, one, depth - 1) for one in given)
+
+
+def _made_for_each(facts: FileFacts, method: FunctionFacts, name: str) -> Iterator[Expr]:
+    """What a dataclass has made for a field of each object that is given none:
+    `id: str = field(default_factory=lambda: uuid4().hex)`."""
+    for one in facts.functions[facts.classes[method.owner].body].body:
+        if one[0] != m.ANNOTATE or one[2] != (m.NAME, name) or one[4] is None or one[4][0] != m.CALL:
+            continue
+        for factory in (value for key, value in one[4][4] if key == "default_factory"):
+            if factory[0] == m.LAMBDA:
+                yield from (each[2] for each in facts.functions[factory[1]].body if each[0] == m.RETURN and each[2])
+            else:
+                yield (m.CALL, one[1], factory, (), ())
 
 
 def _whole(place: Expr) -> Expr:

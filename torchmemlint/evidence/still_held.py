@@ -47,7 +47,7 @@ def still_held(machine: Machine, program: Program) -> Iterator[StillHeld]:
         if place is None or note.site in seen:
             continue
         name, value = note.detail
-        rest = _rest(place.facts.body, note.site)
+        rest = rest_of(place.facts.body, note.site)
         if rest is None or not _goes_on(program, rest):
             continue
         holders = list(_holders(program, place, note.frame, name, value, note.site, rest))
@@ -67,7 +67,7 @@ def still_held_beside(machine: Machine, program: Program) -> Iterator[StillHeld]
         if place is None or note.site in seen or place.facts.name.startswith("__"):
             continue
         owner, name, value = note.detail
-        rest = _rest(place.facts.body, note.site)
+        rest = rest_of(place.facts.body, note.site)
         following = () if rest is None else tuple(calls(rest.following))
         if rest is None or not any(empties(program, call) or collects(program, call) for call in following):
             continue
@@ -99,7 +99,7 @@ def still_held_by_globals(machine: Machine, program: Program) -> Iterator[StillH
         if place is None or note.site in seen:
             continue
         scope, name, value = note.detail
-        rest = _rest(place.facts.body, note.site)
+        rest = rest_of(place.facts.body, note.site)
         following = () if rest is None else tuple(calls(rest.following))
         if not any(empties(program, call) or collects(program, call) for call in following):
             continue
@@ -155,14 +155,14 @@ def _let_go_with(program: Program, place: Place) -> set[str]:
     }
 
 
-def _rest(block: Block, site: Site, loop: Stmt | None = None) -> Rest | None:
+def rest_of(block: Block, site: Site, loop: Stmt | None = None) -> Rest | None:
     for index, statement in enumerate(block):
         after = tuple(block[index + 1 :])
         if statement[1] == site:
             return Rest(after, loop)
         inside = statement if statement[0] in (m.FOR, m.WHILE) else loop
         for inner in blocks(statement):
-            found = _rest(inner, site, inside)
+            found = rest_of(inner, site, inside)
             if found is not None:
                 leaves = any(one[0] in (m.RETURN, m.RAISE) for one in found.following)
                 return found if leaves else Rest((*found.following, *after), found.loop)

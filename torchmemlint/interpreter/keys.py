@@ -231,8 +231,8 @@ def _of_thread(expr: Expr, body: tuple[Stmt, ...]) -> str:
 
 
 def _assigned(expr: Expr, body: tuple[Stmt, ...]) -> Expr:
-    """What a name that says nothing of itself was bound to in the function."""
-    if not _says_nothing(expr):
+    """What a name, or attribute, that says nothing of itself was bound to in the function."""
+    if not _says_nothing(expr) and not (expr[0] == m.ATTR and "key" in expr[2].lower()):
         return expr
     found = [s[3] for s in statements(body) if s[0] == m.ASSIGN and s[2] == (expr,)]
     return found[0] if len(found) == 1 else expr

@@ -23,6 +23,7 @@ _ONE_WIDE = frozenset(("gather", "take_along_dim", "unsqueeze"))  # as most are 
 _LAST = (m.CONST, -1)
 _OF_STEPS = frozenset("hidden hiddens state states logits".split())  # of each sequence, of each step, a vector
 _FEW = 8
+_SPARSE = 4
 _NEAR = 12
 
 
@@ -70,6 +71,8 @@ def kind_of(machine: Machine, frame: Frame, item: Expr, value: Value) -> str:
         few = index[1] is not None and index[3] and _takes_few(machine, frame, index[3])
         few = few or (index[1] is not None and _is_last_state(item[1], index[3]))
         return FEW if few and not _is_one_wide(frame, item[1]) else SOME
+    if index[0] == m.SLICE:
+        return FEW if _is_sparse(machine, frame, index) and not index[2] else ""
     if index[0] == m.COMPARE or (value and type(value[0]) in (Tensor, Obj)):
         return SOME  # of `features[labels == i]`, too, whatever the labels are
     if index[0] != m.NAME:
@@ -100,8 +103,8 @@ def _takes_few(machine: Machine, frame: Frame, index: tuple[Expr, ...]) -> bool:
             few += 1
         elif each[0] == m.TEXT or (each[0] == m.SLICE and not any(each[1:])):  # of texts there is only the ellipsis
             whole += 1
-        elif each[0] == m.SLICE and each[3] is None:
-            few += _is_short(machine, frame, each)
+        elif each[0] == m.SLICE:
+            few += _is_sparse(machine, frame, each) if each[3] else _is_short(machine, frame, each)
         else:
             return False
     return few > 0 and whole > 0
@@ -130,6 +133,12 @@ def _is_short(machine: Machine, frame: Frame, index: Expr) -> bool:
         number = _number(machine, frame, lower)
         return number is not None and -_FEW <= number < 0
     return False
+
+
+def _is_sparse(machine: Machine, frame: Frame, index: Expr) -> bool:
+    """`::10`: one of several, however many there are."""
+    step = _number(machine, frame, index[3]) if index[3] else None
+    return step is not None and abs(step) >= _SPARSE
 
 
 def _is_one_wide(frame: Frame, base: Expr) -> bool:
@@ -173,6 +182,8 @@ def _is_number(frame: Frame, index: Expr) -> bool:
 def _name(base: Expr | None) -> str:
     if base is None:
         return ""
+    if base[0] == m.CALL and base[2][0] == m.ATTR and base[2][2] == "detach":
+        return _name(base[2][1])  # the same storage
     if base[0] == m.CALL:
         return f"{last_name(base)}(...)"
     return str(base[-1]) if base[0] in (m.NAME, m.ATTR) else last_name(base)

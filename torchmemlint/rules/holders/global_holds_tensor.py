@@ -11,6 +11,9 @@ So are tables of the layers or parameters of a model that a function is given,
 of what is under way, whose entry goes only if the wait for it ends well; and
 tables that get an array, or what a file held, for every path, prompt or user
 that a function is asked for: `SOUNDS[path] = librosa.load(path)`.
+And an object of the module that keeps what it was given last, a sampler, a
+pipeline, when the owner of the model in it lets go of that model to have the
+memory back.
 
 ## Why it retains
 A module lives in `sys.modules` until the interpreter exits, and its globals
@@ -41,6 +44,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ...evidence.held_elsewhere import held_elsewhere
 from ...finding import Confidence, Retains
 from ...lexical.model_tables import model_tables
 from .. import Report
@@ -77,6 +81,21 @@ def check(evidence: Evidence) -> Iterator[Report]:
             value=f"`{table.model}` with all of its parameters",
             holder=f"the global {table.table}",
             release="keep names on the modules, or refer to these weakly",
+            retains=Retains.HELD,
+        )
+    for held in held_elsewhere(evidence.machine, evidence.program):
+        yield Report(
+            site=held.site,
+            message=(
+                f"`{held.holder}` keeps what it got last, and with it the model that `{held.dropped}` lets go of: it "
+                "stays until the next one comes; keep only what is needed of it, or let go of it together with the "
+                "model"
+            ),
+            confidence=Confidence.MEDIUM,
+            value=f"the model that `{held.dropped}` lets go of",
+            holder=held.holder,
+            release="keep only what is needed of it, or let go of it together with the model",
+            related=((held.drop, "the model goes here"),),
             retains=Retains.HELD,
         )
     yield from loaded(evidence, of_class=False)
