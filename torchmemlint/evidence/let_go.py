@@ -9,6 +9,7 @@ from ..facts.emptying import BUILDERS
 from ..facts.file_releases import is_idle
 from ..facts.model import CALLS_PER_STATEMENT, FunctionFacts, Site
 from ..facts.program import targets
+from ..facts.too_few import only_waits
 from ..facts.walk import last_name, nodes, statements
 from ..interpreter.events import Reset, Store
 from ..interpreter.frames import Frame
@@ -111,7 +112,8 @@ def _asks_length(facts: FunctionFacts, name: str) -> bool:
         for expr in nodes(statement[2]):
             if expr[0] != m.CALL or expr[2] != (m.NAME, "len") or not expr[3]:
                 continue
-            if expr[3][0][-1] == name or expr[3][0] == (m.NAME, "self"):
+            asked = expr[3][0]
+            if (asked[-1] == name or asked == (m.NAME, "self")) and not only_waits(facts, statement, asked):
                 return True
     return False
 

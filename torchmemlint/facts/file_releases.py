@@ -14,6 +14,7 @@ from .model import Expr, FileFacts, FunctionFacts, Site, Stmt
 from .one_rank import emptied_by_one
 from .passed_by import PassedBy, passed_by
 from .program import targets
+from .too_few import only_waits
 from .walk import calls, calls_of, expressions_of, heads, last_name, nodes, once, statements, with_tests
 
 _RELEASERS = knowledge.TAKES_OUT | {"get_nowait", "resize_", "truncate", "trim", "prune"}
@@ -241,7 +242,7 @@ class FileReleases:
                     name = last_name(node[2])
                     self.called[name] = debugging and self.called.get(name, True)
                 elif kind == m.COMPARE and not idle and node not in waived:
-                    self._compared(function, node)
+                    self._compared(function, node, statement)
 
     def _assigned(self, function: FunctionFacts, target: Expr, value: Expr, tests: tuple[Expr, ...]) -> None:
         if value == _OWN_ATTRIBUTES:  # a name for all of them
@@ -301,12 +302,14 @@ class FileReleases:
         if test[0] in (m.NAME, m.ATTR):
             self._note_measured(test, function)
 
-    def _compared(self, function: FunctionFacts, comparison: Expr) -> None:
+    def _compared(self, function: FunctionFacts, comparison: Expr, statement: Stmt) -> None:
         places = list(_sized(comparison))
         if (m.NAME, "self") in places:
             own = self._sizes.get(self._owners.get(id(function), ""), ())
             places += [(m.ATTR, (m.NAME, "self"), name) for name in sorted(own)]
         for place in places:
+            if comparison is statement[2] and only_waits(function, statement, place):
+                continue
             self._note_measured(place, function)
             for name in self._helpers:  # `if length > self.table.size(1): self.extend(length)`
                 self._note_measured(place, function, name)

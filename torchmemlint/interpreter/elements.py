@@ -50,6 +50,7 @@ from .values import (
 )
 from .weak_keys import note_inside, note_weak_key
 
+_PLAIN_BASES = ("object", "ABC", "Generic", "Protocol")
 _AS_LISTS = frozenset(("list", "tuple", "sorted"))  # what goes through a table that changes meanwhile is made of it
 
 
@@ -368,7 +369,8 @@ def bind_item(machine: Machine, frame: Frame, target: Expr, value: Value, site: 
             note_weak_key(machine, frame, atom, target, index, value, site)
             if value == NOTHING and atom.kind == "list":  # a slot is emptied; of a table it may be a new key's
                 machine.reset(frame, atom, "*", "pop")
-            if "$weak" not in atom.fields and not machine.reach(value):
+            emptied = value == NOTHING and atom.fields.get("*", NOTHING) != NOTHING  # the entry that was there
+            if "$weak" not in atom.fields and not machine.reach(value) and not emptied:
                 _keep_key(machine, frame, atom, index, site)
             if _is_begun_anew(frame, value, site):
                 _note_emptied(machine, frame, atom, index, target, site)
@@ -418,15 +420,31 @@ def count_by_key(machine: Machine, frame: Frame, target: Expr, site: Site) -> No
 
 
 def _keep_key(machine: Machine, frame: Frame, table: Obj, key: Value, site: Site) -> None:
-    """`names[tensor] = "loss"`, `blocked[layer.changed] += 1`: an entry keeps its key too. It is not what is read from
-    there."""
+    """`names[tensor] = "loss"`, `blocked[layer.changed] += 1`, `started[request] = time()`: an entry keeps its key too.
+    It is not what is read from there."""
     made = tuple(
-        one for one in key if (type(one) is Tensor and one.graph != LEAF and one.weight > 1) or type(one) is Bound
+        one
+        for one in key
+        if (type(one) is Tensor and one.graph != LEAF and one.weight > 1)
+        or type(one) is Bound
+        or (type(one) is Obj and _is_new_key(machine, table, one) and machine.reach((one,)))
     )
     if made:
-        if any(type(one) is Bound for one in made):
+        if any(type(one) is not Tensor for one in made):
             machine.key_kind = IDENTITY
         store(machine, frame, table, "*", made, "keyed", site)
+
+
+def _is_new_key(machine: Machine, table: Obj, key: Obj) -> bool:
+    """Whether each round that the table outlives makes an instance of its own for a key: its class does not say which
+    ones are equal, as data classes and named tuples do."""
+    cls = key.cls
+    if key.kind != "instance" or not isinstance(cls, Class) or cls.facts.decorators:
+        return False
+    if not any(loop in machine.loops and loop not in table.birth for loop in key.birth):
+        return False
+    plain = all(base.rpartition(".")[2] in _PLAIN_BASES for base in cls.external)
+    return plain and cls.find("__eq__") is None and cls.find("__hash__") is None
 
 
 def _write_in_place(

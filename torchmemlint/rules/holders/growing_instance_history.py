@@ -29,7 +29,9 @@ is the end of the process. Each detached output costs its whole storage.
 - Some method clears, pops, trims or replaces *this* container. Draining another
   one does not help it.
 - It is bounded: a `deque` with `maxlen`, or a test of its length that nothing
-  else makes up for, as `len(self.best) < k or score > worst` does.
+  else makes up for, as `len(self.best) < k or score > worst` does. (A test that
+  only waits until there is enough, `if len(self.frames) < k: return`, is none
+  where what follows reads the end, `self.frames[-k:]`.)
 - It says itself when it is full: `while not answer.finished: answer.append(x)`.
 - Numbers are kept, `value.item()`, not tensors.
 - It is filled while the object is made.

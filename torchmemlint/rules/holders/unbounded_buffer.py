@@ -4,18 +4,19 @@
 Reports `self.cache[key] = tensor` in a method that runs again and again, where
 the key is one that keeps changing (a step, a request, a path, an `id()`, a
 tensor, the name of a thread where each request has one of its own) and nothing
-in the file deletes, pops, trims or replaces it. So is a table of what is under
-way, whose entry is popped in a `try` after the wait for it, and by no `except`
-clause; one whose only release waits first, `await done.wait()`, and is never
-come to when that wait is cancelled; one that takes out only what has not ended,
-`if not session.closed: del self.sessions[key]`; one that drops what has expired
-only when its key is asked for again; one of answers, which whoever gave up
-waiting never fetches; one that takes out only what fails, in an `except` clause
-that raises; and one of generators, each with its variables, that takes out only
-those which have come to their end. So is a state that a method makes for its
-caller, `state = self.init_state()`, and another one of the class fills. So is a
-list, of a function or a script, that a loop adds tensors to and only draws
-from, `random.sample(memory, 32)`, `history[-8:]`.
+in the file deletes, pops, trims or replaces it. So is a key that is a new
+object with tensors, `self.started[request] = time.time()`; a table of what is
+under way, whose entry is popped in a `try` after the wait for it, and by no
+`except` clause; one whose only release waits first, `await done.wait()`, and is
+never come to when that wait is cancelled; one that takes out only what has not
+ended, `if not session.closed: del self.sessions[key]`; one that drops what has
+expired only when its key is asked for again; one of answers, which whoever gave
+up waiting never fetches; one that takes out only what fails, in an `except`
+clause that raises; and one of generators, each with its variables, that takes
+out only those which have come to their end. So is a state that a method makes
+for its caller, `state = self.init_state()`, and another one of the class fills.
+So is a list, of a function or a script, that a loop adds tensors to and only
+draws from, `random.sample(memory, 32)`, `history[-8:]`.
 
 ## Why it retains
 Each key keeps its value. With keys that come back, the dictionary is as large

@@ -4,10 +4,12 @@
 Reports `all_gather_object(results, ...)` and `all_gather(results, ...)` whose
 result is read under `if rank == 0:` (`is_main_process`, after `if rank != 0:
 return`) and nowhere else, also where a helper returns it, a method
-puts it on its object, or one rank reads what a method computes of it. And a
-context manager that gathers sharded parameters, and whose `__exit__` returns
-before it has partitioned them again, under a condition that it did not gather
-them under.
+puts it on its object, or one rank reads what a method computes of it. So is the
+whole state of a sharded model that one rank saves, and that the settings,
+`FullStateDictConfig()` or `StateDictOptions(full_state_dict=True)`, give to all.
+And a context manager that gathers sharded parameters, and whose `__exit__`
+returns before it has partitioned them again, under a condition that it did not
+gather them under.
 
 ## Why it retains
 Each rank makes a list of what all ranks have: with 8 ranks there are 8 copies
@@ -22,7 +24,9 @@ after it was read is held by every rank, and so is the next.
 
 ## How to release it
 Gather to one rank, `gather_object(mine, everything if rank == 0 else None,
-dst=0)`, or reduce what is needed before it is sent.
+dst=0)`, or reduce what is needed before it is sent. Of a sharded model, let the
+settings say so: `FullStateDictConfig(offload_to_cpu=True, rank0_only=True)`,
+`StateDictOptions(full_state_dict=True, cpu_offload=True)`.
 
 ## References
 - PyTorch documentation, "torch.distributed": `gather_object` "gathers
@@ -40,6 +44,7 @@ from ...finding import Confidence, Retains
 from ...lexical.early_exit import early_exits
 from ...lexical.kept_gathers import kept_by_all
 from ...lexical.ranks import needed_by_one
+from ...lexical.whole_states import whole_states
 from .. import Report
 
 if TYPE_CHECKING:
@@ -69,6 +74,19 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder=found.name,
             release=f"`{one}(..., dst=0)`: the other ranks pass `None`",
             related=((found.read, "read on one rank only"),),
+        )
+    for state in whole_states(program):
+        yield Report(
+            site=state.site,
+            message=(
+                f"every rank gathers the whole state of the model in `{state.name}`, and only one of them reads it; "
+                f"with `{state.switch}=True` the others get none"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="the whole state of the model, on each rank",
+            holder=state.name,
+            release=f"`{state.switch}=True`",
+            related=((state.read, "read on one rank only"),),
         )
     for early in early_exits(program):
         if early.what == "parameters":
