@@ -16,7 +16,7 @@ _ALL = ("items", "values")
 
 def is_an_index(store: Store, table: str) -> bool:
     """`self.vectors[name] = embed(sheet)`, where another function goes through all of them, `for name, vector in
-    self.vectors.items()`, and the key does not say of itself that each is new."""
+    self.vectors.items()`, and the key is a name that it is given, which does not say of itself that each is new."""
     number = store.site // m.CALLS_PER_STATEMENT
     keys = [
         place[2]
@@ -25,7 +25,8 @@ def is_an_index(store: Store, table: str) -> bool:
         for place in targets(one)
         if place[0] == m.ITEM
     ]
-    if not keys or any(kind_of_key((), key) in (FRESH, IDENTITY) for key in keys):
+    given = {(m.NAME, param.name) for param in store.frame.facts.params}
+    if not keys or any(key not in given or kind_of_key((), key) in (FRESH, IDENTITY) for key in keys):
         return False
     others = (function for function in store.frame.unit.facts.functions if function is not store.frame.facts)
     return any(_is_all_of(over, table) for function in others for over in _gone_through(function))

@@ -20,4 +20,6 @@ def is_wrapper(facts: FileFacts, function: FunctionFacts) -> bool:
     if any(facts.functions[index] is function for other in facts.functions[1:] for index in other.inner):
         return False
     body = list(statements(function.body))
+    if any(one[0] == m.RETURN and one[2] is not None for one in body):
+        return False  # what it gives to others is what it is for
     return len(body) <= _STATEMENTS and not any(one[0] in (m.FOR, m.WHILE) for one in body)
