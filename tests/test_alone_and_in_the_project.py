@@ -1,0 +1,89 @@
+"""What is said of a file does not go, or come, only because the files that it imports are there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from projects import check_project
+
+# More of another file than the run of a short script has time for.
+_LONG = "\n".join(f"    seen.append(float(scale) * {number})" for number in range(160))
+REDUCE = f"""
+import torch
+
+class Sum(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, value, name):
+        return value / 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad / 2, None
+
+def broadcast(weights, scale=1.0):
+    seen = []
+{_LONG}
+    for weight in weights:
+        weight.detach().mul_(scale)
+    return seen
+
+def allreduce(value, name):
+    packed, kind = value.contiguous(), None
+    if kind is None:
+        kind = packed.dtype
+    if name is None:
+        name = "noname"
+    packed = packed.view(-1)
+    summed = Sum.apply(packed, name)
+    if kind != summed.dtype:
+        summed = summed.to(kind)
+    return summed
+
+def count_ranks(value, name):
+    total = len(name)
+    if total > 3:
+        total = 3
+    if total < 1:
+        total = 1
+    if name is None:
+        total = 0
+    if value is None:
+        total = 0
+    return total
+"""
+AVERAGES = """
+import torch
+import torch.nn.functional as F
+from torch import nn
+import reduce
+
+class Average:
+    def __init__(self, name):
+        self.name, self.sum, self.count = name, torch.tensor(0.0), 0
+
+    def update(self, value):
+        self.sum += reduce.{asked}(value.cpu(), self.name){mark}
+        self.count += 1
+
+def train(loader):
+    model = nn.Linear(8, 2)
+    reduce.broadcast(model.parameters())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    loss_of = Average("loss")
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        loss_of.update(loss)
+    return loss_of
+"""
+
+
+@pytest.mark.parametrize(("asked", "mark"), [("allreduce", "  # TML101"), ("count_ranks", "")])
+def test_what_there_is_no_time_for_is_judged_by_its_name(
+    asked: str, mark: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {"reduce.py": REDUCE, "train.py": AVERAGES.format(asked=asked, mark=mark)}
+    check_project(files, tmp_path, monkeypatch)
