@@ -87,3 +87,42 @@ def test_what_there_is_no_time_for_is_judged_by_its_name(
 ) -> None:
     files = {"reduce.py": REDUCE, "train.py": AVERAGES.format(asked=asked, mark=mark)}
     check_project(files, tmp_path, monkeypatch)
+
+
+CHECKS = """
+import torch
+from torch import nn
+
+def probe(batches):
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x in batches:
+        optimizer.zero_grad()
+        net(x).sum().backward()
+        optimizer.step()
+"""
+SHARPNESS = """
+import torch
+from torch import nn
+from checks import probe
+
+def fit(batches):
+    net = nn.Linear(8, 2)
+    rate = torch.tensor(0.1)
+    for x in batches:
+        loss = net(x).abs().mean()
+        loss.backward(create_graph=True){mark}
+        {then}
+    return rate
+
+if __name__ == "__main__":
+    probe(torch.randn(4, 8, 8))
+"""
+
+
+@pytest.mark.parametrize(("mark", "then"), [("  # TML104", "rate = rate + 1"), ("", "net.zero_grad(set_to_none=True)")])
+def test_gradients_that_another_program_resets(
+    mark: str, then: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {"checks.py": CHECKS, "sharpness.py": SHARPNESS.format(mark=mark, then=then)}
+    check_project(files, tmp_path, monkeypatch)
