@@ -126,3 +126,53 @@ def test_gradients_that_another_program_resets(
 ) -> None:
     files = {"checks.py": CHECKS, "sharpness.py": SHARPNESS.format(mark=mark, then=then)}
     check_project(files, tmp_path, monkeypatch)
+
+
+SERVER = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+
+class Crops(Dataset):
+    def __init__(self, paths):
+        self.paths, self.crops = paths, {{}}
+
+    def __len__(self):
+        return len(self.paths)
+
+    def __getitem__(self, index):
+        if index not in self.crops:
+            self.crops[index] = torch.load(self.paths[index]){kept}
+        return self.crops[index]
+
+class Scores:
+    def __init__(self):
+        self.model = nn.Linear(8, 2).eval()
+
+    def of(self, crop):
+        return self.model(crop).argmax(1).tolist(){run}
+
+def main(paths=("a.pt", "b.pt")):
+    scores = Scores()
+    for crop in DataLoader(Crops(paths), num_workers=4):
+        print(scores.of(crop))
+"""
+START = """
+from server import main
+
+if __name__ == "__main__":
+    main()
+"""
+STARTS = """
+import server
+
+server.main(paths=("c.pt", "d.pt"))
+"""
+
+
+@pytest.mark.parametrize("script", [START, STARTS])
+def test_a_script_that_only_starts_what_is_elsewhere(
+    script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {"server.py": SERVER.format(kept="  # TML404", run="  # TML201"), "start.py": script}
+    check_project(files, tmp_path, monkeypatch)
