@@ -5,7 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from projects import check_project
+from projects import check_project, marked, write
+
+from torchmemlint.config import load
+from torchmemlint.linter import engine, pool
+
+
+def unsure(names: list[str], folder: Path) -> list[tuple[str, int, str]]:
+    """All that is reported, also with low confidence: nobody is seen to train here."""
+    plan = engine.plan(load(folder, {"no-cache": True, "min-confidence": "low"}, isolated=True))
+    return [(found.filename, found.start.row, found.code) for found in pool.lint_files(names, plan, 1)]
+
 
 # More of another file than the run of a short script has time for.
 _LONG = "\n".join(f"    seen.append(float(scale) * {number})" for number in range(160))
@@ -176,3 +186,82 @@ def test_a_script_that_only_starts_what_is_elsewhere(
 ) -> None:
     files = {"server.py": SERVER.format(kept="  # TML404", run="  # TML201"), "start.py": script}
     check_project(files, tmp_path, monkeypatch)
+
+
+BASE = """
+import torch
+from torch import nn
+
+class Mixing(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.query, self.key = nn.Linear(width, width), nn.Linear(width, width)
+
+    def forward(self, x):
+        return (self.query(x) @ self.key(x).transpose(-1, -2)).softmax(dim=-1) @ x
+
+    def {method}(self, x):
+        with torch.no_grad():
+            {run}
+"""
+MASKED = """
+from base import Mixing
+
+class Masked(Mixing):
+    def forward(self, x):
+        weights = (self.query(x) @ self.key(x).transpose(-1, -2)).tril().softmax(dim=-1)
+        self.last_map = weights{mark}
+        return weights @ x
+"""
+
+
+@pytest.mark.parametrize(
+    ("method", "run", "mark"),
+    [
+        ("weights", "self.forward(x)", "  # TML108"),
+        ("__call__", "return self.forward(x)", ""),  # nobody comes to the pass without it
+    ],
+)
+def test_a_pass_that_the_base_runs_without_gradients_as_well(
+    method: str, run: str, mark: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {"base.py": BASE.format(method=method, run=run), "masked.py": MASKED.format(mark=mark)}
+    names = write(tmp_path, files)
+    monkeypatch.chdir(tmp_path)
+    assert unsure(names, tmp_path) == marked(files)
+
+
+ATTENTION = """
+import torch
+from torch import nn
+
+class Attentive(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.query, self.key = nn.Linear(width, width), nn.Linear(width, width)
+
+    def {inner}(self, x):
+        weights = (self.query(x) @ self.key(x).transpose(-1, -2)).softmax(dim=-1)
+        self.last_map = weights{mark}
+        return weights @ x
+
+    def show(self, x):
+        self.eval()
+        with torch.no_grad():
+            self.{inner}(x)
+        self.train()
+        return self.last_map.cpu().numpy()
+"""
+
+
+@pytest.mark.parametrize(
+    ("inner", "mark"),
+    [("forward", "  # TML108"), ("_weigh", "")],  # the latter nobody else calls
+)
+def test_a_pass_that_a_method_runs_without_gradients_as_well(
+    inner: str, mark: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {"attentive.py": ATTENTION.format(inner=inner, mark=mark)}
+    names = write(tmp_path, files)
+    monkeypatch.chdir(tmp_path)
+    assert unsure(names, tmp_path) == marked(files)
