@@ -265,3 +265,41 @@ def test_a_pass_that_a_method_runs_without_gradients_as_well(
     names = write(tmp_path, files)
     monkeypatch.chdir(tmp_path)
     assert unsure(names, tmp_path) == marked(files)
+
+
+BANK = """
+import torch
+from lightning import LightningModule
+from neighbours import gathered, nearest
+from torch import nn
+
+class Monitor(LightningModule):
+    def __init__(self, loader):
+        super().__init__()
+        self.backbone, self.loader, self.bank = nn.Linear(8, 8), loader, None
+        self.labels = []
+
+    def on_validation_epoch_start(self):
+        features = []
+        with torch.no_grad():
+            for images, _ in self.loader:
+                images = images.to(self.device)
+                features.append(self.backbone(images).squeeze()){mark}
+        self.bank = torch.cat(features)
+
+    def validation_step(self, batch, index):
+        found = self.backbone(batch[0])
+        labels = {labels}
+        labels = torch.cat(gathered(labels))
+        self.labels.append(labels.cpu())
+
+    def on_validation_epoch_end(self):
+        self.labels.clear()
+"""
+
+
+@pytest.mark.parametrize(("labels", "mark"), [("nearest(found, self.bank)", ""), ("gathered(self.bank)", "  # TML310")])
+def test_results_that_code_which_is_not_there_computes_with(
+    labels: str, mark: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check_project({"monitor.py": BANK.format(labels=labels, mark=mark)}, tmp_path, monkeypatch)
