@@ -19,6 +19,7 @@ from ..interpreter.values import Partial
 from ..interpreter.weights import heavy
 from ..lexical.loaded_tables import gives_what_a_file_held
 from .caches import entries_of
+from .led_from import line_of_home
 
 _DEPTH = 4  # assignments between a parameter of the task and what it asks for
 
@@ -41,8 +42,7 @@ def cached_by_workers(machine: Machine) -> Iterator[CachedByWorker]:
             continue
         function, result, context = note.detail
         place = function.facts.site + m.DECORATORS
-        way = [place, note.site, *reversed(note.trail), context.site]
-        site = next((one for one in way if machine.is_home(one)), None)
+        site = line_of_home(machine, place, note.site, *reversed(note.trail), context.site, loops=note.loops)
         if site is None or site in said or context.setup or context.recycled or entries_of(machine, function) != -1:
             continue
         what, weight = heavy(machine, result)

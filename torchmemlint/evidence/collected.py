@@ -70,7 +70,7 @@ def collected_on_device(machine: Machine) -> Iterator[Collected]:
 def _made_in_a_few_steps(machine: Machine, node: int, *, of: bool = False) -> set[int]:
     """What a tensor was made from, also by `detach()`, which shares the storage; with `of` also what labels or truth
     values are of, `logits.argmax(1)`. What an algorithm computes from its own state, step after step on the device, is
-    not that state."""
+    not that state; nor what unseen code makes of it and of something else, `knn_predict(feature, bank)`."""
     derivation = machine.derivation
     found, last = {node}, [node]
     for _ in range(_STEPS):
@@ -78,6 +78,7 @@ def _made_in_a_few_steps(machine: Machine, node: int, *, of: bool = False) -> se
             shared = [one for one in derivation.shared.get(each, ()) if one not in found]
             found.update(shared)
             last += shared
+        last = [each for each in last if each not in derivation.foreign or len(derivation.parents[each]) < 2]
         parents = {parent for each in last for parent in derivation.parents[each]}
         parents |= {source for each in last for source in derivation.read_off.get(each, ()) if of}
         parents -= found

@@ -23,6 +23,7 @@ from ..lexical.loaded_tables import holds_loaded
 from .budgets import counts_filled, unasked_limit, within_budget
 from .handed_singly import keeps_what_it_hands_out
 from .items import are_few_numbers, is_item, stored_at
+from .led_from import line_of_home
 from .let_go import emptied, made_at, measured
 from .memo import made_once
 from .places import Holder, describe, last_part
@@ -116,8 +117,7 @@ def _retention(machine: Machine, note: Plain, kept: Kept) -> WorkerRetention | N
         limit = unasked_limit(note.frame) if kept.context.kind == "loader" else ""
         if not limit:
             return None
-    trail = [note.site, *reversed(note.trail), kept.context.site]
-    anchor = next((site for site in trail if machine.is_home(site)), None)
+    anchor = line_of_home(machine, note.site, *reversed(note.trail), kept.context.site, loops=note.loops)
     if anchor is None:
         return None  # the affair of the file that starts the worker
     related = tuple((site, "called from here") for site in reversed(note.trail) if site != anchor)
@@ -215,8 +215,10 @@ def kept_in_containers(machine: Machine, program: Program) -> Iterator[KeptWorke
     """Workers and futures that pile up in an attribute or global, each place once."""
     seen: set[Site] = set()
     for note in machine.plain:
-        anchor = next((site for site in (note.site, *reversed(note.trail)) if machine.is_home(site)), None)
-        if note.kind != "worker-kept" or anchor is None or anchor in seen:
+        if note.kind != "worker-kept":
+            continue
+        anchor = line_of_home(machine, note.site, *reversed(note.trail), loops=note.loops)
+        if anchor is None or anchor in seen:
             continue
         container, item = note.detail
         unit = note.frame.unit

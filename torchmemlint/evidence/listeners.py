@@ -11,6 +11,7 @@ from ..facts.walk import statements
 from ..interpreter.contexts import is_module_level, root
 from ..interpreter.holders import captured, heavy_objects, made_in
 from ..interpreter.values import FEW, SCALAR, Bound, Class, Function, Obj, Partial, Value
+from .led_from import line_of_home
 from .places import describe, last_part
 from .unreleased import is_asked, methods_of, methods_that
 
@@ -44,7 +45,7 @@ def kept_as_listeners(machine: Machine, releases: Releases, program: Program) ->
         if note.kind != "listener":
             continue
         owner, key, value = note.detail
-        site = next((one for one in (note.site, *reversed(note.trail)) if machine.is_home(one)), None)
+        site = line_of_home(machine, note.site, *reversed(note.trail), loops=note.loops)
         if site is not None and site not in said and not machine.is_home(note.site):
             what = _carried(machine, note, value)
             if what and is_module_level(root(owner)) and not _may_be_forgotten(machine, releases, program, note, site):
@@ -113,7 +114,7 @@ def _own_line(machine: Machine, obj: Obj, note: Plain) -> Site | None:
     """Where a method of the object, or of its whole, subscribes, or the home file hands one of its methods over, or
     makes the object; None if somebody else does."""
     site = _subscribes(obj, note) or note.site
-    return next((one for one in (site, *reversed(note.trail)) if machine.is_home(one)), None)
+    return line_of_home(machine, site, *reversed(note.trail), loops=note.loops)
 
 
 def _subscribes(obj: Obj, note: Plain) -> Site | None:

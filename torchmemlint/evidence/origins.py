@@ -11,6 +11,7 @@ from ..interpreter.events import Store
 from ..interpreter.frames import Frame
 from ..interpreter.machine import Machine
 from ..interpreter.values import ATTACHED, FREE, Function, Obj, Tensor
+from .led_from import line_of_home
 
 _NEAR = 30  # steps of a derivation that are gone back
 
@@ -104,7 +105,7 @@ def anchor(machine: Machine, store: Store, graph: bool = False) -> Site | None:
             return decorated
         if store.instances or (store.fresh and not listens(machine, store)):
             # no tensor was handed over: what made the object and put it there is
-            return next((site for site in reversed(store.trail) if machine.is_home(site)), None)
+            return line_of_home(machine, store.site, *reversed(store.trail), loops=store.loops)
         if _differentiated_there(machine, store) or (graph and _is_state_of_a_pass(store)):
             return None
         ways = [label for label in origins(machine, store.node) if label[0] == "handed over"]

@@ -27,6 +27,7 @@ from ..interpreter.events import Loops, Plain, Trail
 from ..interpreter.frames import Frame
 from ..interpreter.machine import Machine
 from ..interpreter.values import SCALAR, Class, Function, Obj
+from .led_from import line_of_home
 from .let_go import measured
 from .places import describe
 
@@ -58,7 +59,7 @@ def unbounded_puts(machine: Machine) -> Iterator[Put]:
             continue
         if _waited_for(frame, site) or _follow_one_another(frame, site) or _are_parts_of_one(frame, site):
             continue
-        anchor = next((at for at in (site, *reversed(trail)) if machine.is_home(at)), None)
+        anchor = line_of_home(machine, site, *reversed(trail), loops=around)
         if anchor is None or anchor in seen:
             continue
         seen.add(anchor)

@@ -17,6 +17,7 @@ from ..interpreter.frames import Frame, Loop
 from ..interpreter.machine import Machine
 from ..interpreter.values import ASSUMED, DEPENDS, OFF, ON, WANTED, Class, Function, Obj
 from .asked_modes import turned_off
+from .led_from import line_of_home
 from .places import UNNAMED, describe_object, in_test, last_part
 from .told_to_train import is_told_not_to_train
 
@@ -90,7 +91,8 @@ def recordings(machine: Machine, refuted: set[int]) -> list[Recording]:
         if not machine.is_home(site):
             sure = call.grad == ON or (told and (call.site, call.frame.caller) in trained_at)
             frame, site = _handed_to_helper(machine, call, told) if sure else (frame, site)
-            if not machine.is_home(site) or site in differentiating:
+            known = machine.is_home(site) and line_of_home(machine, call.site, site, loops=call.loops) is not None
+            if not known or site in differentiating:
                 continue  # `neurons.attribute(model)` asks for gradients, whatever else it runs
         found.append(
             Recording(

@@ -18,6 +18,7 @@ from .functions import call_unseen
 from .imagined import modules_by_use
 from .linking import Project
 from .machine import Machine
+from .module_classes import is_pass
 from .templates import filled, giving, templates
 from .values import ASSUMED, ATTACHED, DEPENDS, OFF, ON, Class, Function, Light, Mode, Obj, Value
 
@@ -228,7 +229,7 @@ def _grad_of_entry(function: Function, receiver: object) -> int:
 def grad_of_callers(cls: Class, name: str, depth: int = 4) -> int:
     """The grad mode in which the methods that a class inherits call this one, which it defines for them."""
     modes = set()
-    for entry in cls.mro[1:] if depth else ():
+    for entry in cls.mro[1:] if depth and not is_pass(cls, name) else ():
         for caller, off in entry.frame.unit.outline.own_callers(entry.facts).get(name, ()):
             modes.add(OFF if off else grad_of_callers(cls, caller, depth - 1))
     if not modes:
@@ -305,7 +306,11 @@ def _methods(machine: Machine, cls: Class, worth: set[int]) -> None:
             if function in asked:
                 if "" not in changed[function] and asked[function].isdisjoint(changed[function]):
                     continue  # a second look would see what the first has seen
-            elif id(function.facts) in machine.reached and name not in again:
+            elif (
+                id(function.facts) in machine.reached
+                and name not in again
+                and (id(function.facts) in machine.recorded or not is_pass(cls, name))
+            ):
                 continue
             given = None if function.kind == "static" else (cls if function.kind == "class" else receiver)
             asked[function], changed[function] = set(), set()

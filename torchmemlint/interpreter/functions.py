@@ -22,7 +22,7 @@ from .linking import Unit
 from .machine import Machine
 from .stores import note_cached_call
 from .tensors import backward
-from .unknown import unknown_call
+from .unknown import by_name, unknown_call
 from .values import (
     LIGHT,
     MAYBE,
@@ -348,12 +348,17 @@ def _note_mode(machine: Machine, inner: Frame, function: Function) -> None:
 def _unentered(
     machine: Machine, frame: Frame, function: Function, args: list[Value], kwargs: Kwargs, site: Site
 ) -> Value:
-    """A call that there is no time for: what is given to one that differentiates may be what it differentiates."""
+    """A call that there is no time for: what is given to one that differentiates may be what it differentiates. What
+    one of another file returns is judged by its name, as if that file were not there."""
     given = tuple(atom for value in (*args, *kwargs.values()) for atom in value)
     parents = machine.nodes(given)
     if parents and not _DIFFERENTIATES.isdisjoint(function.facts.calls):
         more: Kwargs = {"create_graph": UNKNOWN} if _differentiates_for_others(function.facts) else {}
         backward(machine, frame, given, more, site, method=False, of_part=function.facts.name == "forward")
+    elif function.frame.unit is not machine.home:
+        named = by_name(machine, frame, (m.NAME, function.facts.name), args, kwargs, site)
+        if named is not None:
+            return named
     if not parents:
         return UNKNOWN
     # what is cut off asks nothing of what was given

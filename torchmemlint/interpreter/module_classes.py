@@ -35,6 +35,12 @@ def is_module(cls: Class) -> bool:
     return registers or cls.find("forward") is not None
 
 
+def is_pass(cls: Class, name: str) -> bool:
+    """Whether a method is the pass of a module, which others run as `module(x)`, whatever its own methods do with it:
+    `with torch.no_grad(): self.forward(x)`."""
+    return name == "forward" and is_module(cls) and cls.find("__call__") is None
+
+
 def _has_parameters(block: tuple[Stmt, ...]) -> bool:
     """`self.scale = nn.Parameter(...)`, `self.blocks = ModuleList(...)`: in a constructor, for a module to register."""
     return any(

@@ -114,7 +114,7 @@ def unknown_call(
         return LIGHT
     if _is_used_up(machine, frame, name, args, kwargs, site):
         return UNKNOWN
-    made = _by_name(machine, frame, callee, args, kwargs, site)
+    made = by_name(machine, frame, callee, args, kwargs, site)
     if made is not None:
         return made
     calls_back = callee[0] == m.NAME and name.rsplit("_", 1)[-1] in _CALLBACKS
@@ -151,7 +151,7 @@ def _trains_modules(callee: Expr) -> bool:
     return callee[1][-1] in knowledge.MODEL_NAMES or callee[1][-1] in knowledge.STEP_OWNERS
 
 
-def _by_name(
+def by_name(
     machine: Machine, frame: Frame, callee: Expr, args: list[Value], kwargs: Kwargs, site: Site
 ) -> Value | None:
     """Results that a name and its arguments vouch for."""
@@ -293,7 +293,7 @@ def unknown_method(
         return (machine.allocate(frame, ("future", site), "future"),)
     if name == "remote" and _gives_reference(callee[1]):
         return processes.reference(machine, frame, site)
-    made = _by_name(machine, frame, callee, args, kwargs, site)
+    made = by_name(machine, frame, callee, args, kwargs, site)
     if made is not None:
         return made
     if name != "step" or "env" not in _name_of(callee[1]).lower():  # it takes an action, for its value

@@ -107,9 +107,29 @@ def _asked_for(evidence: Evidence, backward: Backward) -> Site:
 
 
 def _comes_after(reset: Plain, backward: Backward) -> bool:
-    """Whether gradients are reset after a pass: in the same function, in what that calls later, or in a caller."""
+    """Whether gradients are reset after a pass: in the same function, in what that calls later, or in a caller. What
+    begins apart from it, in a function that somebody else calls, says nothing of the order."""
     if reset.frame.facts is backward.frame.facts:
         return reset.site > backward.site
+    if not _begin_together(reset.frame, backward.frame):
+        return False
     reset_way, way = (*reset.trail, reset.site), (*backward.trail, backward.site)
     common = min(len(reset.trail), len(backward.trail))
     return reset_way[:common] == way[:common] and reset_way[common] > way[common]
+
+
+def _begin_together(one: Frame, other: Frame) -> bool:
+    """Whether two functions run for the same one, or for methods of the same object, which its owner calls in turn."""
+    first, second = _outermost(one), _outermost(other)
+    owned = first.receiver is not None and first.receiver is second.receiver
+    return owned or first.facts is second.facts
+
+
+def _outermost(frame: Frame) -> Frame:
+    """The function that led to one, or that it was written in, which nobody is seen to call."""
+    while True:
+        within = frame.parent if frame.parent is not None and frame.parent.function is not None else None
+        outer = frame.caller or within
+        if outer is None:
+            return frame
+        frame = outer

@@ -34,6 +34,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ...evidence.led_from import line_of_home
 from ...finding import Confidence, Retains
 from .. import Report
 
@@ -54,7 +55,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
         if note.kind != "loader-device" or not (machine.is_home(note.site) or machine.is_home(note.detail.site)):
             continue
         # of a data set in another file it is said of the line that leads there
-        site = next((at for at in (note.site, *reversed(note.trail)) if machine.is_home(at)), None)
+        site = line_of_home(machine, note.site, *reversed(note.trail), loops=note.loops)
         if site is None or site in said:
             continue
         said.add(site)
