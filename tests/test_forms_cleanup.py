@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 
 import pytest
-from snippets import check
+from snippets import check, check_innocent
 
 HEAD = """
 import asyncio
@@ -497,3 +497,34 @@ def main(steps):
 )
 def test_a_function_that_keeps_what_goes(score: str, drop: str, mark: str) -> None:
     check(SCORER.format(score=score, drop=drop, mark=mark))
+
+
+def test_a_callback_that_has_the_owner_of_what_goes() -> None:
+    check_innocent(
+        """
+        class Timed:
+            def __init__(self, model, on_unload):
+                self.model, self._on_unload = model, on_unload
+
+            def unload(self):
+                del self.model
+                self.model = None
+                gc.collect()
+                torch.cuda.empty_cache()
+                self._on_unload()
+
+        class Models:
+            def __init__(self):
+                self.loaded = {}
+
+            def load(self, key):
+                if key not in self.loaded:
+                    self.loaded[key] = Timed(Net(), on_unload=lambda: self.loaded.pop(key, None))
+                return self.loaded[key]
+
+        def main(steps):
+            models = Models()
+            for step in range(steps):
+                models.load(step).unload()
+        """
+    )

@@ -246,7 +246,8 @@ def _read(program: Program, place: Place, rest: Rest) -> set[str]:
 
 def reaches(value: Value, wanted: set[int], depth: int = _DEPTH) -> bool:
     """Whether a value keeps one of these objects: it is one, or has it in an attribute, element or argument, or in a
-    variable of a function that it defined."""
+    variable of a function that it defined. What such a function has may itself have the owner of what goes,
+    `on_unload=lambda: self.loaded.pop(key)`: of that, only the variables count."""
     for atom in value:
         kind = type(atom)
         if kind is Obj:
@@ -257,8 +258,10 @@ def reaches(value: Value, wanted: set[int], depth: int = _DEPTH) -> bool:
             parts = [(atom.receiver,)]
         elif kind is Partial:
             parts = [atom.callee, *atom.args, *(part for _, part in atom.kwargs)]
-        elif kind is Function:
-            parts = [part for _, part in captured(atom)] if depth else []
+        elif kind is Function and depth:
+            if any(reaches(part, wanted, 0) for _, part in captured(atom)):
+                return True
+            continue
         else:
             continue
         if depth and any(reaches(part, wanted, depth - 1) for part in parts):
