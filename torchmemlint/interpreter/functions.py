@@ -7,10 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..facts import model as m
-from ..facts.knowledge import TAKES_OUT
 from ..facts.model import Expr, FunctionFacts, Site
-from ..facts.program import targets
-from ..facts.walk import asks_whether_it_trains, calls, calls_of, last_name, nodes, once, root_of, statements
+from ..facts.walk import asks_whether_it_trains, calls, last_name, nodes, statements
 from .branching import note_rounds
 from .coroutines import keep_locals
 from .cycles import note_recursion
@@ -18,8 +16,8 @@ from .defaults import default_of
 from .frames import Frame
 from .hints import is_module_hint, is_tensor_hint, may_be_none, value_of_hint
 from .imagined import is_module_by_use, parameter
-from .linking import Unit
 from .machine import Machine
+from .not_entered import PLAIN, asks_for_one, is_a_check, is_beside_the_point, plain_question, says_plain
 from .stores import note_cached_call
 from .tensors import backward
 from .unknown import by_name, unknown_call
@@ -31,8 +29,6 @@ from .values import (
     ON,
     UNKNOWN,
     Class,
-    Const,
-    External,
     Function,
     Kwargs,
     Light,
@@ -42,8 +38,6 @@ from .values import (
     Value,
 )
 
-_SHORT = 8  # statements
-_SHORTER = 3
 _OF_CONTEXTS = ("__enter__", "__exit__")  # which leave the grad mode that they set, see `statements._enter_context`
 _DIFFERENTIATES = frozenset(("backward", "manual_backward", "grad"))
 _TENSOR_INPUTS = ("input", "inputs", "x", "tensor", "features", "feature", "logits", "weight", "weights", "q", "k", "v")
@@ -78,7 +72,7 @@ def call_function(
         machine.unrecorded.add(id(facts))
     if function.cached:
         note_cached_call(machine, frame, function, receiver, args, kwargs, site)
-        once = _asks_for_one(function, args, kwargs) if receiver is None and on_yield is None else None
+        once = asks_for_one(function, args, kwargs) if receiver is None and on_yield is None else None
         if once is not None:
             if once not in machine.answers:
                 loops, machine.loops, function.cached = machine.loops, (), False
@@ -89,12 +83,12 @@ def call_function(
         manager = machine.allocate(frame, ("manager", site), "manager")
         manager.fields["$call"] = ((function, receiver, args, kwargs),)
         return (manager,)
-    question = _plain_question(machine, function, args, kwargs) if receiver is None and on_yield is None else None
+    question = plain_question(machine, function, args, kwargs) if receiver is None and on_yield is None else None
     if question in machine.answers:
         return machine.answers[question]
-    if _says_plain(machine, function, receiver, (*args, *kwargs.values())):
+    if says_plain(machine, function, receiver, (*args, *kwargs.values())):
         return LIGHT
-    if function.frame.unit is not machine.home and _is_a_check(function):
+    if function.frame.unit is not machine.home and is_a_check(function):
         return UNKNOWN
     if facts.generator and machine.grad == OFF and function.grad is None and on_yield is None and not asked:
         later = functools.partial(call_function, machine, frame, function, receiver, args, kwargs, site, asked=True)
@@ -177,15 +171,9 @@ def call_function(
         return machine.join(hinted, NOTHING) if hinted and may_be_none(facts.returns) else hinted
     if frame.unit is not machine.home and inner.unit is machine.home:
         return _handed_over(machine, inner.returns, inner.returned_at)
-    if question is not None and all(type(atom) in _PLAIN for atom in inner.returns):
+    if question is not None and all(type(atom) in PLAIN for atom in inner.returns):
         machine.answers[question] = inner.returns
     return inner.returns
-
-
-_PLAIN = (Const, Light, External, Class)
-_SETS = m.GROWS | m.KEEPS | m.RELEASES | m.BINDS
-_GET_LOGGER = (m.ATTR, (m.NAME, "logging"), "getLogger")
-_CUTS = frozenset(("detach", "item", "float"))
 
 
 def _leaves_its_mode(machine: Machine, inner: Frame, conditions: int) -> bool:
@@ -195,88 +183,6 @@ def _leaves_its_mode(machine: Machine, inner: Frame, conditions: int) -> bool:
         return True
     left = inner.leaves_mode
     return left is not None and left[:2] == (machine.grad, conditions) and machine.grad in (ON, OFF)
-
-
-def _asks_for_one(function: Function, args: list[Value], kwargs: Kwargs) -> Any:
-    """What identifies a call of a cached function that makes an object for such arguments once and for all,
-    `get_logger("train")`; None for any other call."""
-    values = (*args, *kwargs.values())
-    if any(type(atom) not in (Const, Class) for value in values for atom in value):
-        return None
-    made = (one[2] for one in statements(function.facts.body) if one[0] == m.RETURN)
-    if not any(value is not None and value[0] == m.CALL and last_name(value)[:1].isupper() for value in made):
-        return None
-    kinds = tuple(type(atom.value) for value in values for atom in value if type(atom) is Const)
-    return ("once", id(function.facts), values, tuple(kwargs), kinds)
-
-
-def _plain_question(machine: Machine, function: Function, args: list[Value], kwargs: Kwargs) -> Any:
-    """What identifies a call of another file's helper that is given, and does, nothing but plain values: the same
-    call has the same answer. None for any other call."""
-    unit = function.frame.unit
-    if unit is machine.home or function.frame is not unit.frame or function.facts.generator:
-        return None
-    for value in (*args, *kwargs.values()):
-        for atom in value:
-            if type(atom) not in _PLAIN:
-                return None
-    if unit.is_worth_running(function.facts):
-        return None
-    values = (*args, *kwargs.values())
-    kinds = tuple(type(atom.value) for value in values for atom in value if type(atom) is Const)  # True is not 1
-    return (id(function.facts), values, tuple(kwargs), kinds)
-
-
-def _says_plain(machine: Machine, function: Function, receiver: object, args: Sequence[Value]) -> bool:
-    """Whether a helper of another file, given plain values, says that it returns numbers or text and does nothing to
-    others: what it keeps is that file's to say. Given tensors, it is not taken at its word: many a loss is said to be
-    a float. A method is, where it is asked while the object's constructor runs, if it sets nothing; what returns
-    a logger may have set up what it likes."""
-    unit, facts = function.frame.unit, function.facts
-    if unit is machine.home or facts.generator or _gives_logger(facts):
-        return unit is not machine.home and not facts.generator
-    if facts.returns is None:
-        return False
-    if receiver is not None and (receiver is not machine.set_up or facts.flags & _SETS):
-        return False
-    if any(type(atom) not in _PLAIN for value in args for atom in value):
-        return False
-    if not unit.outline.is_plain(facts.returns):
-        return False
-    answers = facts.returns[0] != m.CONST  # `-> None` is called for what it does
-    quiet = id(facts) not in unit.outline.acting if answers else not unit.is_worth_running(facts)
-    return quiet and not _takes_out(facts)
-
-
-@once
-def _gives_logger(function: FunctionFacts) -> bool:
-    """Whether a function returns `logging.getLogger(name)`, and nothing else."""
-    returned = (
-        [one[2] for one in statements(function.body) if one[0] == m.RETURN] if "getLogger" in function.calls else []
-    )
-    return bool(returned) and all(one is not None and one[0] == m.CALL and one[2] == _GET_LOGGER for one in returned)
-
-
-def _is_a_check(function: Function) -> bool:
-    """Whether a function of another file looks at what it is given, and raises or does not."""
-    unit, facts = function.frame.unit, function.facts
-    quiet = function.owner is None and not facts.decorators and function.frame is unit.frame
-    return (
-        quiet and _returns_nothing(facts) and not unit.is_worth_running(facts) and id(facts) not in unit.outline.acting
-    )
-
-
-@once
-def _returns_nothing(function: FunctionFacts) -> bool:
-    """Whether a function returns nothing, and calls nothing that it is given or looks up, nor a method of that."""
-    if function.generator or function.coroutine or not function.body:
-        return False
-    own = {(m.NAME, param.name) for param in function.params}
-    own.update(target for one in statements(function.body) for target in targets(one))
-    returned = (one[2] for one in statements(function.body) if one[0] == m.RETURN)
-    if any(value is not None and value[0] != m.CONST for value in returned):
-        return False
-    return all(root_of(call[2])[0] == m.NAME and root_of(call[2]) not in own for call in calls(function.body))
 
 
 def _handed_over(machine: Machine, value: Value, site: Site, depth: int = 3) -> Value:
@@ -292,48 +198,6 @@ def _handed_over(machine: Machine, value: Value, site: Site, depth: int = 3) -> 
                     machine.put(atom.fields, key, _handed_over(machine, part, site, depth - 1))
         result.append(atom)
     return tuple(result)
-
-
-def is_beside_the_point(function: Function, home: Unit, args: Sequence[Value]) -> bool:
-    """Whether a function of another file is long and does nothing that a rule could speak about: then what it
-    returns is judged by its name. What is given nothing but settings need not be as long. What cuts a value off its
-    graph hands out more than its name says: `return loss, {"rgb": rgb.item()}`, and what lets go is to be seen."""
-    unit = function.frame.unit
-    if unit is home or not _CUTS.isdisjoint(function.facts.calls):
-        return False
-    plain = function.owner is None and all(value and all(type(atom) in _PLAIN for atom in value) for value in args)
-    if len(function.facts.body) <= (_SHORTER if plain else _SHORT) or unit.is_worth_running(function.facts):
-        return False
-    return not (_takes_out(function.facts) or _sets_up(function))
-
-
-def _sets_up(function: Function) -> bool:
-    """Whether it is the constructor of a class with methods that a rule could speak about: what they find on their
-    object is what it has put there."""
-    unit, owner = function.frame.unit, function.owner
-    if function.facts.name != "__init__" or owner is None:
-        return False
-    methods = (unit.facts.functions[index] for index in owner.facts.methods.values())
-    return any(map(unit.is_worth_running, methods))
-
-
-@once
-def _takes_out(function: FunctionFacts) -> bool:
-    """Whether a short function takes something out of what is not its own: `del _TABLE[name]`, `_TABLE.pop(name)`."""
-    takes = not TAKES_OUT.isdisjoint(function.calls)
-    if len(function.body) > _SHORT or not (takes or any(one[0] == m.DELETE for one in statements(function.body))):
-        return False
-    taken = [
-        place[1] if place[0] == m.ITEM else place
-        for one in statements(function.body)
-        for place in (
-            *(target for target in (one[2] if one[0] == m.DELETE else ()) if target[0] == m.ITEM),
-            *(call[2][1] for call in calls_of(one) if takes and call[2][0] == m.ATTR and call[2][2] in TAKES_OUT),
-        )
-    ]
-    own = {target for one in statements(function.body) for target in targets(one)}
-    own |= {(m.NAME, param.name) for param in function.params}
-    return any(place[0] == m.NAME and place not in own for place in taken)
 
 
 def _note_mode(machine: Machine, inner: Frame, function: Function) -> None:
@@ -384,7 +248,7 @@ def _as_before(
                 key: _as_before(machine, frame, part, given, site, depth - 1) for key, part in atom.fields.items()
             }
             result.append(made)
-        elif type(atom) in _PLAIN:
+        elif type(atom) in PLAIN:
             result.append(atom)
     return tuple(result)
 

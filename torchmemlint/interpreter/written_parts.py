@@ -21,7 +21,7 @@ _MAKE_NO_PARTS = BUILTINS | LIGHT_ROOTS | {"torch", "super"}
 
 def written_part(machine: Machine, obj: Obj, name: str) -> Value:
     """`model.gru`, by `self.gru = nn.GRU(...)` in a class of another file whose constructor is not run, since it does
-    nothing that a rule could speak about: see `module_classes.is_dull` and `functions.is_beside_the_point`."""
+    nothing that a rule could speak about: see `module_classes.is_dull` and `not_entered.is_beside_the_point`."""
     return _part(machine, obj, name, later=False)
 
 
