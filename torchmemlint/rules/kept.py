@@ -145,6 +145,7 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
     if retention.how == "grow" and is_of_one_sequence(store, outside):
         weight = min(weight, 1)
     if retention.how == "keyed":
+        name = last_part(retention.holder.text)
         parted_beside = store.key_kind in (FIXED, KNOWN, UNSURE) and goes_from_another(
             store.frame.unit.facts, store.frame.facts, store.site
         )
@@ -153,10 +154,10 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
         few = (
             store.key_kind in (FIXED, KNOWN)
             and not retention.left
-            and not evidence.releases.misjudging(last_part(retention.holder.text))
+            and not evidence.releases.misjudging(name)
             and not parted_beside
         )
-        if store.key_kind == FRESH and is_an_index(store, last_part(retention.holder.text)):
+        if store.key_kind == FRESH and not evidence.releases.of(name) and is_an_index(store, name):
             return 0
         if few or not is_mapping(store.owner):
             return 0  # few keys, or the places of a list, which are there already

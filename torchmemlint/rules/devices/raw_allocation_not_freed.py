@@ -10,8 +10,9 @@ and buffers of PyCUDA, CuPy and Numba that a method appends to a list on its
 object, or puts into a table under a number or the `id` of its argument,
 call after call, where nothing takes them out, also in a method that prepares
 them anew for each call.
-So are objects that own such a pointer, or the lists of them that a helper makes,
-where the function that has them made at each call never calls what frees them.
+So are objects that own such a pointer, or the lists of them that a helper
+makes, where the function that has them made at each call never calls what frees
+them.
 So is Numba's `defer_cleanup()` around a loop that allocates.
 
 ## Why it retains

@@ -5,8 +5,8 @@ Reports `all_gather_object(results, ...)` and `all_gather(results, ...)` whose
 result is read under `if rank == 0:` (`is_main_process`, after `if rank != 0:
 return`) and nowhere else, also where a helper returns it, a method
 puts it on its object, or one rank reads what a method computes of it. So is the
-whole state of a sharded model that one rank saves, and that the settings,
-`FullStateDictConfig()` or `StateDictOptions(full_state_dict=True)`, give to all.
+whole state of a sharded model that one rank saves, and that the settings give
+to all, `FullStateDictConfig()` or `StateDictOptions(full_state_dict=True)`.
 And a context manager that gathers sharded parameters, and whose `__exit__`
 returns before it has partitioned them again, under a condition that it did not
 gather them under.
