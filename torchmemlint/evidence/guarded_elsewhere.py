@@ -17,6 +17,7 @@ from ..interpreter.imagined import names_model
 from ..interpreter.machine import Machine
 from ..interpreter.values import Function
 
+_OFF = frozenset(GRAD_OFF)
 _RUNS_NOTHING = frozenset("eval train parameters named_parameters state_dict to cpu cuda modules buffers".split())
 
 
@@ -52,9 +53,10 @@ def guarded_elsewhere(machine: Machine, program: Program) -> Iterator[Unguarded]
 
 def _says_off(function: FunctionFacts) -> bool:
     """Whether a function, or a decorator of it, names what turns gradients off."""
-    decorators = map(last_name, function.decorators)
-    called = any(name in function.calls for name in GRAD_OFF)
-    return called or any(one in GRAD_OFF or says_no_grad(one) for one in decorators)
+    if not _OFF.isdisjoint(function.calls):
+        return True
+    decorators = map(last_name, function.decorators) if function.decorators else ()
+    return any(one in GRAD_OFF or says_no_grad(one) for one in decorators)
 
 
 def _calls(program: Program, wanted: Callable[[FunctionFacts], bool]) -> Iterator[tuple[FunctionFacts, Expr, bool]]:

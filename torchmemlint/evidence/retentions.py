@@ -195,9 +195,9 @@ class Retentions:
         place = last_part(holder.text)
         # what is left behind counts against the limit, and once that is reached nothing is let in any more
         beyond = uncovered if left or not uncovered else beyond_bounds(store, place, uncovered)
-        off = lifetimes.releases.switched_off(place, holder.owner, made=made_at(store.owner))
-        if beyond != uncovered and store.frame.name not in off:
-            uncovered = beyond
+        if beyond != uncovered:
+            off = lifetimes.releases.switched_off(place, holder.owner, made=made_at(store.owner))
+            uncovered = uncovered if store.frame.name in off else beyond
             if not uncovered:
                 return
         growing = beyond_a_step(store, uncovered, repeats)

@@ -16,6 +16,7 @@ from .passed_by import PassedBy, passed_by
 from .program import targets
 from .too_few import only_waits
 from .walk import calls, calls_of, expressions_of, heads, last_name, nodes, once, statements, with_tests
+from .wrappers import called_in_wrappers
 
 _RELEASERS = knowledge.TAKES_OUT | {"get_nowait", "resize_", "truncate", "trim", "prune"}
 JOINS = frozenset("cat concat concatenate stack vstack hstack append".split())
@@ -96,6 +97,11 @@ class FileReleases:
         for name, way in (*forgotten_beside(self.facts), *fetched_or_broken_off(self.facts)):
             found.setdefault(name, {}).setdefault(way.function, way)
         return found
+
+    @functools.cached_property
+    def in_wrappers(self) -> frozenset[str]:
+        """What functions call that only pass something on."""
+        return called_in_wrappers(self.facts)
 
     @functools.cached_property
     def bounded(self) -> dict[str, dict[str, set[str]]]:

@@ -160,6 +160,8 @@ class Releases:
         return any(self._is_used_in(file, name, depth) for file in self._files if name in file.mentioned)
 
     def _is_used_in(self, file: FileReleases, name: str, depth: int) -> bool:
+        if name not in file.in_wrappers:
+            return True
         using = [function for function, _ in mentions(file.facts, name)]
         return not (using and depth) or any(
             not is_wrapper(file.facts, function) or self.comes_up(function.name, depth - 1) for function in using

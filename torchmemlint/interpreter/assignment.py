@@ -39,13 +39,16 @@ from .values import (
 )
 
 _MODULES = (m.ATTR, (m.NAME, "sys"), "modules")
+_OWN_NAME = (m.NAME, "__name__")
 
 
 @executes(m.ASSIGN)
 def _assign(machine: Machine, frame: Frame, statement: Stmt) -> None:
     _, site, targets, expr = statement
-    if _extends_itself(machine, frame, targets, expr, site) or _stands_in(targets[0]):
+    if _extends_itself(machine, frame, targets, expr, site):
         return
+    if targets[0][0] == m.ITEM and targets[0][1] == _MODULES and targets[0][2] == _OWN_NAME:
+        return  # a lazy module stands for this one from then on: it imports what is asked for, as the text says
     value = EVALUATE[expr[0]](machine, frame, expr)
     if site in frame.facts.backward and not any(target[0] == m.NEW for target in targets):
         value = _differentiated_later(machine, frame, site, value)
@@ -53,12 +56,6 @@ def _assign(machine: Machine, frame: Frame, statement: Stmt) -> None:
     how = "grow" if _joins_itself(machine, frame, targets[0], expr, value, site) else "set"
     for target in targets:
         assign(machine, frame, target, value, site, how)
-
-
-def _stands_in(target: Expr) -> bool:
-    """`sys.modules[__name__] = LazyModule(...)`: what stands for the module from then on imports what is asked for, as
-    the text around it says."""
-    return target[0] == m.ITEM and target[1:] == (_MODULES, (m.NAME, "__name__"))
 
 
 def _joins_itself(machine: Machine, frame: Frame, target: Expr, expr: Expr, value: Value, site: Site) -> bool:
