@@ -66,12 +66,12 @@ def _calls(program: Program, wanted: Callable[[FunctionFacts], bool]) -> Iterato
     chosen = [wanted(function) for function in functions]
     if not any(chosen):
         return
-    within = {index: outer for outer in functions for index in outer.inner if outer.name != "<module>"}
+    within = {inner: at for at, outer in enumerate(functions) for inner in outer.inner if outer.name != "<module>"}
     for index, function in enumerate(functions):
-        outer = within.get(index)
-        if not chosen[index] and not (outer is not None and wanted(outer)):
+        around = within.get(index, index)
+        if not (chosen[index] or chosen[around]):
             continue
-        off = outer is not None and _is_off_in(outer, function.name)
+        off = around != index and _is_off_in(functions[around], function.name)
         for call, here in calls_by_mode(function, off):
             root = root_of(call[2])
             if root[0] == m.NAME and root[1] in program.imports and any(True for _ in _given_models(call)):

@@ -12,13 +12,12 @@ from ..facts.program import Place, Program
 from ..facts.walk import calls, statements
 from ..interpreter.events import Reset, Store
 from ..interpreter.frames import Frame
-from ..interpreter.holders import captured, has_parameters
+from ..interpreter.holders import has_parameters
 from ..interpreter.machine import Machine
-from ..interpreter.values import Bound, Class, Function, Obj, Partial, Value
+from ..interpreter.values import Class, Obj
 from ..lexical.cleanup import collects, empties, given_up
-from .still_held import rest_of
+from .still_held import reaches, rest_of
 
-_DEPTH = 4
 _OWNERS = ("instance", "module")
 
 
@@ -42,7 +41,11 @@ def held_elsewhere(machine: Machine, program: Program) -> Iterator[HeldElsewhere
         owner, name, value = note.detail
         gone = {id(atom) for atom in value if type(atom) is Obj and atom.weight > 1 and has_parameters(atom)}
         for text, holder, part in _parts_of_globals(machine, owner) if gone else ():
-            if text not in said and _leads(holder.fields[part], gone, owner) and not _let_go(machine, holder, part):
+            if (
+                text not in said
+                and reaches(holder.fields[part], gone, but=owner, kinds=_OWNERS)
+                and not _let_go(machine, holder, part)
+            ):
                 said.add(text)
                 kept = min(_given_at(machine, holder, part), default=-1)
                 yield HeldElsewhere(kept if machine.is_home(kept) else note.site, name, note.site, text)
@@ -61,25 +64,6 @@ def _parts_of_globals(machine: Machine, owner: Obj | Frame) -> Iterator[tuple[st
             for atom in value:
                 if type(atom) is Obj and atom.kind == "instance" and atom is not owner and not atom.unknown:
                     yield from ((f"{name}.{part}", atom, part) for part in atom.fields if part[:1] != "$")
-
-
-def _leads(value: Value, gone: set[int], owner: Obj | Frame, depth: int = _DEPTH) -> bool:
-    """Whether a value is one of these objects, or an object or function that was given it, other than by its owner."""
-    for atom in value:
-        if id(atom) in gone:
-            return True
-        parts: list[Value] = []
-        if type(atom) is Obj and atom.kind in _OWNERS and atom is not owner:
-            parts = [part for key, part in atom.fields.items() if key[:1] != "$"]
-        elif type(atom) is Bound:
-            parts = [(atom.receiver,)]
-        elif type(atom) is Partial:
-            parts = [atom.callee, *atom.args, *(part for _, part in atom.kwargs)]
-        elif type(atom) is Function:
-            parts = [part for _, part in captured(atom)]
-        if depth and any(_leads(part, gone, owner, depth - 1) for part in parts):
-            return True
-    return False
 
 
 def _let_go(machine: Machine, holder: Obj, part: str) -> bool:

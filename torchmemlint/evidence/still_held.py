@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
@@ -73,7 +73,7 @@ def still_held_beside(machine: Machine, program: Program) -> Iterator[StillHeld]
             continue
         gone = {id(atom) for atom in value if type(atom) is Obj and atom.weight > 1 and has_parameters(atom)}
         others = [other for other in owner.fields if other != name and other[:1] != "$"]
-        held = [other for other in others if reaches(_no_optimizer(owner.fields[other]), gone)]
+        held = [other for other in others if reaches(_no_optimizer(owner.fields[other]), gone, but=owner)]
         held = held or (_optimizers_beside(owner, others) if gone else [])
         spared = _let_go_with(program, place) if held else set[str]()
         whose = _whose(place, note.site, name)
@@ -244,26 +244,31 @@ def _read(program: Program, place: Place, rest: Rest) -> set[str]:
     return found
 
 
-def reaches(value: Value, wanted: set[int], depth: int = _DEPTH) -> bool:
+def reaches(
+    value: Value,
+    wanted: set[int],
+    depth: int = _DEPTH,
+    *,
+    but: Obj | Frame | None = None,
+    kinds: Container[str] | None = None,
+) -> bool:
     """Whether a value keeps one of these objects: it is one, or has it in an attribute, element or argument, or in a
-    variable of a function that it defined. What such a function has may itself have the owner of what goes,
-    `on_unload=lambda: self.loaded.pop(key)`: of that, only the variables count."""
+    variable of a function that it defined. Not by way of the object which lets go of it, `but`, that others may well
+    have, `on_unload=lambda: self.loaded.pop(key)`; and only through objects of these `kinds`, if they are given."""
     for atom in value:
         kind = type(atom)
+        parts: list[Value] = []
         if kind is Obj:
             if id(atom) in wanted:
                 return True
-            parts = [part for key, part in atom.fields.items() if key[:1] != "$"] if depth else []
+            if atom is not but and (kinds is None or atom.kind in kinds):
+                parts = [part for key, part in atom.fields.items() if key[:1] != "$"] if depth else []
         elif kind is Bound:
             parts = [(atom.receiver,)]
         elif kind is Partial:
             parts = [atom.callee, *atom.args, *(part for _, part in atom.kwargs)]
         elif kind is Function and depth:
-            if any(reaches(part, wanted, 0) for _, part in captured(atom)):
-                return True
-            continue
-        else:
-            continue
-        if depth and any(reaches(part, wanted, depth - 1) for part in parts):
+            parts = [part for _, part in captured(atom)]
+        if depth and any(reaches(part, wanted, depth - 1, but=but, kinds=kinds) for part in parts):
             return True
     return False

@@ -16,6 +16,7 @@ from .once import is_repeated
 
 CONTEXT, MEMORY = "context", "memory"
 ALLOCATIONS = ("make_context", *FREED_BY)
+_FREES = frozenset(one for names in FREED_BY.values() for one in names)
 _SELF: Expr = (m.NAME, "self")
 _NO_END = ("__init__", "__exit__", "__enter__")
 _DEEPEST = 3  # helpers of helpers
@@ -72,12 +73,8 @@ def _owners(program: Program) -> Iterator[tuple[str, Owner]]:
         setup = [methods["__init__"], *(methods[one] for one in methods["__init__"].calls if one in methods)]
         owner = _owner_of_memory(cls, setup, methods) or _owner_of_context(cls, setup, methods)
         last = methods.get("__del__")
-        if owner is not None and (last is None or not {owner.end, "pop", "detach", *_frees()}.intersection(last.calls)):
+        if owner is not None and (last is None or not {owner.end, "pop", "detach", *_FREES}.intersection(last.calls)):
             yield cls.name, owner
-
-
-def _frees() -> set[str]:
-    return {one for names in FREED_BY.values() for one in names}
 
 
 def _owner_of_memory(cls: ClassFacts, setup: list[FunctionFacts], methods: Mapping[str, FunctionFacts]) -> Owner | None:
