@@ -14,7 +14,7 @@ from .given_containers import give_containers
 from .model import Expr, FileFacts, FunctionFacts, Stmt
 from .plain_hints import asks_for_plain, names_of_plain_hints
 from .program import targets
-from .walk import calls, expressions_of, last_name, loops, nodes, root_of, statements
+from .walk import calls, expressions_of, last_name, loops, nodes, once, root_of, statements
 
 # What makes a function worth a run of its own: it changes what others hold, or says how gradients are to be kept.
 _SINKS = m.GROWS | m.KEEPS | m.BACKWARD | m.HOOKS | m.THREADS | m.RECORDS | m.DISCARDS | m.MODE | m.EVALUATES | m.HOLDS
@@ -272,12 +272,13 @@ def acting(facts: FileFacts) -> set[int]:
     acts = {
         i
         for i, function in enumerate(facts.functions)
-        if function.flags & _ACTS or is_evaluation(function) or _lets_go(function)
+        if function.flags & _ACTS or is_evaluation(function) or lets_go(function)
     }
     return with_callers(facts, acts, callers_by_name(facts), makers_by_class(facts))
 
 
-def _lets_go(function: FunctionFacts) -> bool:
+@once
+def lets_go(function: FunctionFacts) -> bool:
     """Whether a function takes something out of what is not its own, or binds names that are not."""
     if any(one[0] in (m.GLOBAL, m.NONLOCAL) for one in function.body):
         return True

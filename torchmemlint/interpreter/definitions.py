@@ -10,13 +10,13 @@ from ..facts import model as m
 from ..facts.evaluating import says_no_grad
 from ..facts.knowledge import CACHES, GRAD_OFF
 from ..facts.model import ClassFacts, Expr, FunctionFacts, Site, Stmt
-from ..facts.walk import calls, last_name, once, statements
+from ..facts.walk import calls, last_name, statements
 from .descriptors import describes
 from .frames import Frame
 from .functions import call_function
 from .machine import Machine
 from .making import tell_metaclass
-from .registries import entering, entering_of, enters
+from .registries import entering, entering_of, only_marks
 from .values import OFF, ON, UNKNOWN, Bound, Class, External, Function, Mode, Obj, Value
 
 _STORES = m.GROWS | m.KEEPS
@@ -233,7 +233,7 @@ def define_class(machine: Machine, frame: Frame, index: int, facts: ClassFacts) 
     grad = None
     entered_by: list[Function | Bound] = []
     for decorator in facts.decorators:
-        for atom in () if _only_marks(machine, frame, decorator) else machine.eval(frame, decorator):
+        for atom in () if only_marks(machine, frame, decorator) else machine.eval(frame, decorator):
             enters = entering_of(machine, atom)
             if enters is not None:
                 entered_by.append(enters)
@@ -262,24 +262,6 @@ def define_class(machine: Machine, frame: Frame, index: int, facts: ClassFacts) 
     _tell_base(machine, frame, klass)
     tell_metaclass(machine, frame, klass)
     return (klass,)
-
-
-def _only_marks(machine: Machine, frame: Frame, decorator: Expr) -> bool:
-    """Whether `@requires("torch")` is by a function of another file that neither enters a class anywhere nor has
-    to do with grad modes."""
-    made_by = machine.eval(frame, decorator[2]) if decorator[0] == m.CALL else ()
-    return bool(made_by) and all(type(atom) is Function and _makes_marks(machine, atom) for atom in made_by)
-
-
-def _makes_marks(machine: Machine, function: Function) -> bool:
-    unit, facts = function.frame.unit, function.facts
-    if unit is machine.home or not facts.inner or function.kind or function.cached:
-        return False
-    around = [facts, *(unit.facts.functions[index] for index in facts.inner)]
-    return not any(one.flags & m.MODE or _enters(one) for one in around)
-
-
-_enters = once(enters)
 
 
 def _run_body(machine: Machine, klass: Class, grad: int | None, body: Sequence[Stmt]) -> None:

@@ -18,6 +18,7 @@ from .imagined import imagine_element
 from .keys import IDENTITY, KNOWN, kind_of_key
 from .loaders import part_of_batch
 from .machine import Machine, evaluates
+from .module_classes import PLAIN_BASES
 from .parts import ROW, kind_of, take
 from .stores import store
 from .tables import as_table
@@ -50,7 +51,6 @@ from .values import (
 )
 from .weak_keys import note_inside, note_weak_key
 
-_PLAIN_BASES = ("object", "ABC", "Generic", "Protocol")
 _AS_LISTS = frozenset(("list", "tuple", "sorted"))  # what goes through a table that changes meanwhile is made of it
 
 
@@ -443,8 +443,7 @@ def _is_new_key(machine: Machine, table: Obj, key: Obj) -> bool:
         return False
     if not any(loop in machine.loops and loop not in table.birth for loop in key.birth):
         return False
-    plain = all(base.rpartition(".")[2] in _PLAIN_BASES for base in cls.external)
-    return plain and cls.find("__eq__") is None and cls.find("__hash__") is None
+    return PLAIN_BASES.issuperset(cls.external) and cls.find("__eq__") is None and cls.find("__hash__") is None
 
 
 def _write_in_place(

@@ -14,7 +14,7 @@ from .defaults import default_of
 from .followed import owners
 from .frames import Frame, Loop
 from .holders import captured
-from .hooks import Hooked, is_put_away, run
+from .hooks import Hooked, call_hook, is_put_away
 from .machine import Machine
 from .tensors import free
 from .values import LEAF, OFF, Function, Partial, Tensor, Value
@@ -28,7 +28,7 @@ def run_gradient_hook(machine: Machine, frame: Frame, name: str, tensor: Tensor,
     if tensor.graph == LEAF and args and args[0] and not machine.in_hook:
         _note_one_more(machine, frame, tensor, args[0], site)
         given = free(machine) if name == "register_hook" else (tensor,)
-        run(machine, frame, args[0], [given], site, OFF, BACKWARD)
+        call_hook(machine, frame, args[0], [given], site, OFF, BACKWARD)
 
 
 def _note_one_more(machine: Machine, frame: Frame, tensor: Tensor, callee: Value, site: Site) -> None:

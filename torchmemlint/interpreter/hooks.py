@@ -308,7 +308,7 @@ def run_hook(machine: Machine, frame: Frame, name: str, callee: Value, module: V
         given = [module, gradients, gradients]
     else:
         given = [module, inputs, output]
-    run(machine, frame, callee, given, site, OFF if bare else ASSUMED)
+    call_hook(machine, frame, callee, given, site, OFF if bare else ASSUMED)
 
 
 def _is_put_on_each(frame: Frame, site: Site) -> bool:
@@ -321,7 +321,7 @@ def _is_put_on_each(frame: Frame, site: Site) -> bool:
     )
 
 
-def run(
+def call_hook(
     machine: Machine, frame: Frame, callee: Value, given: list[Value], site: Site, grad: int, name: str = ""
 ) -> None:
     loop = loop_at(machine, frame, ("hook", site), "call")

@@ -18,7 +18,7 @@ from .values import Bound, Class, Function, Obj, Value
 _PREPARING = (
     *knowledge.PREPARES, "__init__", "load_", "_load", "state_dict", "_save", "__setstate__", "get_", "_get_",
 )  # fmt: skip
-_PLAIN_BASES = frozenset(("builtins.object", "abc.ABC", "typing.Generic", "typing.Protocol"))
+PLAIN_BASES = frozenset(("builtins.object", "abc.ABC", "typing.Generic", "typing.Protocol"))
 
 
 def is_module(cls: Class) -> bool:
@@ -28,7 +28,7 @@ def is_module(cls: Class) -> bool:
             return False
         if dotted.startswith("torch.nn.") or dotted.endswith(("Module", "PreTrainedModel")):
             return True
-    if _PLAIN_BASES.issuperset(cls.external):
+    if PLAIN_BASES.issuperset(cls.external):
         return False
     made = cls.find("__init__") or ()
     registers = any(type(member) is Function and _registers(member.facts.body) for member in made)

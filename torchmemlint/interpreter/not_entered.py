@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..facts import model as m
-from ..facts.knowledge import TAKES_OUT
 from ..facts.model import FunctionFacts
 from ..facts.program import targets
-from ..facts.walk import calls, calls_of, last_name, once, root_of, statements
+from ..facts.relevance import lets_go
+from ..facts.walk import calls, last_name, once, root_of, statements
 from .values import Class, Const, External, Function, Kwargs, Light, Value
 
 if TYPE_CHECKING:
@@ -60,8 +60,10 @@ def says_plain(machine: Machine, function: Function, receiver: object, args: Seq
     a float. A method is, where it is asked while the object's constructor runs, if it sets nothing; what returns
     a logger may have set up what it likes."""
     unit, facts = function.frame.unit, function.facts
-    if unit is machine.home or facts.generator or _gives_logger(facts):
-        return unit is not machine.home and not facts.generator
+    if unit is machine.home or facts.generator:
+        return False
+    if _gives_logger(facts):
+        return True
     if facts.returns is None:
         return False
     if receiver is not None and (receiver is not machine.set_up or facts.flags & _SETS):
@@ -129,20 +131,6 @@ def _sets_up(function: Function) -> bool:
     return any(map(unit.is_worth_running, methods))
 
 
-@once
 def _takes_out(function: FunctionFacts) -> bool:
     """Whether a short function takes something out of what is not its own: `del _TABLE[name]`, `_TABLE.pop(name)`."""
-    takes = not TAKES_OUT.isdisjoint(function.calls)
-    if len(function.body) > _SHORT or not (takes or any(one[0] == m.DELETE for one in statements(function.body))):
-        return False
-    taken = [
-        place[1] if place[0] == m.ITEM else place
-        for one in statements(function.body)
-        for place in (
-            *(target for target in (one[2] if one[0] == m.DELETE else ()) if target[0] == m.ITEM),
-            *(call[2][1] for call in calls_of(one) if takes and call[2][0] == m.ATTR and call[2][2] in TAKES_OUT),
-        )
-    ]
-    own = {target for one in statements(function.body) for target in targets(one)}
-    own |= {(m.NAME, param.name) for param in function.params}
-    return any(place[0] == m.NAME and place not in own for place in taken)
+    return len(function.body) <= _SHORT and lets_go(function)

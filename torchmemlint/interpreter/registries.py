@@ -10,11 +10,26 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from ..facts.model import ASSIGN, ATTR, CALL, EXPR, ITEM, NAME, NAMESPACE, NEW, ClassFacts, Expr, FunctionFacts, Stmt
-from ..facts.walk import calls_of, last_name, root_of, statements
+from ..facts.model import (
+    ASSIGN,
+    ATTR,
+    CALL,
+    EXPR,
+    ITEM,
+    MODE,
+    NAME,
+    NAMESPACE,
+    NEW,
+    ClassFacts,
+    Expr,
+    FunctionFacts,
+    Stmt,
+)
+from ..facts.walk import calls_of, last_name, once, root_of, statements
 from .values import Bound, Class, Function, Obj, Value
 
 if TYPE_CHECKING:
+    from .frames import Frame
     from .linking import Unit
     from .machine import Machine
 
@@ -126,6 +141,26 @@ def entering_of(machine: Machine, decorator: object, kinds: tuple[int, ...] = (A
         return alone
     fills = _fills(function.frame.unit.facts.functions, function.facts, kinds)
     return decorator if fills else None  # type: ignore[return-value]
+
+
+def only_marks(machine: Machine, frame: Frame, decorator: Expr) -> bool:
+    """Whether `@requires("torch")` is by a function of another file that neither enters a class anywhere nor has
+    to do with grad modes."""
+    made_by = machine.eval(frame, decorator[2]) if decorator[0] == CALL else ()
+    return bool(made_by) and all(type(atom) is Function and _makes_marks(machine, atom) for atom in made_by)
+
+
+def _makes_marks(machine: Machine, function: Function) -> bool:
+    unit, facts = function.frame.unit, function.facts
+    if unit is machine.home or not facts.inner or function.kind or function.cached:
+        return False
+    around = (facts, *(unit.facts.functions[index] for index in facts.inner))
+    return not any(one.flags & MODE or _enters_anything(one) for one in around)
+
+
+@once
+def _enters_anything(function: FunctionFacts) -> bool:
+    return enters(function)
 
 
 def entering(machine: Machine, function: Function) -> Function | None:
