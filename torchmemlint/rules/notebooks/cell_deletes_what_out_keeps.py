@@ -3,9 +3,9 @@
 ## What it does
 Reports `del model` in a notebook, or in a script with `# %%` cells, where the
 last expression of an earlier cell was that very model: `model`,
-`model.eval()`. So is `model = None`, where the notebook empties the cache or
-collects garbage afterwards. A tensor that is shown is reported where that
-happens (TML801).
+`model.eval()`; or an object that has one, as a pipeline has: `pipe.to(device)`.
+So is `model = None`, where the notebook empties the cache or collects garbage
+afterwards. A tensor that is shown is reported where that happens (TML801).
 
 ## Why it retains
 IPython keeps what a cell shows in `_`, in `Out[n]` and in `_n`, for the whole
@@ -40,11 +40,15 @@ from ...facts.model import Expr, Site
 from ...facts.program import targets
 from ...facts.walk import calls, statements
 from ...finding import Confidence, Retains
+from ...interpreter.holders import heavy_objects
+from ...interpreter.values import Obj
 from ...interpreter.weights import heavy
+from ...lexical.library_pipelines import binds_pipeline
 from .. import Report
 
 if TYPE_CHECKING:
     from ...evidence.evidence import Evidence
+    from ...interpreter.values import Value
 
 code = "TML802"
 name = "cell-deletes-what-out-keeps"
@@ -57,12 +61,14 @@ def check(evidence: Evidence) -> Iterator[Report]:
     body = evidence.facts.functions[0].body
     cleaned = max((call[1] for call in calls(body) if call[2][-1] in ("empty_cache", "collect")), default=-1)
     shown: dict[str, tuple[Site, int]] = {}
+    pipelines = set[str]()
     for statement in statements(body):
         site = statement[1]
         if statement[0] == m.EXPR and site in evidence.displays:
-            what, weight = heavy(evidence.machine, evidence.machine.shown.get(site, ()), 1)
-            if what == "module" and weight > 1:
-                shown[_named(statement[2])] = (site, weight)
+            weight = _weight_of_model(evidence, evidence.machine.shown.get(site, ()))
+            one = _named(statement[2])
+            if weight > 1 or one in pipelines:
+                shown[one] = (site, max(weight, 2))
         elif any(call[2][-2:] == ((m.NAME, "Out"), "clear") for call in calls((statement,))):
             shown.clear()
         gone = [target[1] for target in statement[2] if target[0] == m.NAME] if statement[0] == m.DELETE else []
@@ -74,6 +80,17 @@ def check(evidence: Evidence) -> Iterator[Report]:
                 yield _report(site, one, *shown[one])
         for one in (*gone, *bound):
             shown.pop(one, None)
+            pipelines.discard(one)
+        pipelines.update(bound if binds_pipeline(evidence.program, statement) else ())
+
+
+def _weight_of_model(evidence: Evidence, value: Value) -> int:
+    """How sure it is that a value keeps a model: it is one, or an object of a class in sight that has one."""
+    what, weight = heavy(evidence.machine, value, 1)
+    if what == "module":
+        return weight
+    owned = heavy_objects(tuple(atom for atom in value if type(atom) is Obj and atom.kind == "instance"))
+    return max((one.weight for one in owned if one.kind == "module"), default=0)
 
 
 def _named(expr: Expr) -> str:
