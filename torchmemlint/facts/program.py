@@ -17,6 +17,7 @@ from .walk import calls, expressions_of, last_name, nodes, statements
 
 Block = tuple[Stmt, ...]
 EMPTIES = ("empty_cache", "free_all_blocks")  # of torch.cuda, torch.mps ...; of CuPy's pools
+_OF_DEVICES = ("device", "device_type", "device_id")  # what a function may be told: whose cache it empties
 _CLEANS = re.compile(
     r"gc|cache|mem|clean|clear|free|flush|empty|release|reclaim|purge|unload|drop|delete|dispose|destroy"
 )
@@ -197,6 +198,6 @@ class Program:
 def _only_empties(function: FunctionFacts) -> bool:
     return (
         not set(EMPTIES).isdisjoint(function.calls)
-        and all(param.default is not None for param in function.params)
+        and all(param.default is not None or param.name in _OF_DEVICES for param in function.params)
         and len(list(statements(function.body))) <= 8
     )
