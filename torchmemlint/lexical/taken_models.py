@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ..facts import model as m
 from ..facts.emptying import emptyings
 from ..facts.knowledge import TAKES_OUT
-from ..facts.model import Expr, Site, Stmt
+from ..facts.model import Expr, FileFacts, Site, Stmt
 from ..facts.program import Place, Program, targets, text
 from ..facts.walk import calls, calls_of, heads, last_name, nodes, once, statements
 from .cleanup import MODELS, let_go
@@ -19,9 +19,9 @@ def models_of_containers(program: Program, place: Place) -> Iterator[tuple[Site,
     taken: dict[str, tuple[Expr, Expr | None]] = {}
     for statement in statements(place.facts.body):
         for name in let_go(statement):
-            if name in taken and not _is_let_go_of(program, place, *taken[name]):
+            if name in taken and not _is_let_go_of(program, place, name, *taken[name]):
                 yield statement[1], name, text(taken[name][0])
-        for target, value in _bound(statement):
+        for target, value in _bound(program, place, statement):
             if target[0] == m.NAME:
                 taken.pop(target[1], None)
                 named = not {*target[1].lower().split("_")}.isdisjoint(MODELS) or _is_on_a_device(program, place, value)
@@ -30,14 +30,31 @@ def models_of_containers(program: Program, place: Place) -> Iterator[tuple[Site,
                     taken[target[1]] = held
 
 
-def _bound(statement: Stmt) -> Iterator[tuple[Expr, Expr]]:
+def _bound(program: Program, place: Place, statement: Stmt) -> Iterator[tuple[Expr, Expr]]:
     """What a statement binds to what: `model, steps = state["model"], 0` binds two names."""
-    if statement[0] == m.ASSIGN and len(statement[2]) == 1:
+    kept = _kept_under(statement)
+    if kept is not None and _is_slot(program, place, kept):
+        yield from ((target, kept) for target in targets(statement) if target[0] == m.NAME)
+    elif statement[0] == m.ASSIGN and len(statement[2]) == 1:
         target, value = statement[2][0], statement[3]
         several = target[0] == value[0] == m.NEW and len(target[3]) == len(value[3])
         yield from zip(target[3], value[3], strict=True) if several else ((target, value),)
     else:
         yield from ((target, (m.TEXT,)) for target in targets(statement))
+
+
+def _kept_under(statement: Stmt) -> Expr | None:
+    """`models[stage]` of `model = models[stage] = load(stage)`"""
+    several = statement[0] == m.ASSIGN and len(statement[2]) > 1
+    return next((target for target in statement[2] if target[0] == m.ITEM), None) if several else None
+
+
+def _is_slot(program: Program, place: Place, item: Expr) -> bool:
+    """Whether an item has one meaning, `experts["high"]`, in a container that is not what the function is to give: one
+    that collects under changing keys, or for the caller, keeps what it gets on purpose."""
+    given = any(one[0] == m.RETURN and item[1] in nodes(head) for one in statements(place.facts.body)
+                for head in heads(one))  # fmt: skip
+    return _constant_key(program, place, item[2])[0] == m.CONST and not given
 
 
 def _is_on_a_device(program: Program, place: Place, value: Expr) -> bool:
@@ -103,22 +120,53 @@ def _names(program: Program, place: Place, key: Expr) -> Iterator[str]:
             yield from (item[1] for item in (table[3] if table[0] == m.NEW else ()) if item[0] == m.CONST)
 
 
-def _is_let_go_of(program: Program, place: Place, held: Expr, key: Expr | None) -> bool:
+def _is_let_go_of(program: Program, place: Place, name: str, held: Expr, key: Expr | None) -> bool:
     """Whether a function lets go of what keeps a model, or of the object that has it, or calls one that may."""
-    body = list(statements(place.facts.body))
+    body = [one for one in statements(place.facts.body) if not _keeps_there(one, name)]
     if held[0] == m.NAME and key is not None and _changes_attributes(program, place, held, key):
         return True
     owner = held[1] if held[0] == m.ATTR else held
     if any(text(owner) in let_go(one) for one in body):
         return True
+    key = key if key is None else _constant_key(program, place, key)
     if key is None or key[0] != m.CONST:
         changed = is_changed(place, text(held))
     else:
-        out = {one for statement in body for one in _taken_out(statement, text(held))}
-        changed = key in out or () in out or _is_bound_again(place, text(held))
+        out = [one for statement in body for one in _taken_out(statement, text(held))]
+        out = [_constant_key(program, place, one) for one in out]
+        changed = any(one == key or one[:1] != (m.CONST,) for one in out) or _is_bound_again(place, text(held))
     helpers = [other for call in calls(place.facts.body) for other in program.by_name.get(last_name(call[2]), ())
                if other.facts is not place.facts]  # fmt: skip
     return changed or any(True for other in helpers for one in emptyings(other.facts, last_name(held)))
+
+
+def _keeps_there(statement: Stmt, name: str) -> bool:
+    """Whether a statement puts into a container what it binds this name to as well."""
+    return _kept_under(statement) is not None and (m.NAME, name) in targets(statement)
+
+
+def _constant_key(program: Program, place: Place, key: Expr) -> Expr:
+    """The constant that a key stands for, where a name of the module is bound to one: `LOW = 1`, `models[LOW]`."""
+    if key[:1] != (m.NAME,) or any(key in targets(one) for one in statements(place.facts.body)):
+        return key
+    return _constants(program.facts).get(key[1], key)
+
+
+@once
+def _constants(facts: FileFacts) -> dict[str, Expr]:
+    """The names that the body of a module binds once, to constants, alone or several at a time."""
+    found: dict[str, Expr] = {}
+    twice = set[str]()
+    for statement in statements(facts.functions[0].body):
+        bound = targets(statement)
+        several = statement[0] == m.ASSIGN and statement[3][0] == m.NEW and len(statement[3][3]) == len(bound)
+        values = statement[3][3] if several else [statement[3]] if statement[0] == m.ASSIGN else []
+        for index, target in enumerate(bound):
+            if target[0] == m.NAME:
+                twice |= {target[1]} & found.keys()
+                value = values[index] if index < len(values) else (m.TEXT,)
+                found[target[1]] = value
+    return {name: value for name, value in found.items() if name not in twice and value[0] == m.CONST}
 
 
 def _taken_out(statement: Stmt, container: str) -> set[Expr]:
@@ -127,10 +175,10 @@ def _taken_out(statement: Stmt, container: str) -> set[Expr]:
     found: set[Expr] = set()
     for target in (*targets(statement), *(statement[2] if statement[0] == m.DELETE else ())):
         if target[0] == m.ITEM and text(target[1]) == container:
-            found.add(target[2] if target[2][0] == m.CONST else ())
+            found.add(target[2])
     for call in calls_of(statement):
         if call[2][0] == m.ATTR and text(call[2][1]) == container:
-            if call[2][2] == "pop" and call[3] and call[3][0][0] == m.CONST:
+            if call[2][2] == "pop" and call[3]:
                 found.add(call[3][0])
             elif call[2][2] in (*TAKES_OUT, "update"):
                 found.add(())
