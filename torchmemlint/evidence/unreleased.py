@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ..interpreter.machine import Machine
 
 _TAKES_OVER = frozenset(("enter_context", "closing", "aclosing", "enter_async_context", "ExitStack"))
+_MARKS = frozenset("@dataclass @define @frozen @attrs @s @total_ordering @final".split())  # they write methods, if any
 
 
 def methods_that(cls: Class, doing: str) -> frozenset[str]:
@@ -112,8 +113,8 @@ def _is_made_and_kept_in_sight(machine: Machine, obj: Obj) -> bool:
 
 
 def _is_plain(base: str) -> bool:
-    """A base class that calls no method of those that inherit from it, but for `forward`."""
-    return base.startswith(PLAIN_BASES)
+    """A base class that calls no method of those that inherit from it, but for `forward`; or a decorator like that."""
+    return base.startswith(PLAIN_BASES) or base in _MARKS
 
 
 def is_asked(machine: Machine, obj: Obj, methods: frozenset[str], wholes: Sequence[Obj] = ()) -> bool:
