@@ -13,6 +13,7 @@ from . import model as m
 from .device_names import ACCELERATORS
 from .differentiated import operands
 from .knowledge import GRAD_MODES, GRAD_OFF
+from .low_memory import too_little_memory
 from .model import ClassFacts, Expr, FileFacts, FunctionFacts, Param, Site, Stmt
 from .noted_calls import note_call
 from .scopes import SELF, Scope, is_light, is_light_param, is_new, may_bind
@@ -233,8 +234,8 @@ class Lowering:
 
     def formatted(self, parts: Iterable[tuple[Any, bool] | str]) -> Expr:
         """Of a formatted string that is no key only those parts are kept that call functions which may do something,
-        `print(f"loss {evaluate(model):.3f}")`, or say whose file it is: `f"part-{rank}.pt"`; and all of one that
-        names a device."""
+        `print(f"loss {evaluate(model):.3f}")`, or say whose file it is, `f"part-{rank}.pt"`, or that memory ran out;
+        and all of one that names a device."""
         parts = list(parts)
         if parts and isinstance(parts[0], str) and parts[0].startswith(ACCELERATORS):
             return self.key(parts)
@@ -242,7 +243,7 @@ class Lowering:
         if any(map(self.does_something, shown)):
             return self.key([(node, False) for node in shown if self.does_something(node)])
         ranks = [(node, True) for node in shown if _word(node).endswith("rank")]
-        return self.key(ranks) if ranks else (m.TEXT,)
+        return self.key(ranks) if ranks else _message("".join(part for part in parts if isinstance(part, str)))
 
     def _shown(self, node: Any) -> Expr:
         """An expression of which the text is shown, `{step:05d}`: of interest for what it calls, and whether it is new
@@ -339,7 +340,13 @@ class Lowering:
 
 def text(value: str) -> Expr:
     """A string, if it is short enough to be a key or the name of a device."""
-    return (m.CONST, value) if len(value) <= _LONGEST_TEXT else (m.TEXT,)
+    return (m.CONST, value) if len(value) <= _LONGEST_TEXT else _message(value)
+
+
+def _message(words: str) -> Expr:
+    """What is kept of a text for people."""
+    told = too_little_memory(words)
+    return (m.TEXT, ((m.CONST, told),)) if told else _SOME_TEXT
 
 
 def integer(value: int) -> Expr:

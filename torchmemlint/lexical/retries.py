@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from ..facts import knowledge
 from ..facts import model as m
+from ..facts.low_memory import too_little_memory
 from ..facts.model import Expr, FunctionFacts, Site, Stmt
 from ..facts.program import Program
 from ..facts.walk import blocks, calls, calls_of, last_name, loops, nodes, statements, with_tests
@@ -135,7 +136,7 @@ def _before_the_next(body: tuple[Stmt, ...], on: bool = True) -> Iterator[Site]:
 
 
 def _about_memory(program: Program, caught: Expr | None, body: tuple[Stmt, ...]) -> bool:
-    if any(map(says_memory, type_names(program, caught))):
+    if any(map(says_memory, type_names(program, caught))) or _tells_of_memory(body):
         return True
     for statement, tests in with_tests(body):
         for expr in tests:
@@ -153,6 +154,21 @@ def _about_memory(program: Program, caught: Expr | None, body: tuple[Stmt, ...])
                 if node[0] == m.CALL and "oom" in last_name(node[2]).lower():
                     return True
     return False
+
+
+def _tells_of_memory(body: tuple[Stmt, ...]) -> bool:
+    """Whether the clause itself, under no further test, tells somebody that there was too little memory."""
+    told = (call for one in body if one[0] == m.EXPR for call in calls_of(one) if _tells_text(last_name(call[2])))
+    return any(
+        node[0] == m.CONST and isinstance(node[1], str) and too_little_memory(node[1])
+        for call in told
+        for argument in call[3]
+        for node in nodes(argument)
+    )
+
+
+def _tells_text(name: str) -> bool:
+    return _tells(name) or name in knowledge.REPORTERS
 
 
 def _empties_cache(body: tuple[Stmt, ...]) -> bool:
