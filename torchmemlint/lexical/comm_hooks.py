@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.model import Expr, FunctionFacts, Site, Stmt
-from ..facts.program import Place, Program, expressions, keyword
+from ..facts.program import Place, Program, expressions, keyword, targets
 from ..facts.walk import calls_of, in_loops, last_name, statements
 from .once import is_repeated
 
@@ -133,8 +133,15 @@ def _mentions(program: Program, function: FunctionFacts, name: Expr) -> bool:
     name = name if name[0] == m.NAME else _SELF
     if any(param.default == name for param in function.params):
         return True
-    if any((m.NAME, param.name) == name for param in function.params):
+    if any((m.NAME, param.name) == name for param in function.params) or _binds(function, name):
         return False
     if any(part == name for part in expressions(function.body)):
         return True
     return any(_mentions(program, program.facts.functions[index], name) for index in function.inner)
+
+
+def _binds(function: FunctionFacts, name: Expr) -> bool:
+    """`ddp = ddp_ref()` makes the name one of the function's own, unless it says `nonlocal`."""
+    body = list(statements(function.body))
+    own = not any(one[0] == m.NONLOCAL and name[1] in one[2] for one in body)
+    return own and any(name in targets(one) for one in body)
