@@ -10,7 +10,8 @@ from ..facts.knowledge import PROCESSES
 from ..facts.model import Expr, FunctionFacts, Site, Stmt
 from ..facts.program import Place, Program, keyword, targets
 from ..facts.walk import calls, calls_of, heads, in_loops, last_name, nodes, statements
-from .forked import forks, is_chosen, pipes_first
+from .factories import with_factories
+from .forked import forks, pipes_first
 from .lent import ENDS, dropped_from, goes_over, is_given, is_seen_to, listed, may_be_told, may_end, may_end_itself
 from .once import SETUPS, is_repeated, runs_once
 from .serving import serves, supplies
@@ -233,51 +234,6 @@ def _keeps_one(function: FunctionFacts, owners: dict[str, Owner]) -> bool:
         if (to_self or adds) and any(last_name(call[2]) in owners for call in calls_of(statement)):
             return True
     return False
-
-
-def with_factories(program: Program, owners: dict[str, Owner]) -> dict[str, str]:
-    """What makes such an object when it is called -> its class: the classes, and functions that return one."""
-    wrapped = {name: name for name in owners} | dict(_wrappers(program, owners))
-    makers = dict(wrapped)
-    for place in program.places if owners else ():
-        usual = _usual_classes(program, place.facts, wrapped)
-        none = not usual and owners.keys().isdisjoint(place.facts.calls)
-        if none or len(program.by_name[place.facts.name]) > 1:
-            continue
-        made: dict[Expr, str] = {}
-        for statement in statements(place.facts.body):
-            if statement[0] not in (m.ASSIGN, m.RETURN) or statement[-1] is None:
-                continue
-            value = construction(statement[-1])
-            cls = made.get(value, "")
-            if value[0] == m.CALL:
-                cls = wrapped.get(last_name(value), "") or usual.get(value[2], "")
-            if cls and statement[0] == m.ASSIGN:
-                made[statement[2][0]] = cls
-            elif cls:
-                makers[place.facts.name] = cls
-    return makers
-
-
-def _usual_classes(program: Program, factory: FunctionFacts, wrapped: dict[str, str]) -> dict[Expr, str]:
-    """The parameters of a factory that name a class, `env_cls=WorkerEnvs`, where nobody is seen to name another."""
-    return {
-        (m.NAME, param.name): wrapped[last_name(param.default)]
-        for param in factory.params
-        if param.default is not None and param.default[0] in (m.NAME, m.ATTR) and last_name(param.default) in wrapped
-        if not is_chosen(program, factory, param)
-    }
-
-
-def _wrappers(program: Program, owners: dict[str, Owner]) -> Iterator[tuple[str, str]]:
-    """The classes that are given such an object right where it is made, `ToTensor(Envs(seeds))`, with its class: what
-    ends it is called by the same name."""
-    methods = {cls.name: cls.methods for cls in program.facts.classes if cls.name not in owners}
-    for place in program.places if owners else ():
-        for call in calls(place.facts.body) if not owners.keys().isdisjoint(place.facts.calls) else ():
-            given = [last_name(one) for one in call[3] if one[0] == m.CALL and last_name(one) in owners]
-            if given and owners[given[0]].end in methods.get(last_name(call[2]), ()):
-                yield last_name(call[2]), given[0]
 
 
 def _is_ended(program: Program, attribute: str, replacing: Place, owner: Owner) -> bool:
