@@ -88,7 +88,7 @@ def undone(machine: Machine, program: Program) -> Iterator[Undone]:
             for one in statements(methods[setup].body):
                 for attribute in _binds(one) if one[0] == m.ASSIGN and one[3][0] == m.CALL else ():
                     values = [obj.fields.get(attribute, ()) for obj in objects]
-                    what = next((what for value in values if (what := _heavy(value))), "")
+                    what = next((what for value in values if (what := heavy_part(value))), "")
                     if what not in ("", "loader") and not _is_let_go(program, attribute):
                         yield Undone(site, attribute, what, name, setup, one[1])
 
@@ -157,7 +157,7 @@ def _forgotten_by(
     for one in settings:
         gone = one.name in teardown.freed or (one.owner and one.owner[0] in teardown.freed)
         values = [part for owner in objects for part in _parts(owner, (*one.owner, one.name))]
-        what = next((what for value in values if (what := _heavy(value))), "")
+        what = next((what for value in values if (what := heavy_part(value))), "")
         if not gone and what and _stays(program, one.name, reached):
             path = ".".join(("self", *one.owner, one.name))
             yield Forgotten(
@@ -232,7 +232,7 @@ def _parts(obj: Obj, path: tuple[str, ...]) -> Iterator[Value]:
             yield from _parts(atom, path[1:])
 
 
-def _heavy(value: Value, depth: int = _DEPTH) -> str:
+def heavy_part(value: Value, depth: int = _DEPTH) -> str:
     """What a value keeps: "loader", "optimizer" or "module"; "" if nothing of the kind."""
     for atom in value:
         if type(atom) is Bound:
@@ -241,7 +241,7 @@ def _heavy(value: Value, depth: int = _DEPTH) -> str:
             if atom.kind in ("loader", "optimizer") or (atom.kind == "module" and has_parameters(atom)):
                 return atom.kind
             parts = [part for key, part in atom.fields.items() if key[:1] != "$"] if depth else []
-            found = next((what for part in parts if (what := _heavy(part, depth - 1))), "")
+            found = next((what for part in parts if (what := heavy_part(part, depth - 1))), "")
             if found:
                 return found
     return ""

@@ -8,7 +8,8 @@ that comes before the `del` of the same clean-up, or before its last step, which
 takes a model out of an attribute or a table; and one in a function that has
 still bound what a model computed, or an array of CuPy, does not use it again,
 and goes on to do more work; or a round's model, while the next round of the
-loop makes its own. And `del encoders` of a list whose models still
+loop makes its own; or the model of an attribute, which is bound to the next one
+only below. And `del encoders` of a list whose models still
 have names of their own, which nothing needs in this case. An `empty_cache()` in
 an `except` clause, where the next round of the loop tries again: the traceback
 still holds the frames of the failed attempt. And a model that an attribute lets
@@ -53,6 +54,7 @@ from typing import TYPE_CHECKING
 from ...evidence.emptied import bound_while_emptied, emptied_while_held
 from ...evidence.forgotten import forgotten, undone
 from ...evidence.next_rounds import left_for_next_round
+from ...evidence.replaced_models import replaced_models
 from ...evidence.still_held import still_held, still_held_beside, still_held_by_globals
 from ...finding import Confidence, Remedy, Retains
 from ...lexical.retries import emptied_in_clauses
@@ -190,6 +192,20 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release=f"`del self.{one.attribute}` before the cache is emptied",
             related=((one.made, "made here"),),
         )
+    for old in replaced_models(evidence.machine, evidence.program):
+        if old.site not in reported:
+            yield Report(
+                site=old.site,
+                message=(
+                    f"`{old.holder}` still has the model that the next one is to replace, so emptying the cache gives "
+                    f"none of it back, and both are there while that is made; `{old.holder} = None` first"
+                ),
+                confidence=Confidence.MEDIUM,
+                value="the parameters of the model before",
+                holder=old.holder,
+                release=f"`{old.holder} = None` before the cache is emptied",
+                related=((old.bound, "replaced only here"),),
+            )
     for slip in left_for_next_round(evidence.machine, evidence.program):
         yield Report(
             site=slip.site,

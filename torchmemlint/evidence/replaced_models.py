@@ -1,0 +1,201 @@
+"""A model that another one is to replace, while the cache is emptied: it goes only when the next one is there.
+
+`if name != self.name: gc.collect(); torch.cuda.empty_cache(); self.model = load(name)`: what was to be freed is the old
+model, which `self.model` has until the assignment. Both are there while the new one is loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ..facts import model as m
+from ..facts.model import Expr, Site, Stmt
+from ..facts.program import Place, Program, targets, text
+from ..facts.walk import calls, calls_of, last_name, nodes, statements, with_conditions
+from ..interpreter.machine import Machine
+from ..interpreter.values import Class, Obj, Value
+from ..lexical.cleanup import empties, given_up, may_clean_up
+from .emptied import is_work
+from .forgotten import heavy_part
+
+_LEVELS = 2  # of functions that call each other, from the one that binds to the one that empties, and to its callers
+_FIRST = ("__init__", "__post_init__", "__enter__", "__del__", "<module>")
+_MOVES = ("to", "cpu", "to_empty")
+_MAKES = ("load", "build", "create", "make", "from_pretrained", "init")
+
+
+class Replaced(NamedTuple):
+    site: Site  # where the cache is emptied
+    holder: str  # `self.model`
+    bound: Site  # where it gets the next one
+
+
+class _Emptying(NamedTuple):
+    at: Site  # the call in the function that is looked at
+    site: Site  # where the cache is emptied in the end
+
+
+def replaced_models(machine: Machine, program: Program) -> Iterator[Replaced]:
+    """Models of attributes and globals that a function replaces, after it has emptied the cache for the next one."""
+    if not program.empties:
+        return
+    said = set[Site]()
+    for place in program.places:
+        if place.facts.name in _FIRST:
+            continue
+        emptying = _emptied_first(program, place)
+        if emptying is None or emptying.site in said:
+            continue
+        for statement, conditions in with_conditions(place.facts.body):
+            holder = _holder(place, statement, emptying)
+            if holder and _has_model(machine, place, holder) and _is_there(place, holder, conditions, emptying):
+                if not _goes_before(program, place, holder):
+                    said.add(emptying.site)
+                    yield Replaced(emptying.site, holder, statement[1])
+                break
+
+
+def _emptied_first(program: Program, place: Place, levels: int = _LEVELS) -> _Emptying | None:
+    """Where a function empties the cache, itself or by one of the file, before it makes something."""
+    if not may_clean_up(program, place.facts) and not levels:
+        return None
+    found = [*calls(place.facts.body)]
+    for call in found:
+        if not any(_is_made(program, later) for later in found if later[1] > call[1]):
+            continue
+        if last_name(call[2]) not in program.by_name and empties(program, call):
+            return _Emptying(call[1], call[1])
+        for other in _called(program, place, call) if levels else ():
+            inner = _emptied_by(program, other, levels - 1)
+            if inner is not None:
+                return _Emptying(call[1], inner)
+    return None
+
+
+def _emptied_by(program: Program, place: Place, levels: int) -> Site | None:
+    """Where a function that another one calls empties the cache: it is there for that, or does so first."""
+    if place.facts.name in program.emptying or _only_lets_go(program, place):
+        return next((call[1] for call in calls(place.facts.body) if empties(program, call)), None)
+    inner = _emptied_first(program, place, levels)
+    return None if inner is None else inner.site
+
+
+def _only_lets_go(program: Program, place: Place) -> bool:
+    """`def clear(self): self.table.clear(); gc.collect(); empty_cache()`"""
+    work = [call for call in calls(place.facts.body) if is_work(program, call)]
+    return all(last_name(call[2]) in program.by_name and not _called(program, place, call) for call in work)
+
+
+def _called(program: Program, place: Place, call: Expr) -> list[Place]:
+    """The functions of the file that a call means: those of the same class for `self.clear()`."""
+    found = program.by_name.get(last_name(call[2]), [])
+    own = call[2][:2] == (m.ATTR, (m.NAME, "self"))
+    return [one for one in found if one.facts is not place.facts and one.cls == (place.cls if own else "")]
+
+
+def _is_made(program: Program, call: Expr) -> bool:
+    return is_work(program, call) or last_name(call[2]).lstrip("_").startswith(_MAKES)
+
+
+def _holder(place: Place, statement: Stmt, emptying: _Emptying) -> str:
+    """The attribute or global that gets something new after the cache is emptied: `self.model = load(name)`, or the
+    local that it was made as."""
+    if statement[0] != m.ASSIGN or statement[1] < emptying.at:
+        return ""
+    value = statement[3]
+    if value[0] == m.NAME:
+        bound = (one for one in statements(place.facts.body) if one[1] < statement[1] and value in targets(one))
+        last = next(reversed([*bound]), None)
+        value = last[3] if last is not None and last[0] == m.ASSIGN and last[1] >= emptying.at & ~255 else (m.TEXT,)
+    if value[0] != m.CALL:
+        return ""
+    return next((text(target) for target in targets(statement) if _is_wide(place, target)), "")
+
+
+def _is_wide(place: Place, expr: Expr) -> bool:
+    """An attribute of the object, or a global that the function binds."""
+    if expr[0] == m.NAME:
+        return any(one[0] == m.GLOBAL and expr[1] in one[2] for one in statements(place.facts.body))
+    return bool(expr[:2] == (m.ATTR, (m.NAME, "self")))
+
+
+def _has_model(machine: Machine, place: Place, holder: str) -> bool:
+    """Whether an attribute, or a global, is seen to have a model with parameters."""
+    owner, _, name = holder.rpartition(".")
+    values: list[Value] = [machine.module_frame.vars.get(name, ())] if not owner else []
+    known = [obj for objects in machine.instances.values() for obj in objects] if owner else []
+    values += [obj.fields.get(name, ()) for obj in (*known, *(machine.module_frame.allocs.values() if owner else ()))
+               if type(obj) is Obj and isinstance(obj.cls, Class) and obj.cls.facts.name == place.cls]  # fmt: skip
+    return any(heavy_part(value) == "module" for value in values)
+
+
+def _is_there(place: Place, holder: str, conditions: tuple[tuple[Expr, bool], ...], emptying: _Emptying) -> bool:
+    """Whether a function is meant to replace what is there: it asks whether another one is wanted than is there, or
+    has just let go of other things for it."""
+    asked = False
+    for test, holds in conditions:
+        parts = list(test[2] if test[0] == m.BOOL else (test,))
+        for part in parts:
+            if _says_missing(part, holder, holds):
+                return False
+            asked = asked or _compares(place, part) or (holds and text(part) == holder)
+    before = (one for one in statements(place.facts.body) if one[1] < emptying.at)
+    return asked or any(name.startswith("self.") for one in before for name in given_up(one))
+
+
+def _says_missing(test: Expr, holder: str, holds: bool) -> bool:
+    """`self.model is None`, `not self.model`: what is bound there is the first one."""
+    if test[0] == m.NOT:
+        return _says_missing(test[1], holder, not holds)
+    if test[0] == m.COMPARE and text(test[2]) == holder and test[3] == (m.CONST, None):
+        return (test[1] in ("Is", "Equal")) == holds
+    return text(test) == holder and not holds
+
+
+def _compares(place: Place, test: Expr) -> bool:
+    """`name != self.name`, `self.key == (name, size)`: what is wanted with what is there."""
+    if test[0] == m.NOT:
+        return _compares(place, test[1])
+    if test[0] != m.COMPARE or (m.CONST, None) in test[2:4]:
+        return False
+    sides = [any(_is_wide(place, part) for part in nodes(side)) for side in test[2:4]]
+    return sides[0] != sides[1]
+
+
+def _goes_before(program: Program, place: Place, holder: str) -> bool:
+    """Whether what a place has is let go of by the function, one that it calls or those that call it; or is moved."""
+    owner, _, name = holder.rpartition(".")
+    for other in _around(program, place):
+        if other.facts.name in _FIRST or (owner and other.cls and other.cls != place.cls):
+            continue
+        body = [*statements(other.facts.body)]
+        gone = [one for statement in body for one in given_up(statement)]
+        if any(one.rpartition(".")[2] == name and (owner or one[:5] != "self.") for one in gone):
+            return True
+        if other.facts is place.facts and any(_moves(call, name) for one in body for call in calls_of(one)):
+            return True
+    return False
+
+
+def _moves(call: Expr, name: str) -> bool:
+    """`self.model.to("cpu")`, and `offload(self.model)`: who knows where it is then."""
+    if call[2][0] == m.ATTR and call[2][2] in _MOVES and last_name(call[2][1]) == name:
+        return True
+    return any(last_name(given) == name for given in call[3]) and "load" in last_name(call[2])
+
+
+def _around(program: Program, place: Place) -> list[Place]:
+    """A function, those that call it, and all that these call."""
+    around = {id(place.facts): place}
+    level = [place]
+    for _ in range(_LEVELS):
+        names = {one.facts.name for one in level}
+        level = [one for one in program.places if names.intersection(one.facts.calls) and id(one.facts) not in around]
+        around.update({id(one.facts): one for one in level})
+    level = list(around.values())
+    for _ in range(_LEVELS):
+        level = [other for one in level for name in one.facts.calls for other in program.by_name.get(name, ())
+                 if id(other.facts) not in around]  # fmt: skip
+        around.update({id(one.facts): one for one in level})
+    return list(around.values())
