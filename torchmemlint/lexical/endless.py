@@ -243,7 +243,7 @@ def _is_never_told(program: Program, test: Expr) -> bool:
                 if not _leaves_it(statement, (m.CONST, wanted), event):
                     return False
             bound = targets(statement)
-            if any(_tells(head, flag[2], event) for head in heads(statement) if head not in bound):
+            if any(tells(head, flag[2], event) for head in heads(statement) if head not in bound):
                 return False
     return made
 
@@ -254,8 +254,11 @@ def _leaves_it(statement: Stmt, value: Expr, event: bool) -> bool:
     return given is not None and (last_name(given) == "Event" if event else given == value)
 
 
-def _tells(expr: Expr, name: str, event: bool) -> bool:
-    """Whether an expression does anything with an event but ask for it, or with a flag but read it."""
+def tells(expr: Expr, name: str, event: bool, starting: Expr | None = None) -> bool:
+    """Whether an expression does anything with an event but ask for it, or with a flag but read it; `starting`: the
+    call that makes the thread, which is given it."""
+    if expr == starting:
+        return False
     if not event:
         return expr[0] == m.CALL and last_name(expr[2]) == "setattr"
     if expr[0] == m.CALL and expr[2][0] == m.ATTR and last_name(expr[2][1]) == name:
@@ -267,7 +270,7 @@ def _tells(expr: Expr, name: str, event: bool) -> bool:
         part = stack.pop()
         if type(part) is tuple and part:
             if type(part[0]) is int:
-                if _tells(part, name, event):
+                if tells(part, name, event, starting):
                     return True
             else:
                 stack.extend(part)
@@ -291,12 +294,13 @@ def _is_waited_for(program: Program, place: Place, made: Stmt, work: Work) -> bo
 
 
 def until_told(test: Expr) -> bool:
-    """`True`, `self.running`, `not self._stop.is_set()`; `owner.running`, where the object is given. Also where
-    there may be more to do then: `not self.done or not self.inbox.empty()`."""
+    """`True`, `self.running`, `not self._stop.is_set()`; `owner.running`, `stop.is_set()`, where it is given. Also
+    where there may be more to do then: `not self.done or not self.inbox.empty()`."""
     if test[0] == m.BOOL and test[1] == "or":
         return any(map(until_told, test[2]))
     while test[0] == m.NOT:
         test = test[1]
     if test[0] == m.CALL and test[2][0] == m.ATTR and test[2][2] in ("is_set", "wait"):
         test = test[2][1]
+        return bool(test[0] == m.NAME or (test[0] == m.ATTR and test[1][0] == m.NAME))
     return test in ALWAYS or (test[0] == m.ATTR and test[1][0] == m.NAME)

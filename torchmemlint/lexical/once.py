@@ -45,7 +45,7 @@ def is_repeated(program: Program, place: Place, *, driven: bool = False, of_obje
                         return True
                     if of_object and other.cls == place.cls and other.facts.name == "__init__":
                         continue
-                    more.add(called_as(other))
+                    more |= {called_as(other), *_objects(program, other)}
         names = more
     return False
 

@@ -8,8 +8,10 @@ process fills a queue of limited size, where the loop that reads from it leaves
 before the end and nobody ends the thread, or ends it by a flag that it does not
 look at while it waits for room. And an object that starts a thread which goes
 round until it is told to stop, made again and again and dropped without its
-`stop()`. And a prefetcher inside another one, whose `close()` ends its own
-thread and leaves the prefetcher that it reads from.
+`stop()`, or without anything in the program that could tell it: a flag that
+stays as it is, an event that is never set, a camera that nobody releases. And
+a prefetcher inside another one, whose `close()` ends its own thread and leaves
+the prefetcher that it reads from.
 Also a thread or process, no daemon, whose loop has no way out, or one that
 nothing in the file uses (an event that is never set), and a timer that always
 sets the next one; as daemons, where they keep an object with a `close` that
@@ -79,6 +81,7 @@ from ...lexical.qt_threads import never_quit
 from ...lexical.restarted import restarted
 from ...lexical.started_beside import started_beside
 from ...lexical.undying import kept_by_own_thread
+from ...lexical.untold import untold
 from ...lexical.writers import unclosed_writers
 from .. import Report
 
@@ -248,6 +251,23 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder="the running thread",
             release=f"call `{left.end}()` when it is done, or make one and reuse it",
             related=((left.started, "the thread starts here"),),
+        )
+    for alone in evidence.across(untold, "Thread", "QThread"):
+        if alone.site in said or alone.started in said:
+            continue
+        said.add(alone.site)
+        yield Report(
+            site=alone.site,
+            message=(
+                f"each {alone.cls} has a thread that goes round until it is told to stop, and nothing tells it: every "
+                "thread stays for the rest of the process, with what it works on; give it an event, and set it when "
+                f"the {alone.cls} has done its work"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="a thread, with what it works on",
+            holder="the running thread",
+            release="end its loop on an event, and set it when the work is done",
+            related=((alone.started, "the thread starts here"),),
         )
     for nested in evidence.across(left_inside, "Queue"):
         inner, outer = nested.inner, nested.outer
