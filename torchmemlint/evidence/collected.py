@@ -15,6 +15,7 @@ from ..interpreter.frames import Frame, Loop
 from ..interpreter.machine import Machine
 from ..interpreter.parts import INDICES
 from ..interpreter.values import ANY, ATTACHED
+from .occasions import is_being_made
 from .places import Holder, describe, last_part
 
 _NEAR = 8  # nodes of the derivation between a place and what fills it
@@ -213,7 +214,7 @@ def growing(machine: Machine, store: Store) -> Loop | None:
     """The loop whose rounds add to the place."""
     if store.how == "set" and not _concatenated(machine, store):
         return None
-    if store.how not in ("set", "grow", "keyed"):
+    if store.how not in ("set", "grow", "keyed") or is_being_made(store):
         return None
     born = store.birth
     repeats = [loop for loop in store.loops if loop not in born and loop.kind == "loop" and type(loop.site) is int]

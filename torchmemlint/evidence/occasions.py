@@ -212,3 +212,9 @@ def works_on(store: Store) -> bool:
             return any(other[2][:2] == (m.ATTR, owner) for one in rest for other in calls(one[4]))
         frame = frame.caller
     return False
+
+
+def is_being_made(store: Store) -> bool:
+    """Whether what gains an element is a comprehension's own list or dictionary, which is not there before."""
+    kind = store.loops[-1].site if store.loops and store.how == "grow" else None
+    return isinstance(kind, tuple) and kind[0] == "comp" and store.frame.allocs.get(kind[1]) is store.owner

@@ -25,7 +25,7 @@ from ..interpreter.values import ATTACHED, DEPENDS, FEW, FREE, LEAF, SCALAR, Obj
 from .demand import Demand
 from .let_go import made_at
 from .lifetimes import Lifetimes, older
-from .occasions import filled_in_training
+from .occasions import filled_in_training, is_being_made
 from .origins import (
     anchor,
     is_differentiated,
@@ -181,7 +181,7 @@ class Retentions:
         # what a chain goes back to was there before: its object is made in some rounds only, `if key not in table`
         born = kept_since(store.owner, store.birth) if since < NEVER else lifetimes.kept_since(store)
         repeats = [loop for loop in store.loops if loop not in born and loop.kind in _REPEATS]
-        if _is_being_made(store):  # another one in each round, whoever gets it
+        if is_being_made(store):  # another one in each round, whoever gets it
             repeats = [loop for loop in repeats if loop is store.loops[-1]]
             if holder.kind == "global":  # which has a list that is whole, as from a function that fills one in a loop
                 holder = holder._replace(kind="local", owner="<module>")
@@ -375,12 +375,6 @@ class Retentions:
                 return True
             frame = frame.caller
         return False
-
-
-def _is_being_made(store: Store) -> bool:
-    """Whether what gains an element is a comprehension's own list, which is not there before."""
-    kind = store.loops[-1].site if store.loops and store.how == "grow" else None
-    return isinstance(kind, tuple) and kind[0] == "comp" and store.frame.allocs.get(kind[1]) is store.owner
 
 
 def _of_slots(store: Store, loops: list[Loop], chained: list[Loop], graph: bool) -> list[Loop]:
