@@ -44,6 +44,7 @@ DIFFERENT = {
 }
 ON_DEVICE = {
     "TML310/bad_features_to_file",
+    "TML310/bad_logits_of_a_callback",
     "TML310/bad_logits_on_device",
     "TML310/bad_answers_on_device",
     "TML310/bad_predictions_handed_out",

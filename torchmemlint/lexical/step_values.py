@@ -98,5 +98,6 @@ def _is_light(node: Expr) -> bool:
     if node[0] != m.CALL:
         return False
     name = last_name(node[2])
-    moved = name == "to" and any((m.CONST, "cpu") in nodes(given) for given in node[3])
+    given = (*node[3], *(value for _, value in node[4]))  # `x.to("cpu")`, `move_to_device(x, device="cpu")`
+    moved = any((m.CONST, "cpu") in nodes(one) for one in given)
     return moved or name in _LIGHT_CALLS or is_figure(name)

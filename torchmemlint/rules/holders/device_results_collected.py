@@ -4,9 +4,11 @@
 Reports lists, dictionaries and tensors grown by `torch.cat` that collect the
 results of a loop with gradients off, where what was collected goes to the host,
 `.cpu()`, or into a file, `torch.save`, only when the loop is over. The loop
-goes over a loader, or puts on a device what it goes over. Also the list of a
-function named for prediction, such as `predict` or `run_inference`, that goes
-over a loader and hands all predictions out as they are.
+goes over a loader, or puts on a device what it goes over. Also a list that the
+hook of a framework fills for each batch of an evaluation, `validation_step` or
+`on_predict_batch_end`, and that the hook for its end joins and moves. Also the
+list of a function named for prediction, such as `predict` or `run_inference`,
+that goes over a loader and hands all predictions out as they are.
 And a method that hands out an entry of what its object has cached, and moves
 parts of it to the device in the entry itself,
 `item["image"] = item["image"].to(self.device)`.
@@ -42,6 +44,7 @@ from ...evidence.collected import collected_on_device
 from ...facts.model import CALLS_PER_STATEMENT, Site
 from ...finding import Confidence, Remedy, Retains
 from ...lexical.handed_out import handed_out
+from ...lexical.moved_at_the_end import moved_at_the_end
 from ...lexical.moved_in_place import moved_in_place
 from ...lexical.moved_late import moved_late
 from .. import Report
@@ -62,7 +65,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
         seen.add((found.store.site, found.holder))
         yield _report(found.store.site, found.holder, found.weight)
     rows = {site // CALLS_PER_STATEMENT for site, _ in seen}
-    for late in moved_late(evidence.program):
+    for late in (*moved_late(evidence.program), *moved_at_the_end(evidence.program)):
         if late.site // CALLS_PER_STATEMENT not in rows:
             rows.add(late.site // CALLS_PER_STATEMENT)
             yield _report(late.site, late.holder, 2)
