@@ -9,7 +9,7 @@ from ..facts import model as m
 from ..facts.answering import answers_requests
 from ..facts.guarded import callers
 from ..facts.model import CALLS_PER_STATEMENT, Expr, Site, Stmt
-from ..facts.walk import blocks, call_at, calls, last_name, statements
+from ..facts.walk import blocks, call_at, calls, calls_of, last_name, loops, statements
 from ..interpreter.frames import Frame, Loop
 from ..interpreter.gradient_hooks import BACKWARD
 from ..interpreter.keys import FRESH
@@ -26,6 +26,7 @@ ONCE = frozenset(
     """__init__ __post_init__ setup build configure_optimizers prepare_data __init_subclass__
     on_init_end on_train_begin on_train_start on_fit_start on_pretrain_routine_start on_experiment_start""".split()
 )
+_BEGINNINGS = frozenset(("<module>", "main", "startup", "startup_event", "on_startup", "lifespan", "create_app"))
 _PERIODIC = frozenset(
     """__call__ __getitem__ forward update feed step observe record push collect log predict infer encode decode
     process handle submit generate track match tick run_step transcribe translate embed score evaluate hook
@@ -60,6 +61,19 @@ def is_for_constructors(machine: Machine, retention: Retention) -> bool:
         return False
     by = callers(machine.facts, frame.name)
     return by is not None and bool(by) and by <= ONCE and machine.project.called(machine.home.path, frame.name) is None
+
+
+def only_begins(machine: Machine, name: str) -> bool:
+    """Whether a function of the file is called where a program begins, before any loop, and by nobody else: what it puts
+    into a global is there from then on."""
+    by = callers(machine.facts, name)
+    if not by or not by <= ONCE | _BEGINNINGS:
+        return False
+    for function in machine.facts.functions:
+        if function.name in by and any(last_name(call[2]) == name for _, inside in loops(function.body)
+                                       for one in inside for call in calls_of(one)):  # fmt: skip
+            return False
+    return machine.project is None or machine.project.called(machine.home.path, name) is None
 
 
 def in_first_phase(store: Store) -> bool:

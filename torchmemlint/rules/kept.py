@@ -18,6 +18,7 @@ from ..evidence.occasions import (
     hooked_in_training,
     in_first_phase,
     is_called_back,
+    only_begins,
     periodic,
     while_made,
 )
@@ -356,6 +357,8 @@ def _emptied(evidence: Evidence, retention: Retention) -> bool:
         letting_go -= {retention.passed.function, *releases.passing_by(name)}
     if store.hook or any(loop.kind == "loop" for loop in retention.loops):  # who could let go in time is in sight
         letting_go = {one for one in letting_go if _may_be_called(evidence, retention, one)}
+    if retention.holder.kind == "global":
+        letting_go = {one for one in letting_go if not only_begins(evidence.machine, one)}
     if store.by_default and speaks_of_entries(store.frame.facts, name):
         return bool(letting_go - {retention.function})
     if letting_go:
