@@ -64,8 +64,8 @@ def is_for_constructors(machine: Machine, retention: Retention) -> bool:
 
 
 def only_begins(machine: Machine, name: str) -> bool:
-    """Whether a function of the file is called where a program begins, before any loop, and by nobody else: what it puts
-    into a global is there from then on."""
+    """Whether a function of the file is called where a program begins, before any loop, and by nobody else: what it
+    puts into a global is there from then on."""
     by = callers(machine.facts, name)
     if not by or not by <= ONCE | _BEGINNINGS:
         return False

@@ -9,6 +9,8 @@ hook of a framework fills for each batch of an evaluation, `validation_step` or
 `on_predict_batch_end`, and that the hook for its end joins and moves. Also the
 list of a function named for prediction, such as `predict` or `run_inference`,
 that goes over a loader and hands all predictions out as they are.
+Also a list of a function that gains tensors in such a loop, and of which nothing
+is asked but its length: all of it is there until the loop is over.
 And a method that hands out an entry of what its object has cached, and moves
 parts of it to the device in the entry itself,
 `item["image"] = item["image"].to(self.device)`.
@@ -26,6 +28,7 @@ in each round the old and the new tensor stand there together for a moment.
 
 ## How to release it
 Move in the loop: `outputs.append(logits.cpu())`, and concatenate on the host.
+Count what is only counted.
 
 ## References
 - transformers documentation, `Trainer`, `eval_accumulation_steps`: "If left
@@ -41,6 +44,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...evidence.collected import collected_on_device
+from ...evidence.only_counted import only_counted
 from ...facts.model import CALLS_PER_STATEMENT, Site
 from ...finding import Confidence, Remedy, Retains
 from ...lexical.handed_out import handed_out
@@ -51,6 +55,7 @@ from .. import Report
 
 if TYPE_CHECKING:
     from ...evidence.evidence import Evidence
+    from ...evidence.retentions import Retention
 
 code = "TML310"
 name = "device-results-collected"
@@ -73,6 +78,10 @@ def check(evidence: Evidence) -> Iterator[Report]:
         if returned.site // CALLS_PER_STATEMENT not in rows:
             rows.add(returned.site // CALLS_PER_STATEMENT)
             yield _report(returned.site, returned.holder, 2, "is handed out without a move to the host")
+    for counted in only_counted(evidence.retentions):
+        if counted.site // CALLS_PER_STATEMENT not in rows and evidence.machine.is_home(counted.store):
+            rows.add(counted.site // CALLS_PER_STATEMENT)
+            yield _only_counted(counted)
     for moved in moved_in_place(evidence.program):
         yield Report(
             site=moved.site,
@@ -86,6 +95,20 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder=moved.cache,
             release="move what a copy of the entry has, and leave the entry as it is",
         )
+
+
+def _only_counted(counted: Retention) -> Report:
+    return Report(
+        site=counted.site,
+        message=(
+            f"`{counted.holder.text}` gains what each iteration gives and nobody looks into it: all of it stays until "
+            "the loop is over; count what there is"
+        ),
+        confidence=Confidence.MEDIUM,
+        value="the results of every iteration",
+        holder=counted.holder.text,
+        release="add up numbers instead of collecting what they are of",
+    )
 
 
 def _report(site: Site, holder: str, weight: int, then: str = "leaves the device only after the loop") -> Report:
