@@ -84,12 +84,12 @@ def undone(machine: Machine, program: Program) -> Iterator[Undone]:
             setup = next((one for one in _UNDOES[name] if one in methods), "") if site is not None else ""
             if site is None or not setup:
                 continue
-            objects = [one for known in machine.instances.values() for one in known if _is_of(one, cls)]
+            objects = [one for known in machine.instances.values() for one in known if is_of(one, cls)]
             for one in statements(methods[setup].body):
                 for attribute in _binds(one) if one[0] == m.ASSIGN and one[3][0] == m.CALL else ():
                     values = [obj.fields.get(attribute, ()) for obj in objects]
                     what = next((what for value in values if (what := heavy_part(value))), "")
-                    if what not in ("", "loader") and not _is_let_go(program, attribute):
+                    if what not in ("", "loader") and not is_let_go(program, attribute):
                         yield Undone(site, attribute, what, name, setup, one[1])
 
 
@@ -116,7 +116,7 @@ def _only_empties(
     return found
 
 
-def _is_let_go(program: Program, attribute: str) -> bool:
+def is_let_go(program: Program, attribute: str) -> bool:
     """Whether anything lets go of an attribute of this name."""
     return any(
         name.rpartition(".")[2] == attribute
@@ -149,7 +149,7 @@ def _forgotten_by(
 ) -> Iterator[Forgotten]:
     torn = [call[1] for call in calls(run.body) if call[2] == (m.ATTR, _SELF, teardown.name)]
     made = [one for known in machine.instances.values() for one in known]
-    objects = [one for one in (*made, *machine.module_frame.allocs.values()) if _is_of(one, cls)]
+    objects = [one for one in (*made, *machine.module_frame.allocs.values()) if is_of(one, cls)]
     settings = [one for one in _settings(machine, program, objects, run) if torn and one.site < torn[-1]]
     if not any(not one.owner and one.name in teardown.freed for one in settings):
         return
@@ -170,7 +170,7 @@ def _forgotten_by(
             )
 
 
-def _is_of(obj: object, cls: ClassFacts) -> bool:
+def is_of(obj: object, cls: ClassFacts) -> bool:
     return type(obj) is Obj and isinstance(obj.cls, Class) and obj.cls.facts is cls
 
 
@@ -264,4 +264,4 @@ def _stays(program: Program, attribute: str, reached: set[str]) -> bool:
         outside = place.facts.name not in reached and not place.facts.name.startswith("__")
         if outside and any(expr[0] == m.ATTR and expr[2] == attribute for expr in expressions(place.facts.body)):
             return False
-    return not _is_let_go(program, attribute)
+    return not is_let_go(program, attribute)

@@ -17,7 +17,8 @@ go of, where another attribute of the object holds it too, or a global, where
 another global of its module is an object that has it. And an attribute that a
 run sets as it sets others, where the teardown at its end lets go of those,
 empties the cache, and forgets this one. And a model that `setup()` makes, where
-`teardown()` empties the cache and lets go of nothing at all.
+`teardown()` empties the cache and lets go of nothing at all; or an object of
+which `cleanup()` takes one part out, and leaves its attribute with the rest.
 
 ## Why it retains
 An optimizer refers to every parameter and, after its first step, to moments of
@@ -54,6 +55,7 @@ from typing import TYPE_CHECKING
 from ...evidence.emptied import bound_while_emptied, emptied_while_held
 from ...evidence.forgotten import forgotten, undone
 from ...evidence.next_rounds import left_for_next_round
+from ...evidence.part_torn_down import parts_torn_down
 from ...evidence.replaced_models import replaced_models
 from ...evidence.still_held import still_held, still_held_beside, still_held_by_globals
 from ...finding import Confidence, Remedy, Retains
@@ -191,6 +193,20 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder=f"self.{one.attribute}",
             release=f"`del self.{one.attribute}` before the cache is emptied",
             related=((one.made, "made here"),),
+        )
+    for left_over in parts_torn_down(evidence.machine, evidence.program):
+        yield Report(
+            site=left_over.site,
+            message=(
+                f"`{left_over.method}()` takes `{left_over.part}` out, and `{left_over.attribute}` goes on holding the "
+                f"rest, as `{left_over.rest}`, of which emptying the cache gives nothing back; "
+                f"`{left_over.attribute} = None` first"
+            ),
+            confidence=Confidence.MEDIUM,
+            value=f"`{left_over.rest}` of `{left_over.attribute}`",
+            holder=left_over.attribute,
+            release=f"`{left_over.attribute} = None` before the cache is emptied",
+            related=((left_over.gone, "only this part goes"),),
         )
     for old in replaced_models(evidence.machine, evidence.program):
         if old.site not in reported:
