@@ -212,6 +212,16 @@ STEP_HOOKS: Final = ("training_step", "validation_step", "test_step", "predict_s
 ATTACHED_STEPS: Final = frozenset(("training_step",))
 STEP_OWNERS: Final = frozenset("lightning_module pl_module accelerator strategy training_type_plugin".split())
 
+# What keeps a function, and all that it refers to, for the rest of the process, with what takes it out again; "" where
+# nothing does [docs: atexit, os, sys, gc; CPython: threading._register_atexit].
+PROCESS_CALLBACKS: Final = {
+    "atexit.register": "atexit.unregister",
+    "gc.callbacks.append": "gc.callbacks.remove",
+    "os.register_at_fork": "",
+    "sys.addaudithook": "",
+    "threading._register_atexit": "",
+}
+
 EVALUATION_WORDS: Final = (
     "eval",
     "valid",

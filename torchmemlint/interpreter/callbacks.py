@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
-from ..facts.knowledge import MODEL_NAMES
+from ..facts.knowledge import MODEL_NAMES, PROCESS_CALLBACKS
 from ..facts.model import CALLS_PER_STATEMENT, Expr, FileFacts, FunctionFacts
+from ..facts.program import Program
 from ..facts.walk import calls, calls_of, expressions_of, last_name, nodes, statements
 from .events import Plain
 from .frames import Frame
@@ -17,6 +18,7 @@ from .machine import Machine
 from .values import CONTAINERS, Bound, Class, Function, Method, Obj, Partial, Value
 
 _SHOWS = frozenset("print debug info warning error exception log exit".split())
+_AT_EXIT = "atexit.register"
 _POOLS = ("pool", "executor", "mp-manager")
 _OWNERS = MODEL_NAMES | {"state", "trainer", "engine", "pipeline", "agent", "learner"}
 
@@ -84,6 +86,28 @@ def outlived_by(machine: Machine, note: Plain) -> Iterator[Held]:
 def _is_used_as_model(facts: FunctionFacts, name: str) -> bool:
     uses = facts.uses.get(name, ())
     return is_module_by_use(uses, name) or (name in MODEL_NAMES and "save_pretrained" in uses)
+
+
+def registered_by(note: Plain) -> str:
+    """What keeps a callback: `atexit.register`, also as a decorator."""
+    for call in calls(note.frame.facts.body):
+        if call[1] == note.site:
+            name = last_name(call[2])
+            return next(
+                (known for known in (*PROCESS_CALLBACKS, "signal.signal") if known.endswith(f".{name}")), _AT_EXIT
+            )
+    return _AT_EXIT
+
+
+def is_unregistered(program: Program, name: str) -> bool:
+    """Whether something in the file takes a callback out again of what keeps it."""
+    ending = PROCESS_CALLBACKS.get(name, "").rpartition(".")
+    return ending[2] in program.called and (
+        ending[0] == "atexit"
+        or any(
+            program.dotted(call[2]) == "".join(ending) for place in program.places for call in calls(place.facts.body)
+        )
+    )
 
 
 def _goes_on(frame: Frame) -> bool:

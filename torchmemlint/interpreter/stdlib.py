@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..facts.knowledge import PROCESS_CALLBACKS
 from ..facts.model import Site
 from .builtins import copy_container, is_loader
 from .containers import set_limit, start_entries
@@ -209,7 +210,8 @@ def _heap_best(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs
 
 
 def _registered(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
-    """`atexit.register(f, *args)`, `signal.signal(number, f)`: the process keeps the callback."""
+    """`atexit.register(f, *args)`, `signal.signal(number, f)`, `os.register_at_fork(before=f)`: the process keeps the
+    callback."""
     machine.note("registered", site, frame, [*args, *kwargs.values()])
     return args[0] if args else UNKNOWN
 
@@ -337,9 +339,10 @@ SPECIAL: dict[str, Callable[[Machine, Frame, list[Value], Kwargs, Site], Value]]
     "wraps": _first,
     "cycle": _cycle,
     "contextvars.ContextVar": context_variable,
-    "atexit.register": _registered,
+    **dict.fromkeys(PROCESS_CALLBACKS, _registered),
     "signal.signal": _registered,
     "weakref.finalize": _finalize,
+    "multiprocessing.util.Finalize": _finalize,  # keeps its callback in a table of the process [docs; its source]
     "weakref.WeakKeyDictionary": _weak_keys,
     "torch.utils.weak.WeakTensorKeyDictionary": _weak_keys,  # by identity [torch.utils.weak]
     "torch.utils.weak.WeakIdKeyDictionary": _weak_keys,

@@ -1,7 +1,8 @@
 """A registry of the process keeps an object with its model until the exit.
 
 ## What it does
-Reports `atexit.register(self.close)`, `signal.signal(..., partial(f, model))`
+Reports `atexit.register(self.close)`, `signal.signal(..., partial(f, model))`,
+`os.register_at_fork(after_in_child=self.reset)`, `gc.callbacks.append(self.count)`
 and `weakref.finalize(self, self.close)` where the callback, or an argument that
 it is registered with, keeps an object with tensors or a model, or a pool of
 processes or threads, such objects are made more than once, and nothing
@@ -26,7 +27,8 @@ file or a picture, and never closes.
 
 ## Why it retains
 `atexit` keeps each callback and its arguments until the interpreter exits, and
-a signal keeps its handler until another takes its place. A
+a signal keeps its handler until another takes its place; what is called at a
+fork, or as an audit hook, cannot be taken out at all. A
 bound method is a reference to its object, so each trainer, engine or worker
 that registers itself is kept with all that it owns, also when it was closed and
 dropped long ago. `weakref.finalize` with a bound method of the very object that
@@ -68,10 +70,17 @@ from ...evidence.finalizers import holding_finalizers
 from ...evidence.memo import made_once
 from ...evidence.own_instances import own_instances
 from ...evidence.timers import left_timers
+from ...facts.knowledge import PROCESS_CALLBACKS
 from ...facts.model import CALLS_PER_STATEMENT
-from ...facts.walk import calls, last_name
 from ...finding import Confidence, Remedy, Retains
-from ...interpreter.callbacks import held_by, is_removed, is_restored, outlived_by
+from ...interpreter.callbacks import (
+    held_by,
+    is_removed,
+    is_restored,
+    is_unregistered,
+    outlived_by,
+    registered_by,
+)
 from ...lexical.dropped_ids import dropped_ids
 from ...lexical.figures import figures_left_open
 from ...lexical.signals import connected_each_time
@@ -90,33 +99,7 @@ _OF_TENSORS = "TML302"  # which says as much of a list of the class that gets te
 
 
 def check(evidence: Evidence) -> Iterator[Report]:
-    unregisters = any("unregister" in function.calls for function in evidence.facts.functions)
-    for note in (*evidence.plain("registered"), *evidence.led_to("registered")):
-        signal = any(last_name(call[2]) == "signal" for call in calls(note.frame.facts.body) if call[1] == note.site)
-        outlived = outlived_by(evidence.machine, note) if signal else ()
-        for held in (*held_by(evidence.machine, note), *outlived):
-            if unregisters or not held.again or is_restored(evidence.facts, note) or made_once(note.frame):
-                continue
-            until = (
-                "another takes its place, also when it is done with"
-                if signal
-                else "it exits, for each one that is made"
-            )
-            yield Report(
-                site=note.site,
-                message=(
-                    f"the interpreter keeps this callback, and with it {held.what}, until {until}; "
-                    f"{'put the former handler back' if signal else 'unregister it'} when the object is closed, or "
-                    "refer to the object weakly"
-                ),
-                retains=Retains.HELD if signal else None,
-                confidence=Confidence(held.weight),
-                value=held.what,
-                holder="the interpreter's list of callbacks",
-                release="`atexit.unregister(...)` where the object is closed, or register a weak reference",
-                remedy=Remedy("unregister", sure=False),
-            )
-            break
+    yield from _kept_by_the_process(evidence)
     for note in evidence.plain("handler-added"):
         for held in held_by(evidence.machine, note):
             if not held.again or not held.heavy or is_removed(evidence.facts, note):
@@ -218,6 +201,42 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release="`plt.close(fig)` when it is drawn, or a `matplotlib.figure.Figure`, which pyplot does not keep",
         )
     yield from _finalizers(evidence)
+
+
+def _kept_by_the_process(evidence: Evidence) -> Iterator[Report]:
+    for note in (*evidence.plain("registered"), *evidence.led_to("registered")):
+        name = registered_by(note)
+        signal = name == "signal.signal"
+        outlived = outlived_by(evidence.machine, note) if signal else ()
+        for held in (*held_by(evidence.machine, note), *outlived):
+            if not held.again or is_restored(evidence.facts, note) or made_once(note.frame):
+                continue
+            if is_unregistered(evidence.program, name):
+                continue
+            ends = "signal.signal" if signal else PROCESS_CALLBACKS[name]
+            until = (
+                "another takes its place, also when it is done with"
+                if signal
+                else "it exits, for each one that is made"
+            )
+            ending = "put the former handler back" if signal else "unregister it"
+            yield Report(
+                site=note.site,
+                message=(
+                    f"the interpreter keeps this callback, and with it {held.what}, until {until}"
+                    + (f"; {ending} when the object is closed, or " if ends else ", and nothing takes it out; ")
+                    + "refer to the object weakly"
+                ),
+                retains=Retains.HELD if signal else None,
+                confidence=Confidence(held.weight),
+                value=held.what,
+                holder="the interpreter's list of callbacks",
+                release=f"`{ends}(...)` where the object is closed, or register a weak reference"
+                if ends
+                else "register a function that has a `weakref.WeakMethod(...)` of it",
+                remedy=Remedy("unregister", sure=False) if ends[:6] in ("atexit", "signal") else None,
+            )
+            break
 
 
 def _finalizers(evidence: Evidence) -> Iterator[Report]:
