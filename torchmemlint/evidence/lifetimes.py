@@ -72,7 +72,9 @@ class Lifetimes:
             place = owner.home if isinstance(owner, Obj) else None
 
     def covered(self, store: Store, loop: Loop, graph: bool) -> bool:
-        """Whether each round of the loop empties the place."""
+        """Whether each round of the loop empties the place, or may do so in what was not run."""
+        if self._may_be_emptied_unseen(store):
+            return True
         for depth, (owner, key) in enumerate(self._places(store)):
             for reset in self._of(owner, key):
                 if loop not in reset.loops or reset.site == store.site:
@@ -100,6 +102,23 @@ class Lifetimes:
                 if not graph or _is_at_an_optimizer_step(reset):
                     return True
         return False
+
+    def _may_be_emptied_unseen(self, store: Store) -> bool:
+        """Whether a function of another file lets the place go by its text that was called, and for which the run had
+        no time."""
+        if not self._not_run:
+            return False
+        return not self._not_run.isdisjoint(self.releases.of(last_part(holder_of(self.machine, store).text)))
+
+    @functools.cached_property
+    def _not_run(self) -> frozenset[str]:
+        """The names of the functions that were called and not run, and of those that they call."""
+        names = {facts.name for facts in self.machine.not_run.values()}
+        if names:
+            every = [function for file in self._files() for function in file.functions]
+            for _ in range(3):
+                names |= {called for function in every if function.name in names for called in function.calls}
+        return frozenset(names)
 
     def passing_by(self, store: Store, holder: Holder) -> dict[str, PassedBy]:
         """The functions that take out of an attribute, but not all that comes there."""

@@ -15,7 +15,7 @@ from operator import itemgetter
 from typing import Any
 
 from ..facts import model as m
-from ..facts.model import Expr, Site, Stmt
+from ..facts.model import Expr, FunctionFacts, Site, Stmt
 from ..facts.outline import Outline
 from ..facts.walk import statements
 from .derivation import Derivation
@@ -82,6 +82,7 @@ class Machine:
         self.telling: set[int] = set()  # those in which something was noted
         self.results: dict[tuple[int, int], Value] = {}  # what each has returned last, by the grad mode as well
         self.short_ones = facts.statements // 60 + 10
+        self.not_run: dict[int, FunctionFacts] = {}  # of other files, when the time for those was over
         self.set_up: object = None  # what nobody was seen to make, while its constructor runs ...
         self.set_up_for = 0  # ... and how many steps it may take before it leaves out what others of them have run
         self.run_to_set_up: set[int] = set()  # by the identity of a function's facts
@@ -251,6 +252,7 @@ class Machine:
         if function.frame.unit is self.home or self.steps_away <= self.most_steps_away:
             return True
         if not self.short_ones or len(list(islice(statements(function.facts.body), _SHORT + 1))) > _SHORT:
+            self.not_run[id(function.facts)] = function.facts
             return False
         self.short_ones -= 1
         return True
