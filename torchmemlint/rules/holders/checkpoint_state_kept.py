@@ -9,7 +9,9 @@ loop follows in the same function; and
 lets it go. And the private copy of a model or layer, `self._copy =
 deepcopy(model)`, that a callback makes when a run starts and that none of its
 hooks drops. And the copies that a training adds to a list, `snapshots.append(
-deepcopy(model.state_dict()))`, of which one is picked in the end.
+deepcopy(model.state_dict()))`, of which one is picked in the end. And the weights
+that one method of an object copies, `store`, for another to put back, `restore`,
+after which the object still has the copy.
 
 ## Why it retains
 `load_state_dict` copies. The loaded dictionary keeps a second set of all
@@ -58,6 +60,7 @@ from ...lexical.checkpoints import (
     wanted_after,
 )
 from ...lexical.piled_copies import piled_copies
+from ...lexical.set_aside import SetAside, set_aside
 from .. import Report
 
 if TYPE_CHECKING:
@@ -76,6 +79,10 @@ def check(evidence: Evidence) -> Iterator[Report]:
     for copy in copies_of_callbacks(evidence.program):
         if evidence.releases.of(copy.name) <= {"__init__", copy.function} and not evidence.releases.wholesale(copy.cls):
             yield _report_copy(copy)
+    for aside in set_aside(evidence.program):
+        released = evidence.releases.of(aside.attribute, aside.cls) - {"__init__", "load_state_dict", "to"}
+        if released <= {aside.taken} and not evidence.releases.wholesale(aside.cls):
+            yield _report_aside(aside)
     for piled in piled_copies(evidence.program):
         yield Report(
             site=piled.site,
@@ -140,6 +147,21 @@ def _report_copy(copy: Copy) -> Report:
         value="a copy of the model",
         holder=f"self.{copy.name}",
         release="set it to `None` in the hook that ends the run (`teardown`), or keep the copy on the host",
+    )
+
+
+def _report_aside(aside: SetAside) -> Report:
+    return Report(
+        site=aside.site,
+        message=(
+            f"`self.{aside.attribute}` (class {aside.cls}) keeps a second set of all weights after `{aside.back}` has "
+            f"put them back: it stays until the next `{aside.taken}`, or with the object; let go of it in "
+            f"`{aside.back}`"
+        ),
+        confidence=Confidence.MEDIUM,
+        value="a second set of all weights",
+        holder=f"self.{aside.attribute}",
+        release=f"set it to `None` in `{aside.back}`",
     )
 
 
