@@ -85,6 +85,29 @@ def _is_given_tensors(place: Place) -> bool:
     return any(last_name(part) in ("Tensor", "Module") for part in hints)
 
 
+def dispatched(program: Program, function: FunctionFacts) -> set[str]:
+    """The methods of its own class that a function calls by names which it puts together: `getattr(self, "do_" +
+    verb)(*words)`."""
+    if function.owner < 0 or "getattr" not in function.calls:
+        return set()
+    methods = program.facts.classes[function.owner].methods
+    found = set[str]()
+    for call in calls(function.body):
+        if call[2] == (m.NAME, "getattr") and call[3][:1] == ((m.NAME, "self"),) and len(call[3]) > 1:
+            prefix = _beginning(call[3][1])
+            found |= {name for name in methods if prefix and name.startswith(prefix)}
+    return found
+
+
+def _beginning(name: Expr) -> str:
+    """`do_` of `"do_" + verb` and of `f"do_{verb}"`."""
+    if name[0] == m.ARITH and name[1] == "Add":
+        return _beginning(name[2])
+    if name[0] == m.TEXT and len(name) > 1 and name[1]:
+        return _beginning(name[1][0])
+    return name[1] if name[0] == m.CONST and isinstance(name[1], str) else ""
+
+
 def decorated(facts: FileFacts, function: FunctionFacts) -> set[str]:
     """The functions of the file that are wrapped by the decorator that a function belongs to, or put on an object of
     its class by one."""

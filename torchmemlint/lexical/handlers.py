@@ -15,6 +15,7 @@ from .keepers import ADDS, RESULT, Keeping, filed_in, is_exception, is_one_of_ma
 from .kept_places import kept_place
 
 LETS_GO = frozenset(("with_traceback", "clear_frames"))
+_POST_MORTEM = ("sys.last_value", "sys.last_traceback", "sys.last_exc")  # what `pdb.pm()` looks at
 _CONTAINERS = ("list", "dict", "set", "deque", "defaultdict")
 
 
@@ -160,8 +161,9 @@ def _put_away(
                 continue
             holder, grows = (holder, grows) if filed is None else (filed, True)
         rounds = grows and _in_rounds(function, root_of(holder), inner)
-        root = last_name(root_of(holder))
-        yield Kept(inner[1], text_of(holder), root, grows, function, called, rounds=rounds, by_parts=by_parts)
+        root, text = last_name(root_of(holder)), text_of(holder)
+        wide = text.startswith(_POST_MORTEM)
+        yield Kept(inner[1], text, root, grows, function, called, wide, rounds=rounds, by_parts=by_parts)
 
 
 def _is_handed_out(function: FunctionFacts, local: Expr, keeping: Keeping) -> bool:
@@ -224,10 +226,12 @@ def _handed_over(
     called: frozenset[str],
     keeping: Keeping,
 ) -> Iterator[Kept]:
-    """Exceptions that are given to a function of the file which puts its parameter away: `report.failed(error)`."""
+    """Exceptions that are given to a function of the file which puts its parameter away, `report.failed(error)`, or
+    which it looks for itself, by `sys.exc_info()`."""
     for call in calls(body):
         name = last_name(call[2])
-        if not any(is_exception(value, names, keeping) for value in (*call[3], *(value for _, value in call[4]))):
+        handed = any(is_exception(value, names, keeping) for value in (*call[3], *(value for _, value in call[4])))
+        if not handed and not _looks_itself(program, call):
             continue  # before others' files are read for it
         helpers = program.by_name.get(name, ())
         if len(helpers) != 1 or name == function.name or (name in ADDS and len(call[3]) < 2):
@@ -236,12 +240,18 @@ def _handed_over(
         bound = helper.owner >= 0 and call[2][0] == m.ATTR
         given = ((param.name, keyword(call, param.name, i - bound)) for i, param in enumerate(helper.params))
         taken = {param for param, value in given if value is not None and is_exception(value, names, keeping)}
-        if not taken or lets_go(helper.body):
+        looks = not handed and "exc_info" in helper.calls
+        if not (taken or looks) or lets_go(helper.body):
             continue
         put_by = helper.name if is_one_of_many(program, helpers[0].cls) else ""  # else it replaces the one before
         for put in _put_away(helper, helper.body, taken, called, keeping):
             if put.root == "self" or put.process_wide or put.root not in own_names(helper):
-                yield put._replace(site=call[1], stored=put.site, function=function, put_by=put_by)
+                yield put._replace(
+                    site=put.site if looks else call[1],
+                    stored=-1 if looks else put.site,
+                    function=function,
+                    put_by=helper.name if put.process_wide else put_by,
+                )
                 break
             root, _, part = put.holder.partition(".")
             place = kept_place(program, helper, (m.ATTR, (m.NAME, root), part)) if root == put.root else None
@@ -250,6 +260,12 @@ def _handed_over(
                 own = file_of(put.site) == file_of(call[1])
                 yield kept if own else kept._replace(site=call[1], stored=put.site)
                 break
+
+
+def _looks_itself(program: Program, call: Expr) -> bool:
+    """Whether a call is of a helper of this file that asks for the exception by itself: `self.showtraceback()`."""
+    name = last_name(call[2])
+    return any(one.name == name and "exc_info" in one.calls for one in program.facts.functions)
 
 
 def _returned(

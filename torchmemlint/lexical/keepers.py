@@ -41,10 +41,9 @@ _UPDATES = ("update", m.DICT)  # `failed.update({size: error})`
 
 def place_of(statement: Stmt, names: set[str], keeping: Keeping) -> tuple[Expr, bool] | None:
     """Where a statement puts the exception, and whether that place grows."""
-    if statement[0] == m.ASSIGN and is_exception(statement[3], names, keeping):
-        for target in statement[2]:
-            if target[0] in (m.ATTR, m.ITEM):
-                return target, target[0] == m.ITEM and target[2][0] != m.CONST
+    for target, value in bindings(statement) if statement[0] == m.ASSIGN else ():
+        if target[0] in (m.ATTR, m.ITEM) and is_exception(value, names, keeping):
+            return target, target[0] == m.ITEM and target[2][0] != m.CONST
     if statement[0] == m.AUGMENT and statement[2][0] in (m.ATTR, m.NAME) and is_exception(statement[4], names, keeping):
         return statement[2], True
     if statement[0] == m.EXPR and statement[2][0] == m.CALL:
@@ -81,16 +80,19 @@ def goes_to_others(facts: FileFacts, function: FunctionFacts, site: Site) -> boo
         target in places and value in params
         for one in statements(given.body if given is not None else ())
         if one[0] == m.ASSIGN
-        for target, value in _pairs(one)
+        for target, value in bindings(one)
     )
 
 
-def _pairs(statement: Stmt) -> Iterator[tuple[Expr, Expr]]:
-    """`self.tasks, self.answers = tasks, answers`"""
+def bindings(statement: Stmt) -> Iterator[tuple[Expr, Expr]]:
+    """`self.tasks, self.answers = tasks, answers`, and `self.kind, self.error, self.trace = sys.exc_info()`, of which
+    the type keeps nothing."""
     value = statement[3]
     for target in statement[2]:
         if target[0] == m.NEW and value[0] == m.NEW and len(target[3]) == len(value[3]):
             yield from zip(target[3], value[3], strict=True)
+        elif target[0] == m.NEW and last_name(value) == "exc_info" and len(target[3]) == 3:
+            yield from ((part, value) for part in target[3][1:])
         else:
             yield target, value
 

@@ -8,7 +8,8 @@ Second, a clause that puts the
 exception away in an attribute, a list or a dictionary which nothing empties,
 itself or by a helper that it is given to: when the `try` ran a model, or made
 tensors one attempt after another, or a function that it was given to call did.
-An exception in a global is reported as well where a method of a module, or a
+An exception in a global, or in `sys.last_value`, where a debugger looks for it,
+is reported as well where a method of a module, or a
 function with tensors at hand, leads to the clause, and one that a script or a
 cell binds to a name where its `try` ran a model; and one that is raised again
 each time somebody asks, since it gets the frames of all who asked. It may
@@ -66,7 +67,7 @@ from ...facts.walk import statements
 from ...finding import Confidence, Remedy, Retains
 from ...interpreter.values import Class
 from ...lexical import handlers, keepers, retries
-from ...lexical.at_work import decorated, handed_in, has_tensors, is_called_at_work, reaches_work
+from ...lexical.at_work import decorated, dispatched, handed_in, has_tensors, is_called_at_work, reaches_work
 from ...lexical.error_records import Travels
 from ...lexical.kept_places import kept_place
 from ...lexical.log_records import KeptRecords, kept_records
@@ -292,6 +293,8 @@ def _runs_model(evidence: Evidence, kept: handlers.Kept) -> bool:
     program = _program_of(evidence, kept)
     names = set(kept.names) | decorated(program.facts, kept.function)
     names |= handed_in(program, kept.function, kept.names)
+    if "getattr" in kept.names:
+        names |= dispatched(program, kept.function)
     for name in kept.names:  # `self._measure(config)`, which calls what the object was made with
         for place in program.by_name.get(name, ()):
             if place.facts.owner == kept.function.owner >= 0:
