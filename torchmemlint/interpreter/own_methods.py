@@ -20,6 +20,7 @@ from .making import attribute_of_metaclass
 from .module_classes import is_module
 from .objects import call_object
 from .passes import goes_in_rounds, in_eval_mode, record_module_call
+from .qt_objects import note_child
 from .tensors import arithmetic
 from .unknown import unknown_call
 from .values import ATTACHED, OFF, UNKNOWN, Class, Function, Kwargs, Light, Method, Obj, Super, Value
@@ -185,6 +186,7 @@ def super_method(
     if name == "__init__" and type(receiver) is Obj:
         fill_own_parts(machine, frame, receiver, args, kwargs, site)
         note_given_to_base(machine, frame, receiver, args, kwargs, site)
+        note_child(machine, frame, receiver, args, kwargs, site)
     if name == "__setattr__":
         return call_external(machine, frame, "builtins.setattr", [(receiver,), *args], kwargs, site)
     if type(receiver) is Obj and name not in ("__init__", "__getattr__"):

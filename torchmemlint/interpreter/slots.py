@@ -8,6 +8,7 @@ from ..facts import model as m
 from ..facts.model import Expr, Site
 from .frames import Frame
 from .machine import EVALUATE, Machine
+from .qt_objects import note_slot
 from .threads import in_thread
 from .values import ON, Bound, Function, Obj, Partial, Value, is_light
 
@@ -19,6 +20,7 @@ _MOST = 4  # values or slots of a signal, each of which is handed over
 def connect(machine: Machine, frame: Frame, callee: Expr, args: list[Value], site: Site) -> None:
     """`job.ready.connect(self.show)`: what was emitted already comes now, for a thread runs where it is started."""
     slots = tuple(atom for atom in (args[0] if args else ()) if type(atom) in (Bound, Function, Partial))
+    note_slot(machine, frame, callee, slots, site)
     for signal in _signals(machine, frame, callee) if slots else ():
         known, emitted = machine.signals.setdefault(signal, ([], []))
         if slots in known or len(known) >= _MOST:
