@@ -10,6 +10,7 @@ from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Block, Place, Program, keyword, targets, text
 from ..facts.walk import calls, calls_of, expressions_of, heads, last_name, nodes, statements
 from .cleanup import FREES, Slip, collects, empties, let_go
+from .missing_global import bound_without_global
 from .taken_models import empties_container, is_changed, models_of_containers
 
 _SHORTENS = frozenset("evict trim prune drop shrink truncate release free discard purge cleanup expire keep".split())
@@ -41,6 +42,9 @@ def borrowed(program: Program) -> Iterator[Slip]:
         for site, name, container in (*_items_of_containers(place), *_items_of_displays(place), *models):
             if _freed_after(program, facts.body, site):
                 yield Slip(site, name, -1, 3, f"in {container}")
+        for site, name in bound_without_global(program, place):
+            if _freed_after(program, facts.body, site):
+                yield Slip(site, name, -1, 2, "global")
         for statement in statements(facts.body):
             names = let_go(statement)
             for name in names:

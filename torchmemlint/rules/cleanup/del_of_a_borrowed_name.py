@@ -10,7 +10,8 @@ item in self.items: del item`, or over what the loop itself names, `for part in
 container, `model = models[i]`, for an attribute that was asked for by its name,
 `part = getattr(self, name)`, and for `del items` of `*items`, which is a tuple
 of the function's own. Where the function is another file's, the call is named
-that leaves a name bound. And for the parts of a model that a loop moves to a
+that leaves a name bound. For `model = None` of a global in a function that does
+not say `global model`. And for the parts of a model that a loop moves to a
 device one after the other, `block = block.to(device)`, and then deletes the
 name of instead of moving them back.
 
@@ -85,6 +86,19 @@ def check(evidence: Evidence) -> Iterator[Report]:
             related=((slip.other, "only this name goes"),),
         )
     for slip in evidence.across(borrowed, "empty_cache", levels=1):
+        if slip.kind == "global":
+            yield Report(
+                site=slip.site,
+                message=(
+                    f"this binds a name of the function and frees nothing: the global `{slip.name}` stays as it is; "
+                    f"say `global {slip.name}` first"
+                ),
+                confidence=Confidence(slip.weight),
+                value=f"what the global `{slip.name}` refers to",
+                holder=slip.name,
+                release=f"`global {slip.name}` at the top of the function",
+            )
+            continue
         container = slip.kind.removeprefix("in ") if slip.kind.startswith("in ") else ""
         if container:
             who = f"`{container}` still holds it"
