@@ -9,6 +9,7 @@ from ..facts.model import Expr
 from ..facts.program import Program, keyword
 from ..facts.walk import calls, last_name
 from .left_running import LeftRunning, dropped, with_parts
+from .segments import has_segments, makes_segment
 from .starters import Owner, setup_of
 
 _ATTACHES = ("name", "create", "attach", "existing", "owner", "shm_name")
@@ -16,7 +17,7 @@ _ATTACHES = ("name", "create", "attach", "existing", "owner", "shm_name")
 
 def left_segments(program: Program) -> Iterator[LeftRunning]:
     """Such objects that are made again and again; nothing but the method that unlinks lets a segment go."""
-    if {"SharedMemory", "unlink"} <= program.called:
+    if "unlink" in program.called and has_segments(program):
         yield from dropped(program, with_parts(program, dict(_owners(program))))
 
 
@@ -32,7 +33,7 @@ def _owners(program: Program) -> Iterator[tuple[str, Owner]]:
 
 def _creates(program: Program, cls: str, call: Expr) -> bool:
     """Whether a call creates a segment, for all objects of a class: none is told which one to attach to."""
-    if not program.dotted(call[2]).endswith("shared_memory.SharedMemory"):
+    if not makes_segment(program, call[2]):
         return False
     create = keyword(call, "create", 1)
     if create == (m.CONST, True):

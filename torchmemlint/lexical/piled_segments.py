@@ -12,7 +12,7 @@ from ..facts.program import Place, Program, keyword, targets
 from ..facts.walk import calls_of, expressions_of, last_name, statements
 from ..interpreter.keys import FRESH, kind_of_key
 from .once import SETUPS, called_last, is_repeated
-from .segments import made_in
+from .segments import has_segments, made_in
 
 
 class PiledSegments(NamedTuple):
@@ -27,11 +27,11 @@ class PiledSegments(NamedTuple):
 def piled_segments(program: Program) -> Iterator[PiledSegments]:
     """`self.blocks[version] = SharedMemory(create=True, ...)` or `self.blocks.append(block)` in a function that runs
     again and again, where all that unlinks, or takes out, is what the program calls once, when it ends."""
-    if not {"SharedMemory", "unlink"} <= program.called:
+    if "unlink" not in program.called or not has_segments(program):
         return
     ends = [place for place in program.places if "unlink" in place.facts.calls]
     for place in program.places:
-        if "SharedMemory" not in place.facts.calls or place.facts.name in SETUPS or place in ends:
+        if place.facts.name in SETUPS or place in ends:
             continue
         for call, statement in made_in(program, place):
             if keyword(call, "create", 1) != (m.CONST, True) or not is_repeated(program, place, driven=True):

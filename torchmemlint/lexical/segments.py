@@ -19,7 +19,7 @@ Key = tuple[str, str]  # (function, name) of a local, ("", name) of an attribute
 def never_unlinked(program: Program) -> Iterator[tuple[Site, str, Site]]:
     """The calls that create a segment which nothing in the file unlinks, and the name of its handle; or which the
     same function unlinks, but not where it returns before: then where that is, else -1."""
-    if "SharedMemory" not in program.called:
+    if not has_segments(program):
         return
     unlinked = called_on(program, "unlink")
     created: list[tuple[Site, set[Key], bool, Site]] = []
@@ -39,11 +39,11 @@ def never_unlinked(program: Program) -> Iterator[tuple[Site, str, Site]]:
 def replaced_segments(program: Program) -> Iterator[tuple[Site, str, Site]]:
     """The calls that create the next segment of an attribute, again and again, in a function that only closes the one
     before: what unlinks does so elsewhere, to the last one. With the attribute, and where it is closed."""
-    if not {"SharedMemory", "unlink", "close"} <= program.called:
+    if not {"unlink", "close"} <= program.called or not has_segments(program):
         return
     unlinking = {place.facts.name for place in program.places if "unlink" in place.facts.calls}
     for place in program.places:
-        made = list(made_in(program, place)) if "SharedMemory" in place.facts.calls else []
+        made = list(made_in(program, place))
         if not made or place.facts.name in unlinking.union(SETUPS):
             continue
         told = list(calls(place.facts.body))
@@ -75,8 +75,26 @@ def made_in(program: Program, place: Place) -> Iterator[tuple[Expr, Any]]:
     for statement in statements(place.facts.body):
         for expr in heads(statement):
             for part in nodes(expr):
-                if part[0] == m.CALL and program.dotted(part[2]).endswith("shared_memory.SharedMemory"):
+                if part[0] == m.CALL and makes_segment(program, part[2]):
                     yield part, statement
+
+
+def has_segments(program: Program) -> bool:
+    """Whether a file may make such a segment, also by a class of its own."""
+    heirs = (base for cls in program.facts.classes for base in cls.bases)
+    return "SharedMemory" in program.called or any(last_name(base) == "SharedMemory" for base in heirs)
+
+
+def makes_segment(program: Program, callee: Expr) -> bool:
+    """Whether a call makes a segment or attaches to one; also by a class of the file that only adds to what Python's
+    does: one which unlinks by itself, when it is closed or goes, needs nobody to do so."""
+    if program.dotted(callee).endswith("shared_memory.SharedMemory"):
+        return True
+    cls = next((cls for cls in program.facts.classes if callee == (m.NAME, cls.name)), None)
+    if cls is None or not any(program.dotted(base).endswith("shared_memory.SharedMemory") for base in cls.bases):
+        return False
+    methods = {name: program.facts.functions[index] for name, index in cls.methods.items()}
+    return not any("unlink" in methods[name].calls for name in ("close", "__del__", "__exit__") if name in methods)
 
 
 def _key(place: Place, expr: Expr) -> Key | None:
