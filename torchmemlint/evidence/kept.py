@@ -28,6 +28,7 @@ from .let_go import emptied, made_at, measured
 from .memo import made_once
 from .places import Holder, describe, last_part
 from .service_loops import piles_up_while_serving
+from .task_keys import is_of_the_callable
 from .undrained import method_not_called
 
 _RESULTS = ("tensor", "array", "item")
@@ -99,7 +100,7 @@ def _retention(machine: Machine, note: Plain, kept: Kept) -> WorkerRetention | N
         return None
     if isinstance(kept.owner, Obj) and kept.owner.kind == "tuple":
         return None
-    grows = _grows(kept, note.frame)
+    grows = _grows(kept, note.frame) and not (kept.context.kind == "process" and is_of_the_callable(note, kept))
     if grows:
         made = made_at(kept.owner)
         off = _releases(machine).switched_off(last_part(holder.text), holder.owner, _run(machine), made)
