@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ..facts import model as m
 from ..facts.knowledge import TAKES_OUT
 from ..facts.model import Expr, Site
-from ..facts.walk import calls, calls_of, last_name, statements
+from ..facts.walk import call_at, calls, calls_of, last_name, nodes, statements
 from .callbacks import objects_in
 from .events import Plain
 from .frames import Frame
@@ -91,7 +91,18 @@ def note_part(machine: Machine, frame: Frame, whole: Obj, name: str, part: Obj, 
         return
     backs = [back for back, held in part.fields.items() if whole in held]
     if backs and not any(_is_taken_apart(part.cls, back) for back in backs):
-        note_cycle(machine, frame, whole, name, (whole,), site)
+        note_cycle(machine, frame, whole, name, (whole,), _where_given(frame, whole, site))
+
+
+def _where_given(frame: Frame, whole: Obj, site: Site) -> Site:
+    """The call in which an object gives a helper of its own what refers to it, `self.add(Child(self))`: `add` may get
+    others as well."""
+    caller = frame.caller
+    if caller is None or frame.receiver is not whole or caller.receiver is not whole:
+        return site
+    call = call_at(caller.facts.body, frame.call_site)
+    given = (*call[3], *(value for _, value in call[4])) if call is not None else ()
+    return frame.call_site if any(_SELF in nodes(one) for one in given) else site
 
 
 def _functions(value: Value) -> Value:
