@@ -200,7 +200,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
             message=(
                 f"`{left_over.method}()` takes `{left_over.part}` out, and `{left_over.attribute}` goes on holding the "
                 f"rest, as `{left_over.rest}`, of which emptying the cache gives nothing back; "
-                f"`{left_over.attribute} = None` first"
+                f"let go of `{left_over.attribute}` first"
             ),
             confidence=Confidence.MEDIUM,
             value=f"`{left_over.rest}` of `{left_over.attribute}`",
@@ -214,7 +214,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
                 site=old.site,
                 message=(
                     f"`{old.holder}` still has the model that the next one is to replace, so emptying the cache gives "
-                    f"none of it back, and both are there while that is made; `{old.holder} = None` first"
+                    f"none of it back, and both are there while that is made; let go of it first"
                 ),
                 confidence=Confidence.MEDIUM,
                 value="the parameters of the model before",
