@@ -14,6 +14,7 @@ from ..interpreter.holders import captured, has_parameters, heavy_objects
 from ..interpreter.machine import Machine
 from ..interpreter.values import Bound, Function, Obj, Partial, Value
 from ..lexical.cleanup import collects, empties, given_up
+from ..lexical.library_pipelines import pipelines_of
 from .emptied import is_work, optimizers_of
 
 _DEPTH = 4
@@ -189,6 +190,7 @@ def _holders(
     there = not moved_off(place.facts.body, name, site)
     held = [other for other in bound if other != name and reaches(frame.vars.get(other, ()), gone)] if there else []
     kept = [(other, bound[other]) for other in held]
+    kept += [one for one in pipelines_of(program, place, name) if one[0] in bound] if gone and there else []
     for model in (name, *held) if held else ():
         kept += [(one, at) for one, at in optimizers_of(program, place, "", model) if one in bound]
     read = _read(program, place, rest)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ..facts import model as m
 from ..facts.knowledge import GIVES_ITSELF
-from ..facts.model import Expr, Stmt
-from ..facts.program import Program
+from ..facts.model import Expr, Site, Stmt
+from ..facts.program import Place, Program, targets
+from ..facts.walk import statements
+from .cleanup import let_go
 
 _MAKES = ("from_pretrained", "from_single_file", "from_pipe")  # [docs: diffusers, Pipelines; DiffusionPipeline]
 
@@ -15,11 +19,30 @@ def binds_pipeline(program: Program, statement: Stmt) -> bool:
     return bool(statement[0] == m.ASSIGN) and _is_pipeline(program, statement[3])
 
 
+def pipelines_of(program: Program, place: Place, model: str) -> Iterator[tuple[str, Site]]:
+    """The names of pipelines that a function gives a model to, and does not let go of: `ask = pipeline("chat",
+    model=model)`."""
+    gone = {name for statement in statements(place.facts.body) for name in let_go(statement)}
+    for statement in statements(place.facts.body):
+        if not binds_pipeline(program, statement):
+            continue
+        made = _made(statement[3])
+        if (m.NAME, model) in (*made[3], *(given for _, given in made[4])):
+            names = [target[1] for target in targets(statement) if target[0] == m.NAME]
+            yield from ((name, statement[1]) for name in names if name not in gone)
+
+
 def _is_pipeline(program: Program, value: Expr) -> bool:
+    made = _made(value)
+    dotted = program.dotted(made[2]) if made[0] == m.CALL else ""
+    if dotted.startswith("diffusers."):
+        cls, _, name = dotted.rpartition(".")
+        return name.endswith("Pipeline") or (name in _MAKES and "Pipeline" in cls.rpartition(".")[2])
+    return dotted.startswith("transformers.") and dotted.endswith((".pipeline", "Pipeline"))
+
+
+def _made(value: Expr) -> Expr:
+    """`DiffusionPipeline.from_pretrained(name)` of `DiffusionPipeline.from_pretrained(name).to(device)`"""
     while value[0] == m.CALL and value[2][0] == m.ATTR and value[2][2] in GIVES_ITSELF:
         value = value[2][1]
-    dotted = program.dotted(value[2]) if value[0] == m.CALL else ""
-    if dotted.startswith("diffusers."):
-        cls, _, made = dotted.rpartition(".")
-        return made in _MAKES and "Pipeline" in cls.rpartition(".")[2]
-    return dotted in ("transformers.pipeline", "transformers.pipelines.pipeline")
+    return value
