@@ -78,6 +78,10 @@ def call_external(machine: Machine, frame: Frame, dotted: str, args: list[Value]
         return weights.light(dotted)
     if tail in ("tqdm", "trange", "track", "auto") and args:
         return args[0]
+    if root == "peft" and tail in ("get_peft_model", "from_pretrained"):  # adapts the model that it is given [docs]
+        base = args[0] if args else kwargs.get("model", UNKNOWN)
+        if any(type(atom) is Obj and atom.kind == "module" for atom in base):
+            return base
     if tail == "from_pretrained" or tail in ("create_model", "timm.create_model"):
         if "okenizer" in dotted or "rocessor" in dotted or "onfig" in dotted or "xtractor" in dotted:
             return UNKNOWN
