@@ -99,6 +99,7 @@ _PASSES_BY = {
     "unasked": "takes out only if its key is asked for again",
     "unclaimed": "takes out only if it has not given up waiting for it",
     "exhausted": "takes out only when it has come to its end, and not when nobody asks for more",
+    "raised": "takes out only when it has an answer, and not when it has an exception",
     "put back": "takes out only to put another one there",
     "broken off": "takes out only when it comes to its end, and nobody says so when it is broken off",
     "other key": "takes out under another key only",
