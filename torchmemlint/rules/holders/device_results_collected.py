@@ -45,6 +45,7 @@ from typing import TYPE_CHECKING
 
 from ...evidence.collected import collected_on_device
 from ...evidence.only_counted import only_counted
+from ...evidence.service_loops import filled_by_waiting
 from ...facts.model import CALLS_PER_STATEMENT, Site
 from ...finding import Confidence, Remedy, Retains
 from ...lexical.handed_out import handed_out
@@ -78,6 +79,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
         if returned.site // CALLS_PER_STATEMENT not in rows:
             rows.add(returned.site // CALLS_PER_STATEMENT)
             yield _report(returned.site, returned.holder, 2, "is handed out without a move to the host")
+    rows |= {kept.site // CALLS_PER_STATEMENT for kept in filled_by_waiting(evidence.retentions)}  # TML502 speaks of it
     for counted in only_counted(evidence.retentions):
         if counted.site // CALLS_PER_STATEMENT not in rows and evidence.machine.is_home(counted.store):
             rows.add(counted.site // CALLS_PER_STATEMENT)
