@@ -15,7 +15,7 @@ from ..interpreter.machine import Machine
 from ..interpreter.values import Value, constant, functions_behind, functions_in
 from ..interpreter.weights import heavy
 from ..lexical.loaded_tables import holds_loaded
-from .records import makes_array
+from .record_parts import makes_array
 
 _FEW_WEIGHTS = 100_000
 _SETTINGS = ("config", "cfg", "settings", "options", "args")  # ends of the names of classes whose objects are small

@@ -12,7 +12,7 @@ from ..facts.walk import expressions_of, in_loops, statements
 from ..interpreter.machine import Machine
 from ..interpreter.values import functions_behind
 from .at_import import start_method
-from .records import adds_objects, has_parts
+from .record_parts import adds_objects, has_parts
 
 _DEPTH = 3  # calls from what a worker runs
 

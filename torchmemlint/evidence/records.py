@@ -7,17 +7,17 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.model import Expr, FunctionFacts, Site, Stmt
-from ..facts.program import Block, Program, targets, text
+from ..facts.program import Block, Program, targets
 from ..facts.walk import calls_of, expressions_of, heads, in_loops, last_name, nodes, statements
 from ..interpreter.linking import module_member, module_name
 from ..interpreter.machine import Machine
 from ..interpreter.values import Class, Function, Module, Obj, Value
-from .parsed_files import PARSERS, is_list_of_reader, is_row, of_parsed, parses
+from .parsed_files import is_list_of_reader, of_parsed, parses
+from .record_parts import adds_objects, has_parts
 from .record_values import of_records
+from .unpickled import are_dicts, gives_unpickled, is_unpickled
 
 _GOES_THROUGH = ("len", "list", "iter", "enumerate", "zip", "sorted", "range", "tuple")
-_LIGHT = ("Path", "Image", "Tensor", "Array")
-_ARRAYS = ("tensor", "array", "imread", "load_image", "from_numpy", "numpy")
 
 
 class Records(NamedTuple):
@@ -128,17 +128,6 @@ def _all(statement: Stmt) -> Iterator[Expr]:
         yield from nodes(expr)
 
 
-def _container(place: Expr) -> Expr:
-    """`self.boxes` of `self.boxes[image]` and `self.boxes.setdefault(image, [])`."""
-    while True:
-        if place[0] == m.ITEM:
-            place = place[1]
-        elif place[0] == m.CALL and place[2][0] == m.ATTR and place[2][2] == "setdefault":
-            place = place[2][1]
-        else:
-            return place
-
-
 def _is_fixed(key: Expr) -> bool:
     return bool(key[0] in (m.CONST, m.SLICE))
 
@@ -187,11 +176,22 @@ def _filled(machine: Machine, program: Program, cls: Class) -> Iterator[Records]
                 parsed = parses(program, value) and not _are_settings(cls, target)
                 parsed = parsed or is_list_of_reader(program, value, function.facts.body)
                 parsed = parsed or (of_parsed(program, value, function.facts.body) and _has_items(cls, target))
-                if parsed or any(
-                    _lists_objects(called, _position(statement, target)) or _gives_parsed(program, called)
-                    for called in _called(machine, cls, function, value)
-                ):
+                called = [] if parsed else list(_called(machine, cls, function, value))
+                parsed = parsed or any(
+                    _lists_objects(one, _position(statement, target)) or _gives_parsed(program, one) for one in called
+                )
+                if parsed or _are_unpickled(program, cls, target, value, function.facts.body, called):
                     yield Records(statement[1], target[2], cls.facts.name, True, -1, 2)
+
+
+def _are_unpickled(
+    program: Program, cls: Class, place: Expr, value: Expr, body: Block, called: list[FunctionFacts]
+) -> bool:
+    """Whether the items of a data set are records that a pickle held."""
+    loaded = is_unpickled(program, value, body) or any(gives_unpickled(program, one) for one in called)
+    if not loaded or not _counts(cls, place[2]):
+        return False
+    return are_dicts((function.facts for _, function in _members(cls)), place)
 
 
 def _put(statement: Stmt) -> tuple[Expr | None, tuple[Expr, ...]]:
@@ -205,19 +205,6 @@ def _put(statement: Stmt) -> tuple[Expr | None, tuple[Expr, ...]]:
     if call is not None and call[2][0] == m.ATTR and call[2][2] in ("extend", "update") and len(call[3]) == 1:
         return call[3][0], (call[2][1],)
     return None, ()
-
-
-def adds_objects(statement: Stmt, body: Block) -> Iterator[tuple[Site, Expr, bool]]:
-    """The containers that a statement adds an object to: where, the container, and whether the object has parts."""
-    for call in calls_of(statement):
-        if call[2][0] == m.ATTR and call[2][2] == "append" and call[3]:
-            rich = has_parts(call[3][0], body)
-            if rich is not None:
-                yield call[1], _container(call[2][1]), rich
-    value = statement[3] if statement[0] == m.ASSIGN else None
-    for target in targets(statement):
-        if value is not None and target[0] == m.ITEM and not _is_fixed(target[2]) and has_parts(value, body):
-            yield statement[1], _container(target), True
 
 
 def _given_to_base(cls: Class, statement: Stmt) -> Expr | None:
@@ -283,53 +270,6 @@ def _gives_parsed(program: Program, function: FunctionFacts) -> bool:
     returned = [one[2] for one in statements(function.body) if one[0] == m.RETURN and one[2] is not None]
     bound = [one[3] for one in statements(function.body) if one[0] == m.ASSIGN and one[2][0] in returned]
     return any(parses(program, value) for value in (*returned, *bound))
-
-
-def has_parts(expr: Expr, body: Block) -> bool | None:
-    """Whether an element is an object of several parts (True), a string, pair or small tuple (False), or neither."""
-    if expr[0] == m.NAME:
-        for statement in statements(body):
-            if statement[0] == m.ASSIGN and expr in statement[2] and statement[3][0] in (m.DICT, m.NEW, m.CALL):
-                empty = _is_empty(statement[3])
-                return _is_filled_record(expr, body) if empty else has_parts(statement[3], body)
-        return True if is_row(expr, body) else None
-    if expr[0] == m.DICT:
-        return len(expr[2]) > 1 and not any(makes_array(value) for _, value in expr[2])
-    if expr[0] == m.NEW and expr[2] in ("tuple", "list"):
-        return None if any(makes_array(item) for item in expr[3]) else False
-    if expr[0] == m.CALL:
-        name = last_name(expr[2])
-        if name == "dict" or text(expr[2]) in PARSERS or (name == "_asdict" and not expr[3]):
-            return True
-        if name[:1].isupper() and expr[2][0] == m.NAME and not name.isupper() and not name.endswith(_LIGHT):
-            return True  # an object of some class
-    return None
-
-
-def _is_empty(value: Expr) -> bool:
-    """`{}`, `dict()`"""
-    if value[0] == m.DICT:
-        return not value[2]
-    return bool(value[0] == m.CALL and value[2] == (m.NAME, "dict") and not value[3] and not value[4])
-
-
-def _is_filled_record(name: Expr, body: Block) -> bool:
-    """Whether what starts empty gets entries of its own under several fixed names, `record["boxes"] = boxes`."""
-    entries = {
-        target[2][1]: statement[3]
-        for statement in statements(body)
-        if statement[0] == m.ASSIGN
-        for target in targets(statement)
-        if target[0] == m.ITEM and target[1] == name and target[2][0] == m.CONST
-    }
-    return len(entries) > 1 and not any(map(makes_array, entries.values()))
-
-
-def makes_array(expr: Expr) -> bool:
-    return any(
-        part[0] == m.CALL and (text(part[2]).split(".")[0] in ("torch", "np", "numpy") or last_name(part[2]) in _ARRAYS)
-        for part in nodes(expr)
-    )
 
 
 def _has_items(cls: Class, place: Expr) -> bool:
