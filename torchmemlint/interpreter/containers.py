@@ -65,7 +65,7 @@ def container_method(
     if name in _GROW:
         made = _grow(machine, frame, obj, name, args, kwargs, site)
         if obj.kind == "queue":
-            is_given(machine, obj)
+            is_given(machine, frame, obj, site)
         return made
     if name == "setdefault":
         value = args[1] if len(args) > 1 else UNKNOWN

@@ -110,13 +110,36 @@ def waits_for(machine: Machine, queue: Obj) -> None:
         machine.waiting.setdefault(queue.serial, machine.going_on)
 
 
-def is_given(machine: Machine, queue: Obj) -> None:
-    """The thread that waits for it goes on, once, with what has a graph, or with an object that it may put its result
-    into: of other things it is known without that what it keeps of them."""
+def is_given(machine: Machine, frame: Frame, queue: Obj, site: Site) -> None:
+    """The thread that waits for it goes on, once, with what has a graph, with an object that it may put its result
+    into, or with what it is to run while gradients are off here: of other things it is known without that what it
+    keeps of them."""
     if queue.serial not in machine.waiting:
         return
-    if any(tensor.graph == ATTACHED for tensor in machine.reach((queue,))) or _gets_a_result(queue):
+    runs = machine.grad == OFF and _gets_work(queue.fields.get("*", UNKNOWN))
+    if runs or any(tensor.graph == ATTACHED for tensor in machine.reach((queue,))) or _gets_a_result(queue):
+        before, stored = len(machine.module_calls), len(machine.stores)
         machine.waiting.pop(queue.serial)()
+        if runs:  # what it answers in another queue is taken from there by who has asked
+            machine.stores[stored:] = [one for one in machine.stores[stored:] if not _is_queue(one.owner)]
+            machine.note("thread", site, frame, (OFF, before, len(machine.module_calls)))
+
+
+def _is_queue(owner: object) -> bool:
+    return type(owner) is Obj and owner.kind == "queue"
+
+
+def _gets_work(put: Value, depth: int = 2) -> bool:
+    """Whether what is put is a function or a model, or has one: `tasks.put(Task(lambda: layer(x)))`."""
+    return any(
+        type(one) in (Function, Bound, Partial)
+        or (
+            type(one) is Obj
+            and (one.kind == "module" or (one.kind in (*_PACKS, "instance") and depth > 0 and not one.is_put_off))
+            and (one.kind == "module" or any(_gets_work(part, depth - 1) for part in one.fields.values()))
+        )
+        for one in put
+    )
 
 
 def _gets_a_result(queue: Obj) -> bool:
