@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import textwrap
+from pathlib import Path
 
 import pytest
+from projects import check_project
 from snippets import codes
 
 WORK = """
@@ -90,3 +92,46 @@ def test_a_thread_that_runs_what_it_is_given_records(source: str) -> None:
 @pytest.mark.parametrize("source", INNOCENT)
 def test_a_thread_that_turns_gradients_off_or_runs_no_model_does_not(source: str) -> None:
     assert codes(textwrap.dedent(source)).isdisjoint({"TML203", "TML102", "TML201"})
+
+
+RUNNER = """
+import queue
+import threading
+
+import torch
+
+class Runner:
+    def __init__(self):
+        self.tasks, self.results = queue.Queue(), queue.Queue()
+        self.thread = threading.Thread(target=self._loop, daemon=True)
+        self.thread.start()
+    {mode}
+    def _loop(self):
+        while True:
+            fn, args = self.tasks.get()
+            self.results.put(fn(*args))
+            del fn, args
+    def run(self, fn, *args):
+        self.tasks.put((fn, args))
+        return self.results.get()
+"""
+SCRIPT = """
+import torch
+from torch import nn
+
+from runner import Runner
+
+def main(steps):
+    model, runner = nn.Linear(8, 8), Runner()
+    rows = []
+    with torch.no_grad():
+        for _ in range(steps):
+            rows.append(runner.run(model, torch.rand(4, 8))){mark}
+    print(len(rows))
+"""
+
+
+@pytest.mark.parametrize(("mode", "mark"), [("", "  # TML203"), ("@torch.no_grad()", "")])
+def test_a_runner_of_another_file(mode: str, mark: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {"runner.py": RUNNER.format(mode=mode), "main.py": SCRIPT.format(mark=mark)}
+    check_project(files, tmp_path, monkeypatch)

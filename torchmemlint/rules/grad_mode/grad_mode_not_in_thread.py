@@ -71,11 +71,15 @@ def check(evidence: Evidence) -> Iterator[Report]:
 def recorded(evidence: Evidence) -> Iterator[tuple[Site, ModuleCall]]:
     """Threads that are started with gradients off, each with the first module call that it records all the same."""
     machine = evidence.machine
-    for note in evidence.plain("thread"):
-        outer, before, after = note.detail
-        if outer != OFF:
+    said: set[Site] = set()
+    for note in machine.plain:
+        outer, before, after = note.detail if note.kind == "thread" else (ON, 0, 0)
+        # where another file starts the thread, what is called here with gradients off
+        site = next(filter(machine.is_home, (note.site, *reversed(note.trail))), None) if outer == OFF else None
+        if site is None or site in said:
             continue
         for call in machine.module_calls[before:after]:
             if call.grad == ON and call.node not in machine.derivation.demanded:
-                yield note.site, call
+                said.add(site)
+                yield site, call
                 break
