@@ -43,8 +43,7 @@ def holding_finalizers(machine: Machine, program: Program) -> Iterator[Holding]:
             continue
         watched, *given = note.detail
         for owner, path in _paths(machine, watched, given):
-            names = {part for part in path if part != "*"}
-            if path and (_is_let_go(program, names, callbacks) or not _stays(program, path)):
+            if path and (_is_let_go(program, path, callbacks) or not _stays(program, path)):
                 continue
             place = next((part for part in path if part != "*"), "")
             yield Holding(note.site, _words(watched), owner, place)
@@ -119,21 +118,30 @@ def _stays(program: Program, path: Path) -> bool:
     )
 
 
-def _is_let_go(program: Program, names: set[str], callbacks: set[str]) -> bool:
+def _is_let_go(program: Program, path: Path, callbacks: set[str]) -> bool:
     """Whether something other than finalizers takes out of the places on the way, or does by hand what they do."""
     called = {name for one in callbacks for place in program.by_name.get(one, ()) for name in place.facts.calls}
+    among = path.index("*") if "*" in path else len(path)
+    names, of_entries = set(path[:among]), {part for part in path[among:] if part != "*"} - set(path[:among])
     return any(
-        not callbacks.isdisjoint(place.facts.calls) or _takes_out(place.facts, names)
+        not callbacks.isdisjoint(place.facts.calls)
+        or _takes_out(place.facts, names)
+        or _takes_out(place.facts, of_entries, of_entries=True)
         for place in program.places
         if place.facts.name not in callbacks | called
     )
 
 
-def _takes_out(function: FunctionFacts, names: set[str]) -> bool:
-    """Whether a function takes something out of one of these places, or gives the place another value."""
+def _takes_out(function: FunctionFacts, names: set[str], *, of_entries: bool = False) -> bool:
+    """Whether a function takes something out of one of these places, or gives the place another value. The attribute
+    of an entry is one of many of its name: that one of them gets a value, as each did, empties none of the others."""
     start = function.name in ("__init__", "__post_init__", "<module>")
     every = (one for name in names for one in emptyings(function, name))
-    return any(one.how != BOUND or (not start and one.place[0] == m.ATTR) for one in every)
+    return any(
+        one.how != BOUND
+        or (not start and one.place[0] == m.ATTR and (not of_entries or one.statement[-1] == (m.CONST, None)))
+        for one in every
+    )
 
 
 def _is_handled(program: Program, note: Plain) -> bool:
