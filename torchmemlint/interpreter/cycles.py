@@ -38,7 +38,7 @@ def note_cycle(machine: Machine, frame: Frame, owner: Obj, name: str, value: Val
     """`self.name = self.method`, `self.name = lambda: self.x`; not `self.name = self.method` of a `@weakmethod`."""
     value = tuple(atom for atom in value if type(atom) is not Bound or not _is_weak(atom))
     if owner in objects_in(machine, [value]):
-        machine.note("cycle", site, frame, (owner, name))
+        machine.note("cycle", site, frame, (owner, name, value == (owner,)))
 
 
 def note_own_entry(machine: Machine, frame: Frame, container: Obj, value: Value, site: Site) -> None:
@@ -167,7 +167,7 @@ def refers_to(machine: Machine, value: Value, key: Value) -> bool:
 def cycles(machine: Machine) -> Iterator[Cycle]:
     """Heavy objects that hold themselves, where one is made in each round of a loop."""
     seen: set[Site] = set()
-    told: set[tuple[int, str]] = set()  # methods or statements, and the attribute that the object refers to itself by
+    told: set[tuple[int, str]] = set()  # methods, statements or classes, and what the object refers to itself by
     yield from _hooked(machine)
     for note in machine.plain:
         if note.kind not in ("cycle", "recursion"):
@@ -183,7 +183,7 @@ def cycles(machine: Machine) -> Iterator[Cycle]:
                 seen.add(site)
                 yield Cycle(site, f"`{names[0]}`", f"`{name}` refers to itself", weight)
             continue
-        owner, name = note.detail
+        owner, name, by_parts = note.detail
         assert isinstance(owner.cls, Class)
         whole = _whole(machine, note.frame, owner)  # it goes with what it is a part of, a layer with its model
         dropped = whole.home is None or isinstance(whole.home[0], Frame) or whole is owner
@@ -196,12 +196,14 @@ def cycles(machine: Machine) -> Iterator[Cycle]:
         made = looped and here and (heavy_objects((owner,)) or tensors)
         way = (note.frame.facts.site, name)  # the branches of an `if` are one way
         here_said = (site - site % m.CALLS_PER_STATEMENT, name)  # of the call, and of what it gives
-        if _is_taken_apart(owner.cls, name) or (way in told and site == note.site) or here_said in told:
+        of_parts = {(owner.cls.facts.site, name)} if by_parts else set()  # that they are put in, and refer to the whole
+        said = (way in told and site == note.site) or here_said in told or not of_parts.isdisjoint(told)
+        if said or _is_taken_apart(owner.cls, name):
             continue
         own = whole is owner and site == note.site  # where another file's class refers to itself, that file says so
         if dropped and (made or (own and _is_value(owner, tensors))):
             seen.add(site)
-            told |= {way, here_said}
+            told |= {way, here_said, *of_parts}
             yield Cycle(site, f"each {owner.cls.facts.name}", f"`self.{name}` refers to the object", 2)
 
 
