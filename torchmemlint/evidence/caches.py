@@ -22,7 +22,9 @@ from ..interpreter.weights import heavy
 from ..lexical.loaded_tables import gives_loaded
 from .item_keys import asked_for_items, gives_item
 
-_CACHES = (*CACHES, "cachetools.cached", "joblib.Memory.cache")
+_CACHETOOLS = "cachetools.cached"
+_CACHES = (*CACHES, _CACHETOOLS)
+_TABLES = ("dict", "OrderedDict", "defaultdict")
 _WEAK = frozenset(("ref", "proxy", "WeakMethod"))
 _ARRAYS = ("ndarray", "NDArray", "DataFrame", "Image")
 _OWNERS = MODEL_NAMES | {"trainer", "engine", "pipeline", "agent", "learner", "world"}
@@ -225,7 +227,31 @@ def _entries(machine: Machine, frame: Frame, decorator: Expr) -> int | None:
     dotted = _resolve(machine, frame, decorator[2] if decorator[0] == m.CALL else decorator)
     if dotted not in _CACHES:
         return None
+    if dotted == _CACHETOOLS:
+        return _bound_of_table(machine, decorator)
     return -1 if dotted == "functools.cache" else _given_bound(decorator)
+
+
+def _bound_of_table(machine: Machine, decorator: Expr) -> int | None:
+    """How many entries `cachetools.cached` keeps: as many as fit into what it is given, a dictionary without a bound or
+    one of its own with a `maxsize`; None if it is said what is to be in the keys, or what it is given is not seen."""
+    given = (
+        [*decorator[3][:1], *(value for name, value in decorator[4] if name == "cache")]
+        if decorator[0] == m.CALL
+        else []
+    )
+    if not given or len(decorator[3]) > 1 or any(name == "key" for name, _ in decorator[4]):
+        return None
+    table = given[0]
+    if table[0] == m.NAME:
+        bound = [one for one in machine.facts.functions[0].body if one[0] == m.ASSIGN and table in one[2]]
+        table = bound[0][3] if len(bound) == 1 else table
+    if table[0] == m.DICT or (table[0] == m.CALL and last_name(table[2]) in _TABLES):
+        return -1
+    if table[0] != m.CALL:
+        return None
+    sizes = [*table[3][:1], *(value for name, value in table[4] if name == "maxsize")]
+    return sizes[0][1] if sizes and sizes[0][0] == m.CONST and type(sizes[0][1]) is int else None
 
 
 def entries_of(machine: Machine, function: Function) -> int | None:
