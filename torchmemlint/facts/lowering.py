@@ -243,7 +243,7 @@ class Lowering:
         if any(map(self.does_something, shown)):
             return self.key([(node, False) for node in shown if self.does_something(node)])
         ranks = [(node, True) for node in shown if _word(node).endswith("rank")]
-        return self.key(ranks) if ranks else _message("".join(part for part in parts if isinstance(part, str)))
+        return self.key(ranks) if ranks else _message("".join([part for part in parts if isinstance(part, str)]))
 
     def _shown(self, node: Any) -> Expr:
         """An expression of which the text is shown, `{step:05d}`: of interest for what it calls, and whether it is new
