@@ -16,7 +16,7 @@ from ..lexical.cleanup import collects, empties, given_up, may_clean_up
 
 _DEPTH = 5
 _FIRST = ("__init__", "__post_init__", "__del__")
-_UNDOES = {
+UNDOES = {
     "teardown": ("setup",),
     "tear_down": ("set_up", "setup"),
     "unload": ("load", "load_model"),
@@ -69,7 +69,7 @@ def forgotten(machine: Machine, program: Program) -> Iterator[Forgotten]:
     """Loaders, optimizers and models that stay on an object whose own method tears the rest down when it is done."""
     for cls in program.facts.classes:
         methods = {name: program.facts.functions[index] for name, index in cls.methods.items()}
-        for teardown in _teardowns(program, methods):
+        for teardown in teardowns(program, methods):
             for run in methods.values():
                 if teardown.name in run.calls and run.name not in (teardown.name, *_FIRST):
                     yield from _forgotten_by(machine, program, cls, teardown, run)
@@ -79,9 +79,9 @@ def undone(machine: Machine, program: Program) -> Iterator[Undone]:
     """Models that `setup()` makes, and `teardown()` only collects garbage and empties the cache."""
     for cls in program.facts.classes if program.empties else ():
         methods = {name: program.facts.functions[index] for name, index in cls.methods.items()}
-        for name in sorted(methods.keys() & _UNDOES.keys()):
+        for name in sorted(methods.keys() & UNDOES.keys()):
             site = _only_empties(program, cls, methods, name)
-            setup = next((one for one in _UNDOES[name] if one in methods), "") if site is not None else ""
+            setup = next((one for one in UNDOES[name] if one in methods), "") if site is not None else ""
             if site is None or not setup:
                 continue
             objects = [one for known in machine.instances.values() for one in known if is_of(one, cls)]
@@ -127,7 +127,7 @@ def is_let_go(program: Program, attribute: str) -> bool:
     )
 
 
-def _teardowns(program: Program, methods: dict[str, FunctionFacts]) -> Iterator[_Teardown]:
+def teardowns(program: Program, methods: dict[str, FunctionFacts]) -> Iterator[_Teardown]:
     """The methods that set attributes to None and then collect garbage, or empty the device's cache."""
     for name, function in methods.items():
         if name in _FIRST or not may_clean_up(program, function):

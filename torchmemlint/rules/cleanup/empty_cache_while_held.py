@@ -16,7 +16,8 @@ still holds the frames of the failed attempt. And a model that an attribute lets
 go of, where another attribute of the object holds it too, or a global, where
 another global of its module is an object that has it. And an attribute that a
 run sets as it sets others, where the teardown at its end lets go of those,
-empties the cache, and forgets this one. And a model that `setup()` makes, where
+empties the cache, and forgets this one; or that `load()` sets, and `unload()`
+forgets in the same way. And a model that `setup()` makes, where
 `teardown()` empties the cache and lets go of nothing at all; or an object of
 which `cleanup()` takes one part out, and leaves its attribute with the rest.
 
@@ -54,6 +55,7 @@ from typing import TYPE_CHECKING
 
 from ...evidence.emptied import bound_while_emptied, emptied_while_held
 from ...evidence.forgotten import forgotten, undone
+from ...evidence.left_loaded import left_loaded
 from ...evidence.next_rounds import left_for_next_round
 from ...evidence.part_torn_down import parts_torn_down
 from ...evidence.replaced_models import replaced_models
@@ -167,7 +169,8 @@ def check(evidence: Evidence) -> Iterator[Report]:
                 holder="the exception's traceback",
                 release="note in the clause that it failed, and empty the cache below it",
             )
-    for left in forgotten(evidence.machine, evidence.program):
+    in_runs = forgotten(evidence.machine, evidence.program)
+    for left in (*in_runs, *left_loaded(evidence.machine, evidence.program)):
         freed = ", ".join(f"self.{name}" for name in left.freed[:3])
         yield Report(
             site=left.site,
