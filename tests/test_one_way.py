@@ -183,6 +183,12 @@ TAKEN = {
             done.append(cache.sum().item())
             del self.going[number]
 """,
+    "another kind": """
+            kind, number, note = self.acks.popleft()
+            if kind == "stop":
+                return done
+            done.append(self.going.pop(number).sum().item())
+""",
     "an end": """
             number = self.acks.popleft()
             if number is None:

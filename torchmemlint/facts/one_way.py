@@ -68,7 +68,8 @@ def after_asking(function: FunctionFacts, table: Expr) -> Site | None:
         if one[0] == m.ASSIGN and table in nodes(one[3])
         for target in one[2]
     }
-    others = [one[3] for one in statements(function.body) if one[0] == m.IF and _is_of_another_kind(one[2], key)]
+    message = set(targets(asked[0]))  # `kind, key, value = queue.get()`
+    others = [one[3] for one in statements(function.body) if one[0] == m.IF and _is_of_another_kind(one[2], message)]
     for block in _blocks(function.body, absent, table):
         leaves = block and block[-1][0] in _LEAVES and block[-1][1] in passing
         if leaves and block not in others and not _hands_on(block, key):
@@ -76,9 +77,9 @@ def after_asking(function: FunctionFacts, table: Expr) -> Site | None:
     return None
 
 
-def _is_of_another_kind(test: Expr, key: Expr) -> bool:
-    """`if number < 0`, `if kind == "stop"`: what came is told apart by itself, and is no key of the table."""
-    return bool(test[0] == m.COMPARE and test[2] == key and test[3][0] == m.CONST)
+def _is_of_another_kind(test: Expr, message: set[Expr]) -> bool:
+    """`if number < 0`, `if kind == "stop"`: what came is told apart by a part of itself, and has no key."""
+    return bool(test[0] == m.COMPARE and test[2] in message and test[3][0] == m.CONST)
 
 
 def after_answers(function: FunctionFacts, table: Expr) -> Site | None:
