@@ -1,7 +1,7 @@
 """What takes something out of a place and puts it back, by the text alone: `rows.insert(0, rows.pop(index))`.
 
 That moves an entry to the end that says it was used last. The place is as full as it was before. So it is after
-`del table[key]; table[key] = value`.
+`del table[key]; table[key] = value`, and after `table[kept].extend(table.pop(merged))`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from .walk import blocks, calls_of, statements
 
 _TAKES = frozenset(("pop", "popleft", "remove", "discard"))
 _PUTS = frozenset(("append", "appendleft", "add", "insert"))
+_PUTS_INSIDE = _PUTS | {"extend", "extendleft", "update"}  # of an entry
 Block = tuple[Stmt, ...]
 
 
@@ -75,7 +76,7 @@ def _is_put_anew(rest: Block, entry: Expr) -> bool:
 
 def _taken(statement: Stmt) -> list[tuple[Expr, Expr]]:
     """What a statement takes out: the place, and the call that does it."""
-    if statement[0] not in (m.EXPR, m.ASSIGN):
+    if statement[0] not in (m.EXPR, m.ASSIGN, m.AUGMENT):
         return []
     calls = (call for call in calls_of(statement) if call[2][0] == m.ATTR and call[2][2] in _TAKES)
     return [(call[2][1], call) for call in calls]
@@ -97,8 +98,13 @@ def _follow(statement: Stmt, place: Expr, call: Expr, rest: Block, takes: set[in
     takes.add(_number(statement))
     between = rest[: rest.index(put)] if put in rest else ()
     bound = any(one[0] == m.ASSIGN and statement[2][0] in one[2] for one in statements(between))
-    if len(call[3]) < 2 and not bound:  # else it may be another value: `rows.pop(key, make())`
+    if not bound and all(_is_nothing(other) for other in call[3][1:]):  # else it may be new: `rows.pop(key, make())`
         puts.add(_number(put))
+
+
+def _is_nothing(value: Expr) -> bool:
+    """`[]`, `None`"""
+    return bool((value[0] == m.NEW and not value[3]) or value == (m.CONST, None))
 
 
 def _is_by_value(call: Expr) -> bool:
@@ -120,10 +126,21 @@ def _put_below(rest: Block, place: Expr, value: Expr) -> Stmt | None:
 def _puts(statement: Stmt, place: Expr, value: Expr) -> bool:
     if statement[0] == m.ASSIGN and statement[3] == value:
         return any(target[0] == m.ITEM and target[1] == place for target in statement[2])
+    if statement[0] == m.AUGMENT:
+        return bool(_is_entry(statement[2], place) and statement[4] == value)
     if statement[0] != m.EXPR or statement[2][0] != m.CALL or statement[2][2][0] != m.ATTR:
         return False
     call = statement[2]
+    if _is_entry(call[2][1], place):
+        return bool(call[2][2] in _PUTS_INSIDE and value in call[3])
     return bool(call[2][1] == place and call[2][2] in _PUTS and value in call[3])
+
+
+def _is_entry(part: Expr, place: Expr) -> bool:
+    """`table[key]`, `table.setdefault(key, [])`"""
+    if part[0] == m.CALL and part[2][0] == m.ATTR:
+        return bool(part[2][1] == place and part[2][2] == "setdefault")
+    return bool(part[0] == m.ITEM and part[1] == place)
 
 
 def _number(statement: Stmt) -> int:
