@@ -159,6 +159,16 @@ def copy_container(machine: Machine, frame: Frame, name: str, args: list[Value],
     return (copy,)
 
 
+def start_as(machine: Machine, frame: Frame, obj: Obj, args: list[Value], kwargs: Kwargs, site: Site) -> None:
+    """What an object starts with whose class is a dictionary or a list with methods of its own."""
+    for made in copy_container(machine, frame, obj.kind, args, kwargs, site):
+        for field, part in made.fields.items():
+            machine.put(obj.fields, field, machine.join(obj.fields.get(field, UNKNOWN), part))
+            for one in part:
+                if type(one) is Obj and one.home is not None and one.home[0] is made:
+                    one.home = (obj, field)
+
+
 def _is_passing(holder: Any) -> bool:
     """Whether something goes when it has been gone through: a pair, a generator."""
     return type(holder) is Obj and holder.kind in ("tuple", "generator")

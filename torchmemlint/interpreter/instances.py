@@ -9,6 +9,7 @@ from ..facts import model as m
 from ..facts.model import Expr, Site
 from ..facts.walk import statements
 from .branching import branch, skip
+from .builtins import start_as
 from .containers import set_limit, start_entries
 from .frames import Frame
 from .functions import call_function, call_unseen
@@ -45,6 +46,7 @@ from .written_parts import makes_parts
 
 _LONG = 300  # steps of a constructor, after which it leaves out what others have run
 _RUNS_THE_PASS = frozenset(("forward", "super", "_call_impl"))
+_STARTED = ("dict", "list", "set", "deque")
 _CONTAINERS = {
     "builtins.list": "list", "builtins.dict": "dict", "builtins.set": "set", "collections.deque": "deque",
     "collections.OrderedDict": "dict", "collections.UserList": "list", "collections.UserDict": "dict",
@@ -168,7 +170,8 @@ def _initialise(
 
 def fill_own_parts(machine: Machine, frame: Frame, obj: Obj, args: list[Value], kwargs: Kwargs, site: Site) -> bool:
     """What a class that inherits from a container of modules is made with is what it goes through; what one is that
-    inherits from a `deque` is its limit, and from a `defaultdict` what its entries start with."""
+    inherits from a `deque` is its limit, and from a `defaultdict` what its entries start with; else the entries of a
+    dictionary or list with methods of its own."""
     if obj.kind == "deque":
         set_limit(obj, args, kwargs)
     external = obj.cls.external if isinstance(obj.cls, Class) else ()
@@ -176,6 +179,8 @@ def fill_own_parts(machine: Machine, frame: Frame, obj: Obj, args: list[Value], 
         machine.put(obj.fields, "$stack", LIGHT)
     if "collections.defaultdict" in external and args:
         start_entries(machine, frame, obj, args[0], site)
+    if obj.kind in _STARTED and external:
+        start_as(machine, frame, obj, args["collections.defaultdict" in external :], kwargs, site)
     tails = {base.rsplit(".", 1)[-1] for base in external if base.startswith("torch.nn.")} & knowledge.MODULE_CONTAINERS
     for tail in tails:
         fill_modules(machine, frame, tail, obj, args)
