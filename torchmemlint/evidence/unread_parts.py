@@ -1,7 +1,8 @@
 """Records that an object collects, of which nobody reads the part that weighs.
 
 `self.trials.append({"model": model, "score": score})`, and all that is done with them is `[t["score"] for t in
-self.trials]`. One call may fill the list, and the list be its result: the models are no part of it that anybody wants.
+self.trials]`; or `self.runs[name] = run`, and `{name: run.scores for name, run in self.runs.items()}`. One call may
+fill the list, and the list be its result: the models are no part of it that anybody wants.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from ..facts.model import Expr, FileFacts, FunctionFacts, Stmt
 from ..facts.program import Program, expressions
 from ..facts.walk import statements
 from ..interpreter.holders import heavy_objects
+from ..interpreter.keys import KNOWN
 from ..interpreter.values import FEW, SCALAR, Obj, Value
+from ..lexical.table_reader import TableReader
 from ..lexical.unread_entries import Reader
 from .places import last_part
 from .unreleased import kept_in_sight
@@ -24,30 +27,36 @@ if TYPE_CHECKING:
 
 
 def has_unread_part(machine: Machine, program: Program, retention: Retention) -> bool:
-    """Whether all records of a list have parts that weigh, and parts that do not, and its readers, all of them in
-    sight, look at the latter only."""
+    """Whether all records of a list or table have parts that weigh, and parts that do not, and its readers, all of
+    them in sight, look at the latter only."""
     store = retention.store_event
-    if retention.holder.kind != "attribute" or retention.how != "grow" or not kept_in_sight(machine, store.owner):
+    if retention.holder.kind != "attribute" or retention.how not in ("grow", "keyed"):
         return False
-    records = store.owner.fields.get("*", ()) if isinstance(store.owner, Obj) else ()
-    found = [_parts(machine, atom) for atom in records]
+    if not isinstance(store.owner, Obj) or not kept_in_sight(machine, store.owner):
+        return False
+    keyed = retention.how == "keyed"
+    if keyed and store.key_kind == KNOWN:
+        return False  # a few, each of which may have its turn again
+    entries = [value for key, value in store.owner.fields.items() if key == "*" or (keyed and key[:1] != "$")]
+    found = [_parts(machine, atom) for value in entries for atom in value]
     if not found or not all(found):
         return False
-    weighing = set().union(*(parts for parts in found if parts is not None))
-    read = _read(program, last_part(retention.holder.text), store.site)
-    return read is not None and bool(read) and weighing.isdisjoint(read)
+    read = _read(program, last_part(retention.holder.text), store.site, keyed=keyed)
+    if not read:
+        return False
+    return all(read <= light for light in found if light is not None)
 
 
 def _parts(machine: Machine, record: object) -> set[str] | None:
-    """The keys of a dictionary that have something heavy, or the attributes of an object; None if it is another thing,
+    """The keys of a dictionary that have nothing heavy, or the attributes of an object; None if it is another thing,
     or has nothing else."""
     if type(record) is not Obj or record.kind not in ("dict", "instance") or record.is_put_off:
         return None
     fields = {key: value for key, value in record.fields.items() if key[:1] != "$"}
     if record.kind == "dict" and any(key[:1] != "[" for key in fields):
         return None
-    weighing = {key.strip("[]") for key, value in fields.items() if _weighs(machine, value)}
-    return weighing if 0 < len(weighing) < len(fields) else None
+    light = {key.strip("[]") for key, value in fields.items() if not _weighs(machine, value)}
+    return light if 0 < len(light) < len(fields) else None
 
 
 def _weighs(machine: Machine, value: Value) -> bool:
@@ -55,22 +64,22 @@ def _weighs(machine: Machine, value: Value) -> bool:
     return any(tensor.size not in (SCALAR, FEW) for tensor in tensors) or bool(heavy_objects(value))
 
 
-def _read(program: Program, attribute: str, stored: int) -> set[str] | None:
+def _read(program: Program, attribute: str, stored: int, *, keyed: bool) -> set[str] | None:
     """The parts of the records in an attribute that functions of the file read; None if any of them may be."""
     found = set[str]()
     for place in program.places:
         function = place.facts
         asked = [part for part in expressions(function.body) if part[0] == m.ATTR and part[2] == attribute]
         for one in dict.fromkeys(asked):
-            names = _read_by(program.facts, function, one, stored)
+            names = _read_by(program.facts, function, one, stored, keyed=keyed)
             if names is None:
                 return None
             found |= names
     return found
 
 
-def _read_by(facts: FileFacts, function: FunctionFacts, records: Expr, stored: int) -> set[str] | None:
-    reader = Reader(records, facts, attributes=True)
+def _read_by(facts: FileFacts, function: FunctionFacts, records: Expr, stored: int, *, keyed: bool) -> set[str] | None:
+    reader = (TableReader if keyed else Reader)(records, facts, attributes=True)
     number = stored // m.CALLS_PER_STATEMENT
     reader.body(
         one
