@@ -34,13 +34,13 @@ def forgotten_beside(facts: FileFacts) -> Iterator[tuple[str, PassedBy]]:
     second function ends entries of that other one alone."""
     for cls in facts.classes:
         methods = [facts.functions[index] for name, index in cls.methods.items() if name not in _FIRST]
-        taking = [(method, taken) for method in methods if (taken := dict(_taken_of_its_own(method)))]
+        taking = [(method, taken) for method in methods if (taken := dict(taken_of_its_own(method)))]
         if len(taking) < 2:
             continue
         for method, taken in taking:
             for table, (site, key) in taken.items():
                 beside = {other for other, (_, its) in taken.items() if other != table and root_of(its) == root_of(key)}
-                if not beside or any(_empties(one, table) for one in methods if one is not method):
+                if not beside or any(empties(one, table) for one in methods if one is not method):
                     continue
                 for other, its in taking:
                     if not beside.isdisjoint(its) and _ends(other, its) and not _with(facts, methods, other, method):
@@ -55,12 +55,12 @@ def fetched_or_broken_off(facts: FileFacts) -> Iterator[tuple[str, PassedBy]]:
         breaking = [one for one in methods if not BREAKS_OFF.isdisjoint(one.name.lower().split("_"))]
         for method in methods if breaking else ():
             given = {param.name for param in method.params[1:]}
-            for table, (site, key) in dict(_taken_of_its_own(method)).items():
-                if root_of(key)[1] not in given or any(_empties(one, table) for one in methods if one is not method):
+            for table, (site, key) in dict(taken_of_its_own(method)).items():
+                if root_of(key)[1] not in given or any(empties(one, table) for one in methods if one is not method):
                     continue
                 beside = _filled_beside(methods, table)
                 for other in breaking:
-                    its = dict(_taken_of_its_own(other))
+                    its = dict(taken_of_its_own(other))
                     alone = not beside.isdisjoint(its) and _ends(other, its, _unread(methods, other))
                     if alone and not _with(facts, methods, other, method) and _instead(facts, other, method):
                         yield last_name(table), PassedBy(site, method.name, "apart")
@@ -194,7 +194,7 @@ def _taken(statement: Stmt) -> Iterator[tuple[Expr, Expr]]:
             yield call[2][1], call[3][0]
 
 
-def _taken_of_its_own(method: FunctionFacts) -> Iterator[tuple[Expr, tuple[Site, Expr]]]:
+def taken_of_its_own(method: FunctionFacts) -> Iterator[tuple[Expr, tuple[Site, Expr]]]:
     """The attributes of its object that a method takes an entry out of, which one, and where."""
     for statement in statements(method.body):
         for table, key in (*_taken(statement), *_without(statement)):
@@ -212,14 +212,14 @@ def _without(statement: Stmt) -> Iterator[tuple[Expr, Expr]]:
                     yield table, test[3]
 
 
-def _empties(function: FunctionFacts, table: Expr) -> bool:
+def empties(function: FunctionFacts, table: Expr) -> bool:
     return any(lets_go(statement, table) for statement in statements(function.body))
 
 
 def breaks_off_others(function: FunctionFacts) -> bool:
     """Whether a method breaks off what it is told of, by its name, and takes that out of tables of its object."""
     named = not BREAKS_OFF.isdisjoint(function.name.lower().split("_"))
-    return named and _ends(function, dict(_taken_of_its_own(function)))
+    return named and _ends(function, dict(taken_of_its_own(function)))
 
 
 def _ends(function: FunctionFacts, taken: dict[Expr, tuple[Site, Expr]], unread: Collection[Expr] = ()) -> bool:

@@ -50,7 +50,7 @@ def when_waited_for(facts: FileFacts, function: FunctionFacts, table: Expr) -> S
     takes = [(one, key) for one in statements(function.body) for place, key in taken(one) if place == table]
     if len(takes) != 1 or any(puts(one, table) and one[1] > takes[0][0][1] for one in statements(function.body)):
         return None
-    if not any(_puts_anyway(other, table) for other in facts.functions if other is not function):
+    if not any(puts_anyway(other, table) for other in facts.functions if other is not function):
         return None
     take, key = takes[0]
     if any(one[0] == m.TRY and key[-1] in names_of(one[5]) for one in statements(function.body)):
@@ -103,7 +103,7 @@ def _says_old(test: Expr) -> bool:
     return any(not _OF_AGE.isdisjoint(found) for found in words)
 
 
-def _puts_anyway(function: FunctionFacts, table: Expr) -> bool:
+def puts_anyway(function: FunctionFacts, table: Expr) -> bool:
     """Whether a function puts something into a table without asking whether there is who waits for it."""
     return any(
         puts(one, table)

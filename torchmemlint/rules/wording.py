@@ -98,6 +98,7 @@ _PASSES_BY = {
     "elsewhere": "takes out on one rank only, while every rank puts it there",
     "unasked": "takes out only if its key is asked for again",
     "unclaimed": "takes out only if it has not given up waiting for it",
+    "unfetched": "takes out only when somebody comes for it, and nobody does once its request is broken off",
     "exhausted": "takes out only when it has come to its end, and not when nobody asks for more",
     "raised": "takes out only when it has an answer, and not when it has an exception",
     "put back": "takes out only to put another one there",
@@ -107,6 +108,7 @@ _PASSES_BY = {
 }
 _RELEASES = {
     "ended": "take it out when it has ended as well",
+    "unfetched": "take it out where the request is broken off as well",
     "skipped": "take it out as soon as its key is taken from the queue",
     "answered": "take it out before the first answer that is the last one",
     "elsewhere": "take it out on every rank",
