@@ -42,6 +42,8 @@ def only_counted(retentions: list[Retention]) -> Iterator[Retention]:
 def _is_only_counted(frame: Frame, name: str) -> bool:
     """Whether all that a function does with its own list is to bind it, to add to it and to ask for its length."""
     function, place = frame.facts, (m.NAME, name)
+    if not name.isidentifier():
+        return False  # a list in something else, `results[rows]`, of which others ask in other words
     if function.name == "<module>" or function.generator or _TO_KEEP.search(name.lower()):
         return False
     if any(param.name == name for param in function.params) or _is_shared(frame, function, name):
