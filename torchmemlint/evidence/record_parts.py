@@ -57,7 +57,18 @@ def has_parts(expr: Expr, body: Block) -> bool | None:
             return True
         if name[:1].isupper() and expr[2][0] == m.NAME and not name.isupper() and not name.endswith(_LIGHT):
             return True  # an object of some class
+        if len(expr[3]) + len(expr[4]) > 1 and _is_own_type(expr[2], body):
+            return None if any(makes_array(item) for item in expr[3]) else True
     return None
+
+
+def _is_own_type(callee: Expr, body: Block) -> bool:
+    """`self.ENTRY` and `self.Entry`, a class that an attribute of the class stands for, also by a name."""
+    if callee[0] == m.NAME:
+        bound = [one[3] for one in statements(body) if one[0] == m.ASSIGN and callee in one[2]]
+        callee = bound[0] if len(bound) == 1 else callee
+    own = callee[0] == m.ATTR and callee[1] in ((m.NAME, "self"), (m.NAME, "cls"))
+    return own and callee[2][:1].isupper() and not callee[2].endswith(_LIGHT)
 
 
 def _is_empty(value: Expr) -> bool:

@@ -76,15 +76,24 @@ def _read_by(machine: Machine, program: Program, dataset: Obj) -> Iterator[Recor
     assert isinstance(dataset.cls, Class)
     reading = _readers(dataset.cls, "__getitem__", "__iter__")
     yield from _kept_by(machine, program, dataset, reading)
+    for attribute, part, read in _parts_read(dataset, reading):
+        made = _made_for_all(machine, dataset.cls, attribute)
+        kept = list(_kept_by(machine, program, part, read))
+        for _, inner, of_inner in _parts_read(part, read):
+            kept += _kept_by(machine, program, inner, of_inner) if inner is not dataset else ()
+        for found in kept:
+            yield found._replace(made=made) if found.rich and not machine.is_home(found.site) else found
+
+
+def _parts_read(owner: Obj, reading: set[str]) -> Iterator[tuple[str, Obj, set[str]]]:
+    """The objects in the attributes of another one that are read, and which attributes of theirs may be."""
     for attribute in sorted(reading):
-        for part in dataset.fields.get(attribute, ()):
+        for part in owner.fields.get(attribute, ()):
             if type(part) is Obj and part.kind == "instance" and isinstance(part.cls, Class):
                 filling = _looped(part.cls) | {"__init__"}
                 read = {"data"} if _is_container(part.cls) else set()
                 read |= _readers(part.cls, *(name for name, _ in _members(part.cls) if name not in filling))
-                made = _made_for_all(machine, dataset.cls, attribute)
-                for found in _kept_by(machine, program, part, read):
-                    yield found._replace(made=made) if found.rich and not machine.is_home(found.site) else found
+                yield attribute, part, read
 
 
 def _kept_by(machine: Machine, program: Program, owner: Obj, reading: set[str]) -> Iterator[Records]:
