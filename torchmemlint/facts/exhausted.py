@@ -24,7 +24,7 @@ def when_exhausted(facts: FileFacts, function: FunctionFacts, table: Expr) -> Si
     if not takes or not keys <= given or any(loops(function.body)):
         return None
     at_the_end = {one[1] // CALLS_PER_STATEMENT for one in _at_the_end(function)}
-    if not all(one[1] // CALLS_PER_STATEMENT in at_the_end for one in takes) or _is_asked_until(facts, function.name):
+    if not all(one[1] // CALLS_PER_STATEMENT in at_the_end for one in takes) or is_asked_until(facts, function.name):
         return None
     site: Site = takes[0][1]
     return site
@@ -50,7 +50,7 @@ def _at_the_end(function: FunctionFacts) -> list[Stmt]:
     ]
 
 
-def _is_asked_until(facts: FileFacts, name: str) -> bool:
+def is_asked_until(facts: FileFacts, name: str) -> bool:
     """Whether a function is called in a loop of its own kind, `while (item := self.poll(key)) is not None`."""
     return any(
         loop[0] == m.WHILE and any(last_name(call[2]) == name for call in calls((loop,)))

@@ -10,15 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import model as m
+from .exhausted import is_asked_until
 from .model import Expr, FileFacts, FunctionFacts, Site, Stmt
 from .program import Block
-from .walk import blocks, calls, last_name, names_of, nodes, statements, with_tests
+from .walk import blocks, calls, last_name, names_of, nodes, root_of, statements, with_tests
 from .ways import lets_go, puts, taken
 
 _OF_AGE = frozenset(
     "ttl age expire expires expired expiry expiration stale lifetime timeout deadline outdated fresh until".split()
 )
 _WAITS = ("wait", "acquire", "wait_for")
+_CLOCKS = frozenset(("time", "monotonic", "perf_counter"))
 _OVER = ("TimeoutError", "Exception")
 _LEAVES = (m.RETURN, m.RAISE)
 _ASKS = ("In", "NotIn")
@@ -56,8 +58,9 @@ def when_waited_for(facts: FileFacts, function: FunctionFacts, table: Expr) -> S
     if any(one[0] == m.TRY and key[-1] in names_of(one[5]) for one in statements(function.body)):
         return None  # it sees to it in the end, whatever happens
     site: Site = take[1]
-    for suite in _given_up(function.body, table, key):
-        if suite[0][1] < site and not any(lets_go(one, table) for one in suite) and not _tells_of(suite, key):
+    before = (suite for suite in _given_up(function.body, table, key) if suite[0][1] < site)
+    for suite in (*before, *_after_polling(facts, function, take, key)):
+        if not any(lets_go(one, table) for one in suite) and not _tells_of(suite, key):
             return site
     return None
 
@@ -124,6 +127,35 @@ def _given_up(body: Block, table: Expr, key: Expr) -> Iterator[Block]:
                 yield one[3]
         elif one[0] == m.TRY and any(last_name(call[2]) == "wait_for" for call in calls(one[2])):
             yield from (clause for kind, _, clause in one[3] if clause[-1][0] in _LEAVES and _is_over(kind))
+
+
+def _after_polling(facts: FileFacts, function: FunctionFacts, take: Stmt, key: Expr) -> Iterator[Block]:
+    """What comes after a loop that looks for an answer until its time is over, if nobody in sight asks once more."""
+    given = {(m.NAME, param.name) for param in function.params}
+    if root_of(key) in given and not is_asked_until(facts, function.name):
+        after = _out_of_time(function.body, take)
+        if after is not None:
+            yield after
+
+
+def _out_of_time(block: Block, take: Stmt) -> Block | None:
+    """What is done where the time is over in which a loop looks for the answer again and again: `while time.time() <
+    deadline: if key in table: return table.pop(key)`, and after it `return None`, or nothing."""
+    for at, one in enumerate(block):
+        if not any(inner is take for inner in statements((one,))):
+            continue
+        if one[0] == m.WHILE:
+            returns = any(inner[0] == m.RETURN and inner[1] >= take[1] for inner in statements(one[3]))
+            return block[at + 1 :] if _asks_the_time(one[2]) and returns else None
+        for suite in blocks(one):
+            found = _out_of_time(suite, take)
+            if found is not None:
+                return found
+    return None
+
+
+def _asks_the_time(test: Expr) -> bool:
+    return any(node[0] == m.CALL and last_name(node[2]) in _CLOCKS for node in nodes(test))
 
 
 def _is_over(kind: Expr | None) -> bool:
