@@ -54,6 +54,7 @@ from typing import TYPE_CHECKING
 from ...finding import Confidence, Retains
 from ...lexical.dead_handles import dead_handles
 from ...lexical.given_up import given_up
+from ...lexical.left_by_error import left_by_error
 from ...lexical.pending_sends import pending_sends
 from ...lexical.refused import refused
 from ...lexical.unread_copies import unread_copies
@@ -162,6 +163,19 @@ def check(evidence: Evidence) -> Iterator[Report]:
                 (left.at, "the iteration may be given up here"),
                 (left.taken, "not come to when the iteration is given up"),
             ),
+        )
+    for queue in left_by_error(evidence.program):
+        yield Report(
+            site=queue.site,
+            message=(
+                f"`{queue.listeners}` keeps the queue of a `with` block that ends by an error: what stands after the "
+                "`yield` is not come to then, and what is put into the queue stays; take it off in a `finally`"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="what is put into a queue that nobody reads any more",
+            holder=queue.listeners,
+            release="take the queue off in a `finally` around the `yield`",
+            related=((queue.at, "the error is raised here"), (queue.taken, "not come to after an error")),
         )
     for entry in refused(evidence.program, evidence.reaching):
         yield Report(
