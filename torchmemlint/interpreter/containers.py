@@ -9,7 +9,7 @@ from .cycles import note_own_entry
 from .frames import Frame
 from .keys import UNSURE
 from .machine import Machine
-from .stores import store
+from .stores import errors_in, store
 from .tensors import arithmetic
 from .threads import is_given, waits_for
 from .unknown import unknown_call
@@ -240,6 +240,8 @@ def _grow(machine: Machine, frame: Frame, obj: Obj, name: str, args: list[Value]
             _replace(machine, frame, obj, f"[{key}]", _with(machine, obj, f"[{key}]", value), site)
     else:
         value = args[-1] if name == "insert" and args else (args[0] if args else UNKNOWN)
+        if obj.kind == "queue" and obj.cls == "multiprocessing" and any(errors_in(value)):
+            value = LIGHT  # a pickled exception has no traceback
         note_inside(machine, frame, obj, value, site)
         note_own_entry(machine, frame, obj, value, site)
         machine.grow(frame, obj, value, site)
