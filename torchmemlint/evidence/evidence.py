@@ -55,7 +55,7 @@ class Evidence:
         self.machine = machine
         self.facts = machine.facts
         # the file as it stands, for rules about the order and form of statements
-        self.program = Program(self.facts, self._imported)
+        self.program = Program(self.facts, self._imported, self._elsewhere)
         self.displays: frozenset[Site] = frozenset()  # expressions that end a notebook's cell: their value is shown
         self._lifetimes = Lifetimes(machine, self.program)
         self._refuted = set[int]()
@@ -70,6 +70,11 @@ class Evidence:
             units = [atom.unit for atom in found if type(atom) is Module] if owner[0] == m.NAME else []
             found = tuple(atom for unit in units for atom in module_member(self.machine, unit, name) or ())
         return next((atom.facts for atom in found if type(atom) is Function), None)
+
+    def _elsewhere(self, name: str) -> bool:
+        """Whether other files call a class, a function or a method of this one in a loop."""
+        machine = self.machine
+        return machine.project is not None and machine.project.repeated(machine.home.path, name) is not None
 
     def in_plain_words(self, *, names_only: bool = False) -> tuple[Evidence, Led] | None:
         """The text in plain words, and which statements got those of others; None where it says nothing in others."""
@@ -303,7 +308,7 @@ class _InPlainWords(Evidence):
 
     def __init__(self, written: Evidence, facts: FileFacts) -> None:
         super().__init__(written.machine)
-        self.facts, self.program = facts, Program(facts, self._imported)
+        self.facts, self.program = facts, Program(facts, self._imported, self._elsewhere)
         self.displays = written.displays
         self.retentions, self.recordings = [], []
 

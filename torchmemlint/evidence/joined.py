@@ -26,7 +26,7 @@ class Joined(Program):
     """The home file with definitions of other files behind its own, which come first where names are the same."""
 
     def __init__(self, facts: FileFacts, own: Program, others: Iterable[Unit]) -> None:
-        super().__init__(facts, own._imported)
+        super().__init__(facts, own._imported, own._elsewhere)
         for other in others:
             self.imports.update(other.outline.program.imports)
         self.imports.update(own.imports)
@@ -38,7 +38,7 @@ class Reaching(Program):
     """The home file, which looks for the functions that it lacks in what it imports."""
 
     def __init__(self, own: Program, others: Sequence[Outline], whole: Callable[[], Program]) -> None:
-        super().__init__(own.facts, own._imported)
+        super().__init__(own.facts, own._imported, own._elsewhere)
         self.own = own
         self.others = others
         self.whole = whole

@@ -88,11 +88,18 @@ class Place(NamedTuple):
 
 
 class Program:
-    """One file, as far as its text goes; `imported` finds the function that a name of another file stands for."""
+    """One file, as far as its text goes; `imported` finds the function that a name of another file stands for, and
+    `elsewhere` says of a class, a function or a method, `Feed.restart`, whether other files call it in a loop."""
 
-    def __init__(self, facts: FileFacts, imported: Callable[[Expr], FunctionFacts | None] | None = None) -> None:
+    def __init__(
+        self,
+        facts: FileFacts,
+        imported: Callable[[Expr], FunctionFacts | None] | None = None,
+        elsewhere: Callable[[str], bool] | None = None,
+    ) -> None:
         self.facts = facts
         self._imported = imported
+        self._elsewhere = elsewhere
 
     @functools.cached_property
     def called(self) -> frozenset[str]:
@@ -111,6 +118,10 @@ class Program:
                     base = "." * statement[2] + statement[3]
                     found.update({local: f"{base}.{name}" for name, local in statement[4] if name != "*"})
         return found
+
+    def is_repeated_elsewhere(self, name: str) -> bool:
+        """Whether other files call a class, a function or a method of this one in a loop."""
+        return self._elsewhere is not None and self._elsewhere(name)
 
     def dotted(self, expr: Expr) -> str:
         """The full name of what an expression names: `torch.cuda.empty_cache`; "" if it is no name."""

@@ -16,7 +16,8 @@ from .events import Store
 from .frames import Frame
 from .functions import call_unseen
 from .imagined import modules_by_use
-from .linking import Project
+from .leading import bring, leading
+from .linking import Project, Unit
 from .machine import Machine
 from .module_classes import is_pass
 from .templates import filled, giving, templates
@@ -29,13 +30,7 @@ _FEW = 7  # entries of a table that is not worth putting off
 
 def run(outline: Outline, path: str = "", project: Project | None = None) -> Machine:
     """Run everything in a file, with what it uses of the project; returns the machine with what it noted."""
-    machine = Machine(outline, path, project)
-    machine.home.stars = outline.bindings[1]
-    machine.used_as_modules = modules_by_use(outline.facts)
-    machine.stack.append(machine.module_frame)
-    machine.grad = ON
-    machine.block(machine.module_frame, _without_tables(machine, outline))
-    machine.stack.pop()
+    machine = _begun(outline, path, project)
     worth = outline.worth
     classes = [cls for cls in machine.home.classes.values() if isinstance(cls, Class)]
     helpers = _functions(machine, machine.module_frame, worth)
@@ -50,6 +45,45 @@ def run(outline: Outline, path: str = "", project: Project | None = None) -> Mac
             if any(id(entry) in keeping for entry in cls.mro):
                 _methods(machine, cls, later)
     return machine
+
+
+def run_led(outline: Outline, path: str, project: Project) -> Machine | None:
+    """Run what the programs of other files do with a file, see leading.py; None if there are none."""
+    items = any("__getitem__" in cls.methods for cls in outline.whole.classes)  # what a loader's workers do
+    programs = project.leading(path) if outline.worth or items else []
+    machine = _begun(outline, path, project) if programs else None
+    led = leading(machine, programs) if machine is not None else []
+    for unit, using in led:
+        assert machine is not None
+        if 0 in using:
+            _script(machine, unit)
+        classes = bring(machine, unit, using)
+        helpers = _functions(machine, unit.frame, using)
+        for cls in classes:
+            _methods(machine, cls, using)
+        _unreached(machine, helpers)
+    return machine if led else None
+
+
+def _begun(outline: Outline, path: str, project: Project | None) -> Machine:
+    """A machine that has run the module's body."""
+    machine = Machine(outline, path, project)
+    machine.home.stars = outline.bindings[1]
+    machine.used_as_modules = modules_by_use(outline.facts)
+    machine.stack.append(machine.module_frame)
+    machine.grad = ON
+    machine.block(machine.module_frame, _without_tables(machine, outline))
+    machine.stack.pop()
+    return machine
+
+
+def _script(machine: Machine, unit: Unit) -> None:
+    """Run a module's body from its first statement to the last, as the program that it is."""
+    unit.pending = {}
+    machine.stack.append(unit.frame)
+    machine.grad = ON
+    machine.block(unit.frame, unit.outline.whole.functions[0].body)
+    machine.stack.pop()
 
 
 def _without_tables(machine: Machine, outline: Outline) -> list[Stmt]:
@@ -106,13 +140,14 @@ def _may_stay(store: Store) -> bool:
 def _functions(machine: Machine, frame: Frame, worth: set[int]) -> list[Function]:
     """Enter the functions of a file that nobody seen calls, and hand out those that methods call: they are for later,
     if these do not come to them, since a method may run its helper with gradients off."""
-    indices = {id(machine.facts.functions[index]): index for index in worth}
+    facts = frame.unit.facts
+    indices = {id(facts.functions[index]): index for index in worth}
     pending: dict[str, list[Function]] = {}
     for value in list(frame.vars.values()):
         for atom in value:
             if type(atom) is Function and id(atom.innermost.facts) in indices and atom.innermost.frame is frame:
                 pending.setdefault(atom.innermost.facts.name, []).append(atom.innermost)
-    callers = _callers(machine, pending.keys())
+    callers = _callers(frame.unit, pending.keys())
     order: list[str] = []
     for name in sorted(pending, key=lambda name: bool(callers[name])):
         _put_callers_first(name, callers, order)
@@ -124,12 +159,12 @@ def _functions(machine: Machine, frame: Frame, worth: set[int]) -> list[Function
     return [function for name in order if name in of_methods for function in pending[name]]
 
 
-def _callers(machine: Machine, names: Set[str]) -> dict[str, list[FunctionFacts]]:
+def _callers(unit: Unit, names: Set[str]) -> dict[str, list[FunctionFacts]]:
     """What calls each of these functions by its name alone; a call of a method may have the same last name."""
     found: dict[str, list[FunctionFacts]] = {name: [] for name in names}
-    for function in machine.facts.functions[1:]:
+    for function in unit.facts.functions[1:]:
         for name in names & set(function.calls):
-            if name != function.name and name in machine.home.outline.named_in(function):
+            if name != function.name and name in unit.outline.named_in(function):
                 found[name].append(function)
     return found
 
@@ -267,7 +302,8 @@ def _methods(machine: Machine, cls: Class, worth: set[int]) -> None:
         for atom in value
         if type(atom) is Function and atom.innermost.frame is cls.frame and atom.kind != "setter"
     ]
-    indices = {id(machine.facts.functions[index]) for index in worth}
+    facts = cls.frame.unit.facts
+    indices = {id(facts.functions[index]) for index in worth}
     again = {"__getitem__", "__iter__"} if is_dataset(cls) else set()  # a loader's worker calls them as well
     if "torch.autograd.Function" in cls.external:
         again = {"forward", "setup_context"}  # what a caller of the file applies it to may be unknown

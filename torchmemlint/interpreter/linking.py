@@ -56,6 +56,12 @@ class Project(Protocol):
     def made(self, path: str, name: str) -> str | None:
         """`passing` if other files make objects of a class of this one, and each goes with the function around."""
 
+    def repeated(self, path: str, name: str) -> str | None:
+        """`repeated` if a loop of another file calls a class, a function or a method, `Feed.restart`, of this one."""
+
+    def leading(self, path: str) -> list[str]:
+        """The programs that import from a file."""
+
     def outline(self, path: str) -> Outline | None:
         """What the file does; None where it cannot be parsed."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from ..facts import model as m
 from ..facts.model import Expr
@@ -29,25 +29,48 @@ def _objects(program: Program, place: Place) -> Iterator[str]:
 
 
 def is_repeated(program: Program, place: Place, *, driven: bool = False, of_object: bool = False) -> bool:
-    """Whether a loop of the file calls a function, or a function that calls it; `driven`: not to set something up;
-    `of_object`: the method of one object, not of one after the other."""
+    """Whether a loop of the file calls a function, or a function that calls it, or other files call one of them in a
+    loop; `driven`: not to set something up; `of_object`: the method of one object, not of one after the other."""
+    callers = [place]
     names = {called_as(place), *_objects(program, place)}
     for _ in range(4 if driven else 3):
-        more = set[str]()
-        for other in program.places:
-            if names.isdisjoint(other.facts.calls):
-                continue
-            for statement, looped in in_loops(other.facts.body):
-                told = [call for call in calls_of(statement) if last_name(call[2]) in names]
-                if any(not (driven and _is_told_not_to(call)) for call in told):
-                    again = looped or any(_goes_round(head, names) for head in heads(statement))
-                    if again and not (driven and _sets_up(other.facts.name)):
-                        return True
-                    if of_object and other.cls == place.cls and other.facts.name == "__init__":
-                        continue
-                    more |= {called_as(other), *_objects(program, other)}
-        names = more
-    return False
+        more = []
+        for other, looped in callers_of(program, names, driven=driven):
+            if looped:
+                return True
+            if not (of_object and other.cls == place.cls and other.facts.name == "__init__"):
+                more.append(other)
+        names = {name for other in more for name in (called_as(other), *_objects(program, other))}
+        callers += more
+    return any(_is_repeated_elsewhere(program, one, of_object) for one in callers)
+
+
+def callers_of(
+    program: Program,
+    names: set[str],
+    *,
+    driven: bool = False,
+    means: Callable[[Place, Expr], bool] | None = None,
+) -> Iterator[tuple[Place, bool]]:
+    """The functions of a file that call something by one of these names, each with whether they do so in a loop;
+    `driven`: not to set something up; `means`: whether a call in a function means what is asked for."""
+    for other in program.places:
+        if names.isdisjoint(other.facts.calls):
+            continue
+        for statement, looped in in_loops(other.facts.body):
+            told = [call for call in calls_of(statement) if last_name(call[2]) in names]
+            told = [call for call in told if means(other, call)] if means is not None else told
+            if any(not (driven and _is_told_not_to(call)) for call in told):
+                again = looped or any(_goes_round(head, names) for head in heads(statement))
+                yield other, again and not (driven and _sets_up(other.facts.name))
+
+
+def _is_repeated_elsewhere(program: Program, place: Place, of_object: bool) -> bool:
+    """Whether other files call a function in a loop, by its own name or that of its class."""
+    name, cls = place.facts.name, place.cls
+    if name in ONCE and not (name == "__init__" and cls and not of_object):
+        return False
+    return program.is_repeated_elsewhere(cls if name == "__init__" else f"{cls}.{name}" if cls else name)
 
 
 def _sets_up(name: str) -> bool:
@@ -115,11 +138,11 @@ def _may_call(program: Program, caller: Place, call: Expr, method: Place) -> boo
         return False
     if callee[1] == _SELF:
         return caller.cls == method.cls
-    made = set(_made(program, last_name(callee[1])))
+    made = set(made_as(program, last_name(callee[1])))
     return not made or method.cls in made or not all(name[:1].isupper() for name in made)
 
 
-def _made(program: Program, name: str) -> Iterator[str]:
+def made_as(program: Program, name: str) -> Iterator[str]:
     """What is called to make what goes by a name: `Feed` of `self.feed = Feed(source)`."""
     for place in program.places:
         for one in statements(place.facts.body):

@@ -21,6 +21,7 @@ from ..notebook import percent_cells
 from ..rules import Report, Rule
 from ..source import Source, Unreadable, read
 from .callers import without_gradients, without_workers
+from .led import said_besides
 from .limits import unreadable
 from .makers import goes_at_once
 
@@ -54,10 +55,14 @@ def findings(
     spoken = _in_plain_words(evidence, speaking, spoken)
     told: dict[int, frozenset[int]] = {}
     spoken = [one for one in spoken if not _says_itself(machine, one[1], rules, project, told)]
+    led, more = said_besides(outline, speaking, spoken, path, project)
+    spoken += more
     spoken = [one for one in spoken if not _others_tell_better(one, outline.whole, source.text, path, project)]
     if not spoken:
         return []
-    places = _places(source, machine, [report for _, report in spoken])
+    units = {**machine.units, **(led.units if led is not None else {})}
+    files = {unit.facts.number: unit.path for unit in units.values() if unit.path != machine.home.path}
+    places = _places(source, machine, files, [report for _, report in spoken])
     made = {}
     for rule, report in reversed(spoken):
         place = places[report.site][1] if report.site in places else report.site
@@ -164,11 +169,12 @@ def _goes_at_once(one: Spoken, facts: FileFacts, path: str, project: Project | N
     return one[0].code in ("TML303", "TML311") and goes_at_once(facts, one[1].site, path, project)
 
 
-def _places(source: Source, machine: Machine, reports: Collection[Report]) -> dict[int, Place]:
+def _places(
+    source: Source, machine: Machine, files: Mapping[int, str], reports: Collection[Report]
+) -> dict[int, Place]:
     """Where the sites of the reports are, in this file and others."""
     sites = {site for report in reports for site in (report.site, *(note[0] for note in report.related))}
     sites |= {report.remedy_site for report in reports if report.remedy_site is not None}
-    files = {unit.facts.number: unit.path for unit in machine.units.values() if unit is not machine.home}
     found: dict[int, Place] = {}
     for number in {file_of(site) for site in sites}:
         try:

@@ -31,6 +31,7 @@ class Plan:
     cache: Path | None = None  # the folder of what is kept between runs
     noqa: bool = True  # off under flake8, which sees to its own comments
     fixes: bool = False  # make edits of remedies: a second look at each file with findings
+    linted: frozenset[str] | None = None  # absolute paths of what is linted together; None: whatever there is
 
 
 def plan(settings: Settings, *, noqa: bool = True, fixes: bool = False) -> Plan:
@@ -49,7 +50,7 @@ def plan(settings: Settings, *, noqa: bool = True, fixes: bool = False) -> Plan:
 
 def session(plan: Plan, cache: Cache | None = None) -> Session:
     """What a process needs for file after file. Files must not change while it is in use."""
-    return Session(plan.root, plan.exclude, plan.max_file_size, cache)
+    return Session(plan.root, plan.exclude, plan.max_file_size, cache, plan.linted)
 
 
 def lint_file(path: str, plan: Plan, session: Session) -> list[Finding]:

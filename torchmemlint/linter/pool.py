@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from multiprocessing.context import BaseContext
 from pathlib import Path
 
@@ -46,6 +47,7 @@ def lint_files(
     told why results are not kept, or lost, if they should be there.
     """
     tell = progress or (lambda done: None)
+    plan = replace(plan, linted=frozenset(map(os.path.abspath, paths)))
     with closing(open_cache(plan.cache)) as cache, _rare_collections():
         here = session(plan, cache)
         results: list[list[Finding]] = []

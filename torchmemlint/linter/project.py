@@ -16,6 +16,8 @@ from .callers import files_below, loaded_by_others, others_who_call
 from .imports import Import, exported, imports, words
 from .makers import made_by_others
 from .patterns import Patterns
+from .programs import leading_files, nearest
+from .repeated import repeated_by_others
 from .watched import Watched
 
 _MOST_STATEMENTS = 60_000  # of facts that are kept in memory: some 60 MB
@@ -26,6 +28,8 @@ _MAY_HAVE = -2  # the file itself, if a name may come from it
 _DEFINING = -3  # the file in a folder that a package's `__init__` would take a name from
 _CALLED, _LOADED, _CALLED_IN_TURN = -4, -5, -6  # see callers.py
 _MADE = -7  # see makers.py
+_REPEATED = -9  # see repeated.py
+_LEADING = -10  # see programs.py
 _BRINGING = -8  # the star imports of the file that a name may come from
 # importer, level, dotted name
 Asked = tuple[str, int, str]
@@ -35,7 +39,14 @@ class Project:
     """The Python files below a root, minus excludes. Everything that was asked of it since `begin` is on record,
     so that a result can be kept for as long as the answers stay the same."""
 
-    def __init__(self, root: Path, exclude: tuple[str, ...], load: Callable[[str], Outline | None]) -> None:
+    def __init__(
+        self,
+        root: Path,
+        exclude: tuple[str, ...],
+        load: Callable[[str], Outline | None],
+        linted: frozenset[str] | None = None,  # None: whatever there is
+    ) -> None:
+        self._linted = linted
         self._root = str(root)
         self._excludes = Patterns(exclude, root)
         self._load = load
@@ -49,6 +60,7 @@ class Project:
         self._scanned: dict[str, tuple[bool, list[Import]]] = {}
         self._answers: dict[Asked, str | None] = {}
         self._files: list[str] | None = None
+        self._programs: dict[str, list[str]] | None = None
         self.asked: dict[Asked, str | None] = {}
         self.used: dict[str, Watched | None] = {}  # None: it cannot be read or parsed
         self.scanned: set[str] = set()  # whose text was asked for torch and for imports
@@ -97,6 +109,19 @@ class Project:
         """Whether other files make objects of a class of this one for a moment only, see makers.py."""
         return self.answer((path, _MADE, name))
 
+    def repeated(self, path: str, name: str) -> str | None:
+        """Whether a loop of another file calls what this one has under a name, see repeated.py."""
+        return self.answer((path, _REPEATED, name))
+
+    def leading(self, path: str) -> list[str]:
+        """The programs that import from a file, see programs.py: any of their functions may come to lead there. None of
+        a file that is not linted: what it says goes unheard."""
+        if self._linted is not None and path not in self._linted:
+            return []
+        found = (self.answer((path, _LEADING, "")) or "").splitlines()
+        self.scanned.update(found)
+        return found
+
     def answer(self, asked: Asked) -> str | None:
         """The file that a name means to a file; None where the project has none."""
         if asked not in self._answers:
@@ -117,6 +142,11 @@ class Project:
             return others_who_call(self, importer, dotted, first=False)
         if level == _MADE:
             return made_by_others(self, importer, dotted)
+        if level == _LEADING:
+            self._programs = leading_files(self) if self._programs is None else self._programs
+            return "\n".join(nearest(self._programs.get(importer, []), importer)) or None
+        if level == _REPEATED:
+            return repeated_by_others(self, importer, dotted)
         if level == _LOADED:
             return loaded_by_others(self, importer, dotted)
         folder = os.path.dirname(importer)
@@ -199,7 +229,7 @@ class Project:
         stars = self._stars.get(path)
         if stars is None:
             modules = {module for module, names in imports(_bytes_of(path)) if module and names == ["*"]}
-            stars = self._stars[path] = {module: self._found(path, module) for module in sorted(modules)}
+            stars = self._stars[path] = {module: self.found(path, module) for module in sorted(modules)}
         bring = (module for module, file in stars.items() if file is not None and self._may_have(file, name, {path}))
         return " ".join(bring) or None
 
@@ -217,18 +247,30 @@ class Project:
             raw = _bytes_of(path)
             listed = exported(raw)
             modules = [module for module, names in imports(raw) if names == ["*"]] if listed is None else []
-            stars = [self._found(path, module) for module in modules if module is not None]
+            stars = [self.found(path, module) for module in modules if module is not None]
             names = b"\0".join(words(raw) if listed is None else listed)
             known = self._names[path] = b"\0" + names + b"\0", [target for target in stars if target is not None]
         return known
 
-    def _found(self, importer: str, module: str) -> str | None:
+    def found(self, importer: str, module: str) -> str | None:
         """The file of a module that is written with its dots; not on record, as the names it has are."""
         level = len(module) - len(module.lstrip("."))
         asked = (importer, level, module[level:])
         if asked not in self._answers:
             self._answers[asked] = self._find(*asked)
         return self._answers[asked]
+
+    def part_of(self, package: str, name: str) -> str | None:
+        """The file of a part of a package; not on record either."""
+        return self._find(package, _SUBMODULE, name)
+
+    def imports_of(self, path: str) -> list[Import]:
+        """What the text of a file imports."""
+        return self._scan(path)[1]
+
+    def linted(self) -> Iterator[tuple[str, bytes]]:
+        """Those of its files that are linted now and no tests: only they bring findings for others."""
+        return (one for one in self.texts() if self._linted is None or one[0] in self._linted)
 
     def texts(self) -> Iterator[tuple[str, bytes]]:
         """Its files that are no tests."""

@@ -43,8 +43,15 @@ Judgement = list[Finding] | Unreadable
 class Session:
     """The project, and the cache, as one process sees them. Files must not change while it lives."""
 
-    def __init__(self, root: Path, exclude: tuple[str, ...], max_file_size: int, cache: Cache | None = None) -> None:
-        self.project = Project(root, exclude, self._load)
+    def __init__(
+        self,
+        root: Path,
+        exclude: tuple[str, ...],
+        max_file_size: int,
+        cache: Cache | None = None,
+        linted: frozenset[str] | None = None,
+    ) -> None:
+        self.project = Project(root, exclude, self._load, linted)
         self._cache = cache
         self._salt = salt() if cache is not None else b""
         self._max_file_size = max_file_size
