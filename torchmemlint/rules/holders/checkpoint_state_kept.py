@@ -9,9 +9,9 @@ loop follows in the same function; and
 lets it go. And the private copy of a model or layer, `self._copy =
 deepcopy(model)`, that a callback makes when a run starts and that none of its
 hooks drops. And the copies that a training adds to a list, `snapshots.append(
-deepcopy(model.state_dict()))`, of which one is picked in the end. And the weights
-that one method of an object copies, `store`, for another to put back, `restore`,
-after which the object still has the copy.
+deepcopy(model.state_dict()))`, of which one is picked in the end. And the
+weights that one method of an object copies, `store`, for another to put back,
+`restore`, after which the object still has the copy.
 
 ## Why it retains
 `load_state_dict` copies. The loaded dictionary keeps a second set of all

@@ -9,8 +9,8 @@ hook of a framework fills for each batch of an evaluation, `validation_step` or
 `on_predict_batch_end`, and that the hook for its end joins and moves. Also the
 list of a function named for prediction, such as `predict` or `run_inference`,
 that goes over a loader and hands all predictions out as they are.
-Also a list of a function that gains tensors in such a loop, and of which nothing
-is asked but its length: all of it is there until the loop is over.
+Also a list of a function that gains tensors in such a loop, and of which
+nothing is asked but its length: all of it is there until the loop is over.
 And a method that hands out an entry of what its object has cached, and moves
 parts of it to the device in the entry itself,
 `item["image"] = item["image"].to(self.device)`.

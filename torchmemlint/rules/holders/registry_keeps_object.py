@@ -2,12 +2,12 @@
 
 ## What it does
 Reports `atexit.register(self.close)`, `signal.signal(..., partial(f, model))`,
-`os.register_at_fork(after_in_child=self.reset)`, `gc.callbacks.append(self.count)`
-and `weakref.finalize(self, self.close)` where the callback, or an argument that
-it is registered with, keeps an object with tensors or a model, or a pool of
-processes or threads, such objects are made more than once, and nothing
-unregisters it. So is the handler of a signal
-that knows the model of a function which has returned. So are handlers of a
+`os.register_at_fork(after_in_child=self.reset)`,
+`gc.callbacks.append(self.count)` and `weakref.finalize(self, self.close)` where
+the callback, or an argument that it is registered with, keeps an object with
+tensors or a model, or a pool of processes or threads, such objects are made
+more than once, and nothing unregisters it. So is the handler of a signal that
+knows the model of a function which has returned. So are handlers of a
 logger, `logger.addHandler(...)`, that keep such an object and are not removed.
 So are objects with tensors that a `threading.Timer` is given, to expire in a
 long time, where they are dropped earlier and nobody cancels the timer.
