@@ -57,7 +57,7 @@ def is_left_off(files: Sequence[FileFacts], name: str, place: str, is_never_set:
         any(_is_off(files, one, switch, name, is_never_set) for test in one.tests for switch in must_be_set(test))
         for one in found
     )
-    return bool(found) and off and not _is_handed_over(files, name)  # which all the text is gone through for
+    return bool(found) and off and not is_handed_over(files, name)  # which all the text is gone through for
 
 
 def _calls_to(files: Sequence[FileFacts], name: str, place: str) -> Iterator[_Call]:
@@ -75,7 +75,7 @@ def _calls_to(files: Sequence[FileFacts], name: str, place: str) -> Iterator[_Ca
                         yield _Call(owners.get(index, ""), function, tests)
 
 
-def _is_handed_over(files: Sequence[FileFacts], name: str) -> bool:
+def is_handed_over(files: Sequence[FileFacts], name: str) -> bool:
     """Whether a function of this name is decorated, or given to who may call it: `atexit.register(x.clear)`."""
     for file in files:
         for function in file.functions:
@@ -121,7 +121,7 @@ def _is_left_at_default(files: Sequence[FileFacts], one: _Call, name: str) -> bo
         for call in calls(other.body)
         if last_name(call[2]) == function.name
     ]
-    return bool(made) and not _is_handed_over(files, function.name) and not any(sets(one, name, place) for one in made)
+    return bool(made) and not is_handed_over(files, function.name) and not any(sets(one, name, place) for one in made)
 
 
 def _is_only_for(function: FunctionFacts, switch: Expr, name: str) -> bool:

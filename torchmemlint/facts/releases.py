@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from .file_releases import FileReleases
 from .guarded import mentions
 from .left_off import is_left_off, sets
+from .never_asked import is_never_asked_for
 from .passed_by import PassedBy
 from .wrappers import is_wrapper
 
@@ -101,12 +102,14 @@ class Releases:
 
     def _left_off(self, name: str, cls: str) -> set[str]:
         """The functions that empty a place, and are called only where something is switched on which by default is off,
-        and stays so."""
+        and stays so; or that do so only if they are told to, which they are not."""
         key = name, cls
         if key not in self._known_left_off:
             files = [file.facts for file in self._files]
             self._known_left_off[key] = {
-                function for function in self.of(name, cls) if is_left_off(files, function, name, self._is_never_set)
+                function
+                for function in self.of(name, cls)
+                if is_left_off(files, function, name, self._is_never_set) or is_never_asked_for(files, function, name)
             }
         return self._known_left_off[key]
 
