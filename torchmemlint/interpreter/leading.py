@@ -14,7 +14,7 @@ from .linking import Unit, module_member, unit_at
 from .machine import Machine
 from .values import Class
 
-_STEPS = 400  # in programs and what they use of other files; and one for each of the file's own statements
+_STEPS = 200  # in programs and what they use of other files; and one for each of the file's own statements
 
 
 def leading(machine: Machine, programs: Sequence[str]) -> list[tuple[Unit, set[int]]]:

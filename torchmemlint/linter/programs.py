@@ -13,7 +13,7 @@ from .imports import Import, imports
 if TYPE_CHECKING:
     from .project import Project
 
-_MOST = 3
+_MOST = 2
 _MAIN = re.compile(rb"^if __name__|^def main\(", re.MULTILINE)
 
 
