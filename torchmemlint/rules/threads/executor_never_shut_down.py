@@ -81,6 +81,7 @@ from ...lexical.qt_threads import never_quit
 from ...lexical.restarted import restarted
 from ...lexical.started_beside import started_beside
 from ...lexical.undying import kept_by_own_thread
+from ...lexical.unread_flags import unread_flags
 from ...lexical.untold import untold
 from ...lexical.writers import unclosed_writers
 from .. import Report
@@ -126,6 +127,23 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder=f"the running {one.what}",
             release="end the loop on an event or a sentinel when the work is done, or make it a daemon",
             retains=Retains.HELD,
+        )
+    for unread in unread_flags(evidence.program):
+        if unread.site in said:
+            continue
+        said.add(unread.site)
+        yield Report(
+            site=unread.site,
+            message=(
+                f"`{unread.work}` goes on after `{unread.stop}()`: nothing reads `self.{unread.flag}`, which is set "
+                f"there, and errors do not end its loop: each that is started stays with its {unread.cls}; let the "
+                f"loop ask for the flag, or cancel it in `{unread.stop}()`"
+            ),
+            confidence=Confidence.MEDIUM,
+            value=f"a task or thread, with the {unread.cls} that it belongs to",
+            holder="the running loop",
+            release=f"`while self.{unread.flag}`, or cancel it in `{unread.stop}()`",
+            related=((unread.set, "nothing reads this"),),
         )
     for again in restarted(evidence.program):
         if again.site in said:
