@@ -19,21 +19,25 @@ from .model import Expr, FileFacts, FunctionFacts, Site
 from .passed_by import PassedBy
 from .unclaimed import puts_anyway
 from .walk import calls_of, last_name, nodes, root_of, statements, with_conditions
+from .ways import TAKES
 
 _FIRST = ("__init__", "__post_init__", "__new__", "__setstate__")
+_TAKES = frozenset(TAKES)
 _BROKEN_OFF = frozenset("aborted cancelled canceled disconnected abandoned".split())
 _ALIKE, _UNLIKE = ("Is", "Equal", "In"), ("IsNot", "NotEqual", "NotIn")
 
 
 def unfetched(facts: FileFacts) -> Iterator[tuple[str, PassedBy]]:
     """The tables, by their last names, whose only release nobody calls for what was broken off."""
-    if _is_passed_on(facts):
-        return
     for cls in facts.classes:
         methods = [facts.functions[index] for name, index in cls.methods.items() if name not in _FIRST]
-        if any(_breaks_off(method.name) for method in methods):
+        if all(_TAKES.isdisjoint(method.calls) for method in methods) or any(
+            _breaks_off(method.name) for method in methods
+        ):
             continue  # whoever breaks something off tells this object, which sees to it in its own way
         for method in methods:
+            if _TAKES.isdisjoint(method.calls):
+                continue
             given = {param.name for param in method.params[1:]}
             taken: dict[Expr, tuple[Site, Expr]] = dict(taken_of_its_own(method))
             for table, (site, key) in taken.items():
@@ -41,7 +45,7 @@ def unfetched(facts: FileFacts) -> Iterator[tuple[str, PassedBy]]:
                 if root_of(key)[1] not in given or any(empties(one, table) for one in others):
                     continue
                 comes = any(puts_anyway(one, table) for one in others)
-                if comes and _is_left_out(facts, method):
+                if comes and _is_left_out(facts, method) and not _is_passed_on(facts):
                     yield last_name(table), PassedBy(site, method.name, "unfetched")
 
 
