@@ -61,6 +61,8 @@ _BASES = (dict, OrderedDict, UserDict, defaultdict, list)
 _METHODS = {f"{one.__module__}.{one.__name__}": frozenset(dir(one)) for one in _BASES}
 _NO_LAYERS = knowledge.MODULE_CONTAINERS | {"Module"}
 
+_WHILE_MADE = ("__init__", "__post_init__", "__setstate__")
+
 
 def get_attribute(machine: Machine, frame: Frame, atom: Any, name: str) -> Value:
     """`atom.name`, when it is not called at once."""
@@ -292,6 +294,8 @@ def set_attribute(machine: Machine, frame: Frame, owner: Any, name: str, value: 
             machine.derivation.spread(machine.derivation.stored, tensor.node)
     if value == NOTHING:
         note_dropped_part(machine, frame, owner, name, site)
+    elif value and how == "set" and frame.name not in _WHILE_MADE:
+        note_replaced_part(machine, frame, owner, name, value, site)
     if machine.context is not None:
         keep_in_element(machine, frame, owner, value, site)
         if not value:
@@ -341,6 +345,14 @@ def note_dropped_part(machine: Machine, frame: Frame, owner: Obj, name: str, sit
     value = owner.fields.get(name, UNKNOWN)
     if any(type(atom) is Obj and atom.kind == "module" for atom in value):
         machine.note("dropped-part", site, frame, (owner, name, value))
+
+
+def note_replaced_part(machine: Machine, frame: Frame, owner: Obj, name: str, value: Value, site: Site) -> None:
+    """An attribute gets another module than it had: others of the object may still hold the one before."""
+    before = owner.fields.get(name, UNKNOWN)
+    gone = tuple(atom for atom in before if type(atom) is Obj and atom.kind == "module" and atom.weight > 1)
+    if gone and any(type(atom) is Obj and atom.kind == "module" and atom not in gone for atom in value):
+        machine.note("replaced-part", site, frame, (owner, name, gone, value))
 
 
 def note_dropped_global(machine: Machine, frame: Frame, scope: Frame, name: str, site: Site) -> None:

@@ -13,7 +13,8 @@ only below. And `del encoders` of a list whose models still
 have names of their own, which nothing needs in this case. An `empty_cache()` in
 an `except` clause, where the next round of the loop tries again: the traceback
 still holds the frames of the failed attempt. And a model that an attribute lets
-go of, where another attribute of the object holds it too, or a global, where
+go of, where another attribute of the object holds it too, or replaces, where a
+whole beside it was made with the one before; or a global, where
 another global of its module is an object that has it. And an attribute that a
 run sets as it sets others, where the teardown at its end lets go of those,
 empties the cache, and forgets this one; or that `load()` sets, and `unload()`
@@ -59,6 +60,7 @@ from ...evidence.left_loaded import left_loaded
 from ...evidence.next_rounds import left_for_next_round
 from ...evidence.part_torn_down import parts_torn_down
 from ...evidence.replaced_models import replaced_models
+from ...evidence.stand_ins import held_by_wholes
 from ...evidence.still_held import still_held, still_held_beside, still_held_by_globals
 from ...finding import Confidence, Remedy, Retains
 from ...lexical.retries import emptied_in_clauses
@@ -154,6 +156,19 @@ def check(evidence: Evidence) -> Iterator[Report]:
                 holder=held.holders[0],
                 release=f"let go of `{names}` as well, before the cache is emptied",
             )
+    for held in held_by_wholes(evidence.machine, evidence.program):
+        names = ", ".join(held.holders)
+        yield Report(
+            site=held.site,
+            message=(
+                f"`{held.name}` gets another one here but `{names}` still has the model before, which stays there when "
+                f"the cache is emptied; give `{names}` the new one as well, or let go of it"
+            ),
+            confidence=Confidence.MEDIUM,
+            value=f"the parameters that `{held.name}` had before",
+            holder=held.holders[0],
+            release=f"give `{names}` the new one as well, or let go of it",
+        )
     for function in evidence.facts.functions if "empty_cache" in evidence.program.called else ():
         for site in emptied_in_clauses(evidence.program, function):
             yield Report(
