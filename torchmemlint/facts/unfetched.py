@@ -30,23 +30,26 @@ _ALIKE, _UNLIKE = ("Is", "Equal", "In"), ("IsNot", "NotEqual", "NotIn")
 def unfetched(facts: FileFacts) -> Iterator[tuple[str, PassedBy]]:
     """The tables, by their last names, whose only release nobody calls for what was broken off."""
     for cls in facts.classes:
-        methods = [facts.functions[index] for name, index in cls.methods.items() if name not in _FIRST]
-        if all(_TAKES.isdisjoint(method.calls) for method in methods) or any(
-            _breaks_off(method.name) for method in methods
-        ):
-            continue  # whoever breaks something off tells this object, which sees to it in its own way
-        for method in methods:
-            if _TAKES.isdisjoint(method.calls):
-                continue
-            given = {param.name for param in method.params[1:]}
-            taken: dict[Expr, tuple[Site, Expr]] = dict(taken_of_its_own(method))
-            for table, (site, key) in taken.items():
-                others = [one for one in methods if one is not method]
-                if root_of(key)[1] not in given or any(empties(one, table) for one in others):
-                    continue
-                comes = any(puts_anyway(one, table) for one in others)
-                if comes and _is_left_out(facts, method) and not _is_passed_on(facts):
-                    yield last_name(table), PassedBy(site, method.name, "unfetched")
+        for name, index in cls.methods.items():
+            method = facts.functions[index]
+            if name not in _FIRST and not _TAKES.isdisjoint(method.calls):  # few do
+                others = [facts.functions[other] for other in cls.methods.values() if other != index]
+                yield from _of(facts, method, others)
+
+
+def _of(facts: FileFacts, method: FunctionFacts, others: list[FunctionFacts]) -> Iterator[tuple[str, PassedBy]]:
+    """The tables of which this is so, and which a method takes entries out of."""
+    if any(_breaks_off(one.name) for one in (method, *others)):
+        return  # whoever breaks something off tells this object, which sees to it in its own way
+    given = {param.name for param in method.params[1:]}
+    others = [one for one in others if one.name not in _FIRST]
+    taken: dict[Expr, tuple[Site, Expr]] = dict(taken_of_its_own(method))
+    for table, (site, key) in taken.items():
+        if root_of(key)[1] not in given or any(empties(one, table) for one in others):
+            continue
+        comes = any(puts_anyway(one, table) for one in others)
+        if comes and _is_left_out(facts, method) and not _is_passed_on(facts):
+            yield last_name(table), PassedBy(site, method.name, "unfetched")
 
 
 def _is_left_out(facts: FileFacts, method: FunctionFacts) -> bool:
