@@ -260,7 +260,48 @@ def fit(model):
         watch.stop()
 """
 ANOTHER = FOLDS.replace("from fit import", "from sklearn_like import")
+LOADED = """
+import gc
+import torch
+from torch import nn
+
+model = None
+scorer = None
+
+class Scorer:
+    def __init__(self, net):
+        self.net = net
+
+    @torch.inference_mode()
+    def score(self, rows):
+        return self.net(rows).sum().item()
+
+def load(width):
+    global model, scorer
+    model = nn.Linear(width, width).eval()
+    scorer = Scorer(model)
+
+def unload():
+    global model, scorer
+    model = scorer = None
+    gc.collect()
+    torch.cuda.empty_cache()
+"""
+LOADS = """
+import torch
+from loaded import load, scorer, unload
+
+def main():
+    for _ in range(5):
+        load(256)
+        print(scorer.score(torch.rand(4, 256)))
+        unload()
+
+if __name__ == "__main__":
+    main()
+"""
 INNOCENT = {
+    "a global that goes, by its imported name": {"loaded.py": LOADED, "loads.py": LOADS},
     "a pickled exception": {"pooled.py": POOLED, "pools.py": POOLS},
     "a thread that is stopped": {"watch.py": WATCH, "fit.py": STOPPED, "folds.py": FOLDS},
     "a function of the same name": {"watch.py": WATCH, "fit.py": FIT, "folds.py": ANOTHER},

@@ -140,3 +140,25 @@ server.swap()
 )
 def test_a_variable_beside_an_attribute(gone: str, then: str) -> None:
     check(SWAP % (gone, then))
+
+
+def test_names_that_go_in_one_statement_in_one_arm() -> None:
+    check("""
+        import gc
+
+        def prepare(prompts, tune):
+            words, pixels = nn.Linear(8, 8), nn.Linear(8, 8)
+            encoders = [words, pixels]
+            rows = [sum(encoder(prompt).sum().item() for encoder in encoders) for prompt in prompts]
+            if not tune:
+                del encoders, words, pixels
+                gc.collect()
+                torch.cuda.empty_cache()
+                report(rows)
+            if tune:
+                rows.append(words.weight.sum().item())
+            return rows
+
+        def report(rows):
+            print(len(rows))
+    """)

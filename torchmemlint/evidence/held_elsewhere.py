@@ -60,7 +60,12 @@ def _for_the_memory(program: Program, place: Place, site: Site) -> bool:
 def _parts_of_globals(machine: Machine, owner: Obj | Frame) -> Iterator[tuple[str, Obj, str]]:
     """The attributes of objects that are globals of a module, but for those of the owner, and of those beside it."""
     for unit in machine.units.values():
-        for name, value in unit.frame.vars.items() if unit.frame is not owner else ():
+        if unit.frame is owner:
+            continue
+        imported = {name for _, _, names in unit.outline.imported() for name in names}
+        for name, value in unit.frame.vars.items():
+            if name in imported:
+                continue  # what it is where it comes from
             for atom in value:
                 if type(atom) is Obj and atom.kind == "instance" and atom is not owner and not atom.unknown:
                     yield from ((f"{name}.{part}", atom, part) for part in atom.fields if part[:1] != "$")

@@ -194,6 +194,8 @@ def _holders(
     for model in (name, *held) if held else ():
         kept += [(one, at) for one, at in optimizers_of(program, place, "", model) if one in bound]
     read = _read(program, place, rest)
+    here = (statement for statement in statements(place.facts.body) if statement[1] == site)
+    read |= {other for statement in here for other in given_up(statement)}  # `del encoders, text_encoder`
     for other, at in dict(kept).items():
         again = rest.loop is not None and not rest.loop[1] < at
         if other not in read and not again and not other.startswith("_"):
