@@ -300,7 +300,59 @@ def main():
 if __name__ == "__main__":
     main()
 """
+CAPTIONS = """
+import asyncio
+import torch
+from torch import nn
+
+class Ticket:
+    def __init__(self, picture):
+        self.picture = picture
+        self.answer = asyncio.get_running_loop().create_future()
+
+class Captions:
+    def __init__(self):
+        self.net = nn.Linear(8, 4)
+        self.inbox = asyncio.Queue(4)
+        self.tickets = {}
+
+    async def caption(self, number, picture):
+        ticket = Ticket(picture)
+        self.tickets[number] = ticket
+        await self.inbox.put(number)
+        return await ticket.answer
+
+    async def work(self):
+        while True:
+            ticket = self.tickets.pop(await self.inbox.get())
+            with torch.no_grad():
+                ticket.answer.set_result(self.net(ticket.picture).argmax().item())
+"""
+SERVE = """
+import asyncio
+import torch
+
+async def serve(captions, steps):
+    worker = asyncio.create_task(captions.work())
+    for number in range(steps):
+        print(await captions.caption(number, torch.rand(8)))
+    worker.cancel()
+"""
+START = """
+import asyncio
+from captions import Captions
+from serve import serve
+
+def main(steps):
+    captions = Captions()
+    asyncio.run(serve(captions, steps))
+    return captions
+
+if __name__ == "__main__":
+    main(10)
+"""
 INNOCENT = {
+    "a worker that a third file starts": {"captions.py": CAPTIONS, "serve.py": SERVE, "start.py": START},
     "a global that goes, by its imported name": {"loaded.py": LOADED, "loads.py": LOADS},
     "a pickled exception": {"pooled.py": POOLED, "pools.py": POOLS},
     "a thread that is stopped": {"watch.py": WATCH, "fit.py": STOPPED, "folds.py": FOLDS},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ..facts import model as m
 from ..facts.emptying import BOUND, BUILDERS, DELETED, emptyings, goes_on_beside
 from ..facts.model import FileFacts, FunctionFacts, Site
@@ -25,7 +27,8 @@ def method_not_called(machine: Machine, program: Program, note: Plain, container
     methods = methods_of(owner.cls)
     emptying = {method for method, facts in methods.items() if _takes_out(facts, name)} - set(BUILDERS)
     own = {id(facts) for facts in methods.values()}
-    units = {id(unit): unit for unit in (note.frame.unit.facts, program.facts, machine.facts)}
+    on_the_way = [frame.unit.facts for frame in _callers(note.frame)]
+    units = {id(unit): unit for unit in (*on_the_way, program.facts, machine.facts)}
     others = (one for facts in units.values() for one in facts.functions if id(one) not in own)
     if not emptying or note.frame.name in emptying or any(_takes_out(one, name) for one in others):
         return ""
@@ -35,6 +38,13 @@ def method_not_called(machine: Machine, program: Program, note: Plain, container
     if not _BY_ITSELF.isdisjoint(emptying) or any(_hands_on(facts, emptying) for facts in units.values()):
         return ""
     return first if _never_calls(machine, note, emptying, name) else ""
+
+
+def _callers(frame: Frame | None) -> Iterator[Frame]:
+    """A function that runs, and those that wait for it."""
+    while frame is not None:
+        yield frame
+        frame = frame.caller
 
 
 def _hands_on(facts: FileFacts, methods: set[str]) -> bool:
