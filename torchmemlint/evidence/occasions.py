@@ -70,8 +70,8 @@ def only_begins(machine: Machine, name: str) -> bool:
     if not by or not by <= ONCE | _BEGINNINGS:
         return False
     for function in machine.facts.functions:
-        if function.name in by and any(last_name(call[2]) == name for _, inside in loops(function.body)
-                                       for one in inside for call in calls_of(one)):  # fmt: skip
+        inside = [one for _, body in loops(function.body) for one in body] if function.name in by else []
+        if any(last_name(call[2]) == name for one in inside for call in calls_of(one)):
             return False
     return machine.project is None or machine.project.called(machine.home.path, name) is None
 

@@ -28,9 +28,9 @@ _MAY_HAVE = -2  # the file itself, if a name may come from it
 _DEFINING = -3  # the file in a folder that a package's `__init__` would take a name from
 _CALLED, _LOADED, _CALLED_IN_TURN = -4, -5, -6  # see callers.py
 _MADE = -7  # see makers.py
+_BRINGING = -8  # the star imports of the file that a name may come from
 _REPEATED = -9  # see repeated.py
 _LEADING = -10  # see programs.py
-_BRINGING = -8  # the star imports of the file that a name may come from
 # importer, level, dotted name
 Asked = tuple[str, int, str]
 
