@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..facts import model as m
 from ..facts.knowledge import BUILTINS, LIGHT_ROOTS
@@ -39,26 +39,42 @@ def _part(machine: Machine, obj: Obj, name: str, *, later: bool) -> Value:
         for method, index in cls.facts.methods.items():
             made = _made(unit.facts.functions[index].body) if (method != "__init__") is later else {}
             for call in made.get(name, ()):
+                if call[0] != m.CALL:
+                    return _written(machine, obj, name, "list" if call[0] == m.NEW else "dict", None)
                 for atom in machine.eval(unit.frame, call[2]):
                     kind = atom.dotted if _is_layer(atom) else atom
                     if kind is not atom or (type(atom) is Class and is_dull(machine, atom)):
-                        ident = ("written", obj.serial, name)
-                        part = machine.allocate(machine.module_frame, ident, "module", kind)
-                        part.birth, part.home = obj.birth, part.home or (obj, name)
-                        machine.put(obj.fields, name, (part,))
-                        return (part,)
+                        return _written(machine, obj, name, "module", kind)
     return UNKNOWN
+
+
+def _written(machine: Machine, obj: Obj, name: str, kind: str, cls: Any) -> Value:
+    part = machine.allocate(machine.module_frame, ("written", obj.serial, name), kind, cls)
+    part.birth, part.home = obj.birth, part.home or (obj, name)
+    machine.put(obj.fields, name, (part,))
+    return (part,)
 
 
 @once
 def _made(body: tuple[Stmt, ...]) -> dict[str, list[Expr]]:
-    """The calls of a method by the attributes that get what they give."""
+    """The calls of a method, and its empty lists and dictionaries, by the attributes that get what they give."""
     found: dict[str, list[Expr]] = {}
     for one in statements(body):
-        for target in one[2] if one[0] == m.ASSIGN and one[3][0] == m.CALL else ():
-            if target[:2] == (m.ATTR, (m.NAME, "self")):
-                found.setdefault(target[2], []).append(one[3])
+        if one[0] == m.ASSIGN:
+            value, places = one[3], one[2]
+        elif one[0] == m.ANNOTATE and one[4] is not None:
+            value, places = one[4], (one[2],)
+        else:
+            continue
+        if value[0] == m.CALL or _is_empty_container(value):
+            for target in places:
+                if target[:2] == (m.ATTR, (m.NAME, "self")):
+                    found.setdefault(target[2], []).append(value)
     return found
+
+
+def _is_empty_container(value: Expr) -> bool:
+    return (value[0] == m.NEW and value[2] == "list" and not value[3]) or (value[0] == m.DICT and not value[2])
 
 
 def _is_layer(atom: object) -> bool:

@@ -225,14 +225,17 @@ def _is_forgotten(evidence: Evidence, retention: Retention) -> bool:
     releases, owner, store = evidence.releases, retention.holder.owner, retention.store_event
     if retention.holder.kind == "attribute" and retention.how == "keyed":
         return goes_from_another(store.frame.unit.facts, store.frame.facts, store.site, used=True)
-    if retention.holder.kind != "attribute" or retention.how != "grow":
+    home = store.owner.home if isinstance(store.owner, Obj) else None
+    if retention.holder.kind != "attribute" or retention.how != "grow" or home is None:
         return False
+    whole, name = home
     beside = {
-        last_part(other.holder.text)
-        for other in evidence.retentions
-        if other.store_event.hook and other.how == "grow" and other.holder.owner == owner
+        other.owner.home[1]
+        for other in evidence.machine.stores
+        if other.hook and other.how == "grow" and isinstance(other.owner, Obj)
+        if other.owner.home is not None and other.owner.home[0] is whole
     }
-    return any(releases.of(name, owner) - ONCE for name in beside - {last_part(retention.holder.text)})
+    return any(releases.of(other, owner) - ONCE for other in beside - {name})
 
 
 _OF_A_ROUND = frozenset("batch minibatch rollout trajectory episode transition sample".split())
