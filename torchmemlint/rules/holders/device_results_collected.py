@@ -90,7 +90,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
             message=(
                 f"`{moved.entry}` is the entry of `{moved.cache}` itself: what is moved in it stays on the device with "
                 "the cache, for each entry that was asked for, until all of it is there; hand out a copy, "
-                f"`{moved.entry} = dict({moved.entry})`, and move what that has"
+                f"`{moved.entry} = {moved.copied}({moved.entry})`, and move what that has"
             ),
             confidence=Confidence.MEDIUM,
             value="the entries of a cache, on the device",
