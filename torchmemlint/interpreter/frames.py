@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..facts.model import CALLS_PER_STATEMENT, FunctionFacts, Site
+from ..facts.model import CALLS_PER_STATEMENT, FunctionFacts, Site, Stmt
 from .linking import Unit
 from .values import UNKNOWN, Function, Obj, Value
 
@@ -60,6 +60,7 @@ class Frame:
         "facts",
         "first_node",
         "function",
+        "handles",
         "leaves_mode",
         "loops",
         "on_yield",
@@ -94,6 +95,7 @@ class Frame:
         self.yields: Value = UNKNOWN
         self.yielded_in: tuple[Loop, ...] = ()  # the loops around the last `yield`
         self.dead = 0
+        self.handles: Stmt | None = None  # the `try` whose clause runs
         self.first_node = 0  # of the derivation, in its current activation
         # the grad mode that it leaves to its caller, under how many tests, and where it is set
         self.leaves_mode: tuple[int, int, tuple[Site, Frame]] | None = None

@@ -184,7 +184,9 @@ def _try(machine: Machine, frame: Frame, statement: Stmt) -> None:
                 frame.dead = NEVER_RUN
                 return
             machine.put(frame.vars, subject, rest)
+        outer, frame.handles = frame.handles, statement
         machine.block(frame, statements)
+        frame.handles = outer
 
     if handlers:
         arms: list[Callable[[], None]] = [

@@ -25,6 +25,7 @@ from .values import (
     LIGHT,
     MAYBE,
     UNKNOWN,
+    Caught,
     Const,
     External,
     Kwargs,
@@ -316,9 +317,21 @@ def _closing(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, 
 def _exc_info(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
     """`sys.exc_info()`: the type, the exception and its traceback."""
     found = machine.allocate(frame, ("exc_info", site), "tuple")
-    for index, part in enumerate((LIGHT, (machine.caught(frame, site),), (machine.caught(frame, site),))):
+    caught = _handled(machine, frame) or machine.caught(frame, site)
+    for index, part in enumerate((LIGHT, (caught,), (caught,))):
         machine.put(found.fields, f"[{index}]", part)
     return (found,)
+
+
+def _handled(machine: Machine, frame: Frame | None) -> Caught | None:
+    """What the clause has caught that runs, here or in who has called: `except Exception: self.keep_current()`."""
+    while frame is not None and frame.handles is None:
+        frame = frame.caller
+    if frame is None or frame.handles is None:
+        return None
+    site = frame.handles[1]
+    machine.tried[site] = frame.handles
+    return Caught(site, frame)
 
 
 SPECIAL_ROOTS = ("collections", "functools", "copy", "threading", "concurrent", "queue", "itertools", "typing",
