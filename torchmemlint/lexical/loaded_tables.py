@@ -35,7 +35,7 @@ _KEEPING = frozenset(
     """to cuda cpu float double half astype convert copy clone numpy squeeze unsqueeze permute transpose reshape
     contiguous pin_memory""".split()
 )  # methods whose result weighs as much
-_CALLED = frozenset(name.rpartition(".")[2] for name in (*_LOADERS, *_OF_ARRAYS)) | {"astype"}
+LOADS = frozenset(name.rpartition(".")[2] for name in (*_LOADERS, *_OF_ARRAYS)) | {"astype"}
 _FEW = frozenset("model models ckpt checkpoint checkpoints weight weights config cfg vocab tokenizer lib font".split())
 _ONCE = frozenset("__init__ __post_init__ setup build main prepare_data".split())
 _DEPTH = 4
@@ -54,7 +54,7 @@ def loaded_tables(
     program: Program, releases: Releases, imported: Callable[[], set[str]] = set
 ) -> Iterator[LoadedTable]:
     """Each table once, also one of another file, where nothing takes an entry out or asks how many there are."""
-    if program.called.isdisjoint(_CALLED):
+    if program.called.isdisjoint(LOADS):
         return
     of_module = set(_made_empty(program.facts.functions[0])) | imported()
     of_classes = {
@@ -86,7 +86,7 @@ def gives_loaded(program: Program, function: FunctionFacts, key: str) -> bool:
 
 def gives_what_a_file_held(program: Program, function: FunctionFacts) -> bool:
     """Whether a function gives back what a file held, and no model."""
-    if _CALLED.isdisjoint(function.calls) or not _FEW.isdisjoint(function.name.lower().split("_")):
+    if LOADS.isdisjoint(function.calls) or not _FEW.isdisjoint(function.name.lower().split("_")):
         return False
     given = [one[2] for one in statements(function.body) if one[0] == m.RETURN and one[2] is not None]
     return any(holds_loaded(program, function, value) for value in given)

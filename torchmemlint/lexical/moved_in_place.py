@@ -9,7 +9,7 @@ from ..facts import model as m
 from ..facts.device_names import names_an_accelerator
 from ..facts.model import Expr, FunctionFacts, Site
 from ..facts.program import Program, targets
-from ..facts.walk import calls, calls_of, expressions_of, last_name, nodes, root_of, statements
+from ..facts.walk import calls, calls_of, expressions_of, last_name, nodes, statements
 
 _SELF: Expr = (m.NAME, "self")
 _TAKES_OUT = frozenset("pop popitem popleft clear remove".split())
@@ -40,20 +40,20 @@ def moved_in_place(program: Program) -> Iterator[MovedInPlace]:
 
 
 def _of_method(program: Program, method: FunctionFacts, methods: dict[str, FunctionFacts]) -> Iterator[MovedInPlace]:
-    entries = _entries(method)
+    known = entries(method)
     returned = {part for one in statements(method.body) if one[0] == m.RETURN and one[2] for part in _parts(one[2])}
     walked = _walked(method)
     said: set[str] = set()
-    for one in statements(method.body) if entries else ():
+    for one in statements(method.body) if known else ():
         if one[0] != m.ASSIGN or len(one[2]) != 1 or one[2][0][0] not in (m.ITEM, m.ATTR):
             continue
         place = one[2][0]
-        cache = entries.get(place[1])
+        cache = known.get(place[1])
         if cache is None or place[1] not in returned or place[1][1] in said:
             continue
         if not _is_moved(program, methods, {place, walked.get(place, place)}, one[3]):
             continue
-        if any(_lets_go(other, cache) for other in methods.values()):
+        if any(lets_go(other, cache) for other in methods.values()):
             continue
         said.add(place[1][1])
         yield MovedInPlace(one[1], place[1][1], f"self.{cache}", "dict" if place[0] == m.ITEM else "copy.copy")
@@ -71,13 +71,13 @@ def _walked(method: FunctionFacts) -> dict[Expr, Expr]:
     return found
 
 
-def _entries(method: FunctionFacts) -> dict[Expr, str]:
+def entries(method: FunctionFacts) -> dict[Expr, str]:
     """The names of a method that stand for an entry of an attribute, and for nothing else."""
     bound: dict[Expr, list[Expr]] = {}
     for one in statements(method.body):
         for target in targets(one):
-            for name in nodes(target):
-                if name[0] == m.NAME and not (target[0] in (m.ITEM, m.ATTR) and root_of(target) == name):
+            for name in nodes(target) if target[0] not in (m.ITEM, m.ATTR) else ():
+                if name[0] == m.NAME:
                     bound.setdefault(name, []).append(one[3] if one[0] == m.ASSIGN else ())
     return {name: values[0][1][2] for name, values in bound.items() if len(values) == 1 and _is_entry(values[0])}
 
@@ -135,7 +135,7 @@ def _moves_what_it_gets(program: Program, methods: dict[str, FunctionFacts], cal
     return any(_to_the_device(one) and one[2][1] == (m.NAME, params[0]) for one in calls(helper.body))
 
 
-def _lets_go(method: FunctionFacts, cache: str) -> bool:
+def lets_go(method: FunctionFacts, cache: str) -> bool:
     """Whether a method takes entries out of the attribute, or binds it anew."""
     place = (m.ATTR, _SELF, cache)
     for one in statements(method.body):

@@ -6,7 +6,9 @@ what it loads into a container of the data set or into a global, without a
 limit: `self.cache[index] = image`. Of a value that is not known, only if the
 same value is handed out as well: sizes, offsets and vocabularies are kept, too.
 And a buffer of `__iter__` that gets every item, and from which items are handed
-out one by one without being taken out: a shuffle buffer without its `pop`.
+out one by one without being taken out: a shuffle buffer without its `pop`. And
+a record of the data set's own list that is handed out with what is loaded for
+it, `record["image"] = imread(record["path"])`, each time anew.
 
 ## Why it retains
 A worker of a `DataLoader` works on its own copy of the data set. What it caches
@@ -44,8 +46,10 @@ from typing import TYPE_CHECKING
 from ...evidence.kept import WorkerRetention, kept_by_workers
 from ...facts import model as m
 from ...facts.knowledge import MODEL_NAMES
+from ...facts.model import CALLS_PER_STATEMENT
 from ...facts.walk import calls, last_name, nodes
 from ...finding import Confidence, Retains
+from ...lexical.loaded_in_place import loaded_in_place
 from .. import Report
 
 if TYPE_CHECKING:
@@ -57,9 +61,11 @@ retains: Retains | None = Retains.GROWING
 
 
 def check(evidence: Evidence) -> Iterator[Report]:
+    said: set[int] = set()
     for kept in kept_by_workers(evidence.machine):
         if kept.context.kind != "loader" or not kept.growing or kept.what == "handle":
             continue
+        said.add(kept.site // CALLS_PER_STATEMENT)
         if kept.limit:
             yield _past_its_limit(kept)
             continue
@@ -79,6 +85,21 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder=kept.holder.text,
             release="bound the cache, or share one between the workers",
             related=kept.related[:4],
+        )
+    for loaded in loaded_in_place(evidence.program):
+        if loaded.site // CALLS_PER_STATEMENT in said:
+            continue
+        yield Report(
+            site=loaded.site,
+            message=(
+                f"`{loaded.entry}` is the entry of `{loaded.table}` itself: what is loaded for it stays in it until "
+                "the data set has all that was ever asked for, once more in each worker of a loader; hand out a copy, "
+                f"`{loaded.entry} = {loaded.copied}({loaded.entry})`"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="the items loaded so far",
+            holder=loaded.table,
+            release="put what is loaded into a copy of the entry",
         )
 
 
