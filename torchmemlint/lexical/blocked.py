@@ -22,6 +22,7 @@ from .producers import (
     producing_iterables,
     value_of,
 )
+from .relays import relaying
 from .starters import construction
 
 _ROUND = ("iter", "enumerate", "zip", "islice", "tqdm", "trange", "track")
@@ -41,7 +42,8 @@ def blocked_producers(program: Program) -> Iterator[Blocked]:
         return
     queues = limited_queues(program)
     made = [*producing_classes(program, queues), *producing_generators(program, queues)]
-    producers = {one.name: one for one in (*made, *producing_iterables(program, made))}
+    made += producing_iterables(program, made)
+    producers = {one.name: one for one in (*relaying(program, made), *made)}
     seen = set[Site]()
     for blocked in _left_producers(program, producers):
         started = blocked.producer.filler.started
