@@ -57,6 +57,8 @@ def unbounded_puts(machine: Machine) -> Iterator[Put]:
             continue
         if _held_back(loops(frame.facts.body)) or _callers_wait(frame) or _answered(frame, site):
             continue
+        if _waits_for_what_it_put(frame, site):
+            continue
         if _waited_for(frame, site) or _follow_one_another(frame, site) or _are_parts_of_one(frame, site):
             continue
         anchor = line_of_home(machine, site, *reversed(trail), loops=around)
@@ -260,6 +262,26 @@ def _answered(frame: Frame, site: Site) -> bool:
     functions = [member for value in receiver.cls.members.values() for member in value if type(member) is Function]
     waiting = [call for one in functions for call in calls(one.facts.body) if _waits(call) and call[2][2] == "get"]
     return any(_is_own(call[2][1]) and call[2][1] not in queues for call in waiting)
+
+
+def _waits_for_what_it_put(frame: Frame, site: Site) -> bool:
+    """Whether a function waits for a part of the one item that it puts: `jobs.put((image, answer))`, and then
+    `answer.result()`, `await answer`, `item["done"].wait()`. As many items wait as there are callers."""
+    body = frame.facts.body
+    put = next((call for call in calls(body) if call[1] == site), None)
+    if put is None or any(put in calls_of(one) for _, inside in loops(body) for one in inside):
+        return False
+    given = {part for value in put[3] for part in nodes(value) if part[0] == m.NAME}
+    for one in statements(body):
+        if one[0] == m.ASSIGN and not given.isdisjoint(one[2]):
+            given |= {part for part in nodes(one[3]) if part[0] == m.NAME}
+    for one in statements(body):
+        for part in expressions_of(one) if one[1] > site else ():
+            if part[0] == m.AWAIT and part[1] in given:
+                return True
+            if part[0] == m.CALL and len(part) == 5 and _waits(part) and root_of(part[2]) in given:
+                return True
+    return False
 
 
 def _filled_by(call: Expr) -> Iterator[Expr]:
