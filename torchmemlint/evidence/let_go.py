@@ -52,6 +52,22 @@ def emptied(
     )
 
 
+def only_moves_its_own(machine: Machine, store: Store) -> Obj | None:
+    """The object that is made anew in each round, and only moves what its maker gave it, once for each entry, from one
+    container of it to another, `del self.running[key]; self.finished[key] = x`: it has as much as it began with."""
+    whole = store.owner.home[0] if isinstance(store.owner, Obj) and store.owner.home is not None else None
+    if not isinstance(whole, Obj) or not whole.made or whole.home is None or not isinstance(whole.home[0], Frame):
+        return None
+    left = {
+        id(reset.owner)
+        for reset in machine.resets
+        if reset.frame is store.frame and reset.how == "pop" and isinstance(reset.owner, Obj)
+        if reset.owner is not store.owner and reset.owner.home is not None and reset.owner.home[0] is whole
+    }
+    filling = [one.frame.facts for one in machine.stores if id(one.owner) in left] if left else []
+    return whole if filling and all(facts is whole.home[0].facts for facts in filling) else None
+
+
 def made_at(container: Obj | Frame) -> Site | None:
     """Where the object is made that has a container as its attribute; None if that is not seen."""
     owner = container.home[0] if isinstance(container, Obj) and container.home is not None else None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..evidence.indexes import is_an_index
 from ..evidence.kept import kept_in_containers
-from ..evidence.let_go import emptied, gives_up_its_models, made_at
+from ..evidence.let_go import emptied, gives_up_its_models, made_at, only_moves_its_own
 from ..evidence.memo import looks_up
 from ..evidence.metric_states import is_state_of_a_metric
 from ..evidence.occasions import (
@@ -53,7 +53,9 @@ def of_code(evidence: Evidence, code: str) -> Iterator[tuple[Retention, Confiden
         if retention.graph or not retention.growing or _code(retention) != code:
             continue
         weight = _weight(evidence, retention)
-        if weight > 0 and not _is_said_of_its_parts(evidence, retention, weight):
+        if weight == 0 or _is_said_of_its_parts(evidence, retention, weight):
+            continue
+        if not _is_said_of_its_whole(evidence, retention, weight):
             yield retention, Confidence(min(weight, 3))
 
 
@@ -78,6 +80,24 @@ def _is_said_of_its_parts(evidence: Evidence, retention: Retention, weight: int)
         and (other.graph or (_code(other) is not None and _weight(evidence, other) >= min(weight, 2)))
         for other in evidence.retentions
     )
+
+
+def _is_said_of_its_whole(evidence: Evidence, retention: Retention, weight: int) -> bool:
+    """Whether an object only moves what it was given when it was made, and comes and goes itself; or where it stays is
+    reported."""
+    whole = only_moves_its_own(evidence.machine, retention.store_event)
+    kept = [
+        one
+        for one in (evidence.machine.stores if whole is not None else ())
+        if one.how in ("grow", "keyed") and isinstance(one.owner, Obj)
+        if any(part is whole for value in one.owner.fields.values() for part in value)
+    ]
+    staying = {one.site for one in kept if not emptied(evidence.machine, one.owner, one.key)}
+    return bool(kept) and staying <= {
+        other.store
+        for other in evidence.retentions
+        if other.store in staying and other.growing and _code(other) and _weight(evidence, other) >= min(weight, 2)
+    }
 
 
 def _code(retention: Retention) -> str | None:
