@@ -30,6 +30,7 @@ Vars = dict[str, Value]
 _STEPS = 2  # of a clean-up before it empties the cache: `del encoder`, `gc.collect()`
 _OPTIMIZERS = ("Adam", "AdamW", "SGD", "RMSprop", "Adagrad", "Adamax", "NAdam", "RAdam", "Adadelta", "LBFGS", "Lion")
 _TO_HOST = frozenset("cpu numpy tolist item asnumpy get float int len str bool getsize memory_allocated".split())
+_LOADS = frozenset("from_pretrained from_single_file create_model load_model generate".split())  # another model
 _TELLS = frozenset("print info debug warning log synchronize ipc_collect".split())
 _SAYS = ("log", "print", "set_", "is_", "_log")
 _LIGHT = frozenset(
@@ -353,7 +354,7 @@ def is_work(program: Program, call: Expr) -> bool:
     name = last_name(call[2])
     if not name or name in _LIGHT or name in program.emptying or name.startswith(_SAYS):
         return False
-    if name in program.by_name or name in program.modules:
+    if name in program.by_name or name in program.modules or name in _LOADS:
         return True
     own = call[2][0] == m.NAME or (call[2][0] == m.ATTR and call[2][1] == (m.NAME, "self"))
     return own and bool(call[3]) and not name[:1].isupper()

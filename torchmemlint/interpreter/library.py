@@ -87,7 +87,7 @@ def call_external(machine: Machine, frame: Frame, dotted: str, args: list[Value]
             return UNKNOWN
         if _OF_OTHER_ENGINES.search(dotted):
             return UNKNOWN
-        if tail == "create_model" or "odel" in dotted or "For" in dotted:
+        if tail == "create_model" or any(word in dotted for word in ("odel", "For", "utoencoder")):
             return (machine.allocate(frame, ("module", site), "module", dotted),)
     if tail[0].isupper() and not tail.endswith(_FEEDERS) and _MODULE_PACKAGES.intersection(dotted.split(".")[:-1]):
         if args and any(type(atom) in (Function, Bound) for atom in args[0]):

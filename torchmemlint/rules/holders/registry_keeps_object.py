@@ -25,6 +25,8 @@ And objects of Qt with tensors of which one is made each time, where a lambda or
 partial that refers to the object is connected to a signal of its own or of a
 widget that it has, or which are children of one that stays, `Dialog(self)`, and
 nothing in the program deletes such objects.
+And models that each round of a loop makes and an `Accelerator` from before it
+prepares, which lists them until `free_memory()` is called.
 And pyplot's figures, `plt.figure()` or `plt.subplots()`, that a loop, a hook,
 or a function that is told which step it is makes again and again, draws into a
 file or a picture, and never closes.
@@ -91,6 +93,7 @@ from ...interpreter.callbacks import (
 )
 from ...lexical.dropped_ids import dropped_ids
 from ...lexical.figures import figures_left_open
+from ...lexical.prepared import prepared_each_time
 from ...lexical.signals import connected_each_time
 from .. import Report
 from ..kept import of_code
@@ -124,6 +127,19 @@ def check(evidence: Evidence) -> Iterator[Report]:
                 release="`removeHandler(...)` in a `finally` when the work is done",
             )
             break
+    for prepared in prepared_each_time(evidence.program):
+        models = ", ".join(prepared.models)
+        yield Report(
+            site=prepared.site,
+            message=(
+                f"`{prepared.launcher}` lists all that it has prepared, so each `{models}` stays when the next one is "
+                f"made; call `{prepared.launcher}.free_memory()` when one is done"
+            ),
+            confidence=Confidence.MEDIUM,
+            value=f"each `{models}`",
+            holder=prepared.launcher,
+            release=f"`{prepared.launcher}.free_memory()` when one is done",
+        )
     grown = {retention.site for retention, _ in of_code(evidence, "TML303")}
     for kept in evidence.listening:
         if kept.site in grown:
