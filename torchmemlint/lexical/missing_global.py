@@ -27,7 +27,7 @@ def bound_without_global(program: Program, place: Place) -> Iterator[tuple[Site,
         used.update(statement[2] if statement[0] in (m.GLOBAL, m.NONLOCAL) else ())
         used.update(part[1] for part in expressions_of(statement) if part[0] == m.NAME and not _set_to_none(statement))
     for name, site in nones.items():
-        if name not in used and _is_global(program, name):
+        if name not in used and is_global(program, name):
             yield site, name
 
 
@@ -49,7 +49,7 @@ def _is_model(name: str) -> bool:
     return not {*name.lower().split("_")}.isdisjoint(MODELS)
 
 
-def _is_global(program: Program, name: str) -> bool:
+def is_global(program: Program, name: str) -> bool:
     """Whether the module has a name, and it gets more than None there, or in a function that says it is global."""
     told = False
     for place in program.places:

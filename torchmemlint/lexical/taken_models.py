@@ -11,6 +11,7 @@ from ..facts.model import Expr, FileFacts, Site, Stmt
 from ..facts.program import Place, Program, targets, text
 from ..facts.walk import calls, calls_of, heads, last_name, nodes, once, statements
 from .cleanup import MODELS, let_go
+from .missing_global import is_global
 
 
 def models_of_containers(program: Program, place: Place) -> Iterator[tuple[Site, str, str]]:
@@ -26,6 +27,7 @@ def models_of_containers(program: Program, place: Place) -> Iterator[tuple[Site,
                 taken.pop(target[1], None)
                 named = not {*target[1].lower().split("_")}.isdisjoint(MODELS) or _is_on_a_device(program, place, value)
                 held = _holder(place, value) if named else _asked_by_name(place, target, value)
+                held = held or (_of_module(program, place, target, value) if named else None)
                 if held is not None and text(held[0]):
                     taken[target[1]] = held
 
@@ -86,13 +88,29 @@ def _asked_by_name(place: Place, target: Expr, value: Expr) -> tuple[Expr, Expr 
     name says no more than that it is done with that."""
     if value[0] != m.CALL or value[2] != (m.NAME, "getattr") or len(value[3]) < 2 or value[3][0][0] != m.NAME:
         return None
-    used = any(
-        target in nodes(head)
+    return None if _is_used(place, target) else (value[3][0], value[3][1])
+
+
+def _of_module(program: Program, place: Place, target: Expr, value: Expr) -> tuple[Expr, Expr | None] | None:
+    """`model = _model` of a global one, in a function that has no other use for it."""
+    if value[0] != m.NAME or place.facts.name == "<module>" or any(one.name == value[1] for one in place.facts.params):
+        return None
+    body = list(statements(place.facts.body))
+    own = any(value in targets(one) for one in body) and not any(
+        one[0] == m.GLOBAL and value[1] in one[2] for one in body
+    )
+    idle = not own and not _is_used(place, target)
+    return (value, None) if idle and is_global(program, value[1]) else None
+
+
+def _is_used(place: Place, name: Expr) -> bool:
+    """Whether a function does more with what has a name than to ask whether it is there, and to let go of it."""
+    return any(
+        name in nodes(head)
         for one in statements(place.facts.body)
-        if one[0] != m.IF and target[1] not in let_go(one) and target not in targets(one)
+        if one[0] != m.IF and name[1] not in let_go(one) and name not in targets(one)
         for head in heads(one)
     )
-    return None if used else (value[3][0], value[3][1])
 
 
 def _changes_attributes(program: Program, place: Place, owner: Expr, key: Expr) -> bool:
