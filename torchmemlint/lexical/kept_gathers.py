@@ -10,9 +10,17 @@ from ..facts.model import Expr, Site
 from ..facts.one_rank import by_rank
 from ..facts.program import Place, Program
 from ..facts.walk import calls, last_name
-from .ranks import Gathered, attributes_of, gathers, is_small, put_away, read_as_attribute, read_by_one, reads_of
-
-_AS_LARGE = frozenset("cpu detach numpy float half cuda to contiguous".split())  # methods whose result is
+from .ranks import (
+    AS_IT_IS,
+    Gathered,
+    attributes_of,
+    gathers,
+    is_small,
+    put_away,
+    read_as_attribute,
+    read_by_one,
+    reads_of,
+)
 
 
 def kept_by_all(program: Program, reaching: Program) -> Iterator[Gathered]:
@@ -70,7 +78,7 @@ def _kept(place: Place, reaching: Program) -> Iterator[tuple[Site, str, str]]:
 
 def _gathered_by(place: Place, value: Expr, reaching: Program) -> str | None:
     """The collective of the helper that a value is from, if that returns what it gathers, and no few numbers."""
-    while value[0] == m.CALL and value[2][0] == m.ATTR and value[2][2] in _AS_LARGE:
+    while value[0] == m.CALL and value[2][0] == m.ATTR and value[2][2] in AS_IT_IS:
         value = value[2][1]
     if value[0] != m.CALL or "gather" not in last_name(value[2]) or len(value) < 5:
         return None

@@ -19,6 +19,7 @@ _FIGURES = frozenset(
     pid avg average mean percentile percentiles conf confusion ratio speed""".split()
 )
 _ONE = (("numel", (m.CONST, 1)), ("dim", (m.CONST, 0)), ("ndim", (m.CONST, 0)))
+AS_IT_IS = frozenset("cpu detach numpy float half cuda to contiguous".split())  # methods whose result is as large
 _ADDS = ("append", "extend", "update")
 
 
@@ -51,7 +52,7 @@ def read_by_one(program: Program, place: Place, name: str, after: Site, depth: i
         return (inside[0] if all(inside) else []), next(iter(attributes.values()))
     if not reads or not all(alone or gives for _, alone, gives in reads):
         return [], ""
-    if any(gives for _, _, gives in reads):
+    if any(gives and not alone for _, alone, gives in reads):
         return _in_callers(program, place, depth), ""
     return [at for at, alone, _ in reads if alone], ""
 
@@ -139,7 +140,7 @@ def _elements(statement: Stmt, names: set[str]) -> set[str]:
 
 def _joined(statement: Stmt, names: set[str]) -> set[str]:
     """The local container that one of these names goes into: `merged.update(part)`, `merged += part`, also by
-    `merged[key].extend(part)`."""
+    `merged[key].extend(part)`, and joined: `rows.append(torch.cat(parts).cpu())`."""
     if statement[0] == m.AUGMENT:
         place, given = statement[2], statement[4]
     elif statement[0] == m.ASSIGN and statement[2][0][0] == m.ITEM:
@@ -152,7 +153,10 @@ def _joined(statement: Stmt, names: set[str]) -> set[str]:
         return set()
     while place[0] == m.ITEM:
         place = place[1]
-    return {place[1]} if place[0] == m.NAME and given[0] == m.NAME and given[1] in names else set()
+    while given[0] == m.CALL and given[2][0] == m.ATTR and given[2][2] in AS_IT_IS and not _as_large(given):
+        given = given[2][1]
+    named = any(part[0] == m.NAME and part[1] in names for part in nodes(given)) and _as_large(given)
+    return {place[1]} if place[0] == m.NAME and named else set()
 
 
 def put_away(statement: Stmt) -> tuple[str, Expr] | None:
