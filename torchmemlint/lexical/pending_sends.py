@@ -25,11 +25,12 @@ class PendingSends(NamedTuple):
     site: Site
     holder: str
     end: str  # the function that waits for all of them; "" if none does
+    late: bool  # it comes when all is done, as opposed to again and again
 
 
 def pending_sends(program: Program) -> Iterator[PendingSends]:
     """`self.works.append((dist.isend(buffer, dst=1), buffer))` in a method that a loop calls, where only what the
-    program calls last goes through the list, or nothing does."""
+    program calls last goes through the list, or what does waits for each and takes none out."""
     if (_STARTS | _COLLECTIVES).isdisjoint(program.called):
         return
     for place in program.places:
@@ -43,13 +44,19 @@ def pending_sends(program: Program) -> Iterator[PendingSends]:
             if not own or not any(part in works or _starts(program, part) for part in _parts(call[3])):
                 continue
             ends = _asking(program, callee[1][2])
-            late = all(called_last(program, one) for one in ends) if ends else not _is_handed_out(program, callee[1][2])
-            if late and is_repeated(program, place, driven=True):
-                yield PendingSends(call[1], f"self.{callee[1][2]}", ends[0].facts.name if ends else "")
+            late = bool(ends) and all(called_last(program, one) for one in ends)
+            never = not late and not _is_emptied(ends, callee[1][2]) and not _is_handed_out(program, callee[1][2])
+            if (late or never) and is_repeated(program, place, driven=True):
+                yield PendingSends(call[1], f"self.{callee[1][2]}", ends[0].facts.name if ends else "", late)
+
+
+def _is_emptied(ends: list[Place], holder: str) -> bool:
+    return any(True for place in ends for _ in emptyings(place.facts, holder))
 
 
 def _is_handed_out(program: Program, holder: str) -> bool:
-    """Whether a list is read in any other way than to add to it: whoever gets it may wait."""
+    """Whether a list is read in any other way than to add to it, or to go through it and leave it as it is: whoever
+    gets it may wait."""
     uses = added = 0
     for place in program.places:
         made = place.facts.name == "__init__"
@@ -60,6 +67,7 @@ def _is_handed_out(program: Program, holder: str) -> bool:
                 call[2][0] == m.ATTR and call[2][2] == "append" and last_name(call[2][1]) == holder
                 for call in calls_of(one)
             )
+            added += one[0] == m.FOR and one[3][0] == m.ATTR and one[3][2] == holder
             added += sum(
                 call[2] == (m.NAME, "len") and bool(call[3]) and last_name(call[3][0]) == holder
                 for call in calls_of(one)

@@ -108,12 +108,14 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release=f"call `{metric.place}.reset()` after `compute()`",
         )
     for sends in pending_sends(evidence.program):
+        waits = f"only `{sends.end}()` waits for them, when all is done" if sends.end else "nothing waits for them"
+        if sends.end and not sends.late:
+            waits = f"`{sends.end}()` waits for each of them and takes none out"
         yield Report(
             site=sends.site,
             message=(
                 f"`{sends.holder}` gains the handle of a communication at each call, and the buffer with it, and "
-                + (f"only `{sends.end}()` waits for them, when all is done" if sends.end else "nothing waits for them")
-                + ": wait for the former ones as you go, and drop them"
+                f"{waits}: wait for the former ones as you go, and drop them"
             ),
             confidence=Confidence.MEDIUM,
             value="handles of communication that has ended, with their buffers",
