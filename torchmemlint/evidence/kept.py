@@ -80,7 +80,7 @@ def kept_by_workers(machine: Machine) -> Iterator[WorkerRetention]:
 
 def _retention(machine: Machine, note: Plain, kept: Kept) -> WorkerRetention | None:
     holder = describe(kept.owner, kept.key, machine)
-    if kept.what == "item" and kept.context.kind == "process" and not _is_loaded(note):
+    if kept.what == "item" and kept.context.kind == "process" and not is_loaded(note):
         return None
     handed = kept.what == "item" and kept.context.kind == "process" and _given(note)[1] is not note.frame
     if kept.what == "item" and not (handed or is_item(machine, note.frame.facts, note.site, last_part(holder.text))):
@@ -341,7 +341,7 @@ def kept_by_threads(machine: Machine, program: Program) -> Iterator[ThreadRetent
                 owner = owner.home[0]
         if not isinstance(owner, Obj) or kept.what not in _RESULTS or not isinstance(owner.cls, Class):
             continue
-        if kept.what == "item" and not _is_loaded(note):
+        if kept.what == "item" and not is_loaded(note):
             continue
         inside = kept.owner.home if isinstance(kept.owner, Obj) else None
         name = kept.key if kept.owner is owner or inside is None else inside[1]
@@ -355,7 +355,7 @@ def kept_by_threads(machine: Machine, program: Program) -> Iterator[ThreadRetent
                 )
 
 
-def _is_loaded(note: Plain) -> bool:
+def is_loaded(note: Plain) -> bool:
     """Whether a store's text says that what is put there was loaded: `self.shard = torch.load(path)`."""
     value, frame = _given(note)
     return value is not None and holds_loaded(Program(frame.unit.facts), frame.facts, value)

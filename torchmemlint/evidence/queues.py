@@ -27,6 +27,7 @@ from ..interpreter.events import Loops, Plain, Trail
 from ..interpreter.frames import Frame
 from ..interpreter.machine import Machine
 from ..interpreter.values import SCALAR, Class, Function, Obj
+from .kept import is_loaded
 from .led_from import line_of_home
 from .let_go import measured
 from .places import describe
@@ -72,7 +73,7 @@ def _puts(machine: Machine) -> Iterator[tuple[Site, Trail, Obj, Frame, Loops, in
     for note in machine.plain:
         if note.kind == "queue-put":
             kept: Kept = note.detail
-            batch = kept.what == "item" and _is_batch(note.frame, note.site)
+            batch = kept.what == "item" and (_is_batch(note.frame, note.site) or is_loaded(note))
             if isinstance(kept.owner, Obj) and (kept.what in ("tensor", "array") or batch):
                 yield note.site, note.trail, kept.owner, note.frame, kept.loops, kept.weight, True
         elif note.kind == "thread-store" and _is_line(machine, note):
