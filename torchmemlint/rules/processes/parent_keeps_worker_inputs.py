@@ -8,6 +8,8 @@ tensors which the workers of a pool give back, `for mask in pool.imap(segment,
 paths): masks.append(mask)`. And a loop over a `DataLoader`
 with workers that collects tensors of its batches as they come. And a list that
 gains the handle of each `SharedMemory` segment which the process attaches to.
+And a `manager.dict()` or `manager.list()` into which processes that a loop
+starts round after round put arrays, and that nothing is taken out of.
 
 ## Why it retains
 A tensor goes through the queue as a handle: sender and receiver have the same
@@ -45,6 +47,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ...evidence.managed import kept_by_managers
 from ...finding import Confidence, Remedy, Retains
 from ...lexical.mapped import left_mapped
 from .. import Report
@@ -84,6 +87,19 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release=release,
             related=((kept.other, "sent here" if kept.sent else "received here"),) if kept.other != kept.site else (),
             remedy=None if kept.sent else Remedy("call-on-stored", "clone()", sure=False),
+        )
+    for managed in kept_by_managers(evidence.machine, evidence.program):
+        yield Report(
+            site=managed.site,
+            message=(
+                f"`{managed.holder}` is the manager's: its process keeps what every one of these processes puts there, "
+                "also when it has been read; take it out, `pop`, when its process has ended"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="the results of every process",
+            holder=managed.holder,
+            release="take each result out of the container, `pop`, when its process has ended",
+            related=((managed.started, "the processes are made here"),),
         )
     for mapped in left_mapped(evidence.program):
         yield Report(

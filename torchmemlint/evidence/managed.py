@@ -1,0 +1,73 @@
+"""What processes put into the containers of a manager, round after round: its own process keeps it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ..facts import model as m
+from ..facts.emptying import BOUND, BUILDERS, emptyings
+from ..facts.model import CALLS_PER_STATEMENT, Site
+from ..facts.program import Program
+from ..facts.walk import calls_of, last_name, loops
+from ..interpreter.contexts import Kept
+from ..interpreter.events import Plain
+from ..interpreter.frames import Loop
+from ..interpreter.keys import KNOWN
+from ..interpreter.machine import Machine
+from ..interpreter.values import Obj
+from .kept import is_loaded
+from .led_from import line_of_home
+from .let_go import emptied
+from .places import describe, last_part
+
+
+class Managed(NamedTuple):
+    site: Site
+    holder: str
+    started: Site  # where the processes that fill it are made
+
+
+def kept_by_managers(machine: Machine, program: Program) -> Iterator[Managed]:
+    """`results[game] = record` in processes that each round of a loop starts and waits for, where `results` is a
+    `manager.dict()` from before the loop and nothing is taken out of it."""
+    starts = {note.detail[0].site: note for note in machine.plain if note.kind == "worker"}
+    seen: set[Site] = set()
+    for note in machine.plain:
+        if note.kind != "worker-store" or note.detail.context.kind != "process":
+            continue
+        kept: Kept = note.detail
+        start = starts.get(kept.context.site)
+        if start is None or not isinstance(kept.owner, Obj) or "$shared" not in kept.owner.fields:
+            continue
+        heavy = kept.what in ("tensor", "array") or (kept.what == "item" and is_loaded(note))
+        if not heavy or kept.how not in ("grow", "keyed") or kept.key_kind == KNOWN:
+            continue
+        rounds = [loop for loop in start.loops if loop.kind == "loop" and loop not in kept.owner.birth]
+        if not _waits_in(start, rounds) or emptied(machine, kept.owner, "*"):
+            continue
+        holder = describe(kept.owner, "*", machine).text
+        site = line_of_home(machine, note.site, *reversed(note.trail), kept.context.site, loops=note.loops)
+        if site is not None and site not in seen and not _is_drained(program, last_part(holder)):
+            seen.add(site)
+            yield Managed(site, holder, start.site)
+
+
+def _is_drained(program: Program, name: str) -> bool:
+    """Whether a text takes something out of the container, or puts another one on the object that has it."""
+    return any(
+        one.how != BOUND or (one.place[0] == m.ATTR and place.facts.name not in BUILDERS)
+        for place in program.places
+        for one in emptyings(place.facts, name)
+    )
+
+
+def _waits_in(start: Plain, rounds: list[Loop]) -> bool:
+    """Whether a round of one of these loops ends with the end of the processes that it has started: several that run
+    at once are started in one loop, and waited for in the next."""
+    body = start.frame.facts.body
+    number = start.site // CALLS_PER_STATEMENT
+    around = [inside for _, inside in loops(body) if any(one[1] // CALLS_PER_STATEMENT == number for one in inside)]
+    if any(last_name(call[2]) == "join" for inside in around for one in inside for call in calls_of(one)):
+        return bool(rounds)
+    return not around and "join" in start.frame.facts.calls and any(loop in start.frame.loops for loop in rounds)
