@@ -14,10 +14,20 @@ from .defaults import default_of
 from .followed import owners
 from .frames import Frame, Loop
 from .holders import captured
-from .hooks import Hooked, call_hook, is_put_away
+from .hooks import (
+    Hooked,
+    belongs,
+    call_hook,
+    is_put_away,
+    keeper_of,
+    new_containers,
+    owners_of,
+    repeats,
+    who_gets_the_handle,
+)
 from .machine import Machine
 from .tensors import free
-from .values import LEAF, OFF, Function, Partial, Tensor, Value
+from .values import LEAF, OFF, Class, Function, Partial, Tensor, Value
 
 BACKWARD = "backward"  # names the calls of a hook that each backward pass makes
 OF_GRADIENTS = ("register_hook", "register_post_accumulate_grad_hook")
@@ -27,6 +37,7 @@ def run_gradient_hook(machine: Machine, frame: Frame, name: str, tensor: Tensor,
     """A hook on a parameter runs in every later backward pass, without a graph."""
     if tensor.graph == LEAF and args and args[0] and not machine.in_hook:
         _note_one_more(machine, frame, tensor, args[0], site)
+        _note_owners(machine, frame, tensor, args[0], site)
         given = free(machine) if name == "register_hook" else (tensor,)
         call_hook(machine, frame, args[0], [given], site, OFF, BACKWARD)
 
@@ -47,6 +58,28 @@ def _note_one_more(machine: Machine, frame: Frame, tensor: Tensor, callee: Value
             if any(one.weight > 1 for value in _referred(machine, atom) for one in machine.reach(value)):
                 name = atom.facts.name if type(atom) is Function else "hook"
                 machine.note("hook", site, frame, Hooked(name, True, frame, dropped, made=tuple(steps)))
+
+
+def _note_owners(machine: Machine, frame: Frame, tensor: Tensor, callee: Value, site: Site) -> None:
+    """Note the objects that each round of a loop makes, and whose methods they put on the parameters of a module that
+    was there before; and functions with a container that each round makes. Not what is made for one parameter each."""
+    call = call_at(frame.facts.body, site) if any(loop.kind == "loop" for loop in machine.loops) else None
+    if call is None or call[2][0] != m.ATTR:
+        return
+    dropped = machine.statement_call(site) or is_put_away(frame, site)
+    for module in owners(machine, (tensor,)):
+        for atom in () if module.unknown else callee:
+            for owner in (*owners_of(atom), *new_containers(atom, module)):
+                made = [loop for loop in repeats(owner.birth, module) if loop.kind == "loop"]
+                made = [loop for loop in made if not _picks(frame, loop, call[2][1])]
+                if not made or owner.unknown or belongs(module, owner):
+                    continue
+                if isinstance(owner.cls, Class):
+                    keeper = None if dropped else keeper_of(who_gets_the_handle(frame, site), module)
+                    hooked = Hooked(owner.cls.facts.name, False, owner, dropped, keeper, tuple(made))
+                else:
+                    hooked = Hooked(atom.facts.name, True, frame, dropped, made=tuple(made))
+                machine.note("hook", site, frame, hooked)
 
 
 def _tests_of_the_parameter(frame: Frame, site: Site) -> int:

@@ -40,7 +40,7 @@ def note_hook(machine: Machine, frame: Frame, callee: Value, target: Obj | None,
     dropped, by, at = machine.statement_call(site) or is_put_away(frame, site), frame, site
     if not dropped and frame.caller is not None and _falls(frame, _given_back(frame.facts.body, site)):
         dropped, by, at = True, frame.caller, frame.call_site
-    keeper = None if dropped else _keeper(_who_gets_the_handle(frame, site), target)
+    keeper = None if dropped else keeper_of(who_gets_the_handle(frame, site), target)
     if target is None or target.unknown:
         call = call_at(frame.facts.body, site)
         target = (_whole_in(machine, frame, call[2], 4) if call is not None else None) or target
@@ -51,12 +51,12 @@ def note_hook(machine: Machine, frame: Frame, callee: Value, target: Obj | None,
         if dropped and _of_a_call(machine, user, atom, target):
             name = atom.facts.name if type(atom) is Function else "hook"
             repeated = _keeps_again(machine, user, atom, target)
-            filled = next(_new_containers(atom, target), user)
+            filled = next(new_containers(atom, target), user)
             machine.note("hook", at, by, Hooked(name, repeated, filled, dropped))
-        for owner in _owners_of(atom):
-            if not isinstance(owner.cls, Class) or _belongs(target, owner):
+        for owner in owners_of(atom):
+            if not isinstance(owner.cls, Class) or belongs(target, owner):
                 continue
-            made = _repeats(owner.birth, target)
+            made = repeats(owner.birth, target)
             if owner.kind == "module" and not (dropped and _was_given(target, made)):
                 continue
             if owner is atom:  # made where it is registered, perhaps in a loop over the layers
@@ -166,7 +166,7 @@ def _is_unread(frame: Frame, name: Expr) -> bool:
     return sum(node == name for node in read) == 1
 
 
-def _who_gets_the_handle(frame: Frame, site: Site) -> Frame:
+def who_gets_the_handle(frame: Frame, site: Site) -> Frame:
     """The call that a hook's handle is left to: the one that registers it, or who has called a method for it that
     gives it back, `self.handles.append(rule.register(layer))`."""
     caller = frame.caller
@@ -174,15 +174,15 @@ def _who_gets_the_handle(frame: Frame, site: Site) -> Frame:
     return caller if gives and caller is not None else frame
 
 
-def _keeper(frame: Frame, target: Obj | None) -> Obj | None:
+def keeper_of(frame: Frame, target: Obj | None) -> Obj | None:
     """The object whose method registers a hook, if it was made in a loop and the module was not."""
     found = frame.receiver
     if type(found) is not Obj or found.kind == "module" or not isinstance(found.cls, Class) or target is None:
         return None
-    return found if _repeats(found.birth, target) and not _belongs(target, found) else None
+    return found if repeats(found.birth, target) and not belongs(target, found) else None
 
 
-def _repeats(loops: tuple[Loop, ...], target: Obj | None) -> list[Loop]:
+def repeats(loops: tuple[Loop, ...], target: Obj | None) -> list[Loop]:
     """The loops that are seen and that a hooked module was there before."""
     return [loop for loop in loops if loop.kind in ("loop", "items") and (target is None or loop not in target.birth)]
 
@@ -192,13 +192,13 @@ def _was_given(target: Obj | None, made: list[Loop]) -> bool:
     return target is not None and not target.unknown and any(loop.kind == "loop" for loop in made)
 
 
-def _owners_of(hook: Any) -> list[Obj]:
+def owners_of(hook: Any) -> list[Obj]:
     """The objects that a hook belongs to: itself, if it can be called; of a bound method, also in a partial; of the
     method that an inner function, which refers to it, was defined in."""
     if type(hook) is Obj:
         return [hook] if isinstance(hook.cls, Class) and hook.cls.find("__call__") is not None else []
     if type(hook) is Partial:
-        return [owner for atom in hook.callee for owner in _owners_of(atom)]
+        return [owner for atom in hook.callee for owner in owners_of(atom)]
     if type(hook) is Bound:
         return [hook.receiver] if type(hook.receiver) is Obj else []
     if type(hook) is not Function:
@@ -215,13 +215,13 @@ def _is_part_of_the_unknown(frame: Frame, owner: Obj, target: Obj | None) -> boo
     whole = frame.receiver
     if type(whole) is not Obj or not whole.unknown or whole is owner or whole.kind == "module":
         return False
-    return whole in owner.holders and not _belongs(target, whole)
+    return whole in owner.holders and not belongs(target, whole)
 
 
 def _puts_on_again(frame: Frame, owner: Obj, target: Obj | None) -> bool:
     """Whether a method that runs the module puts the same method of its object on it once more each time, in a loop
     around it: the module has one hook, and then two, and runs them all."""
-    around = [loop for loop in _repeats(frame.loops, target) if loop.kind == "loop" and loop not in owner.birth]
+    around = [loop for loop in repeats(frame.loops, target) if loop.kind == "loop" and loop not in owner.birth]
     return bool(around) and target is not None and frame.receiver is owner and _runs_what_it_hooks(frame)
 
 
@@ -243,7 +243,7 @@ def _of_a_call(machine: Machine, frame: Frame, hook: Any, target: Obj | None) ->
             return False
     elif type(hook) is not Function or not (hook.frame is frame or (again and hook.frame.caller is frame)):
         return False
-    elif _owners_of(hook):
+    elif owners_of(hook):
         return False  # it is the object's
     return target is None or target.unknown or repeated[-1] not in target.birth
 
@@ -262,22 +262,22 @@ def _keeps_again(machine: Machine, frame: Frame, hook: Any, target: Obj | None) 
     """Whether an inner function refers to tensors, and is put on a known module in each round of a loop."""
     if type(hook) is not Function or target is None:
         return False
-    if not any(loop.kind == "loop" for loop in _repeats(frame.loops, target)):
+    if not any(loop.kind == "loop" for loop in repeats(frame.loops, target)):
         return False
     return any(tensor.weight > 1 for _, value in captured(hook) for tensor in machine.reach(value))
 
 
-def _new_containers(hook: Any, target: Obj | None) -> Iterator[Obj]:
+def new_containers(hook: Any, target: Obj | None) -> Iterator[Obj]:
     """The containers that an inner function refers to and that each round of a loop makes, if the module was there
     before: who has called the function that registers it may have made them."""
     for _, value in captured(hook) if type(hook) is Function else ():
         for atom in value:
             container = type(atom) is Obj and atom.kind in ("dict", "list")
-            if container and any(loop.kind == "loop" for loop in _repeats(atom.birth, target)):
+            if container and any(loop.kind == "loop" for loop in repeats(atom.birth, target)):
                 yield atom
 
 
-def _belongs(part: Obj | None, owner: Obj) -> bool:
+def belongs(part: Obj | None, owner: Obj) -> bool:
     """Whether an object is, directly or not, a part that another one made. What was there before, and was given to it,
     is none: `Probe(nn.Linear(8, 2))`."""
     if part is None or part is owner or part.unknown:
