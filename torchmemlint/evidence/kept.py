@@ -19,7 +19,7 @@ from ..interpreter.frames import Frame, Loop, kept_since
 from ..interpreter.keys import KNOWN
 from ..interpreter.machine import Machine
 from ..interpreter.values import Class, Const, Obj, constant
-from ..lexical.loaded_tables import holds_loaded
+from ..lexical.loaded_tables import gives_what_a_file_held, holds_loaded
 from .budgets import counts_filled, unasked_limit, within_budget
 from .handed_singly import keeps_what_it_hands_out
 from .items import are_few_numbers, is_item, stored_at
@@ -83,7 +83,8 @@ def _retention(machine: Machine, note: Plain, kept: Kept) -> WorkerRetention | N
     if kept.what == "item" and kept.context.kind == "process" and not is_loaded(note):
         return None
     handed = kept.what == "item" and kept.context.kind == "process" and _given(note)[1] is not note.frame
-    if kept.what == "item" and not (handed or is_item(machine, note.frame.facts, note.site, last_part(holder.text))):
+    known = kept.what != "item" or handed or is_item(machine, note.frame.facts, note.site, last_part(holder.text))
+    if not known and not _is_loaded_by_a_property(machine, note.site):
         return None
     if kept.what in ("item", "array", "tensor") and are_few_numbers(
         note.frame.facts, note.site, last_part(holder.text)
@@ -138,6 +139,12 @@ def _retention(machine: Machine, note: Plain, kept: Kept) -> WorkerRetention | N
         (started, *related) if started[0] != anchor and started[0] not in note.trail else related,
         limit,
     )
+
+
+def _is_loaded_by_a_property(machine: Machine, site: Site) -> bool:
+    """Whether what is kept is what a property gives, `functools.cached_property`, and that is what a file held."""
+    found = ((unit, one) for unit in machine.units.values() for one in unit.facts.functions if one.site == site)
+    return any(gives_what_a_file_held(unit.outline.program, one) for unit, one in found)
 
 
 def _run(machine: Machine) -> frozenset[str]:

@@ -218,7 +218,7 @@ def _member(machine: Machine, frame: Frame, obj: Obj, found: Value) -> Value:
             if member.kind == "property":
                 part = machine.call_function(frame, member, obj, [], {}, machine.site)
                 if machine.context is not None and _is_kept(machine, member, part):
-                    keep_in_element(machine, frame, obj, part, member.facts.site)
+                    keep_in_element(machine, frame, obj, part, member.facts.site, computed=True)
             elif member.kind == "static":
                 part = (member,)
             else:

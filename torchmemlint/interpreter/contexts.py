@@ -73,11 +73,15 @@ def keep(machine: Machine, frame: Frame, owner: Obj | Frame, key: str, value: Va
     machine.note(kind, site, frame, detail)
 
 
-def keep_in_element(machine: Machine, frame: Frame, element: Obj, value: Value, site: Site) -> None:
+def keep_in_element(
+    machine: Machine, frame: Frame, element: Obj, value: Value, site: Site, *, computed: bool = False
+) -> None:
     """Note what loading an item writes into an element of a table, `row = self.rows[index]; row["image"] = image`: the
-    table gains one for each item."""
+    table gains one for each item. `computed`: by a property, whose text says whether it was loaded."""
     table = element.home[0] if element.home is not None and element.home[1] == "*" else None
-    if machine.context.kind == "loader" and isinstance(table, Obj) and heavy(machine, value)[0] in ("tensor", "array"):
+    if machine.context.kind != "loader" or not isinstance(table, Obj):
+        return
+    if heavy(machine, value)[0] in ("tensor", "array") or (computed and not value):
         machine.key_kind = ""
         keep(machine, frame, table, "*", value, "keyed", site)
 
