@@ -8,9 +8,11 @@ a file that cancels such waits. And futures in a local list or dictionary that
 one loop goes through, using a heavy result at a time, while the list keeps
 those that it has used. And a task that waits for an event of its object, where
 the method goes on with the first of several tasks that is done and cancels
-nothing, or is itself cancelled before it comes to that. A reference to a result
-in another process, `actor.step.remote(x)` or `ray.put(x)`, counts as a future:
-the result stays there as long as it does.
+nothing, or is itself cancelled before it comes to that. And a task that goes
+round for ever, which a coroutine starts beside its own work each time it is
+called and nobody cancels. A reference to a result in another process,
+`actor.step.remote(x)` or `ray.put(x)`, counts as a future: the result stays
+there as long as it does.
 
 ## Why it retains
 A finished future holds its result, or its exception together with the traceback
@@ -22,6 +24,8 @@ future, all of that stays.
   `task.add_done_callback(tasks.discard)`, `as_completed` with a removal.
 - The list is local to the function that waits for all of them, and their
   results are small or are collected anyway.
+- A task that goes round until it is cancelled is one for the whole program, or
+  is cancelled in a `finally` of what it was started for.
 - `for future in as_completed([pool.submit(...) for ...])`: `as_completed` lets
   go of a future before it hands it out, and nobody else has the list. So does
   `executor.map`.
@@ -48,7 +52,9 @@ from typing import TYPE_CHECKING
 from ...evidence.futures import results_in_lists
 from ...evidence.kept import KeptWorker, kept_in_containers
 from ...finding import Confidence, Remedy, Retains
+from ...lexical.endless_tasks import endless_tasks
 from ...lexical.left_waiting import left_waiting
+from ...lexical.unread_flags import unread_flags
 from .. import Report
 from ..wording import passes_by, release_of
 
@@ -114,6 +120,22 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder=f"self.{left.event}",
             release="cancel the tasks that are still pending in a `finally`",
             related=((left.waited, "cancelled here" if left.cancelled else "goes on with the first that is done"),),
+        )
+    stopped = {one.site for one in unread_flags(evidence.program)}  # of which TML505 speaks
+    for running in evidence.across(endless_tasks, "create_task", "ensure_future"):
+        if evidence.in_tests or running.site in stopped:
+            continue
+        yield Report(
+            site=running.site,
+            message=(
+                f"each call of `{running.starter}` starts a task of `{running.coroutine}`, which goes round for ever, "
+                "and nothing cancels it: all of them stay, with what their coroutines refer to; keep the task, and "
+                "cancel it in a `finally`"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="a task that never ends, with what its coroutine refers to",
+            holder="the event loop",
+            release="`task.cancel()` in a `finally`, when what it is for has ended",
         )
 
 
