@@ -62,3 +62,37 @@ def warm_up(model, loader):
         keep_alive.append(model(x))
     torch.cuda.synchronize()
 """)
+
+
+SERVED = """
+class Served:
+    def __init__(self, model, most):
+        self.model, self.most = model, most
+        self.waiting, self.running = collections.deque(), []
+
+    def put(self, x):
+        self.waiting.append(x)
+
+    def fill(self):
+        while self.waiting and len(self.running) < self.most:
+            self.running.append(self.waiting.popleft())
+
+    @torch.no_grad()
+    def step(self):
+        self.fill()
+        going_on = []
+        for x in self.running:
+            if self.model(x).mean() < 0:
+                going_on.append(x)
+        self.running = going_on
+
+def main(rounds):
+    served = Served(nn.Linear(8, 8), 4)
+    for _ in range(rounds):
+        served.put(torch.rand(4, 8))
+        served.step()
+"""
+
+
+def test_a_list_that_an_attribute_has_got() -> None:
+    check(SERVED)

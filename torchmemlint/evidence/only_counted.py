@@ -35,6 +35,8 @@ def only_counted(retentions: list[Retention]) -> Iterator[Retention]:
             continue
         if not isinstance(store.owner, Obj) or store.owner.kind != "list" or store.owner.home is None:
             continue
+        if store.owner.home[0] is not store.frame:
+            continue  # by now something else has it, and calls it otherwise: `self.running = still_running`
         if any(loop.name in _LONG for loop in retention.loops) and _is_only_counted(store.frame, retention.holder.text):
             yield retention
 
