@@ -10,6 +10,7 @@ from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Block, Place, Program, keyword, targets, text
 from ..facts.walk import calls, calls_of, expressions_of, heads, last_name, nodes, statements
 from .cleanup import FREES, MODELS, Slip, collects, empties, let_go
+from .handed_by_enter import deleted_by_exit
 from .missing_global import bound_without_global
 from .taken_models import empties_container, is_changed, models_of_containers
 
@@ -26,6 +27,7 @@ def borrowed(program: Program) -> Iterator[Slip]:
     """`del p` of what somebody else still binds, followed by a call that is to free it."""
     if not set(FREES) & program.called and not program.empties:
         return
+    yield from deleted_by_exit(program)
     for place in program.places:
         facts = place.facts
         frees = set(FREES) & set(facts.calls) or program.emptying & set(facts.calls)
@@ -118,16 +120,20 @@ def _items_of_containers(place: Place) -> Iterator[tuple[Site, str, str]]:
             continue
         for inner in statements(statement[4]):
             for name in let_go(inner):
-                if name in own and (not _works_with(statement[4], name) or _is_of_models(place, statement, name)):
+                if name in own and (not _works_with(statement[4], name) or _is_of_models(place, over, statement, name)):
                     yield inner[1], name, container
 
 
-def _is_of_models(place: Place, loop: Stmt, name: str) -> bool:
-    """`for stage in stages: x = stage(x); del stage` of a list that the function has made: each that was run stays."""
-    made = [one[3] for one in statements(place.facts.body) if one[0] == m.ASSIGN and loop[3] in targets(one)]
-    if loop[3][0] != m.NAME or len(made) != 1 or made[0][0] not in (m.NEW, m.COMP):
+def _is_of_models(place: Place, over: Expr, loop: Stmt, name: str) -> bool:
+    """`for stage in stages: x = stage(x); del stage` of a list or table that the function has made: each that was run
+    stays."""
+    made = [one[3] for one in statements(place.facts.body) if one[0] == m.ASSIGN and over in targets(one)]
+    if over[0] != m.NAME or len(made) != 1:
         return False
-    listed = made[0][2] in ("list", "tuple") and (made[0][0] == m.NEW or made[0][3][0] == m.CALL)
+    value = made[0]
+    listed = value[0] == m.DICT or (value[0] == m.NEW and value[2] in ("list", "tuple"))
+    if value[0] == m.COMP:
+        listed = value[2] in ("list", "dict") and (value[4] or value[3])[0] == m.CALL
     runs = any(call[2] == (m.NAME, name) for call in calls(loop[4]))
     return bool(listed and (runs or not {*name.lower().split("_")}.isdisjoint(MODELS)))
 

@@ -13,6 +13,8 @@ from ..facts.walk import calls, calls_of, heads, last_name, nodes, once, stateme
 from .cleanup import MODELS, let_go
 from .missing_global import is_global
 
+_CACHES = ("lru_cache", "cache")
+
 
 def models_of_containers(program: Program, place: Place) -> Iterator[tuple[Site, str, str]]:
     """`model = experts[stage]`, `model = state.get("model")`, `model = trainer.model` or `part = getattr(self, name)`,
@@ -28,6 +30,7 @@ def models_of_containers(program: Program, place: Place) -> Iterator[tuple[Site,
                 named = not {*target[1].lower().split("_")}.isdisjoint(MODELS) or _is_on_a_device(program, place, value)
                 held = _holder(place, value) if named else _asked_by_name(place, target, value)
                 held = held or (_of_module(program, place, target, value) if named else None)
+                held = held or (_of_cache(program, place, target, value) if named else None)
                 if held is not None and text(held[0]):
                     taken[target[1]] = held
 
@@ -103,6 +106,15 @@ def _of_module(program: Program, place: Place, target: Expr, value: Expr) -> tup
     return (value, None) if idle and is_global(program, value[1]) else None
 
 
+def _of_cache(program: Program, place: Place, target: Expr, value: Expr) -> tuple[Expr, Expr | None] | None:
+    """`model = get_model(name)` of a function under `lru_cache`, in one that has no other use for it."""
+    if value[0] != m.CALL or value[2][0] != m.NAME or "cache_clear" in place.facts.calls or _is_used(place, target):
+        return None
+    makers = [one.facts for one in program.by_name.get(value[2][1], ()) if not one.cls]
+    cached = any(last_name(one) in _CACHES for maker in makers for one in maker.decorators)
+    return (value[2], None) if cached else None
+
+
 def _is_used(place: Place, name: Expr) -> bool:
     """Whether a function does more with what has a name than to ask whether it is there, and to let go of it."""
     return any(
@@ -147,7 +159,9 @@ def _is_let_go_of(program: Program, place: Place, name: str, held: Expr, key: Ex
     if any(text(owner) in let_go(one) for one in body):
         return True
     key = key if key is None else _constant_key(program, place, key)
-    if key is None or key[0] != m.CONST:
+    if key is not None and key[0] == m.NAME:
+        changed = _is_taken_under(place, text(held), key)
+    elif key is None or key[0] != m.CONST:
         changed = is_changed(place, text(held))
     else:
         out = [one for statement in body for one in _taken_out(statement, text(held))]
@@ -156,6 +170,20 @@ def _is_let_go_of(program: Program, place: Place, name: str, held: Expr, key: Ex
     helpers = [other for call in calls(place.facts.body) for other in program.by_name.get(last_name(call[2]), ())
                if other.facts is not place.facts]  # fmt: skip
     return changed or any(True for other in helpers for one in emptyings(other.facts, last_name(held)))
+
+
+def _is_taken_under(place: Place, container: str, key: Expr) -> bool:
+    """Whether a function takes out of a container what it has under a key, or may: not by what it makes for another
+    name, `self.models[name] = load(name)`."""
+    added = {
+        one[1]
+        for one in statements(place.facts.body)
+        if one[0] == m.ASSIGN and one[3][0] == m.CALL and len(one[2]) == 1
+        if one[2][0][0] == m.ITEM and one[2][0][2][0] == m.NAME and one[2][0][2] != key
+    }
+    out = [one for statement in statements(place.facts.body) if statement[1] not in added
+           for one in _taken_out(statement, container)]  # fmt: skip
+    return bool(out) or _is_bound_again(place, container)
 
 
 def _keeps_there(statement: Stmt, name: str) -> bool:
