@@ -16,6 +16,7 @@ from ..facts.model import Expr, FunctionFacts, Site, Stmt
 from ..facts.program import Block, Place, Program, targets
 from ..facts.walk import blocks, calls, calls_of, expressions_of, last_name, loops, nodes, statements
 from ..facts.ways import lets_go, taken
+from .begun import Entry, entries_by_methods
 
 _SELF = (m.NAME, "self")
 _MADE = DRAWS_AN_ID | {"next"}
@@ -38,21 +39,26 @@ def given_up(program: Program) -> Iterator[GivenUp]:
     for place in program.places:
         if not place.facts.generator or not place.cls:
             continue
-        body = list(statements(place.facts.body))
-        out = {(table, key): one[1] for one in body for table, key in taken(one) if table[1] == _SELF}
-        if not out or any(_takes(one, {table for table, _ in out}) for one in _sure(body)):
-            continue
         left: dict[Site, list[tuple[str, Site, Site]]] = {}
-        for (table, key), gone in out.items():
-            put = min((one[1] for one in body if (m.ITEM, table, key) in targets(one)), default=gone)
-            asked = list(_asked_between(place.facts.body, put, gone))
-            kept = asked and _is_new(place.facts, key) and _keeps_more(program, place, table)
-            if kept and not _is_emptied_by_others(program, place, table):
-                left.setdefault(put, []).append((table[2], max(asked), gone))
+        for entry in (*_own_entries(place), *entries_by_methods(program, place)):
+            asked = list(_asked_between(place.facts.body, entry.put, entry.gone))
+            kept = asked and _is_new(place.facts, entry.key) and _keeps_more(program, entry)
+            if kept and not _is_emptied_by_others(program, place, entry):
+                left.setdefault(entry.put, []).append((entry.table[2], max(asked), entry.gone))
         if left and _is_left_early(program, place.facts.name):
             for put, entries in sorted(left.items()):
                 tables = tuple(table for table, _, _ in entries)
                 yield GivenUp(put, tables, min(at for _, at, _ in entries), min(gone for _, _, gone in entries))
+
+
+def _own_entries(place: Place) -> Iterator[Entry]:
+    body = list(statements(place.facts.body))
+    out = {(table, key): one[1] for one in body for table, key in taken(one) if table[1] == _SELF}
+    if not out or any(_takes(one, {table for table, _ in out}) for one in _sure(body)):
+        return
+    for (table, key), gone in out.items():
+        put = min((one[1] for one in body if (m.ITEM, table, key) in targets(one)), default=gone)
+        yield Entry(place.cls, table, key, put, gone)
 
 
 def _asked_between(body: Block, put: Site, gone: Site) -> Iterator[Site]:
@@ -113,24 +119,24 @@ def _tells_what_for(facts: FunctionFacts, key: Expr) -> bool:
     return key in given and _ASKED_FOR.search(key[1]) is not None
 
 
-def _is_emptied_by_others(program: Program, place: Place, table: Expr) -> bool:
-    others = (other for other in program.places if other.cls == place.cls and other.facts is not place.facts)
+def _is_emptied_by_others(program: Program, place: Place, entry: Entry) -> bool:
+    others = (other for other in program.places if other.cls == entry.cls and other.facts is not place.facts)
     return any(
-        lets_go(one, table)
+        lets_go(one, entry.table)
         for other in others
-        if other.facts.name != "__init__"
+        if other.facts.name not in ("__init__", entry.takes)
         for one in statements(other.facts.body)
     )
 
 
-def _keeps_more(program: Program, place: Place, table: Expr) -> bool:
+def _keeps_more(program: Program, entry: Entry) -> bool:
     """Whether a table gets more than flags and times."""
     stored = (
         one[3]
         for other in program.places
-        if other.cls == place.cls
+        if other.cls == entry.cls
         for one in statements(other.facts.body)
-        if one[0] == m.ASSIGN and any(target[0] == m.ITEM and target[1] == table for target in targets(one))
+        if one[0] == m.ASSIGN and any(target[0] == m.ITEM and target[1] == entry.table for target in targets(one))
     )
     return any(
         value[0] not in (m.CONST, m.COMPARE) and not (value[0] == m.CALL and last_name(value[2]) in _LIGHT)
