@@ -27,7 +27,7 @@ from .led_from import line_of_home
 from .let_go import emptied, made_at, measured
 from .memo import made_once
 from .places import Holder, describe, last_part
-from .service_loops import piles_up_while_serving
+from .service_loops import piles_up_while_serving, while_serving
 from .task_keys import is_of_the_callable
 from .undrained import method_not_called
 
@@ -61,6 +61,7 @@ class WorkerRetention(NamedTuple):
     context: Context
     related: tuple[tuple[Site, str], ...]
     limit: str = ""  # of a container that all workers share: the attribute that should limit it, which nobody asks
+    serving: bool = False  # a loop in which the worker waits for its tasks adds to it
 
 
 def kept_by_workers(machine: Machine) -> Iterator[WorkerRetention]:
@@ -84,7 +85,8 @@ def _retention(machine: Machine, note: Plain, kept: Kept) -> WorkerRetention | N
         return None
     handed = kept.what == "item" and kept.context.kind == "process" and _given(note)[1] is not note.frame
     known = kept.what != "item" or handed or is_item(machine, note.frame.facts, note.site, last_part(holder.text))
-    if not known and not _is_loaded_by_a_property(machine, note.site):
+    served = kept.context.kind == "process" and while_serving(note, kept)  # what was loaded for a task, as seen above
+    if not known and not served and not _is_loaded_by_a_property(machine, note.site):
         return None
     if kept.what in ("item", "array", "tensor") and are_few_numbers(
         note.frame.facts, note.site, last_part(holder.text)
@@ -138,6 +140,7 @@ def _retention(machine: Machine, note: Plain, kept: Kept) -> WorkerRetention | N
         kept.context,
         (started, *related) if started[0] != anchor and started[0] not in note.trail else related,
         limit,
+        grows and while_serving(note, kept),
     )
 
 

@@ -7,11 +7,15 @@ from collections.abc import Iterable, Iterator
 from ..facts import model as m
 from ..facts.model import CALLS_PER_STATEMENT, Expr, FunctionFacts, Site, Stmt
 from ..facts.program import targets
-from ..facts.walk import ALWAYS, calls, expressions_of, last_name, loops, names_of, statements
+from ..facts.walk import ALWAYS, calls, calls_of, expressions_of, last_name, loops, names_of, statements
+from ..interpreter.contexts import Kept
+from ..interpreter.events import Plain
 from ..interpreter.frames import Frame
+from ..interpreter.values import Obj
 from .retentions import Retention
 
 _WAITS = frozenset("get recv wait accept poll receive brpop blpop readline get_nowait recv_multipart".split())
+_GIVES_TASKS = ("get", "recv")
 _ADDS = ("append", "extend", "appendleft", "add")
 _ENDS = ("cancel", "cancelled", "done")
 _STREAMS = frozenset(
@@ -69,6 +73,28 @@ def piles_up_while_serving(frame: Frame, site: Site, holder: str, *, steps: bool
     if any(holder in names_of(one.body) for one in inside):
         return False
     return _is_only_filled(facts, (m.NAME, holder), ending=True)
+
+
+def while_serving(note: Plain, kept: Kept) -> bool:
+    """Whether a worker adds to what it has from before in a loop that waits for its tasks, itself or by a function that
+    the loop calls: `while True: path = tasks.get(); reader.load(path)`."""
+    frame: Frame | None = note.frame
+    born = {loop.site for loop in kept.owner.birth} if isinstance(kept.owner, Obj) else set()
+    site = note.site
+    while frame is not None:
+        for loop, inside in loops(frame.facts.body):
+            here = any(one[1] // CALLS_PER_STATEMENT == site // CALLS_PER_STATEMENT for one in inside)
+            if here and loop[1] not in born and _takes_tasks(loop, inside):
+                return True
+        site, frame = frame.call_site, None if frame.call_site == kept.context.site else frame.caller
+    return False
+
+
+def _takes_tasks(loop: Stmt, inside: list[Stmt]) -> bool:
+    if loop[0] == m.FOR:
+        return bool(loop[3][0] == m.CALL and loop[3][2] == (m.NAME, "iter") and len(loop[3][3]) == 2)
+    found = (call for one in (loop, *inside) for call in calls_of(one))
+    return any(call[2][0] == m.ATTR and call[2][2] in _GIVES_TASKS and not call[3] for call in found)
 
 
 def _goes_on(loop: Stmt) -> bool:

@@ -7,6 +7,8 @@ into a class attribute, or into an object that a global refers to, also
 through helper functions and memo classes: a memo that gains an entry for each
 task, or a large array that is made in the worker. So does a function under
 `lru_cache(maxsize=None)` or `cache` that each task asks for something else.
+And a reader or cache that a process makes before the loop in which it waits for
+its tasks, or has itself, and that gains an entry for each.
 
 ## Why it retains
 Each process has globals of its own. A memo that seems to hold one entry for
@@ -57,10 +59,13 @@ WORDS = {
     "item": "loaded values",
 }  # fmt: skip
 
+_REMEDY = ("bound it, or set `maxtasksperchild`", "bound it, or load it for each task")
+
 
 def check(evidence: Evidence) -> Iterator[Report]:
     for kept in kept_by_workers(evidence.machine):
-        if kept.context.kind != "process" or not kept.process_wide or kept.what == "handle":
+        own = not kept.process_wide and kept.growing and kept.serving
+        if kept.context.kind != "process" or not (kept.process_wide or own) or kept.what == "handle":
             continue
         if kept.context.setup and not kept.growing:
             continue
@@ -71,7 +76,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
                 site=kept.site,
                 message=(
                     f"each worker process keeps {what} of its own in {name} for every task that adds one, until the "
-                    "worker ends: the parent cannot clear them; bound it, or set `maxtasksperchild`"
+                    f"worker ends: the parent cannot clear them; {_REMEDY[own]}"
                 ),
                 confidence=Confidence(kept.weight),
                 value=what,
