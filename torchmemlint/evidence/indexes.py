@@ -10,6 +10,7 @@ from ..facts.program import expressions, targets
 from ..facts.walk import statements
 from ..interpreter.events import Store
 from ..interpreter.keys import FRESH, IDENTITY, kind_of_key
+from ..interpreter.values import Class, Obj
 
 _ALL = ("items", "values")
 
@@ -17,6 +18,10 @@ _ALL = ("items", "values")
 def is_an_index(store: Store, table: str) -> bool:
     """`self.vectors[name] = embed(sheet)`, where another function goes through all of them, `for name, vector in
     self.vectors.items()`, and the key is a name that it is given, which does not say of itself that each is new."""
+    receiver = store.frame.receiver
+    owner = receiver.cls.facts.name if isinstance(receiver, Obj) and isinstance(receiver.cls, Class) else ""
+    if "cache" in f"{table} {owner}".lower():
+        return False  # which somebody goes through to find an entry, or to know how large it is
     number = store.site // m.CALLS_PER_STATEMENT
     keys = [
         place[2]
