@@ -148,6 +148,8 @@ def _kept_results(machine: Machine, function: FunctionFacts, called: str = "") -
         kept = "tensor"
     elif asked and (last_name(function.returns) in _ARRAYS or heavy(machine, result)[0] == "array"):
         kept = "array"
+    elif asked and workers and heavy(machine, result)[0] == "handle":
+        kept = "handle"
     elif asked and workers and function.returns is None and gives_item(machine.facts, called or function.name):
         kept = "item"
     elif fresh and function.owner < 0 and gives_loaded(machine.home.outline.program, function, fresh[0]):

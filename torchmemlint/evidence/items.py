@@ -6,9 +6,11 @@ from ..facts import model as m
 from ..facts.model import Expr, FunctionFacts, Site
 from ..facts.program import Block, targets
 from ..facts.walk import calls_of, last_name, nodes, statements
+from ..interpreter.arguments import argument
+from ..interpreter.frames import Frame
 from ..interpreter.hints import value_of_hint
 from ..interpreter.machine import Machine
-from ..interpreter.values import Obj, is_light
+from ..interpreter.values import Class, Function, Obj, is_light
 
 _LIGHT_WORDS = frozenset(
     "size sizes length lengths len lens offset offsets count counts index indices idx shape shapes num".split()
@@ -20,6 +22,7 @@ _LIGHT_PARTS = ("size", "shape", "dtype", "ndim", "name", "stem", "suffix", "len
 
 
 _YIELDS = (m.YIELD, m.YIELD_FROM)
+_DEPTH = 4  # names and calls between an item's number and what it is asked by
 
 
 def is_item(machine: Machine, facts: FunctionFacts, site: Site, container: str) -> bool:
@@ -47,6 +50,36 @@ def is_item(machine: Machine, facts: FunctionFacts, site: Site, container: str) 
         for statement in statements(facts.body)
         for expr in statement[2:3]
         if expr is not None and (statement[0] == m.RETURN or (statement[0] == m.EXPR and expr[0] in _YIELDS))
+    )
+
+
+def lists_one_for_each(frame: Frame, key: Expr) -> bool:
+    """Whether what a data set's method was asked by is the path, or the like, of one item: `path = self.paths[index]`
+    in `__getitem__`, of a list that is as long as the data set."""
+    current: Frame | None = frame
+    for _ in range(_DEPTH):
+        if current is None or key[0] != m.NAME:
+            break
+        bound = [one[3] for one in statements(current.facts.body) if one[0] == m.ASSIGN and key in one[2]]
+        if len(bound) == 1:
+            key = bound[0]
+        elif not bound and (given := argument(current, key[1])) is not None:
+            key, current = given, current.caller
+        else:
+            break
+    if current is None or current.facts.name != "__getitem__" or len(current.facts.params) < 2:
+        return False
+    listed = key[:1] == (m.ITEM,) and key[1][:2] == (m.ATTR, (m.NAME, "self"))
+    if not listed or key[2] != (m.NAME, current.facts.params[1].name):
+        return False
+    cls = getattr(current.receiver, "cls", None)
+    lengths = (cls.find("__len__") or ()) if isinstance(cls, Class) else ()
+    wanted: Expr = (m.CALL, (m.NAME, "len"), (key[1],))
+    return any(
+        one[0] == m.RETURN and one[2] is not None and (*one[2][:1], *one[2][2:4]) == wanted
+        for function in lengths
+        if type(function) is Function
+        for one in statements(function.facts.body)
     )
 
 

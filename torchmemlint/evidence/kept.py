@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.emptying import BUILDERS, drained
-from ..facts.model import CALLS_PER_STATEMENT, Expr, FunctionFacts, Site
+from ..facts.model import CALLS_PER_STATEMENT, Expr, Site
 from ..facts.passed_by import PassedBy
 from ..facts.program import Program, targets, text
 from ..facts.releases import Releases
@@ -22,7 +22,7 @@ from ..interpreter.values import Class, Const, Obj, constant
 from ..lexical.loaded_tables import gives_what_a_file_held, holds_loaded
 from .budgets import counts_filled, unasked_limit, within_budget
 from .handed_singly import keeps_what_it_hands_out
-from .items import are_few_numbers, is_item, stored_at
+from .items import are_few_numbers, is_item, lists_one_for_each, stored_at
 from .led_from import line_of_home
 from .let_go import emptied, made_at, measured
 from .memo import made_once
@@ -134,7 +134,7 @@ def _retention(machine: Machine, note: Plain, kept: Kept) -> WorkerRetention | N
         wide,
         grows,
         kept.what,
-        1 if kept.what == "handle" and _one_a_file(note.frame.facts, note.site) else kept.weight,
+        1 if kept.what == "handle" and _one_a_file(note.frame, note.site) else kept.weight,
         bool(kept.conditions),
         note.frame.name,
         kept.context,
@@ -183,9 +183,11 @@ def _during_the_pass(note: Plain, kept: Kept) -> bool:
     return False
 
 
-def _one_a_file(facts: FunctionFacts, site: Site) -> bool:
+def _one_a_file(frame: Frame, site: Site) -> bool:
     """`self.files[path] = h5py.File(path)`: as many handles as there are shards, which somebody has listed; each video
-    or text, opened as it is, holds an item of its own, and so does what goes by the number of the item."""
+    or text, opened as it is, holds an item of its own, and so does what goes by the number of the item, or is listed
+    with one for each."""
+    facts = frame.facts
     keys = {
         target[2]
         for statement in statements(facts.body)
@@ -193,7 +195,8 @@ def _one_a_file(facts: FunctionFacts, site: Site) -> bool:
         for target in targets(statement)
         if target[0] == m.ITEM and target[2][0] == m.NAME and target[2][1] not in _OF_AN_ITEM
     }
-    return any(call[3] and call[3][0] in keys and text(call[2]) not in _OF_ITEMS for call in calls(facts.body))
+    shards = any(call[3] and call[3][0] in keys and text(call[2]) not in _OF_ITEMS for call in calls(facts.body))
+    return shards and not any(lists_one_for_each(frame, key) for key in keys)
 
 
 def _grows(kept: Kept, frame: Frame) -> bool:

@@ -21,7 +21,7 @@ opens its own.
 - The handle is closed after the item was read (`with`).
 - The number of open handles has a limit that is kept.
 - One handle for each path, under that path: as many as there are files (said
-  with low confidence).
+  with low confidence, unless each item is a file of its own).
 
 ## How to release it
 Open in a `with` for each item, or keep the last few in an `lru_cache` that
