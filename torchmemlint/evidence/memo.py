@@ -24,7 +24,7 @@ def made_once(frame: Frame) -> bool:
         asked: dict[str, Expr | None] = {}
         filled: set[str] = set()
         for statement in statements(current.facts.body):
-            for expr in heads(statement):
+            for expr in heads(statement) if statement[0] != m.WHILE else ():  # a loop that goes on until it is told
                 asked.update(question for part in nodes(expr) for question in _asks(part))
             filled |= {text(target[1] if target[0] == m.ITEM else target) for target in targets(statement)}
         for holder, key in asked.items():
