@@ -20,6 +20,7 @@ from ..interpreter.keys import KNOWN
 from ..interpreter.machine import Machine
 from ..interpreter.values import Class, Const, Obj, constant
 from ..lexical.loaded_tables import gives_what_a_file_held, holds_loaded
+from .at_the_end import emptied_at_the_end
 from .budgets import counts_filled, unasked_limit, within_budget
 from .handed_singly import keeps_what_it_hands_out
 from .items import are_few_numbers, is_item, lists_one_for_each, stored_at
@@ -223,6 +224,7 @@ class KeptWorker(NamedTuple):
     stepping: bool  # a loop that trains adds them
     method: str = ""  # of the object, that would empty it, and is not called
     passed: PassedBy | None = None  # the release that some never come to
+    late: bool = False  # what takes them out does so when all is over
 
 
 def kept_in_containers(machine: Machine, program: Program) -> Iterator[KeptWorker]:
@@ -251,9 +253,13 @@ def kept_in_containers(machine: Machine, program: Program) -> Iterator[KeptWorke
             continue
         method = ""
         passed = _passed(machine, container, keeping, last) if item.kind == "future" else None
+        late = False
         if passed is None and (emptied(machine, container, "*") or drained(keeping, last, lasting=True)):
             method = method_not_called(machine, program, note, container, last) if _is_piled(item, loops) else ""
-            if not method:
+            late = item.kind == "future" and emptied_at_the_end(
+                machine, keeping, note.frame, note.site, container, last
+            )
+            if not (method or late):
                 continue
         if made_once(note.frame):
             continue  # and used again
@@ -267,7 +273,7 @@ def kept_in_containers(machine: Machine, program: Program) -> Iterator[KeptWorke
                 continue
             anchor = item.site if machine.is_home(item.site) else anchor
         stepping = any(loop.backward and loop.kind == "loop" for loop in loops)
-        yield KeptWorker(anchor, holder, item, repeated, keeping, note.site, stepping, method, passed)
+        yield KeptWorker(anchor, holder, item, repeated, keeping, note.site, stepping, method, passed, late)
 
 
 def _is_begun_on_the_way(frame: Frame | None, site: Site) -> bool:

@@ -10,7 +10,7 @@ from .program import targets
 from .walk import calls_of, heads, last_name, nodes, statements
 
 _STARTS = ("create_task", "ensure_future", "start_soon")
-_AT_THE_END = frozenset("close aclose shutdown stop terminate aexit del cleanup teardown exit destroy".split())
+AT_THE_END = frozenset("close aclose shutdown stop terminate aexit del cleanup teardown exit destroy".split())
 _TIMED = ("timeout", "timeout_at", "fail_after", "move_on_after")
 _BREAK_OFF = frozenset((*_TIMED, "wait_for", "cancel"))
 
@@ -54,7 +54,7 @@ def _broken_off(function: FunctionFacts) -> Iterator[str]:
         for call in calls_of(statement):
             if last_name(call[2]) == "wait_for" and call[3]:
                 yield from _run_by(function, call[3][0])
-            at_the_end = not _AT_THE_END.isdisjoint(function.name.lower().split("_"))
+            at_the_end = not AT_THE_END.isdisjoint(function.name.lower().split("_"))
             if call[2][0] == m.ATTR and call[2][2] == "cancel" and not call[3] and not at_the_end:
                 yield from _run_by(function, call[2][1])
 

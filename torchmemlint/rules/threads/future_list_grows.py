@@ -3,16 +3,16 @@
 ## What it does
 Reports futures of an executor and asyncio tasks that go into an attribute or
 global, call after call, where nothing ever takes one out, or only a method that
-is not called once they are in, or one that takes out what it has waited for in
-a file that cancels such waits. And futures in a local list or dictionary that
-one loop goes through, using a heavy result at a time, while the list keeps
-those that it has used. And a task that waits for an event of its object, where
-the method goes on with the first of several tasks that is done and cancels
-nothing, or is itself cancelled before it comes to that. And a task that goes
-round for ever, which a coroutine starts beside its own work each time it is
-called and nobody cancels. A reference to a result in another process,
-`actor.step.remote(x)` or `ray.put(x)`, counts as a future: the result stays
-there as long as it does.
+is not called once they are in, or what comes when a loop that serves is over,
+or one that takes out what it has waited for in a file that cancels such waits.
+And futures in a local list or dictionary that one loop goes through, using a
+heavy result at a time, while the list keeps those that it has used. And a task
+that waits for an event of its object, where the method goes on with the first
+of several tasks that is done and cancels nothing, or is itself cancelled before
+it comes to that. And a task that goes round for ever, which a coroutine starts
+beside its own work each time it is called and nobody cancels. A reference to a
+result in another process, `actor.step.remote(x)` or `ray.put(x)`, counts as a
+future: the result stays there as long as it does.
 
 ## Why it retains
 A finished future holds its result, or its exception together with the traceback
@@ -72,6 +72,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
         if kept.item.kind != "future":
             continue
         nothing = f"`{kept.method}()` is not called for them" if kept.method else "nothing takes them out"
+        nothing = "they are only taken out when all is over" if kept.late else nothing
         if kept.passed is not None:
             yield _passed(kept, kept.passed)
             continue
