@@ -78,3 +78,18 @@ def test_tensors_of_an_evaluation() -> None:
     puts = 'self.trials.append({"rows": rows, "score": score})  # TML303'
     reads = 'return sum(t["score"] for t in self.trials)'
     check("LAYER = nn.Linear(64, 64)\n" + text.format(puts=puts, reads=reads))
+
+
+@pytest.mark.parametrize(
+    ("puts", "reads"),
+    [
+        ("self.trials.append(model)  # TML303", "return 1"),
+        ("self.trials.append(model)  # TML303", "return len(self.trials)"),
+        ("self.trials.append(model)", "return self.trials[-1]"),
+        ("self.trials.append(score)", "return 1"),
+    ],
+)
+def test_models_in_a_list_of_the_class_s_own(puts: str, reads: str) -> None:
+    text = HEAD.format(puts=puts, reads=reads)
+    check(text.replace("trials", "_trials"))
+    check(text.replace("  # TML303", ""))  # others may read it, by that name

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from .retentions import Retention
 
 
-def has_unread_part(machine: Machine, program: Program, retention: Retention) -> bool:
+def is_unread(machine: Machine, program: Program, retention: Retention) -> bool:
     """Whether all records of a list or table have parts that weigh, and parts that do not, and its readers, all of
-    them in sight, look at the latter only."""
+    them in sight, look at the latter only; or nobody looks into one that is the class's own by its name."""
     store = retention.store_event
     if retention.holder.kind != "attribute" or retention.how not in ("grow", "keyed"):
         return False
@@ -37,14 +37,13 @@ def has_unread_part(machine: Machine, program: Program, retention: Retention) ->
     keyed = retention.how == "keyed"
     if keyed and store.key_kind == KNOWN:
         return False  # a few, each of which may have its turn again
+    name = last_part(retention.holder.text)
+    read = _read(program, name, store.site, keyed=keyed)
+    if not read:
+        return read is not None and not keyed and name.startswith("_")
     entries = [value for key, value in store.owner.fields.items() if key == "*" or (keyed and key[:1] != "$")]
     found = [_parts(machine, atom) for value in entries for atom in value]
-    if not found or not all(found):
-        return False
-    read = _read(program, last_part(retention.holder.text), store.site, keyed=keyed)
-    if not read:
-        return False
-    return all(read <= light for light in found if light is not None)
+    return bool(found) and all(light is not None and read <= light for light in found)
 
 
 def _parts(machine: Machine, record: object) -> set[str] | None:

@@ -27,7 +27,7 @@ from ..evidence.places import is_mapping, last_part
 from ..evidence.results import is_handed_back
 from ..evidence.short_entries import speaks_of_entries
 from ..evidence.thread_locals import is_thread_local, one_for_each
-from ..evidence.unread_parts import has_unread_part
+from ..evidence.unread_parts import is_unread
 from ..evidence.unreleased import is_asked, may_be_asked, may_be_asked_from_afar, methods_of
 from ..evidence.within_bounds import ends_by_itself
 from ..facts import model as m
@@ -158,7 +158,7 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
     if not any(loop.name != "loader" for loop in outside):
         meant_to_go = evidence.releases.replaced(last_part(retention.holder.text), retention.holder.owner)
         if retention.holder.kind in ("attribute", "closure") and not meant_to_go:  # one call fills it: its results
-            return min(weight, 2) if has_unread_part(evidence.machine, evidence.program, retention) else 0
+            return min(weight, 2) if is_unread(evidence.machine, evidence.program, retention) else 0
         weight -= 1
     updated = isinstance(store.owner, Obj) and store.owner.kind == "dict" and retention.how == "grow"
     if updated and not _lengthens_an_entry(store):
