@@ -8,10 +8,12 @@ from typing import NamedTuple
 from ..facts import model as m
 from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Place, Program, keyword, targets
-from ..facts.walk import calls_of, expressions_of, last_name, nodes, statements
+from ..facts.walk import call_at, calls_of, expressions_of, last_name, nodes, statements
+from ..interpreter.events import Plain
 from ..interpreter.machine import Machine
 from ..interpreter.values import Obj, Value
 from ..interpreter.weights import heavy
+from ..lexical.loaded_tables import gives_what_a_file_held
 
 _SUBMITS = ("submit", "apply_async", "schedule")
 _RESULTS = ("result", "get")
@@ -35,11 +37,21 @@ def results_in_lists(machine: Machine, program: Program) -> Iterator[KeptResults
     for note in machine.plain:
         if note.kind == "submitted" and machine.is_home(note.site):
             what, parts = _heavy_parts(machine, note.detail)
+            if not what and not note.detail and _loads(program, note):
+                what, parts = "array", frozenset((_WHOLE,))
             if what:
                 submitted[note.site] = what, parts
     for place in program.places if submitted else ():
         if not set(_SUBMITS).isdisjoint(place.facts.calls) and not set(_RESULTS).isdisjoint(place.facts.calls):
             yield from _in_place(program, place, submitted)
+
+
+def _loads(program: Program, note: Plain) -> bool:
+    """`executor.submit(read, path)` of a function of the file that gives back what a file held."""
+    call = call_at(note.frame.facts.body, note.site)
+    name = last_name(call[3][0]) if call is not None and call[3] and call[3][0][0] == m.NAME else ""
+    found = [place.facts for place in program.by_name.get(name, ()) if not place.cls]
+    return len(found) == 1 and gives_what_a_file_held(program, found[0])
 
 
 def _heavy_parts(machine: Machine, made: Value) -> tuple[str, frozenset[int]]:
