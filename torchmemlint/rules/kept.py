@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..evidence.indexes import is_an_index
 from ..evidence.kept import kept_in_containers
+from ..evidence.learned_from import is_learned_from
 from ..evidence.let_go import emptied, gives_up_its_models, made_at, only_moves_its_own
 from ..evidence.memo import looks_up
 from ..evidence.metric_states import is_state_of_a_metric
@@ -203,6 +204,8 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
         often = often or store.hook or retention.holder.kind == "default" or retention.left is not None
         often = often or (weight > 1 and not once and (fresh or is_called_back(evidence.program, method.name)))
         weight = min(weight, 2 if each_thread or often else 1)
+    if weight > 1 and is_learned_from(evidence.machine, retention) and evidence.wanted(retention):
+        return 1  # it is meant to have all that there is
     return weight
 
 
