@@ -3,16 +3,23 @@ when all has been given, each of which has one entry in a table of that object."
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
+from ..facts.knowledge import DRAWS_AN_ID
 from ..facts.model import Expr, FunctionFacts, Site, Stmt
 from ..facts.program import Place, Program, keyword, targets
-from ..facts.walk import calls, calls_of, last_name, statements
+from ..facts.walk import calls, calls_of, last_name, nodes, statements
 from ..facts.ways import taken
 
 _SELF = (m.NAME, "self")
+_MADE = DRAWS_AN_ID | {"next"}
+_LIGHT = ("time", "perf_counter", "monotonic", "len", "int", "float", "str", "bool", "Lock", "Event")
+_ASKED_FOR = re.compile(
+    r"(?:^|_)(?:request|req|session|stream|uuid|rid|task|job|call|execution|invocation|prompt)(?:$|_)"
+)
 
 
 class Entry(NamedTuple):
@@ -58,8 +65,19 @@ def _taken(function: FunctionFacts) -> Iterator[tuple[Expr, Expr]]:
 def _put(function: FunctionFacts) -> Iterator[tuple[Expr, Expr]]:
     for one in statements(function.body):
         for target in targets(one) if one[0] == m.ASSIGN else ():
-            if target[0] == m.ITEM:
-                yield target[1], target[2]
+            entry = _entry_of(target)
+            if entry:
+                yield entry
+
+
+def _entry_of(target: Expr) -> tuple[Expr, Expr] | tuple[()]:
+    """The table and the key of `self.table[key]`, and of `self.table.setdefault(key, {})[name]`."""
+    if target[0] != m.ITEM:
+        return ()
+    made = target[1]
+    if made[0] == m.CALL and last_name(made[2]) == "setdefault" and made[2][0] == m.ATTR and made[3]:
+        return made[2][1], made[3][0]
+    return made, target[2]
 
 
 def _tables(method: Place, call: Expr, found: Iterator[tuple[Expr, Expr]]) -> list[tuple[Expr, Expr]]:
@@ -86,3 +104,37 @@ def _is_seen_to(program: Program, place: Place, end: Expr) -> bool:
         if any(call[2][0] == m.ATTR and call[2][1] == end[2][1] for call in calls(sure)):
             return True
     return False
+
+
+def is_new(facts: FunctionFacts, key: Expr) -> bool:
+    """Whether a key is made for this call, or tells what it is called for."""
+    if _tells_what_for(facts, key):
+        return True
+    bound = [one[3] for one in statements(facts.body) if one[0] == m.ASSIGN and key in one[2]]
+    if any(_tells_what_for(facts, value) for value in bound):
+        return True
+    made = (part for value in bound for part in nodes(value))
+    return any(part[0] == m.CALL and last_name(part[2]) in _MADE for part in made)
+
+
+def _tells_what_for(facts: FunctionFacts, key: Expr) -> bool:
+    """`request_id`, `request.id`, `obj.rid` of parameters."""
+    given = {(m.NAME, param.name) for param in facts.params[1:]}
+    if key[0] == m.ATTR and key[1] in given:
+        return any(_ASKED_FOR.search(name) for name in (key[2], key[1][1] if key[2] in ("id", "uid") else ""))
+    return key in given and _ASKED_FOR.search(key[1]) is not None
+
+
+def keeps_more(program: Program, entry: Entry) -> bool:
+    """Whether a table gets more than flags and times."""
+    stored = (
+        one[3]
+        for other in program.places
+        if other.cls == entry.cls
+        for one in statements(other.facts.body)
+        if one[0] == m.ASSIGN and any(_entry_of(target)[:1] == (entry.table,) for target in targets(one))
+    )
+    return any(
+        value[0] not in (m.CONST, m.COMPARE) and not (value[0] == m.CALL and last_name(value[2]) in _LIGHT)
+        for value in stored
+    )

@@ -6,23 +6,18 @@ iteration early closes the generator where it stands, and the entry stays.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
-from ..facts.knowledge import DRAWS_AN_ID
-from ..facts.model import Expr, FunctionFacts, Site, Stmt
+from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Block, Place, Program, targets
 from ..facts.walk import blocks, calls, calls_of, expressions_of, last_name, loops, nodes, statements
 from ..facts.ways import lets_go, taken
-from .begun import Entry, entries_by_methods
+from .begun import Entry, entries_by_methods, is_new, keeps_more
 
 _SELF = (m.NAME, "self")
-_MADE = DRAWS_AN_ID | {"next"}
-_LIGHT = ("time", "perf_counter", "monotonic", "len", "int", "float", "str", "bool", "Lock", "Event")
 _ANSWERS = ("StreamingResponse", "EventSourceResponse")
-_ASKED_FOR = re.compile(r"(?:^|_)(?:request|req|session|stream|uuid|rid|task|job|call)(?:$|_)")
 
 
 class GivenUp(NamedTuple):
@@ -42,7 +37,7 @@ def given_up(program: Program) -> Iterator[GivenUp]:
         left: dict[Site, list[tuple[str, Site, Site]]] = {}
         for entry in (*_own_entries(place), *entries_by_methods(program, place)):
             asked = list(_asked_between(place.facts.body, entry.put, entry.gone))
-            kept = asked and _is_new(place.facts, entry.key) and _keeps_more(program, entry)
+            kept = asked and is_new(place.facts, entry.key) and keeps_more(program, entry)
             if kept and not _is_emptied_by_others(program, place, entry):
                 left.setdefault(entry.put, []).append((entry.table[2], max(asked), entry.gone))
         if left and _is_left_early(program, place.facts.name):
@@ -100,25 +95,6 @@ def _yields(statement: Stmt) -> bool:
     return any(part[0] in (m.YIELD, m.YIELD_FROM) for part in expressions_of(statement))
 
 
-def _is_new(facts: FunctionFacts, key: Expr) -> bool:
-    """Whether a key is made for this call, or tells what it is called for."""
-    if _tells_what_for(facts, key):
-        return True
-    bound = [one[3] for one in statements(facts.body) if one[0] == m.ASSIGN and key in one[2]]
-    if any(_tells_what_for(facts, value) for value in bound):
-        return True
-    made = (part for value in bound for part in nodes(value))
-    return any(part[0] == m.CALL and last_name(part[2]) in _MADE for part in made)
-
-
-def _tells_what_for(facts: FunctionFacts, key: Expr) -> bool:
-    """`request_id`, `request.id`, `obj.rid` of parameters."""
-    given = {(m.NAME, param.name) for param in facts.params[1:]}
-    if key[0] == m.ATTR and key[1] in given:
-        return any(_ASKED_FOR.search(name) for name in (key[2], key[1][1] if key[2] in ("id", "uid") else ""))
-    return key in given and _ASKED_FOR.search(key[1]) is not None
-
-
 def _is_emptied_by_others(program: Program, place: Place, entry: Entry) -> bool:
     others = (other for other in program.places if other.cls == entry.cls and other.facts is not place.facts)
     return any(
@@ -126,21 +102,6 @@ def _is_emptied_by_others(program: Program, place: Place, entry: Entry) -> bool:
         for other in others
         if other.facts.name not in ("__init__", entry.takes)
         for one in statements(other.facts.body)
-    )
-
-
-def _keeps_more(program: Program, entry: Entry) -> bool:
-    """Whether a table gets more than flags and times."""
-    stored = (
-        one[3]
-        for other in program.places
-        if other.cls == entry.cls
-        for one in statements(other.facts.body)
-        if one[0] == m.ASSIGN and any(target[0] == m.ITEM and target[1] == entry.table for target in targets(one))
-    )
-    return any(
-        value[0] not in (m.CONST, m.COMPARE) and not (value[0] == m.CALL and last_name(value[2]) in _LIGHT)
-        for value in stored
     )
 
 

@@ -18,7 +18,8 @@ such as `MeanAveragePrecision` or `AUROC`, where the file asks for its value and
 never resets it. And a list that gains the handle of a communication at each
 call, `dist.isend(...)`, where only the program's end waits for them. And a
 table of requests whose entry is put before a check that raises, where only who
-has the answer takes it out.
+has the answer takes it out; or that is told of the end of a request after the
+last `yield`, or by a `try` whose `except` clause goes on without it.
 
 ## Why it retains
 The object owns the list and the list owns every tensor, until the object goes.
@@ -54,6 +55,7 @@ from typing import TYPE_CHECKING
 from ...finding import Confidence, Retains
 from ...lexical.dead_handles import dead_handles
 from ...lexical.given_up import given_up
+from ...lexical.left_by_clauses import left_by_clauses
 from ...lexical.left_by_error import left_by_error
 from ...lexical.pending_sends import pending_sends
 from ...lexical.refused import refused
@@ -165,6 +167,19 @@ def check(evidence: Evidence) -> Iterator[Report]:
                 (left.at, "the iteration may be given up here"),
                 (left.taken, "not come to when the iteration is given up"),
             ),
+        )
+    for begun in left_by_clauses(evidence.program):
+        yield Report(
+            site=begun.site,
+            message=(
+                f"`self.{begun.table}` (class {begun.cls}) keeps the entry of a request that ends with an error: the "
+                f"`except` clause goes on without `{begun.end}()`; call that in a `finally`"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="what belongs to a request that ended with an error",
+            holder=f"self.{begun.table}",
+            release=f"call `{begun.end}()` in a `finally`",
+            related=((begun.clause, "goes on here"),),
         )
     for queue in left_by_error(evidence.program):
         yield Report(
