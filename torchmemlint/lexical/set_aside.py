@@ -17,8 +17,8 @@ from ..facts.walk import calls, calls_of, expressions_of, last_name, nodes, stat
 _SELF = (m.NAME, "self")
 _COPIES = ("clone", "deepcopy")
 _OF_WEIGHTS = ("parameters", "params", "named_parameters", "state_dict")
-_FIRST = frozenset(("__init__", "__post_init__"))
-_NEUTRAL = frozenset("state_dict load_state_dict __getstate__ __setstate__ to".split())  # move or save it as it is
+FIRST = frozenset(("__init__", "__post_init__"))
+NEUTRAL = frozenset("state_dict load_state_dict __getstate__ __setstate__ to".split())  # move or save it as it is
 _SET_ASIDE = ("store", "backup", "apply_shadow")
 _PUT_BACK = ("restore",)
 
@@ -39,18 +39,18 @@ def set_aside(program: Program) -> Iterator[SetAside]:
         return
     for cls in program.facts.classes:
         methods = {name: program.facts.functions[index] for name, index in cls.methods.items()}
-        for taken in methods.keys() - _FIRST - _NEUTRAL:
-            for site, attribute in _taken(methods[taken]):
-                readers = {name for name, one in methods.items() if name != taken and _reads(one, attribute)}
-                readers -= _FIRST | _NEUTRAL
-                if len(readers) != 1 or _is_read_outside(program, set(map(id, methods.values())), attribute):
+        for taken in methods.keys() - FIRST - NEUTRAL:
+            for site, attribute in copies_taken(methods[taken]):
+                readers = {name for name, one in methods.items() if name != taken and reads(one, attribute)}
+                readers -= FIRST | NEUTRAL
+                if len(readers) != 1 or is_read_outside(program, set(map(id, methods.values())), attribute):
                     continue
                 back = readers.pop()
                 if _puts_back(methods[back], attribute) and _are_a_pair(program, taken, back):
                     yield SetAside(site, attribute, cls.name, taken, back)
 
 
-def _taken(method: FunctionFacts) -> Iterator[tuple[Site, str]]:
+def copies_taken(method: FunctionFacts) -> Iterator[tuple[Site, str]]:
     """Where a method copies all weights into an attribute."""
     for statement in statements(method.body):
         value = statement[3] if statement[0] == m.ASSIGN else statement[4] if statement[0] == m.ANNOTATE else None
@@ -73,7 +73,7 @@ def _is_copy_of_all(value: Expr) -> bool:
     return copies and any(one[0] in (m.NAME, m.ATTR) and one[-1] in _OF_WEIGHTS for one in nodes(source))
 
 
-def _reads(method: FunctionFacts, attribute: str) -> bool:
+def reads(method: FunctionFacts, attribute: str) -> bool:
     """Whether a method does more with an attribute than to bind it anew, or to ask whether it is there."""
     place = (m.ATTR, _SELF, attribute)
     for statement in statements(method.body):
@@ -87,7 +87,7 @@ def _reads(method: FunctionFacts, attribute: str) -> bool:
     return False
 
 
-def _is_read_outside(program: Program, own: set[int], attribute: str) -> bool:
+def is_read_outside(program: Program, own: set[int], attribute: str) -> bool:
     """Whether other code of the file has to do with such an attribute of an object: `ema.stored`."""
     return any(
         one[0] == m.ATTR and one[2] == attribute

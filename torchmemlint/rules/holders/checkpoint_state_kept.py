@@ -11,7 +11,9 @@ deepcopy(model)`, that a callback makes when a run starts and that none of its
 hooks drops. And the copies that a training adds to a list, `snapshots.append(
 deepcopy(model.state_dict()))`, of which one is picked in the end. And the
 weights that one method of an object copies, `store`, for another to put back,
-`restore`, after which the object still has the copy.
+`restore`, after which the object still has the copy. And the copy that an
+object makes in order to write it to a file, `self._states =
+deepcopy(model.state_dict())`, and still has when it is written.
 
 ## Why it retains
 `load_state_dict` copies. The loaded dictionary keeps a second set of all
@@ -59,6 +61,7 @@ from ...lexical.checkpoints import (
     parts_under_names,
     wanted_after,
 )
+from ...lexical.copied_for_a_save import SavedCopy, copied_for_a_save
 from ...lexical.piled_copies import piled_copies
 from ...lexical.set_aside import SetAside, set_aside
 from .. import Report
@@ -83,6 +86,10 @@ def check(evidence: Evidence) -> Iterator[Report]:
         released = evidence.releases.of(aside.attribute, aside.cls) - {"__init__", "load_state_dict", "to"}
         if released <= {aside.taken} and not evidence.releases.wholesale(aside.cls):
             yield _report_aside(aside)
+    for saved in copied_for_a_save(evidence.program):
+        released = evidence.releases.of(saved.attribute, saved.cls) - {"__init__", "load_state_dict", "to"}
+        if released <= {saved.taken} and not evidence.releases.wholesale(saved.cls):
+            yield _report_saved(saved)
     for piled in piled_copies(evidence.program):
         yield Report(
             site=piled.site,
@@ -162,6 +169,21 @@ def _report_aside(aside: SetAside) -> Report:
         value="a second set of all weights",
         holder=f"self.{aside.attribute}",
         release=f"set it to `None` in `{aside.back}`",
+    )
+
+
+def _report_saved(saved: SavedCopy) -> Report:
+    return Report(
+        site=saved.site,
+        message=(
+            f"`self.{saved.attribute}` (class {saved.cls}) keeps a copy of the states after `{saved.saved}` has "
+            f"written it: a second set stays until the next `{saved.taken}`, or with the object; let go of it in "
+            f"`{saved.saved}`, or keep it in a local"
+        ),
+        confidence=Confidence.MEDIUM,
+        value="a copy of the states",
+        holder=f"self.{saved.attribute}",
+        release=f"set it to `None` in `{saved.saved}` when it is written, or keep it in a local",
     )
 
 
