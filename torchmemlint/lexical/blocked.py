@@ -98,17 +98,26 @@ def _left(program: Program, place: Place, made: Stmt, producer: Producer) -> Stm
     own = bound[0] == m.ATTR and bound[1] == (m.NAME, "self")
     if bound[0] != m.NAME and not own:
         return None
+    names = {bound}  # `batches = iter(loader)` is another one for it
     for other in program.places if own else (place,):
         for statement in statements(other.facts.body):
             if statement is made or _lets_it_be(statement, bound, producer):
                 continue
-            if other is place and statement[0] == m.FOR and _read(statement[3]) == bound:
+            if other is place and _is_iterator_of(statement, names):
+                names.add(statement[2][0])
+            elif other is place and statement[0] == m.FOR and _read(statement[3]) in names:
                 left = statement if _breaks_off(statement) else left
-            elif other is place and statement[0] == m.FOR and _asks_a_few(program, place, statement, bound):
+            elif other is place and statement[0] == m.FOR and _asks_a_few(program, place, statement, names):
                 left = statement
-            elif any(_has(program, other, head, bound) for head in heads(statement)):
+            elif any(_has(program, other, head, name) for head in heads(statement) for name in names):
                 return None
     return left
+
+
+def _is_iterator_of(statement: Stmt, names: set[Expr]) -> bool:
+    """`batches = iter(loader)`"""
+    value: Expr = statement[3] if statement[0] == m.ASSIGN and statement[2][0][0] == m.NAME else (m.CONST, None)
+    return bool(value[0] == m.CALL and value[2] == (m.NAME, "iter") and len(value[3]) == 1 and value[3][0] in names)
 
 
 def _lets_it_be(statement: Stmt, bound: Expr, producer: Producer) -> bool:
@@ -204,14 +213,15 @@ def _breaks_off(loop: Stmt) -> bool:
     return _leaves(loop[4], {part for item in items for part in nodes(item) if part[0] == m.NAME})
 
 
-def _asks_a_few(program: Program, place: Place, loop: Stmt, bound: Expr) -> bool:
+def _asks_a_few(program: Program, place: Place, loop: Stmt, names: set[Expr]) -> bool:
     """`for _ in range(batches): x = next(reader)`, which is not as many as there are: `range(len(loader))`."""
     counted = loop[3][0] == m.CALL and last_name(loop[3]) == "range"
     if not counted or any(part[0] == m.CALL and last_name(part) == "len" for part in nodes(loop[3])):
         return False
     return any(
-        (call[2] == (m.NAME, "next") and call[3] == (bound,)) or _takes_one(program, place, bound, call)
+        (call[2] == (m.NAME, "next") and call[3] == (name,)) or _takes_one(program, place, name, call)
         for call in calls(loop[4])
+        for name in names
     )
 
 

@@ -198,7 +198,8 @@ def producing_iterables(program: Program, producers: list[Producer]) -> Iterator
         made = [(one, ()) for one in given] + [(one[3], one[2]) for one in body if one[0] == m.ASSIGN]
         for call, bound in made:
             inner = by_name.get(last_name(call)) if call[0] == m.CALL else None
-            if inner is None or not (call in given or set(bound) & set(given)):
+            back = (m.NAME, "self") in given and "__next__" in cls.methods  # by which its own object is asked
+            if inner is None or not (call in given or set(bound) & set(given) or (back and bound)):
                 continue
             if not _has_an_end(program, cls, bound, inner.end):
                 yield Producer(cls.name, "", inner.filler._replace(started=call[1]), True, True)
@@ -210,7 +211,9 @@ def _has_an_end(program: Program, cls: ClassFacts, bound: tuple[Expr, ...], end:
     ways = {end} if end else set[str]()
     for name, index in cls.methods.items():
         used = (part for expr in expressions(program.facts.functions[index].body) for part in nodes(expr))
-        if name not in ("__iter__", "__init__") and any(part[0] == m.ATTR and part[2] in own for part in used):
+        if name not in ("__iter__", "__next__", "__init__") and any(
+            part[0] == m.ATTR and part[2] in own for part in used
+        ):
             ways.add(name)
     return not ways.isdisjoint(program.called)
 
