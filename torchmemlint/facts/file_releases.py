@@ -16,6 +16,7 @@ from .passed_by import PassedBy, passed_by
 from .program import targets
 from .too_few import only_waits
 from .unfetched import unfetched
+from .until_full import until_full
 from .walk import calls, calls_of, expressions_of, heads, last_name, nodes, once, statements, with_tests
 from .wrappers import called_in_wrappers
 
@@ -95,7 +96,8 @@ class FileReleases:
         found = passed_by(self.facts)
         for name, functions in emptied_by_one(self.facts, self._at):
             found[name] = {**functions, **found.get(name, {})}
-        for name, way in (*forgotten_beside(self.facts), *fetched_or_broken_off(self.facts), *unfetched(self.facts)):
+        ways = (*forgotten_beside(self.facts), *fetched_or_broken_off(self.facts), *unfetched(self.facts))
+        for name, way in (*ways, *until_full(self.facts)):
             found.setdefault(name, {}).setdefault(way.function, way)
         return found
 

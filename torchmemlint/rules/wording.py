@@ -104,6 +104,7 @@ _PASSES_BY = {
     "put back": "takes out only to put another one there",
     "broken off": "takes out only when it comes to its end, and nobody says so when it is broken off",
     "other key": "takes out under another key only",
+    "full": "takes out only while there is room in a queue, and more is added whether there is or not",
     "apart": "alone takes out, while it goes from the table beside this one elsewhere as well",
 }
 _RELEASES = {
@@ -118,6 +119,7 @@ _RELEASES = {
     "put back": "take it out when it has served its turn",
     "broken off": "take it out where it is broken off as well",
     "other key": "take it out under the key that it was put there with",
+    "full": "wait until there is room, or add nothing as long as something is left",
     "apart": "take it out wherever its entry in the other table goes",
 }
 
