@@ -122,6 +122,12 @@ class Project:
         self.scanned.update(found)
         return found
 
+    def is_led_by_trace(self, path: str) -> bool:
+        """Whether one of these programs names torch, or imports what does."""
+        programs = self.leading(path)
+        traced = (self._scan(program)[0] for program in programs)
+        return any(traced) or any(self.leads_to_trace(program, _bytes_of(program)) for program in programs)
+
     def answer(self, asked: Asked) -> str | None:
         """The file that a name means to a file; None where the project has none."""
         if asked not in self._answers:

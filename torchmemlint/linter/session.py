@@ -105,13 +105,15 @@ class Session:
             return None  # a finding of its own where that file is linted
 
     def is_relevant(self, source: Source) -> bool:
-        """Whether rules could say anything of a file: it names torch, or its imports lead to a file that does."""
+        """Whether rules could say anything of a file: it names torch, its imports lead to a file that does, or a
+        program that leads to it does."""
         if _OTHERS.search(source.raw) and not _imports_torch(source.raw):
             return False  # the tensors of another library
         if source.has_trace():
             return True
         raw = source.text.encode("utf-8", "surrogatepass") if source.cells else source.raw
-        return self.project.leads_to_trace(os.path.abspath(source.path), raw)
+        path = os.path.abspath(source.path)
+        return self.project.leads_to_trace(path, raw) or self.project.is_led_by_trace(path)
 
     # -- judgements -------------------------------------------------------------------------------
 
