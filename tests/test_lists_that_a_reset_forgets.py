@@ -89,3 +89,37 @@ def test_a_list_of_a_model_of_another_file(
 ) -> None:
     model = "from torch import nn\n" + MODEL.format(hint="")
     check_project({"model.py": model, "main.py": LOSSES.format(taken=taken, mark=mark)}, tmp_path, monkeypatch)
+
+
+STACKED = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = []
+        for number in range(3):
+            self.layers.append(nn.Linear(8, 8))
+            self.add_module(str(number), self.layers[-1])
+
+    def forward(self, x):
+        return self.layers[0](x)
+"""
+LAYERS = """
+import torch
+from model import Net
+
+def main(loader):
+    net, seen = Net(), []
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x in loader:
+        for layer in net.layers:
+            x = layer(x)
+            seen.append(x)  # TML102
+        optimizer.zero_grad()
+        x.mean().backward()
+        optimizer.step()
+    print(len(seen))
+"""
+
+
+def test_a_list_that_the_constructor_fills(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_project({"model.py": "from torch import nn\n" + STACKED, "main.py": LAYERS}, tmp_path, monkeypatch)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .machine import Machine
 
 PLAIN_BASES = ("torch.nn.Module", "torch.nn.modules.module.Module", "builtins.", "abc.", "typing.")
+_ADDS = frozenset("append extend insert add update setdefault".split())
 _MAKE_NO_PARTS = BUILTINS | LIGHT_ROOTS | {"torch", "super"}
 
 
@@ -40,6 +41,8 @@ def _part(machine: Machine, obj: Obj, name: str, *, later: bool) -> Value:
             made = _made(unit.facts.functions[index].body) if (method != "__init__") is later else {}
             for call in made.get(name, ()):
                 if call[0] != m.CALL:
+                    if not _ADDS.isdisjoint(cls.facts.uses.get(name, ())):
+                        return UNKNOWN  # its own methods fill it, perhaps the constructor, with what is not known then
                     return _written(machine, obj, name, "list" if call[0] == m.NEW else "dict", None)
                 for atom in machine.eval(unit.frame, call[2]):
                     kind = atom.dotted if _is_layer(atom) else atom
