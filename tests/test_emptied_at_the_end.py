@@ -64,6 +64,8 @@ INNOCENT = {
     "in each round": server(inside="self.tasks = [one for one in self.tasks if not one.done()]"),
     "when it is done": server(inside="task.add_done_callback(self.tasks.remove)"),
     "by a method that others call": server(methods="async def next(self):\n    return await self.tasks.pop(0)\n"),
+    "by one that is told which": server(methods="def cleanup(self, task):\n    self.tasks.remove(task)\n"),
+    "by one that is told where": server(methods="def close_request(self, place):\n    del self.tasks[place]\n"),
     "by a helper that is called in each round": server(inside="self._cancel_all()", methods=HELPER),
     "by a helper that gets the list": server(inside="prune(self.tasks)", methods="x = 1\n")
     + "\ndef prune(tasks):\n    tasks[:] = [one for one in tasks if not one.done()]\n",

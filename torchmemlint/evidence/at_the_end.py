@@ -20,6 +20,8 @@ from ..interpreter.machine import Machine
 from ..interpreter.values import Obj
 from ..lexical.endless import until_told
 
+_TAKES = ("pop", "remove", "discard")
+
 
 def emptied_at_the_end(machine: Machine, program: Program, frame: Frame, site: Site, container: Obj, name: str) -> bool:
     """Whether a container that a service adds to, at this site, is emptied when the service is over, and only then."""
@@ -35,6 +37,8 @@ def emptied_at_the_end(machine: Machine, program: Program, frame: Frame, site: S
     }
     own = letting_go.pop(function.name, None)
     if own is not None and any(one.statement[1] <= over for one in emptyings(own, name)):
+        return False
+    if any(_takes_one(one, name) for one in letting_go.values()):
         return False
     if not all(_comes_at_the_end(program, one, function, over) for one in letting_go):
         return False
@@ -62,6 +66,20 @@ def _is_handed(program: Program, function: FunctionFacts, name: str) -> bool:
         last_name(call[2]) in program.by_name and any(last_name(given) == name for given in call[3])
         for call in calls(function.body)
     )
+
+
+def _takes_one(function: FunctionFacts, name: str) -> bool:
+    """Whether a function takes out what it is told, `cleanup_request(request_id)`: one of many, while others go on."""
+    told = {(m.NAME, param.name) for param in function.params}
+    for one in statements(function.body):
+        dropped = one[2] if one[0] == m.DELETE else ()
+        if any(place[0] == m.ITEM and last_name(place[1]) == name and place[2] in told for place in dropped):
+            return True
+        for call in calls_of(one):
+            takes = call[2][0] == m.ATTR and call[2][2] in _TAKES and last_name(call[2][1]) == name
+            if takes and call[3] and call[3][0] in told:
+                return True
+    return False
 
 
 def _comes_at_the_end(program: Program, name: str, serving: FunctionFacts, over: Site, depth: int = 2) -> bool:
