@@ -90,7 +90,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder=kept.holder.text,
             release="discard each future in a done callback, or filter out the finished ones",
             related=((kept.added, "added here"),) if kept.added != kept.site else (),
-            remedy=Remedy("discard-when-done", sure=False) if kept.added == kept.site else None,
+            remedy=Remedy("discard-when-done", sure=False) if kept.added == kept.site and not kept.late else None,
         )
     for results in results_in_lists(evidence.machine, evidence.program):
         yield Report(
