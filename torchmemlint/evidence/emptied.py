@@ -204,6 +204,12 @@ def _optimizer_left(program: Program, place: Place) -> Iterator[Slip]:
 
 def optimizers_of(program: Program, place: Place, owner: str, attribute: str) -> Iterator[tuple[str, Site]]:
     """Where an optimizer over this model's parameters is kept: a name of the function, or an attribute beside it."""
+    yield from _made_of(program, place, owner, attribute)
+    if not owner:
+        yield from _handed_back(program, place, attribute)
+
+
+def _made_of(program: Program, place: Place, owner: str, attribute: str) -> Iterator[tuple[str, Site]]:
     model = "self." + attribute if owner else attribute
     places = [place] if not owner else [other for other in program.places if other.cls]
     for other in places:
@@ -226,6 +232,39 @@ def optimizers_of(program: Program, place: Place, owner: str, attribute: str) ->
                         yield owner + name[4:], site
                     elif not owner and "." not in name and name and site < _end(place):
                         yield name, site
+
+
+def _handed_back(program: Program, place: Place, model: str) -> Iterator[tuple[str, Site]]:
+    """What a helper gives with or for a model: `net, optimizer = build()`, `optimizer, scheduler = build(net)`."""
+    for statement in statements(place.facts.body):
+        found = program.by_name.get(last_name(statement[3][2]), []) if _unpacks(statement) else []
+        if len(found) != 1 or found[0].cls or found[0].facts is place.facts:
+            continue
+        helper = found[0].facts
+        given = [one for one in statements(helper.body) if one[0] == m.RETURN]
+        if len(given) != 1 or given[0][2] is None:
+            continue
+        parts = given[0][2][3] if given[0][2][0] == m.NEW else (given[0][2],)
+        names = [text(target) for target in targets(statement)]
+        if len(parts) != len(names) or any(part[0] not in (m.NAME, m.CONST) for part in parts):
+            continue
+        inside = {
+            param.name for param, one in zip(helper.params, statement[3][3], strict=False) if one == (m.NAME, model)
+        }
+        inside |= {param.name for param in helper.params if (param.name, (m.NAME, model)) in statement[3][4]}
+        inside |= {text(part) for part, name in zip(parts, names, strict=True) if name == model}
+        kept = {name for one in inside if one for name, _ in _made_of(program, found[0], "", one)}
+        for part, name in zip(parts, names, strict=True):
+            if text(part) in kept and name[:1] not in ("", "_") and name != model and "." not in name:
+                yield name, statement[1]
+                yield from ((other, site) for other, site in _wrappers(place, (m.NAME, name)) if "." not in other)
+
+
+def _unpacks(statement: Stmt) -> bool:
+    """`net, optimizer = build(settings)`"""
+    if statement[0] != m.ASSIGN or len(statement[2]) != 1 or statement[3][0] != m.CALL:
+        return False
+    return bool(statement[3][2][0] == m.NAME)
 
 
 def _same_object(place: Place, attribute: str) -> set[str]:
