@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -32,6 +33,7 @@ class LeftRunning(NamedTuple):
     listed: bool = False  # the attribute is a container, which gains one more
     several: bool = False  # it is bound to a new container of them
     taken: bool = False  # it goes out of the container
+    whole: bool = True  # the worker keeps the object, and not only what it was given
 
     @property
     def fate(self) -> str:
@@ -63,8 +65,8 @@ def left_threads(program: Program) -> Iterator[LeftRunning]:
     """Objects that own a thread which goes round until they tell it to stop, made again and again."""
     if "Thread" in program.called | _bases(program):
         owners = with_parts(program, _with_heirs(program, dict(owners_of_threads(program))))
-        yield from dropped(program, owners)
-        yield from _taken_out(program, owners)
+        for left in itertools.chain(dropped(program, owners), _taken_out(program, owners)):
+            yield left._replace(whole=owners[left.cls].whole)
 
 
 def _with_heirs(program: Program, owners: dict[str, Owner]) -> dict[str, Owner]:

@@ -20,6 +20,7 @@ class Owner(NamedTuple):
     end: str  # the method that tells them
     started: Site
     fed: frozenset[str] = frozenset()  # its queues, where no word in them ends a worker
+    whole: bool = True  # whether a worker keeps the object, and not only what it was given
     gone_over: bool = True  # whether its workers may end when it has been gone over: `for batch in reader:`
 
 

@@ -11,6 +11,7 @@ from ..facts.walk import calls, last_name, statements
 from .once import SETUPS
 from .serving import goes_on
 from .starters import Owner, construction, setup_of, thread_base
+from .words_in_queues import idle_parts, told_by_word, worker_of
 
 _SELF: Expr = (m.NAME, "self")
 
@@ -21,7 +22,8 @@ def owners_of_threads(program: Program) -> Iterator[tuple[str, Owner]]:
     for cls in program.facts.classes:
         if "run" in cls.methods and thread_base(cls).endswith("Thread"):
             asked = goes_on(program.facts.functions[cls.methods["run"]])
-            end = "" if asked is None else _told_by(program, cls, asked)
+            served = asked is None and worker_of(program, cls, (m.ATTR, _SELF, "run")) is not None
+            end = told_by_word(program, cls) if served else "" if asked is None else _told_by(program, cls, asked)
             if end:
                 yield cls.name, Owner(end, cls.site)
             continue
@@ -32,7 +34,12 @@ def owners_of_threads(program: Program) -> Iterator[tuple[str, Owner]]:
         for call in (call for function in setup for call in calls(function.body) if last_name(call[2]) == "Thread"):
             target = keyword(call, "target", 1)
             own = target is not None and target[0] == m.ATTR and target[1] == (m.NAME, "self")
-            if target is None or not own or target[2] not in cls.methods:
+            if target is None:
+                continue
+            by_word = told_by_word(program, cls) if worker_of(program, cls, target) is not None else ""
+            if by_word:
+                yield cls.name, Owner(by_word, call[1], frozenset(idle_parts(setup)), whole=own)
+            if not own or target[2] not in cls.methods:
                 continue
             worker = program.facts.functions[cls.methods[target[2]]]
             asked = goes_on(worker)

@@ -8,8 +8,9 @@ process fills a queue of limited size, where the loop that reads from it leaves
 before the end and nobody ends the thread, or ends it by a flag that it does not
 look at while it waits for room. And an object that starts a thread which goes
 round until it is told to stop, made again and again and dropped without its
-`stop()`, or without anything in the program that could tell it: a flag that
-stays as it is, an event that is never set, a camera that nobody releases. And
+`stop()`, or without the `None` that ends it in its queue, or without anything
+in the program that could tell it: a flag that stays as it is, an event that is
+never set, a camera that nobody releases. And
 a prefetcher inside another one, whose `close()` ends its own thread and leaves
 the prefetcher that it reads from.
 Also a thread or process, no daemon, whose loop has no way out, or one that
@@ -74,7 +75,7 @@ from ...facts.model import Site
 from ...finding import Confidence, Retains
 from ...lexical.blocked import blocked_producers, unended_iterators
 from ...lexical.endless import endless
-from ...lexical.left_running import left_threads
+from ...lexical.left_running import LeftRunning, left_threads
 from ...lexical.nested import left_inside
 from ...lexical.piled_timers import piled_timers
 from ...lexical.qt_threads import never_quit
@@ -262,10 +263,10 @@ def check(evidence: Evidence) -> Iterator[Report]:
             site=left.site,
             message=(
                 f"each {left.cls} starts a thread that goes round until it is told to stop, and {left.fate}: "
-                f"the thread stays, and keeps the {left.cls} with all that it has; call `{left.end}()` {left.when}"
+                f"the thread stays, and keeps {_kept_by(left)}; call `{left.end}()` {left.when}"
             ),
             confidence=Confidence.MEDIUM,
-            value=f"a thread with its {left.cls}",
+            value=f"a thread with its {left.cls}" if left.whole else "a thread, with what it was given",
             holder="the running thread",
             release=f"call `{left.end}()` when it is done, or make one and reuse it",
             related=((left.started, "the thread starts here"),),
@@ -317,3 +318,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release="put with a timeout, look at an event in between, and set the event in `close()`",
             related=((producer.filler.put, "it waits here"),),
         )
+
+
+def _kept_by(left: LeftRunning) -> str:
+    return f"the {left.cls} with all that it has" if left.whole else "its queue, with what it was given"
