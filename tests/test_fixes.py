@@ -34,6 +34,7 @@ UNFIXED = {
     "TML503/bad_moves_of_a_game": "a loop goes through the tasks when the game is over",
     "TML503/bad_prints_not_awaited": "another method takes the futures out of the list, in its own order",
     "TML503/bad_reply_table": "an entry of a table goes by its key",
+    "TML604/bad_optimizer_of_a_helper": "the optimizer is one of several names that the results of a helper get",
 }
 
 
