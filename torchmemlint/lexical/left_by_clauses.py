@@ -32,8 +32,10 @@ class LeftByClause(NamedTuple):
 def left_by_clauses(program: Program) -> Iterator[LeftByClause]:
     """Each of them once, in functions that are called again and again."""
     for place in program.places:
+        if not place.facts.flags & m.TRIES or place.facts.generator:
+            continue
         tried = [one for one in statements(place.facts.body) if one[0] == m.TRY and one[3]]
-        for entry in entries_by_methods(program, place) if tried and not place.facts.generator else ():
+        for entry in entries_by_methods(program, place) if tried else ():
             around = next((one for one in tried if _has(one[2], entry.gone)), None)
             if around is None or not is_new(place.facts, entry.key) or not keeps_more(program, entry):
                 continue
