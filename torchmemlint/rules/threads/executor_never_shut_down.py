@@ -71,7 +71,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...evidence.endless_workers import endless_workers
-from ...facts.model import Site
+from ...facts.model import CALLS_PER_STATEMENT, Site
 from ...finding import Confidence, Retains
 from ...lexical.blocked import blocked_producers, unended_iterators
 from ...lexical.endless import endless
@@ -221,6 +221,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
             related=((undying.end, "never reached while the thread runs"),),
         )
     for writer in evidence.across(unclosed_writers, "SummaryWriter"):
+        said.update((writer.site, writer.site - writer.site % CALLS_PER_STATEMENT))  # the call, and its statement
         leaves = f"`{writer.end}()` leaves it open, as everything does"
         how = f"call `close()` in a `finally`, or one more stays each time `{writer.end}()` runs"
         yield Report(
