@@ -78,11 +78,50 @@ def test_header_states_figures(pair: fixtures.Pair) -> None:
         assert fixtures.Header.read(path).measured, f"{path.name}: run benchmarks/measure_fixtures.py --write"
 
 
+def test_what_only_a_device_shows_has_receipts_from_one() -> None:
+    shown = [pair for pair in PAIRS if pair.shows in fixtures.ON_A_DEVICE]
+    assert {pair.code for pair in shown} >= {"TML312", "TML403", "TML506", "TML701", "TML702", "TML703", "TML705"}
+    for pair in shown:
+        kept = json.loads(pair.bad.with_name(fixtures.RECEIPTS).read_text("utf-8"))["cuda"][pair.bad.stem]
+        assert kept["card"] and kept["shows"] == pair.shows
+        assert kept["said"] in (fixtures.Header.read(pair.bad).measured or "")
+
+
+def test_devices_agree() -> None:
+    """The same verdict on the CPU and on a GPU; where tensors grow, so does what the device gave out."""
+    by_the_host = {"TML310", "TML311", "TML101/bad_record_of_slots"}  # that keep there what they keep
+    for pair in PAIRS:
+        file = pair.bad.with_name(fixtures.RECEIPTS)
+        kept = json.loads(file.read_text("utf-8")) if file.exists() else {}
+        cpu, cuda = (kept.get(device, {}).get(pair.bad.stem) for device in ("cpu", "cuda"))
+        if cpu is None or cuda is None:
+            continue
+        assert cpu["bad"]["verdict"] == cuda["bad"]["verdict"], pair.name
+        if pair.shows == "growing" and not by_the_host & {pair.code, pair.name}:
+            grown, given = (cuda["bad"][what]["2N"] - cuda["bad"][what]["N"] for what in ("bytes", "allocated"))
+            assert given >= grown, pair.name
+
+
+@pytest.mark.parametrize(
+    ("error", "device", "shows", "why"),
+    [
+        ("RuntimeError: Cannot re-initialize CUDA in forked subprocess.", "cuda", "workers", "is about the CPU"),
+        ("RuntimeError: Cannot re-initialize CUDA in forked subprocess.", "cpu", "workers", None),
+        ("TypeError: can't convert cuda:0 device type tensor to numpy.", "cuda", "growing", "is about the CPU"),
+        ("KeyError: 'name'", "cuda", "growing", None),
+        ("AssertionError: Torch not compiled with CUDA enabled", "cpu", "reserved", "needs a GPU"),
+        ("ModuleNotFoundError: No module named 'pycuda'", "cuda", "taken", "ModuleNotFoundError"),
+    ],
+)
+def test_programs_that_cannot_be_run_here(error: str, device: str, shows: str, why: str | None) -> None:
+    path = next(pair.bad for pair in PAIRS)
+    pair = fixtures.Pair("TML000", path, path, shows)
+    ran = fixtures.Figures(path, {"device": device}, {"device": device}, error)
+    outcome = fixtures.judge(pair, ran, ran)
+    assert bool(outcome.problems) == (why is None)
+    assert (outcome.skipped or "").startswith(why or "")
+
+
 def test_good_fixtures_belong_to_a_pair() -> None:
     paired = {path for pair in PAIRS for path in pair.paths()}
-    here = [
-        path
-        for path in fixtures.FOLDER.glob("TML[1236]*/good*.py")
-        if fixtures.Header.read(path).shows not in fixtures.UNMEASURED
-    ]
-    assert not [path.name for path in here if path not in paired]
+    assert not [path for path in fixtures.FOLDER.glob("TML*/good*.py") if path not in paired]

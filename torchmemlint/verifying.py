@@ -308,7 +308,7 @@ def _rules(pairs: list[Pair], server: Server, output_format: str) -> int:
     """Runs and prints the fixtures; how many were not as expected."""
     from .runtime import fixtures
 
-    outcomes = server.map(lambda pair: fixtures.measure(pair, server), pairs)
+    outcomes = fixtures.measure_all(pairs, server)
     if output_format == "json":
         measured = list(outcomes)
         click.echo(json.dumps([_as_dict(outcome) for outcome in measured], indent=2))

@@ -55,7 +55,7 @@ class Server:
             raise CannotVerify(f"{' and '.join(missing)} missing: pip install 'torchmemlint[verify]'")
         if not hasattr(os, "fork"):
             raise CannotVerify("this system has no fork: programs can be observed with --run, but not run apart")
-        self._device, self._limits = device, limits or Limits()
+        self.device, self._limits = device, limits or Limits()
         self._waiting: dict[int, queue.SimpleQueue[dict[str, Any] | None]] = {}
         self._lock = threading.Lock()
         self._next = 0
@@ -86,7 +86,7 @@ class Server:
                 "id": number,
                 "job": job,
                 "arguments": arguments,
-                "device": self._device,
+                "device": self.device,
                 "limits": asdict(limits or self._limits),
             }
             try:

@@ -5,10 +5,13 @@ A fixture has a `main(steps)`, which is run with N and with 2N steps. Its docstr
     Probe: train_epoch        look when this function returns (its last call), not when `main` does
     Shows: held               what the pair shows, where it differs from the rule's own word
     Steps: 12                 N, where 6 says too little
+    Only: cpu                 what it asserts holds there alone
 
 The words are those of the rules (growing, held, delayed, peak, cached) and of what a ledger of tensors does not see:
 heap (bytes of the C heap per step), nothing (the rule is about code without effect), storages, idle, workers, copies,
-uncollected, processes, threads, descriptors and segments (see `_GROWING` and `_HELD`); device and absent are not run.
+uncollected, processes, threads, descriptors and segments (see `_GROWING` and `_HELD`). What needs a GPU: allocated,
+placed and reserved (bytes of PyTorch's caching allocator), taken and contexts (bytes of the device that are not free:
+run alone).
 """
 
 from __future__ import annotations
@@ -17,8 +20,9 @@ import ast
 import json
 import re
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +37,15 @@ _SMALL = 64  # bytes per step that a good program may keep on purpose: a number 
 _HEAP_NOISE = 4096  # bytes of heap per step that say nothing
 _PEAK_FACTOR = 1.25
 _NOTHING = "nothing"
-UNMEASURED = ("device", "absent")
+ON_A_DEVICE = ("allocated", "reserved", "placed", "taken", "contexts")
+_ALONE = ("taken", "contexts")  # what others take of the device counts, too
 _LIMITS = Limits(timeout=120.0)
+_NO_DEVICE = "needs a GPU"
+# what PyTorch says of programs that take their tensors for the CPU's, or that fork when CUDA is in use
+_CPU_ONLY = re.compile(
+    r"re-initialize CUDA in forked|convert cuda:\d+ device type tensor to numpy|only dense CPU tensors can be pinned"
+    r"|device type for generator|tensors to be on the same device"
+)
 _MIB = 1 << 20
 
 # word -> what of a look, its unit, the least per step (or in all) that counts, what to divide by
@@ -45,9 +56,14 @@ _GROWING: Mapping[str, tuple[str, str, float, int]] = {
     "descriptors": ("fds", "open descriptors", 0.5, 1),
     "segments": ("shm", "B in shared segments", 64, 1),
     "storages": ("bytes", "B of live storages", 64, 1),
+    "allocated": ("allocated", "B allocated on the device", 512, 1),
+    "reserved": ("reserved", "B reserved on the device", 4096, 1),
+    "taken": ("taken", "MiB taken of the device", 0.5, _MIB),
 }
 _HELD: Mapping[str, tuple[str, str, float, int]] = {
     "copies": ("private", "MiB private to the workers", 1.0, _MIB),
+    "placed": ("allocated", "B allocated on the device", 4096, 1),
+    "contexts": ("taken", "MiB taken of the device", 100.0, _MIB),
     "idle": ("bytes", "B of live storages", 64, 1),
     "uncollected": ("bytes", "B of live storages", 64, 1),  # before the cyclic collector has run
 }
@@ -68,15 +84,17 @@ class Header:
     probe: str = "main"
     shows: str | None = None
     steps: int = STEPS
+    only: str | None = None
     measured: str | None = None
 
     @staticmethod
     def read(path: Path) -> Header:
         doc = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
-        entry = dict(re.findall(r"^(Probe|Shows|Steps): *(\w+)$", doc, re.MULTILINE))
+        entry = dict(re.findall(r"^(Probe|Shows|Steps|Only): *(\w+)$", doc, re.MULTILINE))
         measured = re.search(r"^Measured \(.*?\): .*?(?=\n\n|\n[A-Z]\w+: |\Z)", doc, re.MULTILINE | re.DOTALL)
         said = " ".join(measured[0].split()) if measured else None
-        return Header(doc, entry.get("Probe", "main"), entry.get("Shows"), int(entry.get("Steps", STEPS)), said)
+        steps = int(entry.get("Steps", STEPS))
+        return Header(doc, entry.get("Probe", "main"), entry.get("Shows"), steps, entry.get("Only"), said)
 
 
 @dataclass(frozen=True)
@@ -88,6 +106,7 @@ class Pair:
     good: Path
     shows: str
     steps: int = STEPS
+    only: str | None = None  # the device that it is about
 
     @property
     def name(self) -> str:
@@ -96,9 +115,14 @@ class Pair:
     def paths(self) -> tuple[Path, Path]:
         return self.bad, self.good
 
+    @property
+    def alone(self) -> bool:
+        """Whether nothing else may use the device meanwhile."""
+        return self.shows in _ALONE
+
 
 def pairs(retains: Mapping[str, str | None], codes: Iterable[str] = (), folder: Path = FOLDER) -> list[Pair]:
-    """All pairs that can be run; `bad_x.py` goes with `good_x.py`, or with `good.py`.
+    """All pairs; `bad_x.py` goes with `good_x.py`, or with `good.py`.
 
     `retains` is each rule's own word, by code.
     """
@@ -113,8 +137,7 @@ def pairs(retains: Mapping[str, str | None], codes: Iterable[str] = (), folder: 
             good = bad.with_name("good.py")
         header = Header.read(bad)
         shows = header.shows or retains[code] or _NOTHING
-        if shows not in UNMEASURED:
-            found.append(Pair(code, bad, good, shows, header.steps))
+        found.append(Pair(code, bad, good, shows, header.steps, header.only))
     return found
 
 
@@ -171,8 +194,17 @@ class Outcome:
         return "inconclusive" if self.problems or self.skipped else _STATUS.get(self.pair.shows, self.pair.shows)
 
 
+def measure_all(pairs: Iterable[Pair], server: Server) -> Iterator[Outcome]:
+    """Several at a time; then those that must have the device for themselves."""
+    pairs = list(pairs)
+    yield from server.map(partial(measure, server=server), [pair for pair in pairs if not pair.alone])
+    yield from (measure(pair, server) for pair in pairs if pair.alone)
+
+
 def measure(pair: Pair, server: Server) -> Outcome:
     """Run both programs of a pair, and judge them."""
+    if pair.shows in ON_A_DEVICE and server.device == "cpu":
+        return Outcome(pair, Figures(pair.bad), Figures(pair.good), skipped=_NO_DEVICE)
     outcome = _measure_once(pair, server)
     return _measure_once(pair, server) if outcome.problems and pair.shows in _OF_THE_SYSTEM else outcome
 
@@ -184,11 +216,10 @@ def _measure_once(pair: Pair, server: Server) -> Outcome:
 def judge(pair: Pair, bad: Figures, good: Figures) -> Outcome:
     """Does the bad program retain, in the way the pair says, and the good one not?"""
     for figures in (bad, good):
-        if figures.error is not None and figures.error.startswith("ModuleNotFoundError"):
-            return Outcome(pair, bad, good, skipped=figures.error)
         if figures.error is not None:
-            return Outcome(pair, bad, good, problems=(f"{figures.path.name}: {figures.error}",))
-    where = f"Measured (torch {bad.long['torch'].split('+')[0]}, {bad.long['device']}): "
+            skipped = _cannot_run(pair, figures)
+            return Outcome(pair, bad, good, problems=() if skipped else (_named(figures),), skipped=skipped)
+    where = f"Measured (torch {bad.long['torch'].split('+')[0]}, {bad.long['card'] or bad.long['device']}): "
     if pair.shows in _GROWING or pair.shows in _HELD:
         said, problems = _judge_elsewhere(pair.shows, bad, good)
         good_line = f"{said[1]} kept"
@@ -206,6 +237,21 @@ def judge(pair: Pair, bad: Figures, good: Figures) -> Outcome:
         said = f"{said[0]}; left on: {', '.join(bad.long['left_on'])}", said[1]
     lines = f"{where}{said[0]}; good twin {said[1]}.", f"{where}{good_line}."
     return Outcome(pair, bad, good, *lines, tuple(problems))
+
+
+def _cannot_run(pair: Pair, figures: Figures) -> str | None:
+    """Why a program that raised is not to blame for it, in this place."""
+    error = figures.error or ""
+    if error.startswith("ModuleNotFoundError"):
+        return error
+    on = figures.long.get("device", "cpu")
+    if on == "cpu":
+        return _NO_DEVICE if pair.shows in ON_A_DEVICE else None
+    return f"is about the CPU: {error}" if pair.only == "cpu" or _CPU_ONLY.search(error) else None
+
+
+def _named(figures: Figures) -> str:
+    return f"{figures.path.name}: {figures.error}"
 
 
 def _kept(figures: Figures, when: str = "after") -> str:
@@ -330,13 +376,17 @@ def receipt(outcome: Outcome) -> dict[str, Any]:
             "bytes_before_collecting": {name: run["before"]["bytes"] for name, run in runs.items()},
             "nodes": {name: run["after"]["nodes"] for name, run in runs.items()},
         }
+        if figures.long["device"] != "cpu":  # the allocator is a witness of its own; it hands out blocks of 512 B
+            kept["allocated"] = {name: run["after"]["allocated"] for name, run in runs.items()}
         if pair.shows == "peak":  # elsewhere it may depend on how threads take turns
             kept["peak_bytes"] = {name: run["peak"] for name, run in runs.items()}
         return kept
 
     grown = [held for held in outcome.bad.long["held"] if _weight(held) > _weight_at(held, outcome)]
     held = max(grown or outcome.bad.long["held"], key=_weight, default=None)
+    card = outcome.bad.long["card"]
     return {
+        **({"card": card} if card else {}),
         "torch": outcome.bad.long["torch"].split("+")[0],
         "steps": pair.steps,
         "shows": pair.shows,
@@ -386,4 +436,4 @@ def exact(line: str | None) -> str:
     line = re.sub(r"about -?\d+ B", "about … B", line or "")
     line = re.sub(r"-?\d+ B of stacks", "… B of stacks", line)  # they name files by their paths
     line = re.sub(r"-?[\d.]+ B of live storages", "… B of live storages", line)  # as threads take turns
-    return re.sub(r"-?[\d.]+ MiB private", "… MiB private", line)
+    return re.sub(r"-?[\d.]+ MiB (private|taken)", r"… MiB \1", line)

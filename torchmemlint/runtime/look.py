@@ -31,6 +31,7 @@ class Look:
     shm: int  # bytes of POSIX shared memory segments on the system
     allocated: int  # bytes, by the CUDA allocator; 0 without CUDA
     reserved: int
+    taken: int  # bytes of the device that are not free, whoever has them: contexts and other allocators, too
     threads: int
     children: int  # processes below this one
     private: int  # bytes of memory that are private to them
@@ -46,10 +47,10 @@ def look(ledger: Ledger, since: Look | None = None) -> Look:
     total, count = ledger.total, ledger.count
     nodes, text = graph_size(tensors)
     del tensors
-    allocated, reserved = _device_bytes()
+    allocated, reserved, taken = _device_bytes()
     below = [pid for pid in isolation.children(os.getpid()) if not _is_tracker(pid)]
     now = Look(
-        total, count, nodes, text, used, _descriptors(), _segments(), allocated, reserved,
+        total, count, nodes, text, used, _descriptors(), _segments(), allocated, reserved, taken,
         threading.active_count(), len(below), sum(map(isolation.private_bytes, below)),
     )  # fmt: skip
     return now if since is None else now.minus(since)
@@ -120,11 +121,18 @@ def _segments() -> int:
     return total
 
 
-def _device_bytes() -> tuple[int, int]:
+def _device_bytes() -> tuple[int, int, int]:
     if not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
-        return 0, 0
+        return 0, 0, 0
     torch.cuda.synchronize()
-    return torch.cuda.memory_allocated(), torch.cuda.memory_reserved()
+    free, total = torch.cuda.mem_get_info()
+    return torch.cuda.memory_allocated(), torch.cuda.memory_reserved(), total - free
+
+
+def wake_device() -> None:
+    """Make the context now, and give back what an earlier run left cached: neither is the program's."""
+    torch.cuda.init()  # type: ignore[no-untyped-call]
+    torch.cuda.empty_cache()
 
 
 def modes() -> dict[str, bool]:

@@ -97,6 +97,7 @@ class Run:
     where: str | None = None  # file:line that raised
     account: dict[str, Any] = field(default_factory=dict)  # of a snippet: what it rests on besides its code
     device: str = "cpu"
+    card: str | None = None  # the device's name, where it is no CPU
     torch: str = torch.__version__
 
     def as_dict(self) -> dict[str, Any]:
@@ -112,6 +113,9 @@ def run(request: Request) -> Run:
     ledger = Ledger()
     result = Run(request.steps, device=request.device)
     gc.collect()
+    if request.device.startswith("cuda"):
+        look.wake_device()
+        result.card = torch.cuda.get_device_name()
     ledger.adopt()
     torch.manual_seed(request.seed)
     recorder = (watch.Recorder if request.snippet is not None else Asking)(ledger, request.sites)
@@ -471,5 +475,7 @@ def _described(error: BaseException) -> tuple[str, str | None]:
         return str(error), None
     frames = [one for one in traceback.extract_tb(error.__traceback__) if not one.filename.startswith(_HERE)]
     where = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else None
-    said = f"{type(error).__name__}: {error}".splitlines()[0][:300]
-    return said, where
+    lines = f"{type(error).__name__}: {error}".splitlines()
+    if " in DataLoader worker process" in lines[0]:  # what was raised there stands last, below its traceback
+        lines = [line for line in lines if line.strip()][-1:]
+    return lines[0][:300], where

@@ -32,8 +32,10 @@ import torch
 def main(steps):
     model = torch.nn.Linear(2, 2)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    model(torch.rand(2, 2)).sum().backward()
-    optimizer.step()
+    loss = model(torch.rand(2, 2)).sum()
+    if steps > 1:
+        loss.backward()
+        optimizer.step()
 """
 
 
@@ -66,7 +68,13 @@ def serve() -> None:
 
 
 def _warm_up() -> None:
-    """Import, and do once, what the first run of all would be blamed for."""
+    """Import, and do once, what the first run of all would be blamed for.
+
+    Where there is a device, neither a backward pass nor an optimizer's step: the one starts a thread for each device,
+    after which a forked child's backward passes fail (`track_bad_autograd_forks`, torch/csrc/autograd/engine.cpp), the
+    other asks CUDA whether a graph is being captured, after which CUDA itself fails there. That there is one is asked
+    of NVML, which starts nothing (`PYTORCH_NVML_BASED_CUDA_CHECK`).
+    """
     import torch
 
     from . import program
@@ -75,7 +83,7 @@ def _warm_up() -> None:
     with tempfile.TemporaryDirectory() as folder:
         first = Path(folder) / "first_program.py"
         first.write_text(_FIRST, "utf-8")
-        program.run(program.Request(str(first), steps=1))
+        program.run(program.Request(str(first), steps=1 if torch.cuda.is_available() else 2))
     gc.collect()
     gc.freeze()  # torch itself: not looked through again at every look
 
