@@ -117,6 +117,6 @@ def _receipt(bad: Path) -> list[str]:
             continue
         held = " -> ".join(f"`{step}`" for step in receipt["bad"].get("held_by") or ())
         lines = [f'!!! success "Measured: {receipt["bad"]["verdict"]}"', ""]
-        lines += [f"    {receipt['said']}", "", f"    torch {receipt['torch']}, {device}."]
+        lines += [f"    {receipt['said']}", "", f"    torch {receipt['torch']}, {receipt.get('card', device)}."]
         parts.append("\n".join(lines + (["", f"    Held by {held}."] if held else [])))
     return parts

@@ -51,7 +51,7 @@ def _receipt(example: Path) -> list[str]:
         receipt = pairs.get(example.stem)
         if receipt is None:
             continue
-        where = f"torch {receipt['torch']}, {device}, {receipt['steps']} and twice as many steps"
+        where = f"torch {receipt['torch']}, {receipt.get('card', device)}, {receipt['steps']} and twice as many steps"
         lines += [f"    {receipt['bad']['verdict']} ({where})", f"    {receipt['said']}"]
         if receipt["bad"]["held_by"]:
             lines.append(f"    held by {' -> '.join(receipt['bad']['held_by'])}")

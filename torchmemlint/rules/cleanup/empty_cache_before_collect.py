@@ -23,7 +23,8 @@ Swap the lines: `gc.collect()` first, `torch.cuda.empty_cache()` last.
   cached memory currently held by the caching allocator"; Python documentation,
   `gc.collect`.
 - What is still alive when the cache is emptied: measured by this rule's
-  fixtures. How many bytes stay reserved only a GPU can tell.
+  fixtures. On a GPU the whole cycle stays reserved, and nothing of it in the
+  other order (`benchmarks/folklore_device.py`).
 """
 
 from __future__ import annotations

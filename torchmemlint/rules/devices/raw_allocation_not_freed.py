@@ -32,7 +32,8 @@ it, used by `with`.
 ## References
 - PyCUDA documentation, `pycuda.driver.DeviceAllocation`: "Once this object is
   deleted, its associated device memory is freed"; CUDA runtime API, `cudaFree`.
-- Figures: only a machine with a GPU can measure them.
+- Bytes per call: measured by this rule's fixtures on a GPU, with PyTorch and
+  with Numba.
 """
 
 from __future__ import annotations

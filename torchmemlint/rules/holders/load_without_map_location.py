@@ -41,8 +41,8 @@ model is.
   to provide map_location".
 - PyTorch documentation, `torch.load`: storages are moved to the device they
   were saved from.
-- Not yet measured on CUDA: the fixtures measure what the argument does with a
-  stand-in device on the CPU.
+- The model's bytes a second time on one GPU: measured by this rule's fixtures.
+  What several ranks add there was not: it takes a second device.
 """
 
 from __future__ import annotations

@@ -25,7 +25,8 @@ Make the stream once and keep it: `self.stream = torch.cuda.Stream()` in
 ## References
 - PyTorch documentation, "CUDA semantics", "Memory management".
 - `c10/cuda/CUDAStream.h`: 32 streams in each pool, given out in turn.
-- The reserved bytes: not yet measured on a device.
+- Reserved bytes per request, with cuBLAS's workspace for each stream among
+  them: measured by this rule's fixtures on a GPU.
 """
 
 from __future__ import annotations
