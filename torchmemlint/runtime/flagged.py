@@ -7,6 +7,7 @@ known. All else is inconclusive, with the reason.
 
 from __future__ import annotations
 
+import ast
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -24,6 +25,7 @@ _PAYLOAD = 4096  # bytes of a stand-in for a tensor
 _FEW = 6
 _GOES_ON = 1.7  # times as many hits in twice as many steps
 _MOST_STEPS = 256  # for a limit that the first runs have not come to
+_CALLED = "called from here"  # what the linter says of a place that leads to the flagged one
 _LOWER = 2  # stand-in tensors by which a peak must be lower: sizes of stand-ins say nothing about shares of it
 
 
@@ -55,7 +57,7 @@ def verify(case: Case, server: Server, steps: int = STEPS) -> Finding:
     if finding.retains is None:
         return replace(finding, verdict=_open("this rule is about code without an effect: there is nothing to measure"))
     run = _Runs(case, server, steps)
-    verdict, series = run.judged(finding.retains)
+    verdict, series = _as_called(run, finding, case)
     doubtful = series.last["account"]["doubtful"] if series is not None else []
     if verdict.confirmed and doubtful and series is not None:
         run.without = tuple(doubtful)
@@ -65,6 +67,48 @@ def verify(case: Case, server: Server, steps: int = STEPS) -> Finding:
     if verdict.confirmed and case.fixed is not None and verdict.after_fix is None:
         verdict = replace(verdict, after_fix=run.fixed(case.fixed))
     return replace(finding, verdict=verdict)
+
+
+def _as_called(run: _Runs, finding: Finding, case: Case) -> tuple[Verdict, Series | None]:
+    """What the function around the statement does by itself; where that confirms nothing, what it does as those call it
+    that the finding names: what goes in may come from them, and so may the loop.
+
+    That it lets go is not said by itself alone where it has callers.
+    """
+    assert finding.retains is not None
+    alone, series = run.judged(finding.retains)
+    if alone.confirmed:
+        return alone, series
+    open_: Verdict | None = None
+    for trail in _callers(finding, case):
+        run.trail = trail
+        verdict, seen = run.judged(finding.retains)
+        if verdict.confirmed:
+            return verdict, seen
+        if verdict.status == "inconclusive":
+            open_ = open_ or verdict
+        elif alone.status != "refuted" or open_ is None:
+            return verdict, seen
+    run.trail = ()
+    return (open_ if alone.status == "refuted" and open_ is not None else alone), series
+
+
+def _callers(finding: Finding, case: Case) -> list[tuple[int, ...]]:
+    """Lines of the file that lead to the statement, up to one in another function: first those from furthest off."""
+    rows = [one.start.row for one in finding.related if one.message == _CALLED and one.filename == finding.filename]
+    source = case.source if case.source is not None else Path(finding.filename).read_text("utf-8", "replace")
+    spans = [
+        (node.lineno, node.end_lineno or node.lineno)
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+    ]
+
+    def function(row: int) -> tuple[int, int] | None:
+        return max((span for span in spans if span[0] <= row <= span[1]), default=None)
+
+    own = function(finding.start.row)
+    found = {around: number for number, row in enumerate(rows, 1) if (around := function(row)) not in (None, own)}
+    return [tuple(rows[:number]) for number in reversed(found.values())]
 
 
 def _doubt(callees: Sequence[str]) -> str:
@@ -82,6 +126,7 @@ class _Runs:
     def __init__(self, case: Case, server: Server, steps: int) -> None:
         self._server, self._finding, self._root, self._source = server, case.finding, case.root, case.source
         self._request = {"file": os.path.abspath(case.finding.filename), "steps": steps, "everywhere": False}
+        self.trail: tuple[int, ...] = ()  # lines that call, where not the flagged function itself is run
         self.without: tuple[str, ...] = ()  # calls that are not followed, and that give nothing with a graph
 
     def judged(self, retains: Retains) -> tuple[Verdict, Series | None]:
@@ -108,7 +153,8 @@ class _Runs:
         """N and 2N steps; or the reason why there are none."""
         place = {**site(0, self._finding), "no_grad": no_grad}
         place["row"], place["end_row"] = place["row"] + moved, place["end_row"] + moved
-        wanted = {"row": place["row"], "root": self._root, "without": self.without}
+        trail = [row + moved * (row > self._finding.start.row) for row in self.trail]
+        wanted = {"row": place["row"], "root": self._root, "without": self.without, "trail": trail}
         text = source if source is not None else self._source
         answer = self._server.run("replay", {**self._request, "source": text, "sites": [place], "snippet": wanted})
         if answer.result is None:
@@ -185,10 +231,12 @@ def _verdict(series: Series, retains: Retains) -> Verdict:
     if record["opaque"]:
         return _base("inconclusive", "of what goes in at this line nothing is known", series)
     if not record["tensors"]:
-        return _base("refuted", f"reached {record['hits']} times, and no tensor went in at this line", series)
+        said = f"reached {record['hits']} times, and no tensor went in at this line"
+        known = retains is Retains.GROWING and 0 < record["given"] == record["plain"]  # numbers and text alone
+        return _base("refuted" if known else "inconclusive", said, series)
     if own is not None and own[0] > 0:
         said = f"reached {record['hits']} times, and of what goes in no more than {judge.readable(own[0])} a hit stay"
-        return _base("refuted", said, series)
+        return _base("refuted" if own[0] <= judge.SMALL else "inconclusive", said, series)
     return _base("refuted", f"reached {record['hits']} times, and what goes in is let go again", series)
 
 

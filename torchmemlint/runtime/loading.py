@@ -11,6 +11,7 @@ import ast
 import builtins
 import contextlib
 import importlib
+import itertools
 import sys
 import time
 import types
@@ -39,6 +40,7 @@ class Text:
     path: str
     body: list[ast.stmt]
     flagged: Sequence[ast.AST] = ()
+    entry: Sequence[ast.AST] = ()  # the part of them that is to be run
     slice: Sequence[int] = ()  # lines that the flagged statement depends on
     binding: dict[str, list[int]] = field(default_factory=dict)
     codes: dict[int, types.CodeType] = field(default_factory=dict)
@@ -199,11 +201,14 @@ def _text(path: str) -> Text:
     return _TEXTS[path]
 
 
-def flagged_text(path: str, source: str, sites: Iterable[watch.Site], row: int) -> Text:
-    """The flagged file, with its flagged statements under observation. Raises SyntaxError."""
+def flagged_text(path: str, source: str, sites: Iterable[watch.Site], rows: Sequence[int]) -> Text:
+    """The flagged file, with its flagged statements under observation. `rows` lead from the flagged statement to the
+    call that is to be run. Raises SyntaxError.
+    """
     if path not in _TEXTS:
         tree = ast.parse(source)
-        flagged = evidence.chain(tree, row)
-        lines = sorted(evidence.slice_of(flagged)) if flagged else []
-        _TEXTS[path] = Text(path, watch.instrumented(tree, list(sites)).body, flagged, lines)
+        chains = [found for found in (evidence.chain(tree, row) for row in rows) if found]
+        lines = sorted(set().union(*map(evidence.slice_of, chains)))
+        body = watch.instrumented(tree, list(sites)).body
+        _TEXTS[path] = Text(path, body, list(itertools.chain(*chains)), chains[-1] if chains else (), lines)
     return _TEXTS[path]

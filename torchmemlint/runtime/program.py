@@ -152,6 +152,8 @@ def run(request: Request) -> Run:
     for key, record in recorder.records.items():
         result.sites.setdefault(str(key), {}).update(
             hits=record.hits,
+            given=record.given,
+            plain=record.plain,
             samples=record.samples,
             tensors=record.tensors,
             with_graph=record.with_graph,

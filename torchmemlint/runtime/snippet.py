@@ -29,13 +29,14 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 @dataclass(frozen=True)
 class Snippet:
-    """Where the flagged statement stands, the folder of the project that imports may lead to, and callees that are not
-    followed and whose results get no graph.
+    """Where the flagged statement stands, the folder of the project that imports may lead to, callees that are not
+    followed and whose results get no graph, and the lines that call it, of which the last one's function is run.
     """
 
     row: int
     root: str = ""
     without: tuple[str, ...] = ()
+    trail: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -51,13 +52,13 @@ class Made:
 def prepare(file: str, source: str | None, snippet: Snippet, sites: Iterable[watch.Site], steps: int) -> Made:
     """Load the file with stand-ins. Raises SyntaxError, or Unrunnable with the reason."""
     given = source if source is not None else Path(file).read_text("utf-8")
-    text = loading.flagged_text(file, given, sites, snippet.row)
+    text = loading.flagged_text(file, given, sites, (snippet.row, *snippet.trail))
     doubts.begin(snippet.without)
     account = Account(snippet.row, slice=list(text.slice))
     project = Project(snippet.root or os.path.dirname(file), steps, account)
     module = Part(project, text, account)
     healer: Healer = module.__dict__[rewriting.NAME]
-    scopes = [node for node in reversed(text.flagged) if isinstance(node, (*_FUNCTIONS, ast.ClassDef))]
+    scopes = [node for node in reversed(text.entry) if isinstance(node, (*_FUNCTIONS, ast.ClassDef))]
     if not any(isinstance(node, _FUNCTIONS) for node in scopes):
         return Made(_timed(project, functools.partial(exec, module.whole(), module.__dict__)), healer, account, 1)
     with contextlib.suppress(TooLong):

@@ -49,6 +49,8 @@ class Record:
     samples: list[tuple[int, int, int]] = field(default_factory=list)
     values: dict[int, weakref.ref[Any]] = field(default_factory=dict)
     stored: list[weakref.ref[torch.Tensor]] = field(default_factory=list)  # in its targets, when it was last done
+    given: int = 0  # values that went in
+    plain: int = 0  # ... that were numbers, text or nothing
     tensors: int = 0  # values that were, or held, tensors
     with_graph: int = 0  # ... that required gradients
     opaque: int = 0  # stand-ins of which nothing is known
@@ -66,7 +68,10 @@ class Recorder:
 
     def value(self, site: int, value: Any) -> Any:
         """Note what goes into the statement, and hand it on."""
-        self.records[site].opaque += _is_opaque(value)
+        record = self.records[site]
+        record.given += 1
+        record.plain += value is None or isinstance(value, (str, bytes, int, float))
+        record.opaque += _is_opaque(value)
         return self.argument(site, value)
 
     def argument(self, site: int, value: Any) -> Any:
