@@ -216,6 +216,8 @@ def _measure_once(pair: Pair, server: Server) -> Outcome:
 def judge(pair: Pair, bad: Figures, good: Figures) -> Outcome:
     """Does the bad program retain, in the way the pair says, and the good one not?"""
     for figures in (bad, good):
+        if pair.shows in ON_A_DEVICE and figures.long.get("device", "cpu") == "cpu":
+            return Outcome(pair, bad, good, skipped=_NO_DEVICE)
         if figures.error is not None:
             skipped = _cannot_run(pair, figures)
             return Outcome(pair, bad, good, problems=() if skipped else (_named(figures),), skipped=skipped)
@@ -244,9 +246,8 @@ def _cannot_run(pair: Pair, figures: Figures) -> str | None:
     error = figures.error or ""
     if error.startswith("ModuleNotFoundError"):
         return error
-    on = figures.long.get("device", "cpu")
-    if on == "cpu":
-        return _NO_DEVICE if pair.shows in ON_A_DEVICE else None
+    if figures.long.get("device", "cpu") == "cpu":
+        return None
     return f"is about the CPU: {error}" if pair.only == "cpu" or _CPU_ONLY.search(error) else None
 
 
@@ -382,8 +383,9 @@ def receipt(outcome: Outcome) -> dict[str, Any]:
             kept["peak_bytes"] = {name: run["peak"] for name, run in runs.items()}
         return kept
 
-    grown = [held for held in outcome.bad.long["held"] if _weight(held) > _weight_at(held, outcome)]
-    held = max(grown or outcome.bad.long["held"], key=_weight, default=None)
+    holders = [held for held in outcome.bad.long["held"] if any(_weight(held)) or held.get("files")]
+    grown = [held for held in holders if _weight(held) > _weight_at(held, outcome)]
+    held = max(grown or holders, key=_weight, default=None)
     card = outcome.bad.long["card"]
     return {
         **({"card": card} if card else {}),

@@ -108,7 +108,8 @@ class _Search:
         self._parents: dict[int, tuple[int, str]] = {}
         self._modules: set[int] = set()
         self._keep: list[Any] = []  # what was met: ids must stay theirs
-        self._ours = {id(one) for one in (self, self.found, self.files, self._parents, self._keep, ledger, ledger.live)}
+        ours = (self, self.found, self.files, self._parents, self._keep, ledger, ledger.live)
+        self._ours = {id(one) for one in (*ours, sys.stdin, sys.stdout, sys.stderr)}  # each thread has `_stderr`
         self._deadline = time.thread_time() + _SECONDS
 
     def walk(self, roots: list[Edge], blocked: Container[int] = (), only: Container[int] | None = None) -> None:
