@@ -122,3 +122,20 @@ def test_what_is_no_tensor_refutes_only_numbers(judged: Judge, statement: str) -
     )
     retains = Retains.GROWING if "jobs" in statement else Retains.HELD
     assert judged(source, retains).status == "inconclusive"
+
+
+def test_rules_about_others_are_not_refuted_by_one_line(server: Server, tmp_path: Path) -> None:
+    """A table that somebody else should empty: that the line by itself lets go says nothing."""
+    file = tmp_path / "train.py"
+    file.write_text(
+        "class Service:\n    def __init__(self):\n        self.open = {}\n\n    def ask(self, number, batch):\n"
+        "        self.open[0] = batch * 2\n        return number\n"
+    )
+    place = Location(6, 9)
+    verdicts = {}
+    for code in ("TML101", "TML311"):
+        finding = Finding(code, "sampled", "", str(file), place, place, retains=Retains.GROWING)
+        verdict = flagged.verify(flagged.Case(finding, str(tmp_path)), server).verdict
+        assert verdict is not None
+        verdicts[code] = verdict.status
+    assert verdicts == {"TML101": "refuted", "TML311": "inconclusive"}
