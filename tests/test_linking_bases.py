@@ -172,6 +172,7 @@ class Writer:
         while True:
             name, frame = self.queue.get()
             self.sink(name, frame)
+            del frame
 
     def write(self, name, frame):
         self.queue.put((name, frame))

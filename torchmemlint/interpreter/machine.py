@@ -132,7 +132,7 @@ class Machine:
         self.moves: list[tuple[int, tuple[Loop, ...]]] = []  # nodes that went to the host, and when
         self.asked: dict[Obj, dict[str, set[Frame]]] = {}  # the methods that others call, or hand on, of an instance
         self.given_away: set[Obj] = set()  # instances that code which is not seen was given
-        self.makers: dict[Obj, tuple[Frame, Site]] = {}  # where one of another file's or a data class was made
+        self.makers: dict[Obj, tuple[Frame, Site]] = {}  # where one of or in another file, or a data class was made
         self.settable: set[str] = set()  # names of properties that have a setter
         self.described: set[str] = set()  # names that classes bind to descriptors
         self.asked_unseen: set[str] = set()  # those that are called, for their effect, of something that is not seen

@@ -108,9 +108,16 @@ def is_a_setting(machine: Machine, frame: Frame, place: Expr) -> bool:
     if not isinstance(receiver, Obj) or receiver.unknown or not isinstance(receiver.cls, Class):
         return False
     loads = machine.context is not None and machine.context.kind == "loader"
-    if not loads and (receiver.cls.frame.unit is machine.home or not _is_given(machine, receiver, place)):
+    if not loads and (_is_of_the_home(machine, receiver, receiver.cls) or not _is_given(machine, receiver, place)):
         return False
     return not _is_set_later(receiver.cls, place)
+
+
+def _is_of_the_home(machine: Machine, obj: Obj, cls: Class) -> bool:
+    """Whether both an object's class and who made it are of the home file, which is read for all who may use it. A
+    program that leads there has made its own."""
+    maker = machine.makers.get(obj)
+    return cls.frame.unit is machine.home and (maker is None or maker[0].unit is machine.home)
 
 
 def _is_set_later(of: Class, place: Expr) -> bool:
@@ -167,7 +174,8 @@ def _is_given(machine: Machine, obj: Obj, place: Expr) -> bool:
         return all(part[0] in (m.CONST, m.TEXT) for part in parts)
     for member in made:
         inner = maker[0].children.get((maker[1], id(member.facts), id(obj))) if type(member) is Function else None
-        if inner is None or any(place[2] in _set_from_outside(unit.facts) for unit in (machine.home, inner.unit)):
+        files = (machine.home, maker[0].unit) if inner is None else (machine.home, maker[0].unit, inner.unit)
+        if inner is None or any(place[2] in _set_from_outside(unit.facts) for unit in files):
             return False
         values = [one[3] for one in statements(inner.facts.body) if one[0] == m.ASSIGN and place in one[2]]
         if len(values) != 1 or values[0][0] not in (m.CONST, m.TEXT, m.NAME):

@@ -16,6 +16,8 @@ from ..rules import Report, Rule
 from .callers import function_at
 
 Spoken = tuple[Rule, Report]
+_REGISTRIES = ("TML304", "TML314")  # that keep what others register, and take out again
+_REMOVERS = ("remove", "off", "un", "detach", "discard", "disconnect", "clear")
 
 
 def said_besides(
@@ -33,9 +35,11 @@ def said_besides(
         for rule, report in _reports(machine, rules)
         if (rule.code, report.site) not in said
         if report.said_by is None and elsewhere.isdisjoint(site for site, _ in report.related)
+        if not (rule.code in _REGISTRIES and _may_be_taken_out(outline.whole, report.site))
     ]
     told = {one for program in project.leading(path) for one in _told(program, rules, project)} if found else set()
-    return machine, [one for one in found if told.isdisjoint(_place_and_names(outline.whole, one[1].site))]
+    new = [one for one in found if one[1].message not in told]
+    return machine, [one for one in new if told.isdisjoint(_place_and_names(outline.whole, one[1].site))]
 
 
 def _reports(machine: Machine, rules: Collection[Rule]) -> Iterator[Spoken]:
@@ -47,10 +51,11 @@ def _reports(machine: Machine, rules: Collection[Rule]) -> Iterator[Spoken]:
 
 
 def _told(path: str, rules: Collection[Rule], project: Project) -> Iterator[Site | str]:
-    """The places, also of other files, that what is said of a program shows, and the names of what is called there."""
+    """The places, also of other files, that what is said of a program shows, the words, and what is called there."""
     outline = project.outline(path)
     machine = run(outline.entire(), path, project) if outline is not None else None
     for _, report in _reports(machine, rules) if machine is not None else ():
+        yield report.message
         yield from (report.site, *report.said_along, *(site for site, _ in report.related))
         if report.said_by is not None:
             yield report.said_by
@@ -64,6 +69,14 @@ def _called_at(facts: FileFacts, site: Site) -> Iterator[str]:
         for statement in statements(function.body):
             if statement[1] == here:
                 yield from (last_name(call[2]) for call in calls_of(statement))
+
+
+def _may_be_taken_out(facts: FileFacts, site: Site) -> bool:
+    """Whether the class that registers has a method for the opposite: who registers says in its own file whether it
+    calls that."""
+    function = function_at(facts, site)
+    methods = facts.classes[function.owner].methods if function is not None and function.owner >= 0 else {}
+    return any(name.lstrip("_").startswith(_REMOVERS) for name in methods)
 
 
 def _place_and_names(facts: FileFacts, site: Site) -> set[Site | str]:
