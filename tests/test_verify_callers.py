@@ -139,3 +139,13 @@ def test_rules_about_others_are_not_refuted_by_one_line(server: Server, tmp_path
         assert verdict is not None
         verdicts[code] = verdict.status
     assert verdicts == {"TML101": "refuted", "TML311": "inconclusive"}
+
+
+def test_file_that_cannot_be_parsed_is_inconclusive(server: Server, tmp_path: Path) -> None:
+    file = tmp_path / "train.py"
+    file.write_text("def f(x):\n    y = = x\n")
+    place = Location(2, 5)
+    related = (Related(str(file), Location(1, 1), Location(1, 1), "called from here"),)
+    finding = Finding("TML101", "sampled", "", str(file), place, place, retains=Retains.GROWING, related=related)
+    verdict = flagged.verify(flagged.Case(finding, str(tmp_path)), server).verdict
+    assert verdict is not None and verdict.status == "inconclusive"

@@ -91,7 +91,7 @@ def _as_called(run: _Runs, finding: Finding, case: Case) -> tuple[Verdict, Serie
             return verdict, seen
         if verdict.status == "inconclusive":
             open_ = open_ or verdict
-        elif alone.status != "refuted" or open_ is None:
+        elif open_ is None:
             return verdict, seen
     run.trail = ()
     return (open_ if alone.status == "refuted" and open_ is not None else alone), series
@@ -100,10 +100,14 @@ def _as_called(run: _Runs, finding: Finding, case: Case) -> tuple[Verdict, Serie
 def _callers(finding: Finding, case: Case) -> list[tuple[int, ...]]:
     """Lines of the file that lead to the statement, up to one in another function: first those from furthest off."""
     rows = [one.start.row for one in finding.related if one.message == _CALLED and one.filename == finding.filename]
-    source = case.source if case.source is not None else Path(finding.filename).read_text("utf-8", "replace")
+    try:
+        source = case.source if case.source is not None else Path(finding.filename).read_text("utf-8", "replace")
+        tree = ast.parse(source)
+    except (OSError, SyntaxError, ValueError):  # the run has said so
+        return []
     spans = [
         (node.lineno, node.end_lineno or node.lineno)
-        for node in ast.walk(ast.parse(source))
+        for node in ast.walk(tree)
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
     ]
 

@@ -129,9 +129,12 @@ def _device_bytes() -> tuple[int, int, int]:
     return torch.cuda.memory_allocated(), torch.cuda.memory_reserved(), total - free
 
 
-def wake_device() -> None:
-    """Make the context now, and give back what an earlier run left cached: neither is the program's."""
+def wake_device(device: str) -> None:
+    """Make the context now, and give back what an earlier run left cached: neither is the program's. Figures are those
+    of this device."""
     torch.cuda.init()  # type: ignore[no-untyped-call]
+    if torch.device(device).index is not None:
+        torch.cuda.set_device(device)
     torch.cuda.empty_cache()
 
 

@@ -114,7 +114,7 @@ def run(request: Request) -> Run:
     result = Run(request.steps, device=request.device)
     gc.collect()
     if request.device.startswith("cuda"):
-        look.wake_device()
+        look.wake_device(request.device)
         result.card = torch.cuda.get_device_name()
     ledger.adopt()
     torch.manual_seed(request.seed)
