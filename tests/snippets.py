@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import re
 import textwrap
-from pathlib import Path
 
 import pytest
+from conftest import NOWHERE
 
 from torchmemlint.config import load
 from torchmemlint.linter.engine import lint_source, plan
 from torchmemlint.source import decode
 
-PLAN = plan(load(Path(__file__).parent, {"no-cache": True}, isolated=True))
+PLAN = plan(load(NOWHERE, {"no-cache": True}, isolated=True))
 PRELUDE = """\
 import functools
 import queue

@@ -12,14 +12,19 @@ import pytest
 if any(importlib.util.find_spec(name) is None for name in ("torch", "psutil")):
     pytest.skip("torch is not installed", allow_module_level=True)
 
-import torch
-
-if not torch.cuda.is_available():
-    pytest.skip("needs a GPU", allow_module_level=True)
-
 from conftest import Run, Write
 
 from torchmemlint.runtime.client import Server
+
+
+@pytest.fixture(scope="module", autouse=True)
+def gpu() -> None:
+    """Asked for here: whoever only collects tests need not import torch."""
+    import torch
+
+    if not torch.cuda.is_available():
+        pytest.skip("needs a GPU")
+
 
 TRAIN = """\
 import torch

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, Lint, Run
+from conftest import NOWHERE, ROOT, Lint, Run
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -22,7 +22,7 @@ from torchmemlint.rules import registry
 
 FIXTURES = sorted((ROOT / "fixtures").glob("TML*/*.py"))
 NAMES = [str(path) for path in FIXTURES]
-PLAN = engine.plan(load(ROOT, {"preview": True, "min-confidence": "low", "no-cache": True}, isolated=True))
+PLAN = engine.plan(load(NOWHERE, {"preview": True, "min-confidence": "low", "no-cache": True}, isolated=True))
 SOURCES = [path.read_bytes() for path in FIXTURES]
 
 

@@ -62,12 +62,11 @@ def test_fixture(path: Path) -> None:
         place = (finding.start.row, finding.code)
         got.append((*place, None if columns.get(place) is None else finding.start.column))
     assert sorted(got) == wanted, "\n".join(f"{f.start.row}: {f.code} {f.message}" for f in found(path))
-
-
-@pytest.mark.parametrize("path", FIXTURES, ids=relative)
-def test_bad_and_good_expect_what_their_names_say(path: Path) -> None:
     assert path.stem.startswith(("bad_", "good_"))
-    assert ("bad_" in path.stem) == (path.parent.name in {code for _, code, _ in expected(path)})
+    assert ("bad_" in path.stem) == (path.parent.name in {code for _, code, _ in wanted})
+    for finding in found(path):
+        check_message(finding)
+        check_places(finding, path.read_text("utf-8").splitlines())
 
 
 @pytest.mark.parametrize("code", SHIPPED)
@@ -97,28 +96,24 @@ def test_names() -> None:
     assert [code for code, rule in RULES.items() if rule.code != code] == []
 
 
-@pytest.mark.parametrize("path", [path for path in FIXTURES if path.stem.startswith("bad")], ids=relative)
-def test_message(path: Path) -> None:
-    for finding in found(path):
-        message = finding.message
-        assert message == message.strip() and len(message.splitlines()) == 1
-        assert message[-1] not in ".,;:!"
-        assert "  " not in message and "None" not in message and "``" not in message
-        assert message.count("`") % 2 == 0 and message.count("(") == message.count(")")
-        if finding.holder and re.fullmatch(r"[\w.]+", finding.holder):  # a name in the source, not a description
-            assert finding.holder.rsplit(".", 1)[-1] in message
+def check_message(finding: Finding) -> None:
+    message = finding.message
+    assert message == message.strip() and len(message.splitlines()) == 1
+    assert message[-1] not in ".,;:!"
+    assert "  " not in message and "None" not in message and "``" not in message
+    assert message.count("`") % 2 == 0 and message.count("(") == message.count(")")
+    if finding.holder and re.fullmatch(r"[\w.]+", finding.holder):  # a name in the source, not a description
+        assert finding.holder.rsplit(".", 1)[-1] in message
 
 
-@pytest.mark.parametrize("path", [path for path in FIXTURES if path.stem.startswith("bad")], ids=relative)
-def test_finding_says_where_it_stands_and_what_to_do(path: Path) -> None:
-    rows = path.read_text("utf-8").splitlines()
-    for finding in found(path):
-        assert finding.release
-        assert finding.start < finding.end
-        for start in (finding.start, *(note.start for note in finding.related)):
-            assert 1 <= start.row <= len(rows)
-            assert 1 <= start.column <= len(rows[start.row - 1])
-        assert all(note.message and note.start != finding.start for note in finding.related)
+def check_places(finding: Finding, rows: list[str]) -> None:
+    """It says where it stands and what to do."""
+    assert finding.release
+    assert finding.start < finding.end
+    for start in (finding.start, *(note.start for note in finding.related)):
+        assert 1 <= start.row <= len(rows)
+        assert 1 <= start.column <= len(rows[start.row - 1])
+    assert all(note.message and note.start != finding.start for note in finding.related)
 
 
 def test_readme_shows_the_real_report_and_all_rules(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,15 +7,14 @@ that this is not because nothing is looked at.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
+from conftest import NOWHERE
 
 from torchmemlint.config import load
 from torchmemlint.linter.engine import lint_source, plan
 from torchmemlint.source import decode
 
-PLAN = plan(load(Path(__file__).parent, {"min-confidence": "medium", "no-cache": True}, isolated=True))
+PLAN = plan(load(NOWHERE, {"min-confidence": "medium", "no-cache": True}, isolated=True))
 
 PROGRAMS = {
     "thread: clean-up before the end of run": """
