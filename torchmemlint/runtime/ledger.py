@@ -20,7 +20,7 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode, _pop_mode
 
 _TORCH = os.path.dirname(torch.__file__) + os.sep
 _HERE = os.path.dirname(__file__) + os.sep
@@ -158,10 +158,10 @@ def tracking(ledger: Ledger, kind: type[Tracking] = Tracking, *, here: bool = Tr
 
     Dispatch modes are thread-local: each new thread gets one of its own.
     """
-    bootstrap = threading.Thread._bootstrap_inner  # type: ignore[attr-defined]
+    bootstrap, process = threading.Thread._bootstrap_inner, os.getpid()  # type: ignore[attr-defined]
 
     def tracked(thread: threading.Thread) -> None:
-        with kind(ledger):
+        with kind(ledger) if os.getpid() == process else nullcontext():
             bootstrap(thread)
 
     threading.Thread._bootstrap_inner = tracked  # type: ignore[attr-defined]
@@ -170,6 +170,12 @@ def tracking(ledger: Ledger, kind: type[Tracking] = Tracking, *, here: bool = Tr
             yield
     finally:
         threading.Thread._bootstrap_inner = bootstrap  # type: ignore[attr-defined]
+
+
+def leave_off() -> None:
+    """Track nothing more, in a child process that has just been forked: nobody asks for what it enters."""
+    while _get_current_dispatch_mode() is not None:
+        _pop_mode()
 
 
 _SKIPPED: dict[str, bool] = {}  # by file: whether it is PyTorch's or ours

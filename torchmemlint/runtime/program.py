@@ -25,7 +25,7 @@ from typing import Any
 import torch
 
 from . import doubts, holders, judge, look, sampling, snippet, standins, watch
-from .ledger import Ledger, live_tensors, tracking
+from .ledger import Ledger, leave_off, live_tensors, tracking
 from .look import Look
 
 _EVERY, _MOST = 16, 32  # returns of a function that are looked at: the first ones, then fewer and fewer
@@ -83,6 +83,7 @@ class Run:
     """What one run showed. `before` and `after` a collection, at the return that was probed."""
 
     steps: int
+    calls: int = 0  # of the function that was probed
     before: Look | None = None
     after: Look | None = None
     left: Look | None = None  # after the function, once collected
@@ -204,7 +205,6 @@ class Observer:
         self._request, self._codes, self._ledger, self._result = request, codes, ledger, result
         self._recorder, self._at_exit = recorder, at_exit
         self._folder = os.path.dirname(os.path.abspath(request.file)) + os.sep
-        self._calls = 0
         self._busy: set[int] = set()  # threads that look
         self._turn = threading.Lock()  # one at a time
         self.start = look.look(ledger)
@@ -239,7 +239,8 @@ class Observer:
         self._busy.add(thread)  # looking calls functions, too
         waited = self._turn.acquire(timeout=_WAIT)
         try:
-            self._glance(code)
+            if self._request.everywhere or self._request.at is None:
+                self._glance(code)
             if close:
                 self.left(frame)
         finally:
@@ -249,8 +250,8 @@ class Observer:
 
     def left(self, frame: FrameType) -> None:
         """A function that is looked at closely is about to return."""
-        self._calls += 1
-        if self._request.at in (None, self._calls):
+        self._result.calls += 1
+        if self._request.at in (None, self._result.calls):
             self._look_closely(frame)
 
     def _glance(self, code: CodeType) -> None:
@@ -347,6 +348,7 @@ def _stop_watching() -> None:
     """Worker processes run at their own speed: what they keep is seen from outside."""
     sys.setprofile(None)
     threading.setprofile(None)
+    leave_off()
 
 
 @contextlib.contextmanager
