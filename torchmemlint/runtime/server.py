@@ -78,14 +78,18 @@ def _warm_up() -> None:
     import torch
 
     from . import program
+    from .ledger import Ledger, tracking
 
     torch.set_num_threads(1)  # forked children cannot use their parent's thread pool
+    with tracking(Ledger()):  # the first operation that is tracked imports much more of torch
+        torch.empty(0)
+    gc.freeze()  # torch itself: not looked through again at every look, the first of which comes now
     with tempfile.TemporaryDirectory() as folder:
         first = Path(folder) / "first_program.py"
         first.write_text(_FIRST, "utf-8")
         program.run(program.Request(str(first), steps=1 if torch.cuda.is_available() else 2))
     gc.collect()
-    gc.freeze()  # torch itself: not looked through again at every look
+    gc.freeze()
 
 
 class _Server:
