@@ -129,12 +129,26 @@ def _is_small_model(unit: Unit, call: Expr) -> bool:
 
 
 def _sizes(unit: Unit, call: Expr) -> list[int | None]:
-    """The whole numbers in a call, also those that a constant of the module stands for; None for one unknown."""
+    """The whole numbers in a call, also those that a constant of the module stands for, or that it is long; None for
+    one unknown."""
     found: list[int | None] = []
+    measured = {part[3][0] for part in nodes(call) if part[0] == m.CALL and part[2] == (m.NAME, "len") and part[3]}
     for part in nodes(call):
         if part[0] == m.CONST and isinstance(part[1], int) and not isinstance(part[1], bool):
             found.append(part[1])
+        elif part in measured:
+            found.append(_length(unit, part))
         elif part[0] == m.NAME and part[1].isupper():
             value = constant(unit.frame.vars.get(part[1], ()))
             found.append(value if isinstance(value, int) else None)
     return found
+
+
+def _length(unit: Unit, name: Expr) -> int | None:
+    """How many entries a container has that the module writes out: `TAGS = ("O", "PER")`."""
+    for statement in unit.outline.whole.functions[0].body:
+        value = statement[3] if statement[0] == m.ASSIGN and name in statement[2] else None
+        if value is not None and value[0] in (m.NEW, m.DICT):
+            parts = value[3] if value[0] == m.NEW else value[2]
+            return None if any(part[0] == m.STAR for part in parts) else len(parts)
+    return None

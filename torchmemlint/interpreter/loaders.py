@@ -11,6 +11,7 @@ from ..facts.walk import call_at
 from .contexts import Context, in_worker
 from .frames import Frame
 from .machine import Machine
+from .processes import method_of
 from .values import (
     CONTAINERS,
     LIGHT,
@@ -42,8 +43,7 @@ def loader(machine: Machine, frame: Frame, obj: Obj, args: list[Value], kwargs: 
     persistent = constant(kwargs["persistent_workers"]) if "persistent_workers" in kwargs else False
     if persistent:  # True, or an expression: mostly whether there are workers at all
         machine.put(obj.fields, "$persistent", (Const(persistent is True),))
-    method = constant(kwargs.get("multiprocessing_context", UNKNOWN))
-    context = Context("loader", site, method=method if isinstance(method, str) else "")
+    context = Context("loader", site, method=method_of(kwargs.get("multiprocessing_context", UNKNOWN)))
     if not isinstance(count, int) and _none_by_default(frame, site):
         machine.put(obj.fields, "$idle", (Const(True),))
     if constant(kwargs.get("pin_memory", (Const(False),))) is False:
