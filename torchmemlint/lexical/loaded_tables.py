@@ -35,6 +35,7 @@ _KEEPING = frozenset(
     """to cuda cpu float double half astype convert copy clone numpy squeeze unsqueeze permute transpose reshape
     contiguous pin_memory""".split()
 )  # methods whose result weighs as much
+_PARTS = ("get", "pop")  # of a file's dictionary: `torch.load(path).get("state_dict")`
 LOADS = frozenset(name.rpartition(".")[2] for name in (*_LOADERS, *_OF_ARRAYS)) | {"astype"}
 _FEW = frozenset("model models ckpt checkpoint checkpoints weight weights config cfg vocab tokenizer lib font".split())
 _ONCE = frozenset("__init__ __post_init__ setup build main prepare_data".split())
@@ -184,6 +185,9 @@ def holds_loaded(program: Program, facts: FunctionFacts, value: Expr, depth: int
         return any(holds_loaded(program, facts, part, depth - 1) for part in value[3])
     if op == m.ARITH:
         return any(holds_loaded(program, facts, side, depth - 1) for side in value[2:4])
+    if op in (m.COND, m.BOOL):
+        either = value[2:4] if op == m.COND else value[2]
+        return any(holds_loaded(program, facts, one, depth) for one in either)
     if op != m.CALL:
         return False
     for helper in program.by_name.get(last_name(value[2]), ())[:2]:
@@ -195,6 +199,10 @@ def holds_loaded(program: Program, facts: FunctionFacts, value: Expr, depth: int
         return True
     if value[2][0] == m.ATTR and value[2][2] == "astype":
         return True
-    if value[2][0] == m.ATTR and value[2][2] in _KEEPING and holds_loaded(program, facts, value[2][1], depth):
+    if (
+        value[2][0] == m.ATTR
+        and value[2][2] in (*_PARTS, *_KEEPING)
+        and holds_loaded(program, facts, value[2][1], depth)
+    ):
         return True
     return last_name(value[2]) in _WRAPPERS and any(holds_loaded(program, facts, part, depth - 1) for part in value[3])
