@@ -17,7 +17,7 @@ from .program import targets
 from .too_few import only_waits
 from .unfetched import unfetched
 from .until_full import until_full
-from .walk import calls, calls_of, expressions_of, heads, last_name, nodes, once, statements, with_tests
+from .walk import calls, calls_of, expressions_of, heads, last_name, nodes, once, root_of, statements, with_tests
 from .wrappers import called_in_wrappers
 
 _RELEASERS = knowledge.TAKES_OUT | {"get_nowait", "resize_", "truncate", "trim", "prune"}
@@ -25,7 +25,9 @@ JOINS = frozenset("cat concat concatenate stack vstack hstack append".split())
 HANDED_OVER = "__handed_over__"  # a method that empties a place, for others to call
 _POPPERS = ("heappop", "heappushpop", "heapreplace")
 _CONTAINERS = ("list", "dict", "set", "deque", "defaultdict", "OrderedDict")
-_FIRST = frozenset("__init__ __post_init__ __attrs_post_init__ __new__ __setstate__ <module>".split())
+_FIRST = frozenset(
+    "__init__ __post_init__ __attrs_post_init__ __new__ __setstate__ <module> startup on_startup lifespan".split()
+)
 LETS_GO = ("clear", "reset", "flush", "release", "drain", "prune", "evict", "trim", "purge", "empty", "free")
 _SAYS = knowledge.REPORTERS | {"sleep", "move_to_end"}
 _PICKS = frozenset("choice choices sample randint randrange randperm stack cat len list tuple".split())
@@ -273,6 +275,8 @@ class FileReleases:
                 return
             if target[0] == m.ATTR and target[1][0] == m.NAME and self._is_inner(function, target[1][1]):
                 return  # `wrapper.failures = []`: what a decorator makes has none before that
+            if target[0] == m.ATTR and root_of(target)[-1] in _made_here(function):
+                return  # `app = FastAPI()`, `app.state.results = {}`: likewise
             if not adds_to(target, value, _joining(function)) and not any(_is_missing(target, test) for test in tests):
                 self._note(target, function)
 
@@ -484,6 +488,18 @@ def _is_debugging(test: Expr) -> bool:
 def reaches_outside(function: FunctionFacts, name: str) -> bool:
     """Whether a function says that a name is not its own."""
     return name in _names_outside(function)
+
+
+@once
+def _made_here(function: FunctionFacts) -> frozenset[str]:
+    """The variables that a function binds to new objects: `app = FastAPI()`."""
+    return frozenset(
+        target[1]
+        for one in statements(function.body)
+        if one[0] == m.ASSIGN and one[3][0] == m.CALL and last_name(one[3][2])[:1].isupper()
+        for target in one[2]
+        if target[0] == m.NAME
+    )
 
 
 @once

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..facts import model as m
+from ..facts.answering import answers_requests
 from ..facts.evaluating import says_no_grad
 from ..facts.knowledge import CACHES, GRAD_OFF
 from ..facts.model import ClassFacts, Expr, FunctionFacts, Site, Stmt
@@ -37,6 +38,8 @@ def define_function(machine: Machine, frame: Frame, facts: FunctionFacts) -> Val
     value: Value = (function,)
     for decorator in reversed(facts.decorators):
         value = _decorate(machine, frame, function, decorator, value)
+    if facts.decorators and frame.function is not None and frame.unit is machine.home and answers_requests(facts):
+        machine.routes.append(function)
     return value
 
 

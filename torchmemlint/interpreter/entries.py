@@ -36,7 +36,7 @@ def run(outline: Outline, path: str = "", project: Project | None = None) -> Mac
     helpers = _functions(machine, machine.module_frame, worth)
     for cls in sorted(classes, key=lambda cls: cls.facts.name.startswith("_")):  # the file's own, after their makers
         _methods(machine, cls, worth)
-    _unreached(machine, helpers)
+    _unreached(machine, helpers + machine.routes)
     later = outline.releasing
     if later and (machine.stores or machine.plain):
         _unreached(machine, _functions(machine, machine.module_frame, later))

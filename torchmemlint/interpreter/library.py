@@ -45,6 +45,7 @@ from .values import (
     constant,
     is_light,
 )
+from .web_apps import APPLICATIONS, application
 
 _MODULE_PACKAGES = frozenset(("nn", "layers", "backbones"))
 _FEEDERS = ("Loader", "Sampler", "Dataset")  # what such packages have besides modules: it gives them their inputs
@@ -72,6 +73,8 @@ def call_external(machine: Machine, frame: Frame, dotted: str, args: list[Value]
     special = SPECIAL.get(dotted) or SPECIAL.get(tail if root in SPECIAL_ROOTS else "")
     if special is not None:
         return special(machine, frame, args, kwargs, site)
+    if dotted in APPLICATIONS:
+        return application(machine, frame, dotted, site)
     if root in knowledge.LIGHT_ROOTS:
         if root in ("numpy", "np"):
             _as_arrays(machine, tail, args)
