@@ -247,6 +247,10 @@ def tensor_method(
             machine.derivation.drawn.add(tensor.node)
         if name == "numpy" and tensor.graph == ATTACHED and not (args or kwargs):
             machine.derivation.refuted.add(tensor.node)  # [torch.Tensor.numpy] it would raise, had it a graph
+        if name == "numpy" and machine.derivation.loaded:
+            loaded = (machine.derivation.loaded.get(node) for node in machine.derivation.names_of(tensor.node))
+            for loader in filter(None, loaded):
+                machine.note("loaded-array", site, frame, loader)
         if name == "data_ptr":
             return LIGHT if _is_parameter(machine, tensor) else (IDENT,)
         return ARRAY if name == "numpy" and tensor.size == ANY and tensor.weight > 1 else LIGHT
