@@ -16,7 +16,9 @@ clause that raises; and one of generators, each with its variables, that takes
 out only those which have come to their end. So is a state that a method makes
 for its caller, `state = self.init_state()`, and another one of the class fills.
 So is a list, of a function or a script, that a loop adds tensors to and only
-draws from, `random.sample(memory, 32)`, `history[-8:]`.
+draws from, `random.sample(memory, 32)`, `history[-8:]`; and a list of records,
+`results.append({"model": model, "score": score})`, of which only the numbers are
+read.
 
 ## Why it retains
 Each key keeps its value. With keys that come back, the dictionary is as large
@@ -48,6 +50,7 @@ from typing import TYPE_CHECKING
 
 from ...evidence.caches import cached_functions
 from ...evidence.drawn import drawn_from
+from ...evidence.unread_parts import unread_records
 from ...facts.model import CALLS_PER_STATEMENT, DECORATORS
 from ...finding import Confidence, Retains
 from ...interpreter.keys import THREAD
@@ -96,6 +99,23 @@ def check(evidence: Evidence) -> Iterator[Report]:
             value="a tensor in each iteration",
             holder=drawn.name,
             release="`collections.deque(maxlen=...)`, or take the oldest out",
+        )
+    yield from _unread(evidence) if not evidence.in_tests else ()
+
+
+def _unread(evidence: Evidence) -> Iterator[Report]:
+    for records in unread_records(evidence.machine, evidence.program, evidence.retentions):
+        parts = ", ".join(f"`{part}`" for part in records.read)
+        yield Report(
+            site=records.site,
+            message=(
+                f"`{records.name}` gains a record in each iteration of which only {parts} is read: what weighs stays "
+                "with it until the function returns; keep what is read, and let go of the rest"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="a record with a model or tensors in each iteration",
+            holder=records.name,
+            release=f"keep {parts} only",
         )
 
 
