@@ -78,6 +78,8 @@ def still_held_beside(machine: Machine, program: Program) -> Iterator[StillHeld]
         held = held or (_optimizers_beside(owner, others) if gone else [])
         spared = _let_go_with(program, place) if held else set[str]()
         whose = _whose(place, note.site, name)
+        if moves_off(place.facts.body, f"{whose}.{name}"):
+            continue
         if held and spared.isdisjoint(held):
             seen.add(note.site)
             yield StillHeld(note.site, f"{whose}.{name}", tuple(f"{whose}.{other}" for other in held), -1)
@@ -110,6 +112,8 @@ def still_held_by_globals(machine: Machine, program: Program) -> Iterator[StillH
             seen.add(note.site)
             whose = _whose(place, note.site, name, "")
             whose = f"{whose}." if whose else ""
+            if moves_off(place.facts.body, whose + name):
+                continue
             yield StillHeld(note.site, whose + name, tuple(whose + other for other in held), -1)
 
 
@@ -217,6 +221,12 @@ def moved_off(block: Block, name: str, site: Site, moved: bool = False) -> bool:
         elif (m.NAME, name) in targets(statement):
             moved = False
     return False
+
+
+def moves_off(block: Block, name: str) -> bool:
+    """Whether a function moves a module to the host by this name, `self.model.cpu()`, or takes its weights away."""
+    owners = (call for call in calls(block) if call[2][0] == m.ATTR and text(call[2][1]) == name)
+    return any(call[2][2] == "cpu" or (call[2][2] == "to" and not _HOST.isdisjoint(nodes(call))) for call in owners)
 
 
 def _moves(call: Expr, name: str) -> bool:

@@ -56,6 +56,7 @@ from typing import TYPE_CHECKING
 
 from ...evidence.emptied import bound_while_emptied, emptied_while_held
 from ...evidence.forgotten import forgotten, undone
+from ...evidence.given_parts import held_by_parts
 from ...evidence.left_loaded import left_loaded
 from ...evidence.next_rounds import left_for_next_round
 from ...evidence.part_torn_down import parts_torn_down
@@ -142,8 +143,10 @@ def check(evidence: Evidence) -> Iterator[Report]:
             remedy=Remedy("drop-also", names, sure=False),
         )
     by_globals = still_held_by_globals(evidence.machine, evidence.program)
-    for held in (*still_held_beside(evidence.machine, evidence.program), *by_globals):
+    by_text = held_by_parts(evidence.program)
+    for held in (*still_held_beside(evidence.machine, evidence.program), *by_globals, *by_text):
         if held.site not in reported:
+            reported.add(held.site)
             names = ", ".join(held.holders)
             yield Report(
                 site=held.site,
