@@ -14,6 +14,7 @@ from .model import Expr, FileFacts, FunctionFacts, Site, Stmt
 from .one_rank import emptied_by_one
 from .passed_by import PassedBy, passed_by
 from .program import targets
+from .served import set_up_by
 from .too_few import only_waits
 from .unfetched import unfetched
 from .until_full import until_full
@@ -49,6 +50,7 @@ class FileReleases:
         self.wholesale: set[tuple[str, str]] = set()  # classes, "" for any, and functions
         self.bases = {cls.name: {last_name(base) for base in cls.bases} for cls in facts.classes}
         self.replacing: dict[str, set[str]] = {}  # method -> the classes that have one that calls none of its name
+        self._first = {id(facts.functions[cls.methods[name]]) for cls in facts.classes for name in set_up_by(cls)}
         self._owners = {id(facts.functions[one]): cls.name for cls in facts.classes for one in cls.methods.values()}
         self.limited: dict[tuple[str, str], dict[str, str]] = {}  # class and place -> function -> what must be set
         self._sizes = {  # class -> the attributes whose length `len(self)` is
@@ -258,7 +260,8 @@ class FileReleases:
     def _assigned(self, function: FunctionFacts, target: Expr, value: Expr, tests: tuple[Expr, ...]) -> None:
         if value == _OWN_ATTRIBUTES:  # a name for all of them
             self._replaces(function)
-        if target[0] == m.ATTR and (target[1] != (m.NAME, "self") or function.name not in _FIRST):
+        begins = function.name in _FIRST or id(function) in self._first
+        if target[0] == m.ATTR and (target[1] != (m.NAME, "self") or not begins):
             self.rebound.setdefault(target[2], set()).add(function.name)
         if target[0] == m.ATTR and target[1] == (m.NAME, "self"):
             fresh = _is_fresh(value)
@@ -270,7 +273,7 @@ class FileReleases:
                 self._assigned(function, item, part, tests)
         elif target[0] == m.ITEM and (target[2][0] == m.SLICE or _is_thinned(target, value)):
             self._note(target[1], function)
-        elif target[0] in (m.ATTR, m.NAME) and function.name not in _FIRST:
+        elif target[0] in (m.ATTR, m.NAME) and not begins:
             if target[0] == m.NAME and not reaches_outside(function, target[1]):
                 return
             if target[0] == m.ATTR and target[1][0] == m.NAME and self._is_inner(function, target[1][1]):
