@@ -284,9 +284,9 @@ def _begins_once(reset: Reset, store: Store) -> bool:
     """`global server; server = Server()` of a program that then goes into its loop: what binds the global once, in no
     loop at all, empties nothing in time of what a loop adds. Nor does what a model server calls before all else."""
     receiver = reset.frame.receiver
-    if isinstance(receiver, Obj) and isinstance(receiver.cls, Class) and reset.how == "replace":
-        if any(reset.frame.name in set_up_by(entry.facts) for entry in receiver.cls.mro):
-            return True
+    cls = receiver.cls if isinstance(receiver, Obj) and reset.how == "replace" else None
+    if isinstance(cls, Class) and any(reset.frame.name in set_up_by(entry.facts) for entry in cls.mro):
+        return True
     once = reset.how == "replace" and not reset.loops and isinstance(reset.owner, Frame) and not reset.threaded
     return once and is_module_level(reset.owner) and any(loop.kind == "loop" for loop in store.loops)
 
