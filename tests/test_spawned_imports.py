@@ -47,3 +47,35 @@ def test_a_loader_s_context() -> None:
     start = "for text in DataLoader(Texts(), num_workers=2, multiprocessing_context=context):\n        print(text)"
     check(PROGRAM.format(mark="  # TML402", method='"spawn"', start=start))
     check(PROGRAM.format(mark="", method='"fork"', start=start))
+
+
+LIBRARIES = """
+import clip
+import multiprocessing
+import torch
+import whisper
+from sentence_transformers import SentenceTransformer
+
+{}
+
+def cut(text):
+    return text.split()
+
+def main(texts):
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        return pool.map(cut, texts)
+"""
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        'model = torch.hub.load("pytorch/vision", "resnet18")',
+        'model, preprocess = clip.load("ViT-B/32")',
+        'speech = whisper.load_model("large")',
+        'encoder = SentenceTransformer("all-MiniLM-L6-v2")',
+    ],
+)
+def test_models_of_libraries(made: str) -> None:
+    check(LIBRARIES.format(made + "  # TML402"))
+    check(LIBRARIES.format(f"def load():\n    {made}"))

@@ -18,6 +18,11 @@ from ..lexical.loaded_tables import holds_loaded
 from .record_parts import makes_array
 
 _FEW_WEIGHTS = 100_000
+_LOADS_A_MODEL = frozenset(  # of packages that nothing else is known of
+    """torch.hub.load whisper.load_model clip.load open_clip.create_model_and_transforms spacy.load easyocr.Reader
+    sentence_transformers.SentenceTransformer sentence_transformers.CrossEncoder faster_whisper.WhisperModel
+    ultralytics.YOLO transformers.pipeline onnxruntime.InferenceSession keybert.KeyBERT stanza.Pipeline""".split()
+)
 _SETTINGS = ("config", "cfg", "settings", "options", "args")  # ends of the names of classes whose objects are small
 
 
@@ -64,9 +69,17 @@ def _made_by(machine: Machine, unit: Unit, worker: Site) -> Iterator[MadeAtImpor
                 what, weight = "table", 2
             if last_name(expr[2]).lower().endswith(_SETTINGS):
                 continue
+            if not what and unit.outline.program.dotted(expr[2]) in _LOADS_A_MODEL:
+                what, weight = "model", 2
             small = _is_small_model(unit, expr) if what == "module" else _small(unit, expr)
-            if what in ("tensor", "array", "module", "table") and weight > 1 and not small:
+            if (
+                what in ("tensor", "array", "module", "model", "table")
+                and weight > 1
+                and (what == "model" or not small)
+            ):
                 yield MadeAtImport(statement[1], target[1], what, worker, weight)
+                if what == "model":
+                    break  # `model, preprocess = clip.load("ViT-B/32")`
 
 
 def start_method(program: Program) -> str:
