@@ -365,7 +365,8 @@ def bind_item(machine: Machine, frame: Frame, target: Expr, value: Value, site: 
         else:
             if machine.context is not None:
                 keep_in_element(machine, frame, atom, value, site)
-            machine.key_kind = KNOWN if a_key_of(atom) in index else kind_of_key(index, target[2], frame)
+            there = a_key_of(atom) in index and COUNT not in index  # or a new number, where none of those was meant
+            machine.key_kind = KNOWN if there else kind_of_key(index, target[2], frame)
             note_weak_key(machine, frame, atom, target, index, value, site)
             if value == NOTHING and atom.kind == "list":  # a slot is emptied; of a table it may be a new key's
                 machine.reset(frame, atom, "*", "pop")

@@ -376,7 +376,8 @@ def _emptied(evidence: Evidence, retention: Retention) -> bool:
     made = made_at(store.owner)
     if retention.holder.kind == "closure" and retention.holder.owner:
         owner = variable_of(retention.holder.owner)
-    letting_go = evidence.released_in(store) | releases.of(name, owner) - ONCE
+    exact = retention.holder.kind == "attribute" and made is not None
+    letting_go = evidence.released_in(store) | releases.of(name, owner, exact=exact) - ONCE
     if retention.how == "grow":
         letting_go |= releases.parted(name)
     if retention.holder.kind == "attribute":
@@ -395,7 +396,8 @@ def _emptied(evidence: Evidence, retention: Retention) -> bool:
         return True
     if retention.how == "grow" and asks_for_its_entry(store, name):
         return False
-    return retention.function in releases.measuring(name, owner) - releases.switched_off(name, owner, made=made)
+    measuring = releases.measuring(name, owner, exact=exact)
+    return retention.function in measuring - releases.switched_off(name, owner, made=made)
 
 
 def _may_be_called(evidence: Evidence, retention: Retention, name: str) -> bool:
