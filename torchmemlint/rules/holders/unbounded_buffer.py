@@ -16,7 +16,8 @@ clause that raises; and one of generators, each with its variables, that takes
 out only those which have come to their end. So is a state that a method makes
 for its caller, `state = self.init_state()`, and another one of the class fills.
 So is a list, of a function or a script, that a loop adds tensors to and only
-draws from, `random.sample(memory, 32)`, `history[-8:]`; and a list of records,
+draws from, `random.sample(memory, 32)`, `history[-8:]`, itself or by functions
+that it gives the list, or a table, to; and a list of records,
 `results.append({"model": model, "score": score})`, of which only the numbers are
 read.
 
@@ -86,14 +87,15 @@ def check(evidence: Evidence) -> Iterator[Report]:
         yield report(retention, confidence, message, release)
     yield from left_pending(evidence, everywhere=False)
     said = {retention.store for retention in evidence.retentions if retention.graph}
-    for drawn in drawn_from(evidence.machine) if not evidence.in_tests else ():
+    for drawn in drawn_from(evidence.machine, evidence.program) if not evidence.in_tests else ():
         if drawn.site in said:
             continue
+        how = "take the oldest out" if drawn.table else "`deque(maxlen=...)`"
         yield Report(
             site=drawn.site,
             message=(
                 f"`{drawn.name}` gains a tensor in each iteration, and a few entries are read at a time: all that ever "
-                "went in stay; bound it, `deque(maxlen=...)`"
+                f"went in stay; bound it, {how}"
             ),
             confidence=Confidence.MEDIUM,
             value="a tensor in each iteration",
