@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Container, Iterator
 from typing import NamedTuple
 
@@ -16,8 +17,10 @@ from ..interpreter.values import Bound, Function, Obj, Partial, Value
 from ..lexical.cleanup import collects, empties, given_up
 from ..lexical.library_pipelines import pipelines_of
 from .emptied import is_work, optimizers_of
+from .unneeded_parts import held_by_parts
 
 _DEPTH = 4
+_PHASES = ("train", "eval")
 _HOST: frozenset[Expr] = frozenset({(m.CONST, "cpu"), (m.CONST, "meta")})
 
 
@@ -180,7 +183,13 @@ def _goes_on(program: Program, rest: Rest) -> bool:
     emptied = next((call[1] for call in calls if empties(program, call)), None)
     if emptied is None:
         return False
-    return rest.loop is not None or any(call[1] > emptied and is_work(program, call) for call in calls)
+    return rest.loop is not None or any(call[1] > emptied and _is_begun(program, call) for call in calls)
+
+
+def _is_begun(program: Program, call: Expr) -> bool:
+    """Whether a call does some work: also the file's own `train(model)`, which is no `model.train()`."""
+    own = call[2][0] == m.NAME and call[2][1] in _PHASES and call[2][1] in program.by_name
+    return own or is_work(program, call)
 
 
 def _holders(
@@ -204,6 +213,10 @@ def _holders(
         again = rest.loop is not None and not rest.loop[1] < at
         if other not in read and not again and not other.startswith("_"):
             yield other, at
+    if held and rest.loop is None and _read_inside(program, place).isdisjoint(held):
+        has_it = functools.partial(reaches, wanted=gone)
+        in_use = {other: bound[other] for other in held if other in read}
+        yield from held_by_parts(program, place, frame, rest.following, in_use, has_it)
 
 
 def moved_off(block: Block, name: str, site: Site, moved: bool = False) -> bool:
@@ -248,10 +261,15 @@ def _bound(place: Place, before: Site) -> dict[str, Site]:
     return {name: site for name, site in found.items() if name not in {one.name for one in place.facts.params}}
 
 
+def _read_inside(program: Program, place: Place) -> set[str]:
+    """The names that functions mention which see the variables of this one."""
+    inner = range(len(program.facts.functions)) if place.facts.name == "<module>" else place.facts.inner
+    return {name for index in inner if index for name in names_of(program.facts.functions[index].body)}
+
+
 def _read(program: Program, place: Place, rest: Rest) -> set[str]:
     """The names that are mentioned afterwards, or in functions that see the variables of this one."""
-    inner = range(len(program.facts.functions)) if place.facts.name == "<module>" else place.facts.inner
-    found = {name for index in inner if index for name in names_of(program.facts.functions[index].body)}
+    found = _read_inside(program, place)
     for statement in statements(rest.following):
         found |= {part[1] for part in expressions_of(statement) if part[0] == m.NAME}
         found |= set(statement[2]) if statement[0] in (m.GLOBAL, m.NONLOCAL) else set()

@@ -3,7 +3,8 @@
 ## What it does
 Reports a clean-up that deletes a model and empties the cache while an
 optimizer made from the model's parameters, a scheduler made around that, or an
-object that the model was given to, is still bound beside it; an `empty_cache()`
+object that the model was given to, is still bound beside it, not used again or
+for nothing that would read the model; an `empty_cache()`
 that comes before the `del` of the same clean-up, or before its last step, which
 takes a model out of an attribute or a table; and one in a function that has
 still bound what a model computed, or an array of CuPy, does not use it again,
@@ -140,7 +141,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder=held.holders[0],
             release=f"drop `{names}` as well, before the cache is emptied",
             related=((held.bound, "bound here"),),
-            remedy=Remedy("drop-also", names, sure=False),
+            remedy=Remedy("drop-also", names, sure=False) if "." not in names else None,
         )
     by_globals = still_held_by_globals(evidence.machine, evidence.program)
     by_text = held_by_parts(evidence.program)
