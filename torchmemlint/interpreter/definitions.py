@@ -143,8 +143,16 @@ def _stores(machine: Machine, decorator: Any) -> bool:
         # `add_to_cache(self, name, method(self))`
         return any(facts.flags & _STORES and facts.owner < 0 and facts.name in called for facts in functions)
     if type(decorator) is Class and not decorator.external:
-        return any(type(f) is Function and f.facts.flags & m.GROWS for f in decorator.find("__call__") or ())
+        return any(type(f) is Function and f.facts.flags & _STORES for f in decorator.find("__call__") or ())
+    if type(decorator) is Obj and isinstance(decorator.cls, Class):  # `@Memo("gram")`
+        return any(type(f) is Function and _stores_around(f) for f in decorator.cls.find("__call__") or ())
     return False
+
+
+def _stores_around(decorator: Function) -> bool:
+    """Whether a function that a decorator has inside adds to something: it is put around what is decorated."""
+    functions = decorator.frame.unit.facts.functions
+    return any(functions[index].flags & _STORES for index in decorator.facts.inner)
 
 
 def _wrapped(machine: Machine, frame: Frame, function: Function, decorator: Any, value: Value) -> Value:
