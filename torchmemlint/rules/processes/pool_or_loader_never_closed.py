@@ -3,7 +3,8 @@
 ## What it does
 Reports pools of processes, processes, managers, thread pools and loaders with
 `persistent_workers=True` that go into an attribute or global, call after call
-or epoch after epoch, where nothing takes them out or closes them. And an object
+or epoch after epoch, where nothing takes them out or closes them; or that an
+`Accelerator` prepares for each evaluation. And an object
 that starts processes, itself or in its parts, which serve a queue until they
 are told to stop, made again and again and dropped without its `close()`; and
 such processes that a function is given by the one that starts them, and that it
@@ -58,6 +59,7 @@ from ...lexical.handed_processes import dropped_processes
 from ...lexical.launched import launched_and_dropped
 from ...lexical.left_running import left_running
 from ...lexical.once import is_repeated
+from ...lexical.prepared_loaders import loaders_prepared_each_time
 from ...lexical.process_per_pass import processes_per_pass
 from .. import Report
 
@@ -141,6 +143,19 @@ def check(evidence: Evidence) -> Iterator[Report]:
             value="worker processes with all that they hold",
             holder="the processes",
             release="keep the process, and `terminate()` and `join()` it when the pass is over",
+        )
+    for prepared in loaders_prepared_each_time(evidence.program):
+        yield Report(
+            site=prepared.site,
+            message=(
+                f"`{prepared.launcher}` lists every loader that it prepares, so each of them keeps its persistent "
+                "workers running with their memory; make one and reuse it, or call `free_memory()` in between"
+            ),
+            confidence=Confidence.MEDIUM if prepared.sure else Confidence.LOW,
+            value="worker processes with all that they hold",
+            holder=f"{prepared.launcher}._dataloaders",
+            release="keep the prepared loader and reuse it",
+            related=((prepared.prepared, "prepared here"),) if prepared.prepared // 256 != prepared.site // 256 else (),
         )
     for site in launched_and_dropped(evidence.program):
         yield Report(
