@@ -148,3 +148,26 @@ APP = """
 def test_a_record_of_another_file(first: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     app = APP.replace("torch.cuda.empty_cache()  # TML604", f"{first}; torch.cuda.empty_cache()") if first else APP
     check_project({"shared.py": textwrap.dedent(SHARED), "app.py": textwrap.dedent(app)}, tmp_path, monkeypatch)
+
+
+PACKAGE = """
+from faster_whisper import WhisperModel
+
+
+class Listener:
+    def __init__(self):
+        self.size, self.model = "", None
+
+    def load(self, size):
+        if self.model is not None and self.size == size:
+            return
+        {first}
+        torch.cuda.empty_cache(){mark}
+        self.model = WhisperModel(size, device="cuda")
+        self.size = size
+"""
+
+
+@pytest.mark.parametrize(("first", "mark"), [("pass", "  # TML604"), ("self.model = None", "")])
+def test_a_model_of_a_package(first: str, mark: str) -> None:
+    check(PACKAGE.format(first=first, mark=mark))

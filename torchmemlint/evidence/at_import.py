@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
+from ..facts.knowledge import LOADS_A_MODEL
 from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Block, Program, keyword, targets
 from ..facts.walk import calls_of, last_name, nodes, statements
@@ -18,11 +19,6 @@ from ..lexical.loaded_tables import holds_loaded
 from .record_parts import makes_array
 
 _FEW_WEIGHTS = 100_000
-_LOADS_A_MODEL = frozenset(  # of packages that nothing else is known of
-    """torch.hub.load whisper.load_model clip.load open_clip.create_model_and_transforms spacy.load easyocr.Reader
-    sentence_transformers.SentenceTransformer sentence_transformers.CrossEncoder faster_whisper.WhisperModel
-    ultralytics.YOLO transformers.pipeline onnxruntime.InferenceSession keybert.KeyBERT stanza.Pipeline""".split()
-)
 _SETTINGS = ("config", "cfg", "settings", "options", "args")  # ends of the names of classes whose objects are small
 
 
@@ -69,7 +65,7 @@ def _made_by(machine: Machine, unit: Unit, worker: Site) -> Iterator[MadeAtImpor
                 what, weight = "table", 2
             if last_name(expr[2]).lower().endswith(_SETTINGS):
                 continue
-            if not what and unit.outline.program.dotted(expr[2]) in _LOADS_A_MODEL:
+            if not what and unit.outline.program.dotted(expr[2]) in LOADS_A_MODEL:
                 what, weight = "model", 2
             small = _is_small_model(unit, expr) if what == "module" else _small(unit, expr)
             if (

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
+from ..facts.knowledge import LOADS_A_MODEL
 from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Place, Program, targets, text
 from ..facts.walk import calls, calls_of, last_name, nodes, statements, with_conditions
@@ -49,7 +50,7 @@ def replaced_models(machine: Machine, program: Program) -> Iterator[Replaced]:
             continue
         for statement, conditions in with_conditions(place.facts.body):
             holder = _holder(program, place, statement, emptying)
-            if not holder or not _has_model(machine, place, holder):
+            if not holder or not (_is_loaded(program, statement[3]) or _has_model(machine, place, holder)):
                 continue
             if _is_there(place, holder, conditions, emptying):
                 if not _goes_before(program, place, holder):
@@ -103,7 +104,8 @@ def _called(program: Program, place: Place, call: Expr) -> list[Place]:
 
 
 def _is_made(program: Program, call: Expr) -> bool:
-    return is_work(program, call) or last_name(call[2]).lstrip("_").startswith(_MAKES)
+    named = last_name(call[2]).lstrip("_").startswith(_MAKES)
+    return named or is_work(program, call) or program.dotted(call[2]) in LOADS_A_MODEL
 
 
 def _holder(program: Program, place: Place, statement: Stmt, emptying: _Emptying) -> str:
@@ -147,6 +149,13 @@ def _is_of_the_file(program: Program, place: Place, name: Expr) -> bool:
         and name[1] not in {one.name for one in place.facts.params}
         and any(name in targets(one) for one in whole)
     )
+
+
+def _is_loaded(program: Program, value: Expr) -> bool:
+    """`SentenceTransformer(name).to(device)`"""
+    while value[0] == m.CALL and value[2][0] == m.ATTR and value[2][1][0] == m.CALL:
+        value = value[2][1]
+    return value[0] == m.CALL and program.dotted(value[2]) in LOADS_A_MODEL
 
 
 def _has_model(machine: Machine, place: Place, holder: str) -> bool:
