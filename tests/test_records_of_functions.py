@@ -28,6 +28,10 @@ def sweep(parts, shared: nn.Module):
 """
 READ = "print(sum(one[{}] for one in results) / len(results))".format('"score"')
 GUILTY = [
+    ("(score, net)", "print(sum(score for score, _ in results) / len(results))"),
+    ("(score, net)", "print(max(one[0] for one in results))"),
+    ("(part, score, rows)", "for at, (name, score, _) in enumerate(results): print(at, name, score)"),
+    ("(score, net)", "return max(results, key=lambda one: one[0])[0]"),
     ('{"net": net, "score": score}', READ),
     ('{"rows": rows, "score": score}', READ),
     ("trained(part)", READ),
@@ -36,6 +40,13 @@ GUILTY = [
     ('{"net": net, "score": score}', 'return max(results, key=lambda one: one["score"])["score"]'),
 ]
 INNOCENT = [
+    ("(score, net)", "for score, each in results: print(score, each)"),
+    ("(score, net)", "return max(results, key=lambda one: one[0])"),
+    ("(score, net)", "return max(results, key=lambda one: one[0])[1]"),
+    ("(score, net)", "score, net = results[-1]; print(net)"),
+    ("(score, net)", "print(dict(results))"),
+    ("(score, str(part))", "print(sum(score for score, _ in results))"),
+    ("(score, shared)", "print(sum(score for score, _ in results))"),
     ('{"net": net, "score": score}', "return results"),
     ('{"net": net, "score": score}', 'return max(results, key=lambda one: one["score"])'),
     ('{"net": net, "score": score}', 'return max(results, key=lambda one: one["score"])["net"]'),

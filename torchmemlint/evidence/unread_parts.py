@@ -67,7 +67,8 @@ def unread_records(machine: Machine, program: Program, retentions: Iterable[Rete
             continue  # who made them keeps them anyway
         if store.site in said or not isinstance(store.owner, Obj) or not is_own_list(store.frame, store.owner, name):
             continue
-        read = _read_by(program.facts, store.frame.facts, (m.NAME, name), store.site, keyed=False)
+        reader = Reader((m.NAME, name), program.facts, attributes=True, places=True)
+        read = _gone_through(reader, store.frame.facts, (m.NAME, name), store.site)
         if read and _are_light(machine, [store.owner.fields.get("*", ())], read):
             said.add(store.site)
             yield UnreadRecords(store.site, name, sorted(read))
@@ -80,12 +81,12 @@ def _are_light(machine: Machine, entries: list[Value], read: set[str]) -> bool:
 
 
 def _parts(machine: Machine, record: object) -> set[str] | None:
-    """The keys of a dictionary that have nothing heavy, or the attributes of an object; None if it is another thing,
-    or has nothing else."""
-    if type(record) is not Obj or record.kind not in ("dict", "instance") or record.is_put_off:
+    """The keys of a dictionary that have nothing heavy, or the attributes of an object, or the places of a tuple; None
+    if it is another thing, or has nothing else."""
+    if type(record) is not Obj or record.kind not in ("dict", "instance", "tuple") or record.is_put_off:
         return None
     fields = {key: value for key, value in record.fields.items() if key[:1] != "$"}
-    if record.kind == "dict" and any(key[:1] != "[" for key in fields):
+    if record.kind != "instance" and any(key[:1] != "[" for key in fields):
         return None
     light = {key.strip("[]") for key, value in fields.items() if not _weighs(machine, value)}
     return light if 0 < len(light) < len(fields) else None
@@ -111,7 +112,10 @@ def _read(program: Program, attribute: str, stored: int, *, keyed: bool) -> set[
 
 
 def _read_by(facts: FileFacts, function: FunctionFacts, records: Expr, stored: int, *, keyed: bool) -> set[str] | None:
-    reader = (TableReader if keyed else Reader)(records, facts, attributes=True)
+    return _gone_through((TableReader if keyed else Reader)(records, facts, attributes=True), function, records, stored)
+
+
+def _gone_through(reader: Reader, function: FunctionFacts, records: Expr, stored: int) -> set[str] | None:
     number = stored // m.CALLS_PER_STATEMENT
     reader.body(
         one

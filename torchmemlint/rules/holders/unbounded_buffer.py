@@ -107,7 +107,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
 
 def _unread(evidence: Evidence) -> Iterator[Report]:
     for records in unread_records(evidence.machine, evidence.program, evidence.retentions):
-        parts = ", ".join(f"`{part}`" for part in records.read)
+        parts = ", ".join(f"place {part}" if part.isdigit() else f"`{part}`" for part in records.read)
         yield Report(
             site=records.site,
             message=(
