@@ -73,8 +73,9 @@ def _item(machine: Machine, frame: Frame, expr: Expr) -> Value:
                 result = machine.join(result, read(machine, atom, atom.fields[name]))
             continue
         result = machine.join(result, _item_of(machine, frame, atom, expr[2], index))
-    if not result and expr[1][0] == m.ATTR and expr[1][2] == "shape" and expr[2][0] != m.SLICE:
-        return LIGHT  # a number
+    shape = expr[1][0] == m.ATTR and expr[1][2] == "shape" and expr[2][0] != m.SLICE
+    if shape and (not result or expr[2] == (m.CONST, 0)):
+        return LIGHT  # a number, or how many there are in the batch
     return result or imagine_element(machine, frame, expr[1])
 
 
