@@ -52,7 +52,8 @@ from typing import TYPE_CHECKING
 from ...evidence.caches import cached_functions
 from ...evidence.drawn import drawn_from
 from ...evidence.unread_parts import unread_records
-from ...facts.model import CALLS_PER_STATEMENT, DECORATORS
+from ...facts.model import CALL, CALLS_PER_STATEMENT, DECORATORS
+from ...facts.walk import last_name
 from ...finding import Confidence, Retains
 from ...interpreter.keys import THREAD
 from .. import Report
@@ -84,6 +85,8 @@ def check(evidence: Evidence) -> Iterator[Report]:
             message += "`pop` what is used up, or evict when it is full"
         if retention.site % CALLS_PER_STATEMENT == DECORATORS and _is_cached(evidence, retention.site):
             continue  # TML305 speaks of it, where the decorator stands
+        if _is_of_a_memo(evidence, retention.holder.owner):
+            continue  # likewise
         yield report(retention, confidence, message, release)
     yield from left_pending(evidence, everywhere=False)
     said = {retention.store for retention in evidence.retentions if retention.graph}
@@ -123,3 +126,13 @@ def _unread(evidence: Evidence) -> Iterator[Report]:
 
 def _is_cached(evidence: Evidence, site: Site) -> bool:
     return any(cached.site == site for cached in cached_functions(evidence.machine))
+
+
+def _is_of_a_memo(evidence: Evidence, cls: str) -> bool:
+    """Whether a table is one of the objects of a class that a cached function is decorated with."""
+    decorated = [
+        function.site + DECORATORS
+        for function in evidence.facts.functions
+        if any(last_name(one[2] if one[0] == CALL else one) == cls for one in function.decorators)
+    ]
+    return any(_is_cached(evidence, site) for site in decorated)
