@@ -8,7 +8,7 @@ for nothing that would read the model; an `empty_cache()`
 that comes before the `del` of the same clean-up, or before its last step, which
 takes a model out of an attribute or a table; and one in a function that has
 still bound what a model computed, or an array of CuPy, does not use it again,
-and goes on to do more work; or a round's model, while the next round of the
+and goes on to do more work; or a round's model, or what has it, while the next round of the
 loop makes its own; or the model of an attribute, which is bound to the next one
 only below. And `del encoders` of a list whose models still
 have names of their own, which nothing needs in this case. An `empty_cache()` in
