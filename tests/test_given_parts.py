@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from projects import check_project
 from snippets import check, check_innocent
 
 APP = """
@@ -93,3 +96,42 @@ def unload():
 def test_globals() -> None:
     check(GLOBALS.format("", "  # TML604"))
     check_innocent(GLOBALS.format(", captioner\n    captioner = None", ""))
+
+
+LOCALS = """
+import gc
+from loaders import load_model
+
+class Captioner:
+    def __init__(self, model):
+        self.model = model
+
+    def score(self, images):
+        return sum(float(self.model(image).sum()) for image in images)
+
+def compare(names, images):
+    for name in names:
+        model = load_model(name)
+        {}
+        print(name, captioner.score(images))
+        {}
+        gc.collect()
+        torch.cuda.empty_cache()
+        {}
+"""
+OWN = "captioner = Captioner(model)"
+
+
+def test_locals() -> None:
+    check(LOCALS.format(OWN, "del model  # TML604", "pass"))
+    check_innocent(LOCALS.format(OWN, "del model, captioner", "pass"))
+    check_innocent(LOCALS.format(OWN, "del model", "print(captioner.score(images))"))
+    check_innocent(LOCALS.format(OWN, "model.cpu()\n        del model", "pass"))
+    check_innocent(LOCALS.format("captioner = Captioner(model.config)", "del model", "pass"))
+
+
+def test_a_class_of_another_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = "class Captioner:\n    def __init__(self, model, device):\n        self.model = model\n"
+    app = APP[APP.index("class App") :].format(load=LOAD, unload=UNLOAD + "  # TML604")
+    head = "import gc\nimport torch\nfrom engine import Captioner\nfrom loaders import load_model\n\n"
+    check_project({"engine.py": engine, "app.py": head + app}, tmp_path, monkeypatch)

@@ -11,7 +11,7 @@ from ..facts.program import Place, Program, expressions, targets, text
 from ..facts.walk import calls, statements
 from ..lexical.cleanup import MODELS, empties, given_up, may_clean_up
 from ..lexical.library_pipelines import binds_pipeline, binds_trainer
-from .still_held import StillHeld, moves_off
+from .still_held import StillHeld, goes_on, moved_off, moves_off, read_after, rest_of
 
 _SELF: Expr = (m.NAME, "self")
 _BEGIN = ("__init__", "__post_init__", "<module>")
@@ -28,6 +28,38 @@ def held_by_parts(program: Program) -> Iterator[StillHeld]:
         given = list(_given(program, places)) if cleaning else []
         for place in cleaning if given else ():
             yield from _held(program, place, given)
+
+
+def held_by_locals(program: Program) -> Iterator[StillHeld]:
+    """`del model`, the cache is emptied and more is done, while `pipe = Pipe(model)` is bound and not used again."""
+    for place in program.places if program.empties else ():
+        if not may_clean_up(program, place.facts):
+            continue
+        made = [
+            (part[1], one[2][0][1], one[1])
+            for one in statements(place.facts.body)
+            if one[0] == m.ASSIGN and len(one[2]) == 1 and one[2][0][0] == m.NAME
+            for part in _kept(program, one)
+            if part[0] == m.NAME and _is_a_model(part[1])
+        ]
+        params = {param.name for param in place.facts.params}
+        for statement in statements(place.facts.body) if made else ():
+            for name in given_up(statement):
+                held = [(whole, at) for part, whole, at in made if part == name and at < statement[1]]
+                if held and name not in params and not moved_off(place.facts.body, name, statement[1]):
+                    yield from _not_used_again(program, place, statement, name, held)
+
+
+def _not_used_again(
+    program: Program, place: Place, statement: Stmt, name: str, held: list[tuple[str, Site]]
+) -> Iterator[StillHeld]:
+    rest = rest_of(place.facts.body, statement[1])
+    if rest is None or not goes_on(program, rest):
+        return
+    used = read_after(program, place, rest).union(*map(given_up, statements(place.facts.body)))
+    left = [(whole, at) for whole, at in held if whole not in used and not (rest.loop and at <= rest.loop[1])]
+    if left:
+        yield StillHeld(statement[1], name, tuple(dict.fromkeys(whole for whole, _ in left)), left[0][1])
 
 
 def _held(program: Program, place: Place, given: list[tuple[str, str, Site]]) -> Iterator[StillHeld]:

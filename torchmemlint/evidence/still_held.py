@@ -52,7 +52,7 @@ def still_held(machine: Machine, program: Program) -> Iterator[StillHeld]:
             continue
         name, value = note.detail
         rest = rest_of(place.facts.body, note.site)
-        if rest is None or not _goes_on(program, rest):
+        if rest is None or not goes_on(program, rest):
             continue
         holders = list(_holders(program, place, note.frame, name, value, note.site, rest))
         if holders:
@@ -86,7 +86,7 @@ def still_held_beside(machine: Machine, program: Program) -> Iterator[StillHeld]
         if held and spared.isdisjoint(held):
             seen.add(note.site)
             yield StillHeld(note.site, f"{whose}.{name}", tuple(f"{whose}.{other}" for other in held), -1)
-        elif gone and _goes_on(program, rest):
+        elif gone and goes_on(program, rest):
             local = list(_holders(program, place, note.frame, "", value, note.site, rest))
             if local:
                 seen.add(note.site)
@@ -177,7 +177,7 @@ def rest_of(block: Block, site: Site, loop: Stmt | None = None) -> Rest | None:
     return None
 
 
-def _goes_on(program: Program, rest: Rest) -> bool:
+def goes_on(program: Program, rest: Rest) -> bool:
     """Whether the cache is emptied afterwards, and more is computed after that."""
     calls = [call for one in statements(rest.following) for call in calls_of(one)]
     emptied = next((call[1] for call in calls if empties(program, call)), None)
@@ -206,7 +206,7 @@ def _holders(
     kept += [one for one in pipelines_of(program, place, name) if one[0] in bound] if gone and there else []
     for model in (name, *held) if held else ():
         kept += [(one, at) for one, at in optimizers_of(program, place, "", model) if one in bound]
-    read = _read(program, place, rest)
+    read = read_after(program, place, rest)
     here = (statement for statement in statements(place.facts.body) if statement[1] == site)
     read |= {other for statement in here for other in given_up(statement)}  # `del encoders, text_encoder`
     for other, at in dict(kept).items():
@@ -267,7 +267,7 @@ def _read_inside(program: Program, place: Place) -> set[str]:
     return {name for index in inner if index for name in names_of(program.facts.functions[index].body)}
 
 
-def _read(program: Program, place: Place, rest: Rest) -> set[str]:
+def read_after(program: Program, place: Place, rest: Rest) -> set[str]:
     """The names that are mentioned afterwards, or in functions that see the variables of this one."""
     found = _read_inside(program, place)
     for statement in statements(rest.following):

@@ -57,13 +57,14 @@ from typing import TYPE_CHECKING
 
 from ...evidence.emptied import bound_while_emptied, emptied_while_held
 from ...evidence.forgotten import forgotten, undone
-from ...evidence.given_parts import held_by_parts
+from ...evidence.given_parts import held_by_locals, held_by_parts
 from ...evidence.left_loaded import left_loaded
 from ...evidence.next_rounds import left_for_next_round
 from ...evidence.part_torn_down import parts_torn_down
 from ...evidence.replaced_models import replaced_models
 from ...evidence.stand_ins import held_by_wholes
 from ...evidence.still_held import still_held, still_held_beside, still_held_by_globals
+from ...facts.program import EMPTIES
 from ...finding import Confidence, Remedy, Retains
 from ...lexical.retries import emptied_in_clauses
 from .. import Report
@@ -126,9 +127,11 @@ def check(evidence: Evidence) -> Iterator[Report]:
             related=((slip.other, "made from the parameters here"),),
             remedy=Remedy("drop-also", slip.kind, sure=False),
         )
-    for held in still_held(evidence.machine, evidence.program):
+    by_text = evidence.across(held_by_locals, own=EMPTIES)
+    for held in (*still_held(evidence.machine, evidence.program), *by_text):
         if held.site in reported:
             continue
+        reported.add(held.site)
         names = ", ".join(held.holders)
         yield Report(
             site=held.site,
@@ -144,7 +147,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
             remedy=Remedy("drop-also", names, sure=False) if "." not in names else None,
         )
     by_globals = still_held_by_globals(evidence.machine, evidence.program)
-    by_text = held_by_parts(evidence.program)
+    by_text = evidence.across(held_by_parts, own=EMPTIES)
     for held in (*still_held_beside(evidence.machine, evidence.program), *by_globals, *by_text):
         if held.site not in reported:
             reported.add(held.site)
