@@ -100,3 +100,36 @@ def main(steps):
 def test_those_of_a_library() -> None:
     check(_LIBRARY.format(mark="  # TML408", after="pass"))
     check_innocent(_LIBRARY.format(mark="", after="model.stop_multi_process_pool(pool)"))
+
+
+_READ = """
+import torch.multiprocessing as mp
+
+def read(paths, batches):
+    while True:
+        for path in paths:
+            batches.put(torch.load(path))
+
+def start_reader(paths):
+    batches = mp.Queue(2)
+    reader = mp.Process(target=read, args=(paths, batches), daemon=True)
+    reader.start()
+    return reader, batches
+
+def evaluate(net, paths):
+    reader, batches = start_reader(paths){}
+    with torch.no_grad():
+        scores = [net(batches.get()).mean().item() for _ in paths]
+    {}
+    return sum(scores)
+
+def main(steps, net, paths):
+    {}
+"""
+_EVALUATES = "for _ in range(steps):\n        print(evaluate(net, paths))"
+
+
+def test_one_that_supplies_for_ever_comes_with_its_queue() -> None:
+    check(_READ.format("  # TML408", "pass", _EVALUATES))
+    check_innocent(_READ.format("", "reader.terminate()", _EVALUATES))
+    check_innocent(_READ.format("", "pass", "print(evaluate(net, paths))"))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
+from ..facts.knowledge import LOADS_A_MODEL
 from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Block, Program, keyword, targets
 from ..facts.walk import calls_of, last_name, nodes, statements
@@ -64,9 +65,17 @@ def _made_by(machine: Machine, unit: Unit, worker: Site) -> Iterator[MadeAtImpor
                 what, weight = "table", 2
             if last_name(expr[2]).lower().endswith(_SETTINGS):
                 continue
+            if not what and unit.outline.program.dotted(expr[2]) in LOADS_A_MODEL:
+                what, weight = "model", 2
             small = _is_small_model(unit, expr) if what == "module" else _small(unit, expr)
-            if what in ("tensor", "array", "module", "table") and weight > 1 and not small:
+            if (
+                what in ("tensor", "array", "module", "model", "table")
+                and weight > 1
+                and (what == "model" or not small)
+            ):
                 yield MadeAtImport(statement[1], target[1], what, worker, weight)
+                if what == "model":
+                    break  # `model, preprocess = clip.load("ViT-B/32")`
 
 
 def start_method(program: Program) -> str:
@@ -129,12 +138,26 @@ def _is_small_model(unit: Unit, call: Expr) -> bool:
 
 
 def _sizes(unit: Unit, call: Expr) -> list[int | None]:
-    """The whole numbers in a call, also those that a constant of the module stands for; None for one unknown."""
+    """The whole numbers in a call, also those that a constant of the module stands for, or that it is long; None for
+    one unknown."""
     found: list[int | None] = []
+    measured = {part[3][0] for part in nodes(call) if part[0] == m.CALL and part[2] == (m.NAME, "len") and part[3]}
     for part in nodes(call):
         if part[0] == m.CONST and isinstance(part[1], int) and not isinstance(part[1], bool):
             found.append(part[1])
+        elif part in measured:
+            found.append(_length(unit, part))
         elif part[0] == m.NAME and part[1].isupper():
             value = constant(unit.frame.vars.get(part[1], ()))
             found.append(value if isinstance(value, int) else None)
     return found
+
+
+def _length(unit: Unit, name: Expr) -> int | None:
+    """How many entries a container has that the module writes out: `TAGS = ("O", "PER")`."""
+    for statement in unit.outline.whole.functions[0].body:
+        value = statement[3] if statement[0] == m.ASSIGN and name in statement[2] else None
+        if value is not None and value[0] in (m.NEW, m.DICT):
+            parts = value[3] if value[0] == m.NEW else value[2]
+            return None if any(part[0] == m.STAR for part in parts) else len(parts)
+    return None

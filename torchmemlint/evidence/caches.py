@@ -20,6 +20,7 @@ from ..interpreter.machine import Machine
 from ..interpreter.values import Class, External, Function, Obj, Tensor, Value, is_light
 from ..interpreter.weights import heavy
 from ..lexical.loaded_tables import gives_loaded
+from ..lexical.tensors_by_use import is_tensor_by_use
 from .item_keys import asked_for_items, gives_item
 
 _CACHETOOLS = "cachetools.cached"
@@ -29,6 +30,7 @@ _WEAK = frozenset(("ref", "proxy", "WeakMethod"))
 _ARRAYS = ("ndarray", "NDArray", "DataFrame", "Image")
 _OWNERS = MODEL_NAMES | {"trainer", "engine", "pipeline", "agent", "learner", "world"}
 _TYPES = frozenset(("dtype", "device"))  # in names of what is no tensor, whatever made it
+_A_TENSOR = "a tensor, which hashes by identity: a new one never hits"
 _DEPTH = 3
 _MANY = 100  # entries
 
@@ -61,7 +63,8 @@ def cached_functions(machine: Machine) -> Iterator[Cached]:
             if bound == -1 and _is_on_objects(machine, decorator, memoizes):
                 yield from (one._replace(of_object=True) for one in _kept_results(machine, function))
                 break
-            key = _heavy_key(machine, function) or _owner_with_results(machine, function, bound)
+            as_given = _entries(machine, machine.module_frame, decorator) is not None
+            key = _heavy_key(machine, function, as_given=as_given) or _owner_with_results(machine, function, bound)
             if key is not None:
                 name, kept, weight = key
                 owner = machine.facts.classes[function.owner].name if function.owner >= 0 else ""
@@ -98,7 +101,7 @@ def _kept_by(value: Value, tensors: tuple[Any, ...]) -> str:
     what = "tensors" if tensors else "model"
     for atom in value:
         if type(atom) is Tensor:
-            return "a tensor, which hashes by identity: a new one never hits"
+            return _A_TENSOR
         if type(atom) is Obj and atom.kind in ("module", "optimizer"):
             return f"a {atom.kind}"
         if type(atom) is Obj and isinstance(atom.cls, Class):
@@ -428,8 +431,9 @@ def _lets_go(function: FunctionFacts, tables: set[Expr]) -> bool:
     return False
 
 
-def _heavy_key(machine: Machine, function: FunctionFacts) -> tuple[str, str, int] | None:
-    """The first part of the key that keeps something: its name, what it is in words, the weight of the evidence."""
+def _heavy_key(machine: Machine, function: FunctionFacts, *, as_given: bool) -> tuple[str, str, int] | None:
+    """The first part of the key that keeps something: its name, what it is in words, the weight of the evidence.
+    `as_given`: the cache takes the arguments themselves, where a decorator of the project may make a key of them."""
     params = function.params
     kinds = {last_name(decorator) for decorator in function.decorators}
     if function.owner >= 0 and "staticmethod" not in kinds:
@@ -446,6 +450,8 @@ def _heavy_key(machine: Machine, function: FunctionFacts) -> tuple[str, str, int
         what = _in_words(machine, value)
         if what:
             return param.name, what, 3
+        if as_given and param.hint is None and is_tensor_by_use(function, param.name):
+            return param.name, _A_TENSOR, 2
         if not value and is_module_by_use(function.uses.get(param.name, ()), param.name):
             return param.name, "a module", 2
     return None
@@ -471,7 +477,7 @@ def _is_plain(name: str, value: Value) -> bool:
 
 def _in_words(machine: Machine, value: Value) -> str:
     if any(type(atom).__name__ == "Tensor" for atom in value):
-        return "a tensor, which hashes by identity: a new one never hits"
+        return _A_TENSOR
     for atom in value:
         if type(atom) is Obj and atom.kind in ("module", "optimizer"):
             return f"a {atom.kind}"

@@ -19,6 +19,7 @@ from ..interpreter.weights import heavy
 from .collected import growing
 from .lifetimes import Lifetimes
 from .places import describe, in_test
+from .shared_arrays import collected_arrays
 
 _WORKERS = re.compile(r"worker|proc|rank|world_size|n_?jobs|threads", re.IGNORECASE)
 
@@ -33,6 +34,7 @@ class Handed(NamedTuple):
     holder: str
     other: Site  # where the tensor comes from, or goes to
     sent: bool
+    array: bool = False  # what is kept is numpy's, of the same memory
 
 
 def handed_over(machine: Machine, lifetimes: Lifetimes, *, by_name: bool) -> Iterator[Handed]:
@@ -40,13 +42,16 @@ def handed_over(machine: Machine, lifetimes: Lifetimes, *, by_name: bool) -> Ite
     process or go through in the batches of a loader with workers. `by_name`: the file has tensors shared by file
     names, which keeps no descriptors of a loader's."""
     derivation = machine.derivation
+    for at, array in () if by_name else collected_arrays(machine):
+        yield Handed(at, array, at, False, array=True)
     queued = [store for store in machine.stores if isinstance(store.owner, Obj) and _shares(machine, store.owner)]
     received = {node: store.owner for store in queued for node in store.nodes}
     got = {id(note.detail): note.site for note in machine.plain if note.kind == "queue-received"}
     sent = list(_sent(machine, queued))
     pooled = dict(_from_pools(machine))
     for store in machine.stores if sent or got or pooled or derivation.loaded else ():
-        loop = growing(machine, store) if store.how in ("grow", "keyed") and machine.is_home(store.site) else None
+        own = store.how in ("grow", "keyed") and machine.is_home(store.site)
+        loop = (growing(machine, store) or _gone_through(store)) if own else None
         if loop is None or store in queued or any(_is_worker(one) for one in store.loops):
             continue
         if isinstance(store.owner, Obj) and store.owner.kind == "queue":
@@ -64,6 +69,8 @@ def handed_over(machine: Machine, lifetimes: Lifetimes, *, by_name: bool) -> Ite
                 continue  # it has workers only if somebody asks for them, and the list goes with the call
             yield Handed(store.site, holder, loaded.site, False)
             continue
+        if _kind_of(loop):
+            continue
         pool = next((pooled[node] for node in nodes if node in pooled), None)
         if pool is not None and not by_name:
             yield Handed(store.site, holder, pool, False)
@@ -76,6 +83,18 @@ def handed_over(machine: Machine, lifetimes: Lifetimes, *, by_name: bool) -> Ite
         made_anew = isinstance(store.owner, Obj) and loop in store.owner.made  # it goes into the queue as a whole
         if site is not None and not made_anew:
             yield Handed(store.site, holder, site, True)
+
+
+def _gone_through(store: Store) -> Loop | None:
+    """The comprehension that collects: `[labels for _, labels in loader]`"""
+    around = (loop for loop in store.loops if loop not in store.birth and loop.kind == "loop")
+    return next((loop for loop in around if _kind_of(loop) == "comp"), None)
+
+
+def _kind_of(loop: Loop) -> str:
+    """What goes round, where that is no statement: "comp" of a comprehension, "worker" of a worker."""
+    site: Any = loop.site
+    return str(site[0]) if type(site) is tuple else ""
 
 
 def shares_by_name(program: Program) -> bool:
@@ -109,8 +128,7 @@ def _from_pools(machine: Machine) -> Iterator[tuple[int, Site]]:
 
 def _is_worker(loop: Loop) -> bool:
     """Whether what runs is a worker's."""
-    site: Any = loop.site
-    return type(site) is tuple and site[0] == "worker"
+    return _kind_of(loop) == "worker"
 
 
 def _is_of_workers(frame: Frame, loop: Loop) -> bool:

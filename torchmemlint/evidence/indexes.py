@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from ..facts import model as m
 from ..facts.model import Expr, FunctionFacts
 from ..facts.program import expressions, targets
-from ..facts.walk import statements
+from ..facts.walk import calls, last_name, statements
 from ..interpreter.events import Store
 from ..interpreter.keys import FRESH, IDENTITY, kind_of_key
 from ..interpreter.values import Class, Obj
 
 _ALL = ("items", "values")
+_MEASURE = ("len", "bool", "print", "id")
 
 
 def is_an_index(store: Store, table: str) -> bool:
@@ -35,6 +36,24 @@ def is_an_index(store: Store, table: str) -> bool:
         return False
     others = (function for function in store.frame.unit.facts.functions if function is not store.frame.facts)
     return any(_is_all_of(over, table) for function in others for over in _gone_through(function))
+
+
+def is_read_whole(store: Store, table: str) -> bool:
+    """Whether a function of the file wants all that is in a place: it goes through it, or gives it to a call,
+    `torch.stack(self.frames)`."""
+    return any(
+        _is_all_of(over, table)
+        for function in store.frame.unit.facts.functions
+        for over in (*_gone_through(function), *_given(function))
+    )
+
+
+def _given(function: FunctionFacts) -> Iterator[Expr]:
+    """What calls are given, but for those that only ask how much it is."""
+    for call in calls(function.body):
+        if last_name(call[2]) not in _MEASURE:
+            yield from call[3]
+            yield from (value for _, value in call[4])
 
 
 def _gone_through(function: FunctionFacts) -> Iterator[Expr]:

@@ -33,15 +33,9 @@ from .task_keys import is_of_the_callable
 from .undrained import method_not_called
 
 _RESULTS = ("tensor", "array", "item")
-_OF_ITEMS = (
-    "str",
-    "open",
-    "io.open",
-    "av.open",
-    "cv2.VideoCapture",
-    "VideoReader",
-    "decord.VideoReader",
-    "VideoDecoder",
+_OF_ITEMS = frozenset(
+    """str open io.open fsspec.open av.open cv2.VideoCapture VideoReader decord.VideoReader VideoDecoder AudioDecoder
+    sf.SoundFile soundfile.SoundFile imageio.get_reader""".split()
 )
 _STAY = ("loader", "pool", "executor")
 _OF_AN_ITEM = ("index", "idx", "item", "i")

@@ -13,6 +13,7 @@ from ..facts.model import CALLS_PER_STATEMENT, Expr, FileFacts, FunctionFacts, S
 from ..facts.passed_by import PassedBy
 from ..facts.program import Program
 from ..facts.releases import Releases
+from ..facts.served import set_up_by
 from ..facts.walk import blocks, calls, expressions_of, last_name, nodes, statements
 from ..interpreter.contexts import is_module_level
 from ..interpreter.events import NEVER, Loops, Reset, Store, Trail
@@ -281,7 +282,11 @@ def _takes_itself_off(reset: Reset, inside: list[Obj | Frame]) -> bool:
 
 def _begins_once(reset: Reset, store: Store) -> bool:
     """`global server; server = Server()` of a program that then goes into its loop: what binds the global once, in no
-    loop at all, empties nothing in time of what a loop adds."""
+    loop at all, empties nothing in time of what a loop adds. Nor does what a model server calls before all else."""
+    receiver = reset.frame.receiver
+    cls = receiver.cls if isinstance(receiver, Obj) and reset.how == "replace" else None
+    if isinstance(cls, Class) and any(reset.frame.name in set_up_by(entry.facts) for entry in cls.mro):
+        return True
     once = reset.how == "replace" and not reset.loops and isinstance(reset.owner, Frame) and not reset.threaded
     return once and is_module_level(reset.owner) and any(loop.kind == "loop" for loop in store.loops)
 

@@ -10,13 +10,14 @@ from ..facts.model import Expr, Stmt
 from ..facts.program import Block, Place, Program, targets
 from ..facts.walk import blocks, calls_of, expressions_of, last_name, names_of, statements
 from ..interpreter.frames import Frame
-from ..interpreter.holders import has_parameters
+from ..interpreter.holders import has_parameters, heavy_objects
 from ..interpreter.machine import Machine
 from ..interpreter.values import Obj, Value
 from ..lexical.cleanup import Slip
 from .emptied import emptied_in, frames_that_empty, is_array_of_cupy
 from .still_held import moved_off, reaches
 
+_CACHES = ("lru_cache", "cache", "cached", "cached_property", "cache_resource")
 _PUTS = frozenset("append appendleft add insert extend update setdefault put put_nowait".split())
 
 
@@ -103,12 +104,28 @@ def _is_of_package(program: Program, callee: Expr) -> bool:
 
 
 def _models(value: Value) -> set[int]:
-    modules = (atom for atom in value if type(atom) is Obj and atom.kind == "module" and atom.weight > 1)
-    return {id(module) for module in modules if has_parameters(module)}
+    """The models of a value: itself, or those that a trainer has, `trainer = Trainer(rate)`."""
+    modules = [atom for atom in value if type(atom) is Obj and atom.kind == "module"]
+    modules += heavy_objects(tuple(atom for atom in value if type(atom) is Obj and atom.kind == "instance"))
+    return {id(one) for one in modules if one.kind == "module" and one.weight > 1 and has_parameters(one)}
+
+
+def _made_by_cached(machine: Machine, value: Value) -> bool:
+    """Whether a model comes from a function that gives the same one again: `@lru_cache`, `@cache`."""
+    found = [atom for atom in value if type(atom) is Obj]
+    made = {one.site - one.site % m.CALLS_PER_STATEMENT for one in (*found, *heavy_objects(tuple(found)))}
+    functions = (one for unit in machine.units.values() for one in unit.facts.functions if one.decorators)
+    return any(
+        any(last_name(given[2] if given[0] == m.CALL else given) in _CACHES for given in function.decorators)
+        and any(statement[1] in made for statement in statements(function.body))
+        for function in functions
+    )
 
 
 def _held_elsewhere(machine: Machine, frame: Frame, name: str, models: set[int]) -> bool:
     """Whether the model is there for longer than a round: in another variable, an attribute, a table of the module."""
+    if _made_by_cached(machine, frame.vars[name]):
+        return True
     others = [value for other, value in frame.vars.items() if other != name]
     others += machine.module_frame.vars.values() if frame is not machine.module_frame else ()
     if type(frame.receiver) is Obj:

@@ -9,6 +9,7 @@ from ..facts import model as m
 from ..facts.answering import answers_requests
 from ..facts.guarded import callers
 from ..facts.model import CALLS_PER_STATEMENT, Expr, Site, Stmt
+from ..facts.served import answers
 from ..facts.walk import blocks, call_at, calls, calls_of, last_name, loops, statements
 from ..interpreter.frames import Frame, Loop
 from ..interpreter.gradient_hooks import BACKWARD
@@ -197,6 +198,8 @@ _TAKES_CALLBACKS = frozenset(
 def is_called_back(program: Program, name: str) -> bool:
     """Whether a function is called when something happens: a hook of each pass, a slot, what answers a request."""
     if any(place.facts.name == name and answers_requests(place.facts) for place in program.places):
+        return True
+    if any(name in cls.methods and answers(cls, name) for cls in program.facts.classes):
         return True
     return any(
         last_name(given) == name

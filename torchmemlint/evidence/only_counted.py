@@ -33,23 +33,28 @@ def only_counted(retentions: list[Retention]) -> Iterator[Retention]:
             continue
         if retention.graph or retention.small or retention.weight < 2:
             continue
-        if not isinstance(store.owner, Obj) or store.owner.kind != "list" or store.owner.home is None:
+        name = retention.holder.text
+        if not isinstance(store.owner, Obj) or not is_own_list(store.frame, store.owner, name):
             continue
-        if store.owner.home[0] is not store.frame:
-            continue  # by now something else has it, and calls it otherwise: `self.running = still_running`
-        if any(loop.name in _LONG for loop in retention.loops) and _is_only_counted(store.frame, retention.holder.text):
+        if any(loop.name in _LONG for loop in retention.loops) and _is_only_counted(store.frame, name):
             yield retention
+
+
+def is_own_list(frame: Frame, owner: Obj, name: str) -> bool:
+    """Whether a list is a variable of the function that adds to it, and of no other, and not there to keep things."""
+    if owner.kind != "list" or owner.home is None or owner.home[0] is not frame:
+        return False  # by now something else has it, and calls it otherwise: `self.running = still_running`
+    if not name.isidentifier():
+        return False  # a list in something else, `results[rows]`, of which others ask in other words
+    function = frame.facts
+    if function.name == "<module>" or function.generator or _TO_KEEP.search(name.lower()):
+        return False
+    return not any(param.name == name for param in function.params) and not _is_shared(frame, function, name)
 
 
 def _is_only_counted(frame: Frame, name: str) -> bool:
     """Whether all that a function does with its own list is to bind it, to add to it and to ask for its length."""
     function, place = frame.facts, (m.NAME, name)
-    if not name.isidentifier():
-        return False  # a list in something else, `results[rows]`, of which others ask in other words
-    if function.name == "<module>" or function.generator or _TO_KEEP.search(name.lower()):
-        return False
-    if any(param.name == name for param in function.params) or _is_shared(frame, function, name):
-        return False
     for one in statements(function.body):
         seen = sum(part == place for part in expressions_of(one))
         lengths = sum(_is_length(part, place) for part in expressions_of(one))

@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
+from ..facts.knowledge import LOADS_A_MODEL
 from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Place, Program, targets, text
 from ..facts.walk import calls, calls_of, last_name, nodes, statements, with_conditions
 from ..interpreter.machine import Machine
-from ..interpreter.values import Class, Obj, Value
+from ..interpreter.values import Class, Module, Obj, Value
 from ..lexical.cleanup import empties, given_up, may_clean_up
 from .emptied import is_work
 from .forgotten import heavy_part
@@ -48,8 +49,10 @@ def replaced_models(machine: Machine, program: Program) -> Iterator[Replaced]:
         if emptying is None or emptying.site in said:
             continue
         for statement, conditions in with_conditions(place.facts.body):
-            holder = _holder(place, statement, emptying)
-            if holder and _has_model(machine, place, holder) and _is_there(place, holder, conditions, emptying):
+            holder = _holder(program, place, statement, emptying)
+            if not holder or not (_is_loaded(program, statement[3]) or _has_model(machine, place, holder)):
+                continue
+            if _is_there(place, holder, conditions, emptying):
                 if not _goes_before(program, place, holder):
                     said.add(emptying.site)
                     yield Replaced(emptying.site, holder, statement[1])
@@ -69,8 +72,14 @@ def _emptied_first(program: Program, place: Place, levels: int = _LEVELS) -> _Em
         for other in _called(program, place, call) if levels else ():
             inner = _emptied_by(program, other, levels - 1)
             if inner is not None:
-                return _Emptying(call[1], inner)
+                return _Emptying(call[1], call[1] if _serves_many(program, other) else inner)
     return None
+
+
+def _serves_many(program: Program, helper: Place) -> bool:
+    """Whether others call a helper as well, so that its own line says nothing of the one that comes too early."""
+    users = (one for one in program.places if helper.facts.name in one.facts.calls)
+    return sum(helper in _called(program, one, call) for one in users for call in calls(one.facts.body)) > 1
 
 
 def _emptied_by(program: Program, place: Place, levels: int) -> Site | None:
@@ -95,10 +104,11 @@ def _called(program: Program, place: Place, call: Expr) -> list[Place]:
 
 
 def _is_made(program: Program, call: Expr) -> bool:
-    return is_work(program, call) or last_name(call[2]).lstrip("_").startswith(_MAKES)
+    named = last_name(call[2]).lstrip("_").startswith(_MAKES)
+    return named or is_work(program, call) or program.dotted(call[2]) in LOADS_A_MODEL
 
 
-def _holder(place: Place, statement: Stmt, emptying: _Emptying) -> str:
+def _holder(program: Program, place: Place, statement: Stmt, emptying: _Emptying) -> str:
     """The attribute or global that gets something new after the cache is emptied: `self.model = load(name)`, or the
     local that it was made as."""
     if statement[0] != m.ASSIGN or statement[1] < emptying.at:
@@ -110,24 +120,62 @@ def _holder(place: Place, statement: Stmt, emptying: _Emptying) -> str:
         value = last[3] if last is not None and last[0] == m.ASSIGN and last[1] >= emptying.at & ~255 else (m.TEXT,)
     if value[0] != m.CALL:
         return ""
-    return next((text(target) for target in targets(statement) if _is_wide(place, target)), "")
+    return next((text(target) for target in targets(statement) if _is_wide(program, place, target)), "")
 
 
-def _is_wide(place: Place, expr: Expr) -> bool:
-    """An attribute of the object, or a global that the function binds."""
-    if expr[0] == m.NAME:
+def _is_wide(program: Program, place: Place, expr: Expr) -> bool:
+    """An attribute of the object, or of a record that the file has one of, `state.model`, or a global that the function
+    binds."""
+    if _is_beside(place, expr, "self"):
+        return True
+    return bool(expr[0] == m.ATTR and expr[1][0] == m.NAME) and _is_of_the_file(program, place, expr[1])
+
+
+def _is_beside(place: Place, expr: Expr, owner: str) -> bool:
+    """Whether this belongs to what has the model, the object or a record; or it is a global that the function binds."""
+    if expr[0] == m.NAME and owner in ("", "self"):
         return any(one[0] == m.GLOBAL and expr[1] in one[2] for one in statements(place.facts.body))
-    return bool(expr[:2] == (m.ATTR, (m.NAME, "self")))
+    return bool(expr[:2] == (m.ATTR, (m.NAME, owner or "self")))
+
+
+def _is_of_the_file(program: Program, place: Place, name: Expr) -> bool:
+    """Whether a name is bound by the body of the module, and not by a function: `import shared` does so, too."""
+    if name[1] in program.imports:
+        return True
+    whole = (one for other in program.by_name.get("<module>", ()) for one in statements(other.facts.body))
+    own = any(name in targets(one) for one in statements(place.facts.body) if one[0] != m.EXPR)
+    return (
+        not own
+        and name[1] not in {one.name for one in place.facts.params}
+        and any(name in targets(one) for one in whole)
+    )
+
+
+def _is_loaded(program: Program, value: Expr) -> bool:
+    """`SentenceTransformer(name).to(device)`"""
+    while value[0] == m.CALL and value[2][0] == m.ATTR and value[2][1][0] == m.CALL:
+        value = value[2][1]
+    return value[0] == m.CALL and program.dotted(value[2]) in LOADS_A_MODEL
 
 
 def _has_model(machine: Machine, place: Place, holder: str) -> bool:
     """Whether an attribute, or a global, is seen to have a model with parameters."""
     owner, _, name = holder.rpartition(".")
     values: list[Value] = [machine.module_frame.vars.get(name, ())] if not owner else []
+    if owner not in ("", "self"):
+        of_record = map(_variables, machine.module_frame.vars.get(owner, ()))
+        return any(heavy_part(found.get(name, ())) == "module" for found in of_record)
     known = [obj for objects in machine.instances.values() for obj in objects] if owner else []
     values += [obj.fields.get(name, ()) for obj in (*known, *(machine.module_frame.allocs.values() if owner else ()))
                if type(obj) is Obj and isinstance(obj.cls, Class) and obj.cls.facts.name == place.cls]  # fmt: skip
     return any(heavy_part(value) == "module" for value in values)
+
+
+def _variables(record: object) -> dict[str, Value]:
+    """What an object, or a module of the project, has by name."""
+    if type(record) is Module:
+        return record.unit.frame.vars
+    return record.fields if type(record) is Obj else {}
 
 
 def _is_there(place: Place, holder: str, conditions: tuple[tuple[Expr, bool], ...], emptying: _Emptying) -> bool:
@@ -136,10 +184,13 @@ def _is_there(place: Place, holder: str, conditions: tuple[tuple[Expr, bool], ..
     asked = False
     for test, holds in conditions:
         parts = list(test[2] if test[0] == m.BOOL else (test,))
+        sure = test[0] != m.BOOL or (test[1] == "and") == holds  # of `a or b` that holds, none may be so by itself
         for part in parts:
-            if _says_missing(part, holder, holds):
+            if sure and _says_missing(part, holder, holds):
                 return False
-            asked = asked or _compares(place, part) or (holds and text(part) == holder)
+            asked = (
+                asked or _compares(place, part, holder.rpartition(".")[0]) or (sure and holds and text(part) == holder)
+            )
     before = (one for one in statements(place.facts.body) if one[1] < emptying.at)
     return asked or any(name.startswith("self.") for one in before for name in given_up(one))
 
@@ -153,13 +204,13 @@ def _says_missing(test: Expr, holder: str, holds: bool) -> bool:
     return text(test) == holder and not holds
 
 
-def _compares(place: Place, test: Expr) -> bool:
+def _compares(place: Place, test: Expr, owner: str) -> bool:
     """`name != self.name`, `self.key == (name, size)`: what is wanted with what is there."""
     if test[0] == m.NOT:
-        return _compares(place, test[1])
+        return _compares(place, test[1], owner)
     if test[0] != m.COMPARE or (m.CONST, None) in test[2:4]:
         return False
-    sides = [any(_is_wide(place, part) for part in nodes(side)) for side in test[2:4]]
+    sides = [any(_is_beside(place, part, owner) for part in nodes(side)) for side in test[2:4]]
     return sides[0] != sides[1]
 
 
@@ -167,7 +218,7 @@ def _goes_before(program: Program, place: Place, holder: str) -> bool:
     """Whether what a place has is let go of by the function, one that it calls or those that call it; or is moved."""
     owner, _, name = holder.rpartition(".")
     for other in _around(program, place):
-        if other.facts.name in _FIRST or (owner and other.cls and other.cls != place.cls):
+        if other.facts.name in _FIRST or (owner == "self" and other.cls and other.cls != place.cls):
             continue
         body = [*statements(other.facts.body)]
         gone = [one for statement in body for one in given_up(statement)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Container, Iterator
 from typing import NamedTuple
 
@@ -16,8 +17,10 @@ from ..interpreter.values import Bound, Function, Obj, Partial, Value
 from ..lexical.cleanup import collects, empties, given_up
 from ..lexical.library_pipelines import pipelines_of
 from .emptied import is_work, optimizers_of
+from .unneeded_parts import held_by_parts
 
 _DEPTH = 4
+_PHASES = ("train", "eval")
 _HOST: frozenset[Expr] = frozenset({(m.CONST, "cpu"), (m.CONST, "meta")})
 
 
@@ -49,7 +52,7 @@ def still_held(machine: Machine, program: Program) -> Iterator[StillHeld]:
             continue
         name, value = note.detail
         rest = rest_of(place.facts.body, note.site)
-        if rest is None or not _goes_on(program, rest):
+        if rest is None or not goes_on(program, rest):
             continue
         holders = list(_holders(program, place, note.frame, name, value, note.site, rest))
         if holders:
@@ -78,10 +81,12 @@ def still_held_beside(machine: Machine, program: Program) -> Iterator[StillHeld]
         held = held or (_optimizers_beside(owner, others) if gone else [])
         spared = _let_go_with(program, place) if held else set[str]()
         whose = _whose(place, note.site, name)
+        if moves_off(place.facts.body, f"{whose}.{name}"):
+            continue
         if held and spared.isdisjoint(held):
             seen.add(note.site)
             yield StillHeld(note.site, f"{whose}.{name}", tuple(f"{whose}.{other}" for other in held), -1)
-        elif gone and _goes_on(program, rest):
+        elif gone and goes_on(program, rest):
             local = list(_holders(program, place, note.frame, "", value, note.site, rest))
             if local:
                 seen.add(note.site)
@@ -110,6 +115,8 @@ def still_held_by_globals(machine: Machine, program: Program) -> Iterator[StillH
             seen.add(note.site)
             whose = _whose(place, note.site, name, "")
             whose = f"{whose}." if whose else ""
+            if moves_off(place.facts.body, whose + name):
+                continue
             yield StillHeld(note.site, whose + name, tuple(whose + other for other in held), -1)
 
 
@@ -170,13 +177,19 @@ def rest_of(block: Block, site: Site, loop: Stmt | None = None) -> Rest | None:
     return None
 
 
-def _goes_on(program: Program, rest: Rest) -> bool:
+def goes_on(program: Program, rest: Rest) -> bool:
     """Whether the cache is emptied afterwards, and more is computed after that."""
     calls = [call for one in statements(rest.following) for call in calls_of(one)]
     emptied = next((call[1] for call in calls if empties(program, call)), None)
     if emptied is None:
         return False
-    return rest.loop is not None or any(call[1] > emptied and is_work(program, call) for call in calls)
+    return rest.loop is not None or any(call[1] > emptied and _is_begun(program, call) for call in calls)
+
+
+def _is_begun(program: Program, call: Expr) -> bool:
+    """Whether a call does some work: also the file's own `train(model)`, which is no `model.train()`."""
+    own = call[2][0] == m.NAME and call[2][1] in _PHASES and call[2][1] in program.by_name
+    return own or is_work(program, call)
 
 
 def _holders(
@@ -193,13 +206,17 @@ def _holders(
     kept += [one for one in pipelines_of(program, place, name) if one[0] in bound] if gone and there else []
     for model in (name, *held) if held else ():
         kept += [(one, at) for one, at in optimizers_of(program, place, "", model) if one in bound]
-    read = _read(program, place, rest)
+    read = read_after(program, place, rest)
     here = (statement for statement in statements(place.facts.body) if statement[1] == site)
     read |= {other for statement in here for other in given_up(statement)}  # `del encoders, text_encoder`
     for other, at in dict(kept).items():
         again = rest.loop is not None and not rest.loop[1] < at
         if other not in read and not again and not other.startswith("_"):
             yield other, at
+    if held and rest.loop is None and _read_inside(program, place).isdisjoint(held):
+        has_it = functools.partial(reaches, wanted=gone)
+        in_use = {other: bound[other] for other in held if other in read}
+        yield from held_by_parts(program, place, frame, rest.following, in_use, has_it)
 
 
 def moved_off(block: Block, name: str, site: Site, moved: bool = False) -> bool:
@@ -217,6 +234,12 @@ def moved_off(block: Block, name: str, site: Site, moved: bool = False) -> bool:
         elif (m.NAME, name) in targets(statement):
             moved = False
     return False
+
+
+def moves_off(block: Block, name: str) -> bool:
+    """Whether a function moves a module to the host by this name, `self.model.cpu()`, or takes its weights away."""
+    owners = (call for call in calls(block) if call[2][0] == m.ATTR and text(call[2][1]) == name)
+    return any(call[2][2] == "cpu" or (call[2][2] == "to" and not _HOST.isdisjoint(nodes(call))) for call in owners)
 
 
 def _moves(call: Expr, name: str) -> bool:
@@ -238,10 +261,15 @@ def _bound(place: Place, before: Site) -> dict[str, Site]:
     return {name: site for name, site in found.items() if name not in {one.name for one in place.facts.params}}
 
 
-def _read(program: Program, place: Place, rest: Rest) -> set[str]:
-    """The names that are mentioned afterwards, or in functions that see the variables of this one."""
+def _read_inside(program: Program, place: Place) -> set[str]:
+    """The names that functions mention which see the variables of this one."""
     inner = range(len(program.facts.functions)) if place.facts.name == "<module>" else place.facts.inner
-    found = {name for index in inner if index for name in names_of(program.facts.functions[index].body)}
+    return {name for index in inner if index for name in names_of(program.facts.functions[index].body)}
+
+
+def read_after(program: Program, place: Place, rest: Rest) -> set[str]:
+    """The names that are mentioned afterwards, or in functions that see the variables of this one."""
+    found = _read_inside(program, place)
     for statement in statements(rest.following):
         found |= {part[1] for part in expressions_of(statement) if part[0] == m.NAME}
         found |= set(statement[2]) if statement[0] in (m.GLOBAL, m.NONLOCAL) else set()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ..facts import model as m
 from ..facts.emptying import BOUND, BUILDERS, DELETED, emptyings, goes_on_beside
-from ..facts.model import FileFacts, FunctionFacts, Site
+from ..facts.model import Expr, FileFacts, FunctionFacts, Site
 from ..facts.program import Program
 from ..facts.walk import calls_of, heads, last_name, loops, nodes, statements
 from ..interpreter.events import Plain
@@ -100,7 +100,8 @@ def _never_calls(machine: Machine, note: Plain, names: set[str], emptied: str) -
         start, around = _goes_on(frame.facts, site)
         if _takes_out(frame.facts, emptied, start):
             return False
-        if _calls_later(programs, frame.facts, start, names, "" if around else entered):
+        active = {one.name for one in _callers(frame)}
+        if _calls_later(programs, frame.facts, start, names, "" if around else entered, active):
             return False
         if frame.caller is None:
             return frame.name == "<module>"
@@ -115,14 +116,30 @@ def _goes_on(function: FunctionFacts, site: Site) -> tuple[Site, bool]:
     return min(around, default=start), bool(around)
 
 
-def _calls_later(programs: list[Program], function: FunctionFacts, start: Site, names: set[str], entered: str) -> bool:
+def _calls_later(
+    programs: list[Program], function: FunctionFacts, start: Site, names: set[str], entered: str, active: set[str]
+) -> bool:
     """Whether a function calls one of the names from a site on. What is `entered` there has been looked at, from where
     it leads on."""
-    called = {last_name(call[2]) for one in statements(function.body) if one[1] >= start for call in calls_of(one)}
+    called = _called(function, active, start)
     called.discard(entered)
     for _ in range(4):
         if not names.isdisjoint(called):
             return True
         known = (place for program in programs for one in called for place in program.by_name.get(one, ()))
-        called = called.union(*(place.facts.calls for place in known))
+        called = called.union(*(_called(place.facts, active) for place in known))
     return not names.isdisjoint(called)
+
+
+def _called(function: FunctionFacts, active: set[str], start: Site = 0) -> set[str]:
+    """The names of what a function calls. Where `train` waits for it, as one of the `active` functions, the
+    `self.model.train()` at the end of an evaluation is a module's and does not begin all over again."""
+    if start == 0 and active.isdisjoint(function.calls):
+        return set(function.calls)
+    found = (call[2] for one in statements(function.body) if one[1] >= start for call in calls_of(one))
+    return {last_name(one) for one in found if not (last_name(one) in active and _is_of_another(one))}
+
+
+def _is_of_another(callee: Expr) -> bool:
+    """Whether this is a method of something else than the object itself: `self.model.train`, `model.train`."""
+    return callee[0] == m.ATTR and callee[1] != (m.NAME, "self") and callee[1][0] in (m.NAME, m.ATTR)

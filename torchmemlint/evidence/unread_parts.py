@@ -7,17 +7,19 @@ fill the list, and the list be its result: the models are no part of it that any
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..facts import model as m
-from ..facts.model import Expr, FileFacts, FunctionFacts, Stmt
-from ..facts.program import Program, expressions
+from ..facts.model import Expr, FileFacts, FunctionFacts, Site
+from ..facts.program import Program, expressions, targets
 from ..facts.walk import statements
 from ..interpreter.holders import heavy_objects
 from ..interpreter.keys import KNOWN
 from ..interpreter.values import FEW, SCALAR, Obj, Value
 from ..lexical.table_reader import TableReader
 from ..lexical.unread_entries import Reader
+from .only_counted import is_own_list
 from .places import last_part
 from .unreleased import kept_in_sight
 
@@ -42,17 +44,49 @@ def is_unread(machine: Machine, program: Program, retention: Retention) -> bool:
     if not read:
         return read is not None and not keyed and name.startswith("_")
     entries = [value for key, value in store.owner.fields.items() if key == "*" or (keyed and key[:1] != "$")]
+    return _are_light(machine, entries, read)
+
+
+class UnreadRecords(NamedTuple):
+    """A list of a function whose records weigh, and what is read of them."""
+
+    site: Site
+    name: str
+    read: list[str]
+
+
+def unread_records(machine: Machine, program: Program, retentions: Iterable[Retention]) -> Iterator[UnreadRecords]:
+    """Likewise, lists of functions that a loop adds records to, `results.append({"model": model, "score": score})`,
+    and of which the function itself reads only what weighs nothing."""
+    said = set[Site]()
+    for retention in retentions:
+        store, name = retention.store_event, retention.holder.text
+        if retention.holder.kind != "local" or retention.how != "grow" or not retention.growing or retention.graph:
+            continue
+        if store.objects and not store.fresh:
+            continue  # who made them keeps them anyway
+        if store.site in said or not isinstance(store.owner, Obj) or not is_own_list(store.frame, store.owner, name):
+            continue
+        reader = Reader((m.NAME, name), program.facts, attributes=True, places=True)
+        read = _gone_through(reader, store.frame.facts, (m.NAME, name), store.site)
+        if read and _are_light(machine, [store.owner.fields.get("*", ())], read):
+            said.add(store.site)
+            yield UnreadRecords(store.site, name, sorted(read))
+
+
+def _are_light(machine: Machine, entries: list[Value], read: set[str]) -> bool:
+    """Whether all entries have parts that weigh, and these are none of what is read."""
     found = [_parts(machine, atom) for value in entries for atom in value]
     return bool(found) and all(light is not None and read <= light for light in found)
 
 
 def _parts(machine: Machine, record: object) -> set[str] | None:
-    """The keys of a dictionary that have nothing heavy, or the attributes of an object; None if it is another thing,
-    or has nothing else."""
-    if type(record) is not Obj or record.kind not in ("dict", "instance") or record.is_put_off:
+    """The keys of a dictionary that have nothing heavy, or the attributes of an object, or the places of a tuple; None
+    if it is another thing, or has nothing else."""
+    if type(record) is not Obj or record.kind not in ("dict", "instance", "tuple") or record.is_put_off:
         return None
     fields = {key: value for key, value in record.fields.items() if key[:1] != "$"}
-    if record.kind == "dict" and any(key[:1] != "[" for key in fields):
+    if record.kind != "instance" and any(key[:1] != "[" for key in fields):
         return None
     light = {key.strip("[]") for key, value in fields.items() if not _weighs(machine, value)}
     return light if 0 < len(light) < len(fields) else None
@@ -78,20 +112,16 @@ def _read(program: Program, attribute: str, stored: int, *, keyed: bool) -> set[
 
 
 def _read_by(facts: FileFacts, function: FunctionFacts, records: Expr, stored: int, *, keyed: bool) -> set[str] | None:
-    reader = (TableReader if keyed else Reader)(records, facts, attributes=True)
+    return _gone_through((TableReader if keyed else Reader)(records, facts, attributes=True), function, records, stored)
+
+
+def _gone_through(reader: Reader, function: FunctionFacts, records: Expr, stored: int) -> set[str] | None:
     number = stored // m.CALLS_PER_STATEMENT
     reader.body(
         one
         for one in statements(function.body)
-        if records not in _bound(one) and number != one[1] // m.CALLS_PER_STATEMENT
+        if records not in targets(one) and number != one[1] // m.CALLS_PER_STATEMENT
     )
     if reader.escapes or set(function.inner) - reader.chosen_by:  # another function in it may have one of the records
         return None
     return reader.names
-
-
-def _bound(statement: Stmt) -> tuple[Expr, ...]:
-    if statement[0] == m.ASSIGN:
-        places: tuple[Expr, ...] = statement[2]
-        return places
-    return (statement[2],) if statement[0] == m.ANNOTATE else ()

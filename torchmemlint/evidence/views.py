@@ -12,6 +12,7 @@ from ..facts.model import Expr
 from ..facts.walk import calls, last_name, nodes, statements
 from ..interpreter.events import Store
 from ..interpreter.frames import Loop, kept_since
+from ..interpreter.keys import KNOWN
 from ..interpreter.machine import Machine
 from ..interpreter.parts import FEW, ROW, SOME, Part, parts_of, same
 from ..interpreter.values import ANY, Obj
@@ -41,6 +42,7 @@ def kept(machine: Machine, lifetimes: Lifetimes) -> Iterator[View]:
     if not machine.derivation.parts:
         return
     elsewhere: set[int] | None = None
+    said: list[Store] = []
     for store in machine.stores:
         if not store.tensors or not machine.is_home(store.site) or any(t.size != ANY for t in store.tensors):
             continue
@@ -48,11 +50,15 @@ def kept(machine: Machine, lifetimes: Lifetimes) -> Iterator[View]:
         if not parts:
             continue
         holder = describe(store.owner, store.key, machine)
+        if store.how == "grow" and isinstance(store.owner, Obj) and store.owner.home is None:
+            continue  # `torch.stack([model(x)[:, 0] for x in xs])`: it goes with the expression
         loops = _growing(store)
         if store.how == "keyed" and lifetimes.pops_in(store, loops):
             continue  # the entry of something that is at work, `self.tails[request]`: no more than one at a time
         part = _costly(store, holder, parts, loops)
         if part is None or _kept_whole(machine, store, part, bool(loops)) or _asks_for_size(store):
+            continue
+        if any(_comes_with(store, other) for other in said):
             continue
         if elsewhere is None:
             elsewhere = {found.store.site for found in collected_on_device(machine)}
@@ -60,7 +66,16 @@ def kept(machine: Machine, lifetimes: Lifetimes) -> Iterator[View]:
             weight = min(max(tensor.weight for tensor in store.tensors), _of_models(machine, store))
             if holder.kind == "local" and any(loop.kind == "loop" for loop in kept_since(store.owner, store.birth)):
                 weight = 1  # a list for one round of an outer loop
+            said.append(store)
             yield View(store, holder, part.name, bool(loops), min(2, weight))
+
+
+def _comes_with(store: Store, other: Store) -> bool:
+    """Whether a container gets the object as a whole that has a part, which is said where the object gets that."""
+    if not isinstance(store.owner, Obj) or not isinstance(other.owner, Obj) or store.owner is other.owner:
+        return False
+    entries = [atom for value in store.owner.fields.values() for atom in value]
+    return any(entry is holder for holder in other.owner.holders for entry in entries)
 
 
 def _of_models(machine: Machine, store: Store) -> int:
@@ -73,7 +88,7 @@ def _growing(store: Store) -> list[Loop]:
     """The loops whose rounds add to the place."""
     if store.how not in ("grow", "keyed"):
         return []
-    return [loop for loop in store.loops if loop not in store.birth and loop.kind == "loop" and type(loop.site) is int]
+    return [loop for loop in store.loops if loop not in store.birth and loop.kind == "loop"]
 
 
 def _costly(store: Store, holder: Holder, parts: list[Part], loops: list[Loop]) -> Part | None:
@@ -86,15 +101,16 @@ def _costly(store: Store, holder: Holder, parts: list[Part], loops: list[Loop]) 
         if any(loop in part.loops for loop in loops):
             if part.kind == FEW or (part.kind == ROW and holder.kind in _LASTS and _picked(store)):
                 return part
-        elif store.how == "set" and part.kind == FEW and part.made_here and _is_attribute(store, holder):
+        elif part.kind == FEW and part.made_here and _is_attribute(store, holder):
             return part
     return None
 
 
 def _is_attribute(store: Store, holder: Holder) -> bool:
-    """Whether a place is an attribute of an object that has been made."""
+    """Whether a place is an attribute of an object that has been made, or its entry for a layer, `cache.keys[i]`."""
     made = store.frame.name not in ("__init__", "setup", "build")
-    return made and holder.kind == "attribute" and isinstance(store.owner, Obj)
+    one_of_few = store.how == "set" or (store.how == "keyed" and store.key_kind == KNOWN)
+    return made and one_of_few and holder.kind == "attribute" and isinstance(store.owner, Obj)
 
 
 def _picked(store: Store) -> bool:

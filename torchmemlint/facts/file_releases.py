@@ -14,10 +14,11 @@ from .model import Expr, FileFacts, FunctionFacts, Site, Stmt
 from .one_rank import emptied_by_one
 from .passed_by import PassedBy, passed_by
 from .program import targets
+from .served import set_up_by
 from .too_few import only_waits
 from .unfetched import unfetched
 from .until_full import until_full
-from .walk import calls, calls_of, expressions_of, heads, last_name, nodes, once, statements, with_tests
+from .walk import calls, calls_of, expressions_of, heads, last_name, nodes, once, root_of, statements, with_tests
 from .wrappers import called_in_wrappers
 
 _RELEASERS = knowledge.TAKES_OUT | {"get_nowait", "resize_", "truncate", "trim", "prune"}
@@ -25,7 +26,9 @@ JOINS = frozenset("cat concat concatenate stack vstack hstack append".split())
 HANDED_OVER = "__handed_over__"  # a method that empties a place, for others to call
 _POPPERS = ("heappop", "heappushpop", "heapreplace")
 _CONTAINERS = ("list", "dict", "set", "deque", "defaultdict", "OrderedDict")
-_FIRST = frozenset("__init__ __post_init__ __attrs_post_init__ __new__ __setstate__ <module>".split())
+_FIRST = frozenset(
+    "__init__ __post_init__ __attrs_post_init__ __new__ __setstate__ <module> startup on_startup lifespan".split()
+)
 LETS_GO = ("clear", "reset", "flush", "release", "drain", "prune", "evict", "trim", "purge", "empty", "free")
 _SAYS = knowledge.REPORTERS | {"sleep", "move_to_end"}
 _PICKS = frozenset("choice choices sample randint randrange randperm stack cat len list tuple".split())
@@ -47,6 +50,7 @@ class FileReleases:
         self.wholesale: set[tuple[str, str]] = set()  # classes, "" for any, and functions
         self.bases = {cls.name: {last_name(base) for base in cls.bases} for cls in facts.classes}
         self.replacing: dict[str, set[str]] = {}  # method -> the classes that have one that calls none of its name
+        self._first = {id(facts.functions[cls.methods[name]]) for cls in facts.classes for name in set_up_by(cls)}
         self._owners = {id(facts.functions[one]): cls.name for cls in facts.classes for one in cls.methods.values()}
         self.limited: dict[tuple[str, str], dict[str, str]] = {}  # class and place -> function -> what must be set
         self._sizes = {  # class -> the attributes whose length `len(self)` is
@@ -256,7 +260,8 @@ class FileReleases:
     def _assigned(self, function: FunctionFacts, target: Expr, value: Expr, tests: tuple[Expr, ...]) -> None:
         if value == _OWN_ATTRIBUTES:  # a name for all of them
             self._replaces(function)
-        if target[0] == m.ATTR and (target[1] != (m.NAME, "self") or function.name not in _FIRST):
+        begins = function.name in _FIRST or id(function) in self._first
+        if target[0] == m.ATTR and (target[1] != (m.NAME, "self") or not begins):
             self.rebound.setdefault(target[2], set()).add(function.name)
         if target[0] == m.ATTR and target[1] == (m.NAME, "self"):
             fresh = _is_fresh(value)
@@ -268,11 +273,13 @@ class FileReleases:
                 self._assigned(function, item, part, tests)
         elif target[0] == m.ITEM and (target[2][0] == m.SLICE or _is_thinned(target, value)):
             self._note(target[1], function)
-        elif target[0] in (m.ATTR, m.NAME) and function.name not in _FIRST:
+        elif target[0] in (m.ATTR, m.NAME) and not begins:
             if target[0] == m.NAME and not reaches_outside(function, target[1]):
                 return
             if target[0] == m.ATTR and target[1][0] == m.NAME and self._is_inner(function, target[1][1]):
                 return  # `wrapper.failures = []`: what a decorator makes has none before that
+            if target[0] == m.ATTR and root_of(target)[-1] in _made_here(function):
+                return  # `app = FastAPI()`, `app.state.results = {}`: likewise
             if not adds_to(target, value, _joining(function)) and not any(_is_missing(target, test) for test in tests):
                 self._note(target, function)
 
@@ -484,6 +491,18 @@ def _is_debugging(test: Expr) -> bool:
 def reaches_outside(function: FunctionFacts, name: str) -> bool:
     """Whether a function says that a name is not its own."""
     return name in _names_outside(function)
+
+
+@once
+def _made_here(function: FunctionFacts) -> frozenset[str]:
+    """The variables that a function binds to new objects: `app = FastAPI()`."""
+    return frozenset(
+        target[1]
+        for one in statements(function.body)
+        if one[0] == m.ASSIGN and one[3][0] == m.CALL and last_name(one[3][2])[:1].isupper()
+        for target in one[2]
+        if target[0] == m.NAME
+    )
 
 
 @once

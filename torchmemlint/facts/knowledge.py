@@ -293,6 +293,13 @@ PICTURE_WRITERS: Final = frozenset(
 MODEL_ARGUMENTS: Final = frozenset(
     "input_ids attention_mask past_key_values use_cache pixel_values inputs_embeds output_hidden_states".split()
 )
+# What loads a model of a package that nothing else is known of: not how its models are run [docs of each].
+LOADS_A_MODEL: Final = frozenset(
+    """torch.hub.load whisper.load_model clip.load open_clip.create_model_and_transforms spacy.load easyocr.Reader
+    sentence_transformers.SentenceTransformer sentence_transformers.CrossEncoder faster_whisper.WhisperModel
+    ultralytics.YOLO transformers.pipeline onnxruntime.InferenceSession keybert.KeyBERT stanza.Pipeline
+    whisperx.load_model vllm.LLM llama_cpp.Llama TTS.api.TTS funasr.AutoModel""".split()
+)
 PART_NAMES: Final = frozenset(
     """head heads embedding embeddings projector projection proj classifier_head prediction_head fc lm_head
     features feature_extractor bert roberta trunk stem body neck""".split()

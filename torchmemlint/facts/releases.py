@@ -36,15 +36,15 @@ class Releases:
         """Gone through when somebody asks: most files have nothing whose release matters."""
         return tuple(outline.releases() for outline in self._outlines)
 
-    def of(self, name: str, cls: str = "") -> set[str]:
+    def of(self, name: str, cls: str = "", *, exact: bool = False) -> set[str]:
         """The functions that empty or replace a place; for an attribute of a class, without those of strangers that
-        empty one of their own."""
+        empty one of their own, and of an object that is `exact`ly of this class without those of classes below it."""
         return {
             function
             for file in self._files
             for function, owners in file.released.get(name, {}).items()
             if any(
-                self._may_share(file, owner, cls, name) and not self._is_replaced(function, owner, cls)
+                self._may_share(file, owner, cls, name, exact=exact) and not self._is_replaced(function, owner, cls)
                 for owner in owners
             )
         }
@@ -62,7 +62,7 @@ class Releases:
             for owner in owners
         )
 
-    def measuring(self, name: str, cls: str = "") -> set[str]:
+    def measuring(self, name: str, cls: str = "", *, exact: bool = False) -> set[str]:
         """The functions that ask for the length of a place, or for a bound beside it, and do something about it;
         likewise."""
         return {
@@ -70,12 +70,14 @@ class Releases:
             for file in self._files
             for asked in (file.measured, file.bounded)
             for function, owners in asked.get(name, {}).items()
-            if any(self._may_share(file, owner, cls, name) for owner in owners)
+            if any(self._may_share(file, owner, cls, name, exact=exact) for owner in owners)
         }
 
-    def _may_share(self, file: FileReleases, owner: str, cls: str, name: str) -> bool:
+    def _may_share(self, file: FileReleases, owner: str, cls: str, name: str, *, exact: bool = False) -> bool:
         """Whether what a class does to its `self.x` may be done to that of another: it is of the same family, or got
         the container from somewhere. Of a variable only what is done to those of other functions is of strangers."""
+        if exact and cls and owner != cls and self._descends(owner, cls) and not self._descends(cls, owner):
+            return False
         if cls.endswith("()") != owner.endswith("()"):
             return True
         if not cls or not owner or (owner, name) not in file.made or (owner, name) in file.taken:

@@ -48,7 +48,8 @@ def worth_running(facts: FileFacts) -> set[int]:
     worth |= {i for i, function in enumerate(facts.functions) if _collects_parts(function)}
     worth |= _loads_kept_parts(facts)
     worth |= _give_themselves(facts) | _fill_elsewhere(facts) | _of_scripts(facts) | _hand_on_errors(facts)
-    worth |= {i for i, function in enumerate(facts.functions) if answers_requests(function)}
+    answering = {i for i, function in enumerate(facts.functions) if answers_requests(function)}
+    worth |= answering | {i for i, one in enumerate(facts.functions) if not answering.isdisjoint(one.inner)}
     worth |= _use_shared(facts) | give_containers(facts)
     worth -= _preparations(facts, worth)
     driving = {i for i, function in enumerate(facts.functions) if function.flags & _DRIVES or is_evaluation(function)}

@@ -51,6 +51,7 @@ from .values import (
     constant,
     is_light,
 )
+from .web_apps import CURRENT, current_application
 from .written_parts import part_set_later, written_part
 
 _WEIGHTS = ("weight", "bias")
@@ -68,6 +69,10 @@ def get_attribute(machine: Machine, frame: Frame, atom: Any, name: str) -> Value
     """`atom.name`, when it is not called at once."""
     kind = type(atom)
     if kind is External:
+        if atom.dotted in CURRENT and machine.applications:
+            return tuple(
+                one for app in current_application(machine) for one in get_attribute(machine, frame, app, name)
+            )
         return (External(f"{atom.dotted}.{name}"),)
     if kind is Tensor:
         return tensor_attribute(machine, atom, name) or (Method(atom, name),)

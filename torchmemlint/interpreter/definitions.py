@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..facts import model as m
+from ..facts.answering import answers_requests
 from ..facts.evaluating import says_no_grad
 from ..facts.knowledge import CACHES, GRAD_OFF
 from ..facts.model import ClassFacts, Expr, FunctionFacts, Site, Stmt
@@ -37,6 +38,8 @@ def define_function(machine: Machine, frame: Frame, facts: FunctionFacts) -> Val
     value: Value = (function,)
     for decorator in reversed(facts.decorators):
         value = _decorate(machine, frame, function, decorator, value)
+    if facts.decorators and frame.function is not None and frame.unit is machine.home and answers_requests(facts):
+        machine.routes.append(function)
     return value
 
 
@@ -140,8 +143,16 @@ def _stores(machine: Machine, decorator: Any) -> bool:
         # `add_to_cache(self, name, method(self))`
         return any(facts.flags & _STORES and facts.owner < 0 and facts.name in called for facts in functions)
     if type(decorator) is Class and not decorator.external:
-        return any(type(f) is Function and f.facts.flags & m.GROWS for f in decorator.find("__call__") or ())
+        return any(type(f) is Function and f.facts.flags & _STORES for f in decorator.find("__call__") or ())
+    if type(decorator) is Obj and isinstance(decorator.cls, Class):  # `@Memo("gram")`
+        return any(type(f) is Function and _stores_around(f) for f in decorator.cls.find("__call__") or ())
     return False
+
+
+def _stores_around(decorator: Function) -> bool:
+    """Whether a function that a decorator has inside adds to something: it is put around what is decorated."""
+    functions = decorator.frame.unit.facts.functions
+    return any(functions[index].flags & _STORES for index in decorator.facts.inner)
 
 
 def _wrapped(machine: Machine, frame: Frame, function: Function, decorator: Any, value: Value) -> Value:

@@ -49,6 +49,8 @@ class Derivation:
         self.returned: dict[int, dict[int, int]] = {}  # by a pass: each tensor, and its node outside
         self.loaded: dict[int, Obj] = {}  # batches as they come from the workers of a loader, and that
         self.batches: set[int] = set()  # what a loader gives, which somebody has made in sight
+        self.varied: set[int] = set()  # made with another size in each round
+        self.sized: set[int] = set()  # given a size, whatever that was before
         self.written: dict[int, tuple[int, ...]] = {}  # nodes of what is put somewhere, or may be one of several: these
 
     def is_whole(self, node: int) -> bool:

@@ -73,8 +73,9 @@ def _item(machine: Machine, frame: Frame, expr: Expr) -> Value:
                 result = machine.join(result, read(machine, atom, atom.fields[name]))
             continue
         result = machine.join(result, _item_of(machine, frame, atom, expr[2], index))
-    if not result and expr[1][0] == m.ATTR and expr[1][2] == "shape" and expr[2][0] != m.SLICE:
-        return LIGHT  # a number
+    shape = expr[1][0] == m.ATTR and expr[1][2] == "shape" and expr[2][0] != m.SLICE
+    if shape and (not result or expr[2] == (m.CONST, 0)):
+        return LIGHT  # a number, or how many there are in the batch
     return result or imagine_element(machine, frame, expr[1])
 
 
@@ -365,7 +366,8 @@ def bind_item(machine: Machine, frame: Frame, target: Expr, value: Value, site: 
         else:
             if machine.context is not None:
                 keep_in_element(machine, frame, atom, value, site)
-            machine.key_kind = KNOWN if a_key_of(atom) in index else kind_of_key(index, target[2], frame)
+            there = a_key_of(atom) in index and COUNT not in index  # or a new number, where none of those was meant
+            machine.key_kind = KNOWN if there else kind_of_key(index, target[2], frame)
             note_weak_key(machine, frame, atom, target, index, value, site)
             if value == NOTHING and atom.kind == "list":  # a slot is emptied; of a table it may be a new key's
                 machine.reset(frame, atom, "*", "pop")

@@ -9,6 +9,7 @@ from ..facts import model as m
 from ..facts.answering import answers_requests
 from ..facts.model import Expr, FunctionFacts, Stmt
 from ..facts.outline import Outline
+from ..facts.served import set_up_by
 from . import assignment, displays, elements, expressions, loops, statements  # noqa: F401  they register themselves
 from .branching import begin_round, branch, loop_at, skip
 from .contexts import Kept, context_of_entry, is_dataset
@@ -36,7 +37,7 @@ def run(outline: Outline, path: str = "", project: Project | None = None) -> Mac
     helpers = _functions(machine, machine.module_frame, worth)
     for cls in sorted(classes, key=lambda cls: cls.facts.name.startswith("_")):  # the file's own, after their makers
         _methods(machine, cls, worth)
-    _unreached(machine, helpers)
+    _unreached(machine, helpers + machine.routes)
     later = outline.releasing
     if later and (machine.stores or machine.plain):
         _unreached(machine, _functions(machine, machine.module_frame, later))
@@ -199,6 +200,7 @@ def enter(machine: Machine, function: Function, receiver: object) -> set[str]:
         machine.grad = _grad_of_entry(function, receiver)
     machine.context = context_of_entry(function, receiver)
     once = name in ("__init__", "setup", "build", "configure_optimizers", "main", "__post_init__", "prepare_data")
+    once |= function.owner is not None and name in set_up_by(function.owner.facts)
     machine.loops = () if once else (loop,)
 
     begin_round(machine, loop)
@@ -318,6 +320,8 @@ def _methods(machine: Machine, cls: Class, worth: set[int]) -> None:
     inherited = [f for f in filled(machine, cls, indices) if f not in wanted]
     again |= {f.facts.name for f in inherited}  # the base alone may have reached it
     wanted += templates(machine, cls) + inherited
+    if wanted and (begin := set_up_by(cls.facts)):  # a server calls it before all else
+        wanted = [f for f in own if f.facts.name in begin] + [f for f in wanted if f.facts.name not in begin]
     if not wanted:
         return
     if "torch.autograd.Function" in cls.external:

@@ -33,6 +33,7 @@ from .values import (
     constant,
     is_light,
 )
+from .web_apps import current_application
 
 _ASKED = (Imported, Opaque)  # more has to be found out about
 _OF_OBJECTS = ("Is", "IsNot", "In", "NotIn")  # comparisons that give True or False, whatever is compared
@@ -63,6 +64,8 @@ def _attr(machine: Machine, frame: Frame, expr: Expr) -> Value:
     owners = EVALUATE[expr[1][0]](machine, frame, expr[1])
     if len(owners) == 1:
         return get_attribute(machine, frame, owners[0], expr[2])
+    if expr[2] == "app" and not owners:
+        return current_application(machine)  # `request.app`
     if expr[2] == "name" and owners and all(type(atom) is Obj and atom.kind == "field" for atom in owners):
         return tuple(name for atom in owners for name in atom.fields["name"])  # one of these, and no other text
     result: Value = UNKNOWN

@@ -50,6 +50,8 @@ _NUMBERED = frozenset(  # of which there are ever more, where each has an id
     prediction""".split()
 )
 
+_OF_TEXTS = frozenset("strip lstrip rstrip lower upper casefold title encode decode as_posix resolve absolute".split())
+
 VAGUE = frozenset("name key label tag".split())  # of whatever the caller has
 
 _LETTERS = re.compile("[a-z]+")
@@ -323,6 +325,8 @@ def _words(expr: Any) -> list[str]:
         return str(expr[-1]).lower().strip("_").split("_")
     if op == m.NEW:
         return [word for item in expr[3] for word in _words(item)]
+    if op == m.CALL and not expr[3] and expr[2][0] == m.ATTR:  # `prompt.strip().lower()`, `request.request_id()`
+        return _words(expr[2][1] if expr[2][2] in _OF_TEXTS else expr[2])
     if op == m.CALL:
         return [word for item in expr[3] for word in _words(item)]
     if op == m.ITEM:

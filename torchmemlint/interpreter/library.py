@@ -15,6 +15,7 @@ from .followed import owners
 from .frames import Frame
 from .loaders import loader
 from .machine import Machine
+from .sizes import SETS_SIZE, note_varied
 from .stdlib import SPECIAL, SPECIAL_ROOTS
 from .tensor_packages import computed
 from .tensors import arithmetic, backward, free, indices, loss, tensor_method, wide_loss_label
@@ -24,6 +25,7 @@ from .values import (
     ANY,
     ATTACHED,
     CONTAINERS,
+    COUNT,
     DEPENDS,
     FEW,
     LEAF,
@@ -45,6 +47,7 @@ from .values import (
     constant,
     is_light,
 )
+from .web_apps import APPLICATIONS, application
 
 _MODULE_PACKAGES = frozenset(("nn", "layers", "backbones"))
 _FEEDERS = ("Loader", "Sampler", "Dataset")  # what such packages have besides modules: it gives them their inputs
@@ -72,6 +75,8 @@ def call_external(machine: Machine, frame: Frame, dotted: str, args: list[Value]
     special = SPECIAL.get(dotted) or SPECIAL.get(tail if root in SPECIAL_ROOTS else "")
     if special is not None:
         return special(machine, frame, args, kwargs, site)
+    if dotted in APPLICATIONS:
+        return application(machine, frame, dotted, site)
     if root in knowledge.LIGHT_ROOTS:
         if root in ("numpy", "np"):
             _as_arrays(machine, tail, args)
@@ -175,6 +180,7 @@ def _call_torch(machine: Machine, frame: Frame, dotted: str, args: list[Value], 
             type(a) is External and a.dotted in knowledge.WHOLE_TYPES for a in kwargs.get("dtype", UNKNOWN)
         ):
             machine.derivation.whole.add(node)
+        note_varied(machine, frame, node, site)
         one = _is_one(args) if tail in _OF_SIZES else tail in _OF_ROWS and _is_of_one(args)
         extent = FEW if empty else SCALAR if one else ANY
         return (Tensor(LEAF if wants else 0, 3, node, extent),)
@@ -218,6 +224,8 @@ def _call_torch(machine: Machine, frame: Frame, dotted: str, args: list[Value], 
             return free(machine, parents=tuple(node for value in values for node in machine.nodes(value)))
         if tail in knowledge.TAKES_APART:
             machine.derivation.apart.update(machine.nodes(result, 1))
+        if tail in SETS_SIZE and not any(COUNT in value for value in values):
+            machine.derivation.sized.update(machine.nodes(result, 1))
         return result
     return UNKNOWN
 

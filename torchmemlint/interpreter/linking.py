@@ -50,6 +50,9 @@ class Project(Protocol):
         """Whether other files call a function of this one with gradients off, `guarded`, or not, `open`; None if none
         calls it."""
 
+    def is_judged(self, path: str) -> bool:
+        """Whether rules could say anything of a file."""
+
     def loaded(self, path: str, name: str) -> str | None:
         """`alone` if other files load a data set of this one, and all without workers."""
 

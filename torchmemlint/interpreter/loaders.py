@@ -11,6 +11,7 @@ from ..facts.walk import call_at
 from .contexts import Context, in_worker
 from .frames import Frame
 from .machine import Machine
+from .processes import method_of
 from .values import (
     CONTAINERS,
     LIGHT,
@@ -42,8 +43,7 @@ def loader(machine: Machine, frame: Frame, obj: Obj, args: list[Value], kwargs: 
     persistent = constant(kwargs["persistent_workers"]) if "persistent_workers" in kwargs else False
     if persistent:  # True, or an expression: mostly whether there are workers at all
         machine.put(obj.fields, "$persistent", (Const(persistent is True),))
-    method = constant(kwargs.get("multiprocessing_context", UNKNOWN))
-    context = Context("loader", site, method=method if isinstance(method, str) else "")
+    context = Context("loader", site, method=method_of(kwargs.get("multiprocessing_context", UNKNOWN)))
     if not isinstance(count, int) and _none_by_default(frame, site):
         machine.put(obj.fields, "$idle", (Const(True),))
     if constant(kwargs.get("pin_memory", (Const(False),))) is False:
@@ -58,6 +58,8 @@ def loader(machine: Machine, frame: Frame, obj: Obj, args: list[Value], kwargs: 
                     if type(member) is Function:
                         made = in_worker(machine, frame, (Bound(member, atom),), given, context)
                         items = machine.join(items, made)
+    if items and "collate_fn" not in kwargs:
+        machine.put(obj.fields, "$item", items)
     collate = kwargs.get("collate_fn", UNKNOWN)
     in_worker(machine, frame, collate, [UNKNOWN], context)
     if any(map(_hands_on, collate)) and items and all(_is_plain(machine, atom) for atom in items):
@@ -95,7 +97,18 @@ def part_of_batch(machine: Machine, tensor: Tensor, name: object) -> Tensor:
         return tensor
     if type(name) is int or (type(name) is str and _TEXTS.isdisjoint(name.lower().split("_"))):
         return tensor
+    if type(name) is str and _is_tensor_of_items(machine, tensor, f"[{name}]"):
+        return tensor
     return tensor._replace(node=derivation.node((tensor.node,)))
+
+
+def _is_tensor_of_items(machine: Machine, batch: Tensor, key: str) -> bool:
+    """Whether the items of the data set have a tensor by this key, whatever its name says."""
+    loaders = (machine.derivation.loaded.get(node) for node in machine.derivation.names_of(batch.node))
+    items = (item for loader in loaders if loader is not None for item in loader.fields.get("$item", UNKNOWN))
+    return any(
+        type(item) is Obj and any(type(part) is Tensor for part in item.fields.get(key, UNKNOWN)) for item in items
+    )
 
 
 def note_call(machine: Machine, frame: Frame, call: Expr, receiver: Value) -> None:

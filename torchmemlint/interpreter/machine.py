@@ -131,6 +131,8 @@ class Machine:
         self.entered: set[Site] = set()  # grad modes that were entered, or handed to somebody who may
         self.moves: list[tuple[int, tuple[Loop, ...]]] = []  # nodes that went to the host, and when
         self.asked: dict[Obj, dict[str, set[Frame]]] = {}  # the methods that others call, or hand on, of an instance
+        self.routes: list[Function] = []  # inner functions that run for each request
+        self.applications: list[Obj] = []  # of web frameworks, see `web_apps.py`
         self.given_away: set[Obj] = set()  # instances that code which is not seen was given
         self.makers: dict[Obj, tuple[Frame, Site]] = {}  # where one of or in another file, or a data class was made
         self.settable: set[str] = set()  # names of properties that have a setter

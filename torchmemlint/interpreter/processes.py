@@ -37,6 +37,7 @@ _PASS_THROUGH = ("Subset", "ConcatDataset", "StackDataset", "ChainDataset", "ran
 
 def _pool(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site, method: str = "") -> Value:
     obj = machine.allocate(frame, ("pool", site), "pool")
+    method = method or method_of(kwargs.get("mp_context", kwargs.get("context", UNKNOWN)))
     recycled = constant(kwargs.get("maxtasksperchild", kwargs.get("max_tasks_per_child", UNKNOWN)))
     obj.bounded = "maxtasksperchild" in kwargs or ("max_tasks_per_child" in kwargs and recycled is not None)
     if method:
@@ -130,6 +131,15 @@ def _mp_context(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwarg
     return (obj,)
 
 
+def method_of(context: Value) -> str:
+    """How a context starts its processes, as far as that is known: `get_context("spawn")`, or its name alone."""
+    named = constant(context)
+    for atom in context:
+        if type(atom) is Obj and atom.kind == "mp-context":
+            named = constant(atom.fields.get("$method", UNKNOWN))
+    return named if isinstance(named, str) else ""
+
+
 def _delayed(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
     obj = machine.allocate(frame, ("delayed", site), "delayed")
     machine.put(obj.fields, "$callee", args[0] if args else UNKNOWN)
@@ -160,8 +170,7 @@ def call_object(
     if obj.kind == "mp-manager":
         return _of_manager(machine, frame, obj, name, args, site)
     if obj.kind == "mp-context":
-        method = constant(obj.fields.get("$method", UNKNOWN))
-        known = method if isinstance(method, str) else ""
+        known = method_of((obj,))
         if name == "Pool":
             return _pool(machine, frame, args, kwargs, site, known)
         if name == "Process":
@@ -225,7 +234,8 @@ def call(machine: Machine, frame: Frame, dotted: str, args: list[Value], kwargs:
                 machine.put(atom.fields, "$own", LIGHT)
         return started
     if tail == "ProcessPoolExecutor":
-        pools = _pool(machine, frame, [], kwargs, site)
+        given = kwargs if len(args) < 2 else {"mp_context": args[1], **kwargs}
+        pools = _pool(machine, frame, [], given, site)
         for atom in pools:
             machine.put(atom.fields, "$executor", LIGHT)
         return pools

@@ -134,9 +134,10 @@ def _is_set_later(of: Class, place: Expr) -> bool:
 
 def _is_of_a_config(machine: Machine, frame: Frame, place: Expr) -> bool:
     """Whether a flag is a field of a data class that was made in sight, `Config(log=True)`, has what is written there
-    or its default, and nothing in sight sets it on an object: `if model.config.log:`."""
+    or its default, and nothing in sight sets it on an object: `if model.config.log:`,
+    `if model.layers[0].config.log:`."""
     base = place[1]
-    while base[0] == m.ATTR:
+    while base[0] in (m.ATTR, m.ITEM):  # `model.layers[0].config.log`: all of them have the same one, or it is not told
         base = base[1]
     value = machine.eval(frame, place[1]) if base[0] == m.NAME else ()
     if len(value) != 1 or type(value[0]) is not Obj or value[0].unknown or not isinstance(value[0].cls, Class):

@@ -12,6 +12,7 @@ from .followed import owners
 from .frames import Frame
 from .machine import Machine
 from .parts import INDICES, kind_of_call, take
+from .sizes import size_of
 from .values import (
     AN_ARRAY,
     ANY,
@@ -150,7 +151,9 @@ def indices(machine: Machine, *tensors: Tensor) -> Value:
 
 
 def tensor_attribute(machine: Machine, tensor: Tensor, name: str) -> Value:
-    if name in ("shape", "dtype", "device", "ndim", "is_cuda", "requires_grad", "layout", "names", "is_leaf", "nbytes"):
+    if name == "shape":
+        return size_of(machine, tensor.node)
+    if name in ("dtype", "device", "ndim", "is_cuda", "requires_grad", "layout", "names", "is_leaf", "nbytes"):
         return LIGHT
     if name == "data" and tensor.graph == ATTACHED:
         machine.derivation.detached.setdefault(tensor.node, machine.loops)
@@ -247,8 +250,14 @@ def tensor_method(
             machine.derivation.drawn.add(tensor.node)
         if name == "numpy" and tensor.graph == ATTACHED and not (args or kwargs):
             machine.derivation.refuted.add(tensor.node)  # [torch.Tensor.numpy] it would raise, had it a graph
+        if name == "numpy" and machine.derivation.loaded:
+            loaded = (machine.derivation.loaded.get(node) for node in machine.derivation.names_of(tensor.node))
+            for loader in filter(None, loaded):
+                machine.note("loaded-array", site, frame, loader)
         if name == "data_ptr":
             return LIGHT if _is_parameter(machine, tensor) else (IDENT,)
+        if name == "size":
+            return LIGHT if args and constant(args[0]) == 0 else size_of(machine, tensor.node)
         return ARRAY if name == "numpy" and tensor.size == ANY and tensor.weight > 1 else LIGHT
     if tensor.bundle and name in ("items", "values", "keys", "to_tuple", "get", "pop"):
         if name == "keys":

@@ -21,7 +21,9 @@ HANDLES = frozenset(
     """open builtins.open io.open h5py.File zipfile.ZipFile tarfile.open lmdb.open numpy.memmap np.memmap
     rasterio.open netCDF4.Dataset gzip.open lzma.open bz2.open sqlite3.connect subprocess.Popen tables.open_file
     cv2.VideoCapture decord.VideoReader av.open pyarrow.memory_map pyarrow.OSFile safetensors.safe_open mmap.mmap
-    tifffile.TiffFile openslide.OpenSlide fitz.open nibabel.load xarray.open_dataset""".split()
+    tifffile.TiffFile openslide.OpenSlide fitz.open nibabel.load xarray.open_dataset fsspec.open decord.AVReader
+    torchcodec.decoders.VideoDecoder torchcodec.decoders.AudioDecoder torchvision.io.VideoReader soundfile.SoundFile
+    imageio.get_reader imageio.v2.get_reader pandas.HDFStore""".split()
 )
 STACKS = ("contextlib.ExitStack", "contextlib.AsyncExitStack")  # lists of what is to be closed
 NEW_EACH_TIME = frozenset(
@@ -83,8 +85,8 @@ def light_method(atom: Any, name: str) -> Value:
     what = getattr(atom, "what", "")
     if what in ("array", "generator") and name in _ARRAY_METHODS:
         return (Light("array"),)
-    if what == "handle" and name in ("reshape", "view", "ravel", "transpose"):
-        return (atom,)  # of a memory map
+    if what == "handle" and name in ("reshape", "view", "ravel", "transpose", "__enter__"):
+        return (atom,)  # of a memory map; and a file is its own context
     if what == "handle" and name == "read":
         return (Light("bytes"),)
     return (atom,) if atom == COUNT else LIGHT

@@ -86,16 +86,47 @@ def _is_given_tensors(place: Place) -> bool:
 
 
 def dispatched(program: Program, function: FunctionFacts) -> set[str]:
-    """The methods of its own class that a function calls by names which it puts together: `getattr(self, "do_" +
-    verb)(*words)`."""
-    if function.owner < 0 or "getattr" not in function.calls:
+    """The functions that a function calls by names which it puts together, `getattr(self, "do_" + verb)(*words)`, or
+    is told by its callers: `getattr(self.worker, method)` and `run("generate", batch)`."""
+    if "getattr" not in function.calls:
         return set()
-    methods = program.facts.classes[function.owner].methods
     found = set[str]()
-    for call in calls(function.body):
-        if call[2] == (m.NAME, "getattr") and call[3][:1] == ((m.NAME, "self"),) and len(call[3]) > 1:
-            prefix = _beginning(call[3][1])
-            found |= {name for name in methods if prefix and name.startswith(prefix)}
+    methods = program.facts.classes[function.owner].methods if function.owner >= 0 else {}
+    asked = (call[3][:2] for call in calls(function.body) if call[2] == (m.NAME, "getattr") and len(call[3]) > 1)
+    for owner, name in asked:
+        prefix = _beginning(name)
+        if prefix and owner == (m.NAME, "self"):
+            found |= {method for method in methods if method.startswith(prefix)}
+        if name[0] == m.NAME:
+            found |= _told(program, function, name[1]) & program.by_name.keys()
+    return found
+
+
+def bound_by_name(function: FunctionFacts) -> set[str]:
+    """The variables of a function that stand for what it looks up by name: `call = getattr(self, method)`."""
+    if "getattr" not in function.calls:
+        return set()
+    bound = [*_pairs(function.body), *((one[2], one[4]) for one in statements(function.body) if one[0] == m.ANNOTATE)]
+    return {
+        target[1]
+        for target, value in bound
+        if target[0] == m.NAME and value is not None and value[0] == m.CALL and value[2] == (m.NAME, "getattr")
+    }
+
+
+def _told(program: Program, function: FunctionFacts, name: str, depth: int = 2) -> set[str]:
+    """The texts that callers in the program give a function for a parameter, also those that only pass it on."""
+    index = next((i for i, param in enumerate(function.params) if param.name == name), -1)
+    found = set[str]()
+    for place in program.places if index >= 0 and depth else ():
+        for call in calls(place.facts.body) if function.name in place.facts.calls else ():
+            if last_name(call[2]) != function.name:
+                continue
+            given = keyword(call, name, index - (function.owner >= 0 and call[2][0] == m.ATTR))
+            if given is not None and given[0] == m.CONST and isinstance(given[1], str):
+                found.add(given[1])
+            elif given is not None and given[0] == m.NAME:
+                found |= _told(program, place.facts, given[1], depth - 1)
     return found
 
 

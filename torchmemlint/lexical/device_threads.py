@@ -16,7 +16,7 @@ from .piled import ONCE
 _STREAMS = ("torch.cuda.Stream", "torch.xpu.Stream", "torch.cuda.streams.Stream", "cupy.cuda.Stream")
 _WORKS_ON = ("stream", "set_stream", "StreamContext")
 PER_TASK = ("submit", "map", "run_in_executor", "to_thread", "apply_async", "imap", "imap_unordered")
-_PER_CALL = ("forward", "__call__", "__getitem__")
+_PER_CALL = ("forward", "__call__", "__getitem__", "predict", "infer", "detect")
 _CAPTURES = frozenset(("CUDAGraph", "graph", "capture_begin", "make_graphed_callables"))
 _ENTERS = ("make_context", "retain_primary_context")
 _MADE = ("mem_alloc", "mem_alloc_pitch", "to_gpu", "to_device", "managed_zeros", "managed_empty", "pagelocked_empty",
@@ -44,7 +44,7 @@ def stream_each_time(program: Program) -> Iterator[Slip]:
                     yield Slip(call[1], f"task of `{name}`", -1, 2)
                 elif (name in _PER_CALL and place.cls) or _is_called_again(program, place):
                     yield Slip(call[1], f"call of `{name}`", -1, 2)
-                elif name in _joined_at_once(program):
+                elif (f"{place.cls}.run" if name == "run" and place.cls else name) in _joined_at_once(program):
                     yield Slip(call[1], "thread", -1, 2)
             yield from _on_object_of_a_pass(program, place, statement)
 
@@ -58,24 +58,33 @@ def _is_called_again(program: Program, place: Place) -> bool:
 
 
 def _joined_at_once(program: Program) -> Iterator[str]:
-    """The functions that a loop runs in one thread after the other, `thread = Thread(target=job)`, `thread.join()`."""
+    """The functions that a loop runs in one thread after the other, `thread = Thread(target=job)`, `thread.join()`; of
+    a class that is a thread, `Job.run`."""
+    threads = {cls.name for cls in program.facts.classes if any(last_name(base) in THREADS for base in cls.bases)}
     for place in program.places if "join" in program.called else ():
         for _, inside in loops(place.facts.body):
             joined = {call[2][1] for one in inside for call in calls_of(one) if last_name(call[2]) == "join"}
             for one in inside:
                 made = one[3] if one[0] == m.ASSIGN and one[3][0] == m.CALL else None
-                if made is not None and last_name(made) in THREADS and not joined.isdisjoint(targets(one)):
+                if made is None or joined.isdisjoint(targets(one)):
+                    continue
+                if last_name(made) in THREADS:
                     target = keyword(made, "target", 1)
                     yield "" if target is None else last_name(target)
+                elif last_name(made) in threads:
+                    yield f"{last_name(made)}.run"
 
 
 def _on_object_of_a_pass(program: Program, place: Place, statement: Stmt) -> Iterator[Slip]:
     """`self.streams = [torch.cuda.Stream() for _ in range(3)]` of an object that another one makes anew for each pass,
-    `def __iter__(self): return EpochIterator(self)`."""
+    `def __iter__(self): return EpochIterator(self)`; or of a thread, where a loop has one after the other."""
     if place.facts.name != "__init__" or statement[0] != m.ASSIGN or statement[2][0][:2] != (m.ATTR, (m.NAME, "self")):
         return
     made = next((call for call in calls_of(statement) if program.dotted(call[2]) in _STREAMS), None)
     if made is None or not (statement[3] is made or _is_a_list_of(statement[3], made)):
+        return
+    if place.cls and f"{place.cls}.run" in _joined_at_once(program):
+        yield Slip(made[1], "thread", -1, 2)
         return
     for other in program.places if place.cls else ():
         if other.facts.name == "__iter__" and other.cls != place.cls and place.cls in other.facts.calls:

@@ -68,7 +68,7 @@ def _started(program: Program, place: Place, statement: Stmt, call: Expr) -> End
     if target is not None:
         work = work_of(program, place, call, target)
     elif not kind:
-        kind, work, own = _own_thread(program, name)
+        kind, work, own = own_worker(program, name)
         daemon = daemon or own
     if work is None or place.cls == name or not never_ends(program, work) or _is_another_s(program, place, statement):
         return None
@@ -112,7 +112,7 @@ def _is_another_s(program: Program, place: Place, made: Stmt) -> bool:
     return any(part in names for value in back for part in nodes(value))
 
 
-def _own_thread(program: Program, name: str) -> tuple[str, Work | None, bool]:
+def own_worker(program: Program, name: str) -> tuple[str, Work | None, bool]:
     """A class of the file that is a thread or process: its kind, what it runs, and whether it is a daemon."""
     for cls in program.facts.classes:
         if cls.name == name and _kind(cls.bases) and "run" in cls.methods:

@@ -8,11 +8,11 @@ from typing import NamedTuple
 from ..facts import model as m
 from ..facts.knowledge import PROCESSES
 from ..facts.model import Expr, FunctionFacts, Site, Stmt
-from ..facts.program import Place, Program, keyword
+from ..facts.program import Place, Program, keyword, targets
 from ..facts.walk import calls, calls_of, expressions_of, heads, in_loops, last_name, nodes, statements
 from .lent import ENDS
 from .once import ONCE, is_repeated
-from .serving import serves
+from .serving import serves, supplies
 
 _OF_LIBRARIES = ("start_multi_process_pool",)  # [docs: SentenceTransformer]
 _USES = ("encode_multi_process", "encode", "len", "print", "isinstance", "enumerate", "zip", "range")
@@ -37,9 +37,12 @@ def dropped_processes(program: Program) -> Iterator[Dropped]:
         for statement, looped in in_loops(place.facts.body):
             made = statement[3] if statement[0] == m.ASSIGN and len(statement[2]) == 1 else ()
             name = last_name(made) if made[:1] == (m.CALL,) else ""
-            if name not in makers or statement[2][0][0] != m.NAME or not (looped or is_repeated(program, place)):
+            if name not in makers or not (looped or is_repeated(program, place)):
                 continue
-            if not _may_end(program, place.facts, statement[2][0], statement):
+            names = targets(statement)  # `worker, batches = start_reader(paths)`
+            if any(one[0] != m.NAME for one in names):
+                continue
+            if not any(_may_end(program, place.facts, one, statement) for one in names):
                 yield Dropped(statement[1], name, makers[name])
 
 
@@ -47,7 +50,11 @@ def _makers(program: Program) -> Iterator[tuple[str, Site]]:
     """The functions that start processes which take work until they are told to stop, and give them back."""
     if program.called.isdisjoint(PROCESSES):
         return
-    serving = {place.facts.name for place in program.places if serves(place) and not _gives_up(place)}
+    serving = {
+        place.facts.name
+        for place in program.places
+        if (serves(place) and not _gives_up(place)) or supplies(program, place)
+    }
     for place in program.places:
         if place.facts.name in ONCE or "start" not in place.facts.calls or len(program.by_name[place.facts.name]) > 1:
             continue

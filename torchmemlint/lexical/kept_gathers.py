@@ -10,17 +10,8 @@ from ..facts.model import Expr, Site
 from ..facts.one_rank import by_rank
 from ..facts.program import Place, Program
 from ..facts.walk import calls, last_name
-from .ranks import (
-    AS_IT_IS,
-    Gathered,
-    attributes_of,
-    gathers,
-    is_small,
-    put_away,
-    read_as_attribute,
-    read_by_one,
-    reads_of,
-)
+from .rank_reads import AS_IT_IS, put_away, reads_of
+from .ranks import Gathered, attributes_of, gathers, is_small, read_as_attribute, read_by_one
 
 
 def kept_by_all(program: Program, reaching: Program) -> Iterator[Gathered]:
@@ -36,9 +27,9 @@ def kept_by_all(program: Program, reaching: Program) -> Iterator[Gathered]:
             if read and not attribute:
                 yield Gathered(site, call, name, read[0])
         for site, attribute, call in _kept(place, reaching) if place.cls else ():
-            read = read_as_attribute(program, attribute, place, site)
+            read = read_as_attribute(program, attribute.rpartition(".")[2], place, site)
             if read:
-                yield Gathered(site, call, f"self.{attribute}", read[0])
+                yield Gathered(site, call, attribute, read[0])
 
 
 def modules_that_gather(program: Program) -> set[str]:
@@ -71,9 +62,9 @@ def _kept(place: Place, reaching: Program) -> Iterator[tuple[Site, str, str]]:
         given = put_away(statement)
         call = None if given is None else _gathered_by(place, given[1], reaching)
         if given is not None and call:
-            yield statement[1], given[0], call
+            yield statement[1], f"self.{given[0][2]}", call
     for bound, name, call in _bound(place, reaching):
-        yield from ((site, attribute, call) for site, attribute in attributes_of(place.facts.body, name, bound).items())
+        yield from ((site, attribute, call) for site, attribute in attributes_of(reaching, place, name, bound).items())
 
 
 def _gathered_by(place: Place, value: Expr, reaching: Program) -> str | None:
@@ -86,7 +77,7 @@ def _gathered_by(place: Place, value: Expr, reaching: Program) -> str | None:
         return None
     for helper in reaching.by_name.get(last_name(value[2]), ()):
         for site, call, name in gathers(reaching, helper):
-            reads = list(reads_of(helper.facts.body, name, site))
+            reads = list(reads_of(reaching, helper.facts.body, name, site))
             if reads and all(returned for _, _, returned in reads):
                 return call
     return None

@@ -1,6 +1,7 @@
 """Tables of the module or of a class that get what was loaded, or an array, for each path or text that is asked for.
 
 `SOUNDS[path] = librosa.load(path)[0]` in a function that is given the path: each one that was ever asked for stays.
+So does each checkpoint of a table that is sorted by use, and from which nothing is ever taken.
 What loading gives is an array or whatever lies in the file, of which the abstract run knows nothing.
 """
 
@@ -35,10 +36,11 @@ _KEEPING = frozenset(
     """to cuda cpu float double half astype convert copy clone numpy squeeze unsqueeze permute transpose reshape
     contiguous pin_memory""".split()
 )  # methods whose result weighs as much
+_PARTS = ("get", "pop")  # of a file's dictionary: `torch.load(path).get("state_dict")`
 LOADS = frozenset(name.rpartition(".")[2] for name in (*_LOADERS, *_OF_ARRAYS)) | {"astype"}
 _FEW = frozenset("model models ckpt checkpoint checkpoints weight weights config cfg vocab tokenizer lib font".split())
 _ONCE = frozenset("__init__ __post_init__ setup build main prepare_data".split())
-_DEPTH = 4
+_DEPTH = 6
 
 
 class LoadedTable(NamedTuple):
@@ -68,12 +70,23 @@ def loaded_tables(
             continue
         for site, table, key, value in _stored(place.facts):
             cls, name = _table_of(place, table, of_module, of_classes)
-            if not name or (cls, name) in seen or not _is_asked_for(program, place, key):
+            if not name or (cls, name) in seen or not (_is_ranked(program, name) or _is_asked_for(program, place, key)):
                 continue
             limits = releases.of(name, cls) | releases.measuring(name, cls)
             if not limits and holds_loaded(program, place.facts, value):
                 seen.add((cls, name))
                 yield LoadedTable(site, f"{cls}.{name}" if cls else name, cls, last_name(key) or "key")
+
+
+def _is_ranked(program: Program, name: str) -> bool:
+    """Whether a table keeps what was used last at its end, `table.move_to_end(key)`: it is there to let go of the
+    others, however few its keys may seem."""
+    return "move_to_end" in program.called and any(
+        call[2][0] == m.ATTR and call[2][2] == "move_to_end" and last_name(call[2][1]) == name
+        for place in program.places
+        if "move_to_end" in place.facts.calls
+        for call in calls(place.facts.body)
+    )
 
 
 def gives_loaded(program: Program, function: FunctionFacts, key: str) -> bool:
@@ -184,6 +197,9 @@ def holds_loaded(program: Program, facts: FunctionFacts, value: Expr, depth: int
         return any(holds_loaded(program, facts, part, depth - 1) for part in value[3])
     if op == m.ARITH:
         return any(holds_loaded(program, facts, side, depth - 1) for side in value[2:4])
+    if op in (m.COND, m.BOOL):
+        either = value[2:4] if op == m.COND else value[2]
+        return any(holds_loaded(program, facts, one, depth) for one in either)
     if op != m.CALL:
         return False
     for helper in program.by_name.get(last_name(value[2]), ())[:2]:
@@ -195,6 +211,10 @@ def holds_loaded(program: Program, facts: FunctionFacts, value: Expr, depth: int
         return True
     if value[2][0] == m.ATTR and value[2][2] == "astype":
         return True
-    if value[2][0] == m.ATTR and value[2][2] in _KEEPING and holds_loaded(program, facts, value[2][1], depth):
+    if (
+        value[2][0] == m.ATTR
+        and value[2][2] in (*_PARTS, *_KEEPING)
+        and holds_loaded(program, facts, value[2][1], depth)
+    ):
         return True
     return last_name(value[2]) in _WRAPPERS and any(holds_loaded(program, facts, part, depth - 1) for part in value[3])

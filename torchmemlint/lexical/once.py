@@ -13,6 +13,9 @@ from .lent import ENDS
 SETUPS = ("__init__", "setup", "__enter__", "__post_init__")
 ONCE = (*SETUPS, "<module>", "setUp", "main")  # what runs once, for all that the file says
 _SELF = (m.NAME, "self")
+_MODULES = frozenset(
+    "model net network module teacher student generator discriminator encoder decoder backbone".split()
+)
 
 
 def called_as(place: Place) -> str:
@@ -58,11 +61,18 @@ def callers_of(
         if names.isdisjoint(other.facts.calls):
             continue
         for statement, looped in in_loops(other.facts.body):
-            told = [call for call in calls_of(statement) if last_name(call[2]) in names]
+            told = [call for call in calls_of(statement) if last_name(call[2]) in names and not _is_of_a_model(call)]
             told = [call for call in told if means(other, call)] if means is not None else told
             if any(not (driven and _is_told_not_to(call)) for call in told):
                 again = looped or any(_goes_round(head, names) for head in heads(statement))
                 yield other, again and not (driven and _sets_up(other.facts.name))
+
+
+def _is_of_a_model(call: Expr) -> bool:
+    """`self.model.train()`: the mode of a module, and no training that has begun."""
+    if call[2][0] != m.ATTR or call[2][2] not in ("train", "eval") or any(one[0] != m.CONST for one in call[3]):
+        return False
+    return not _MODULES.isdisjoint(last_name(call[2][1]).lower().split("_"))
 
 
 def _is_repeated_elsewhere(program: Program, place: Place, of_object: bool) -> bool:

@@ -1,7 +1,7 @@
-"""Deep copies of a model that a training piles up in a list, of which one is used in the end.
+"""Deep copies of a model that a training piles up in a list or table, of which one is used in the end.
 
 `snapshots.append((score, deepcopy(model.state_dict())))` in each epoch, and then `max(snapshots, key=...)`: all but one
-are there for nothing.
+are there for nothing. So are those of `snapshots[epoch] = deepcopy(...)`, and then `snapshots[best]`.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from typing import NamedTuple
 from ..facts import model as m
 from ..facts.model import Expr, FunctionFacts, Site, Stmt
 from ..facts.program import Program, targets
-from ..facts.walk import calls_of, heads, last_name, loops, nodes, statements
+from ..facts.walk import calls_of, expressions_of, heads, last_name, loops, nodes, once, statements
 from .list_uses import only_read_by
 
 _PICKS = ("max", "min")
+_COUNTS = ("range", "trange", "count", "enumerate")
 _TRAINS = ("backward", "step", "fit")
 
 
@@ -25,21 +26,39 @@ class Piled(NamedTuple):
 
 
 def piled_copies(program: Program) -> Iterator[Piled]:
-    """Lists of functions and scripts; one copy is picked by its score, or by its place."""
+    """Lists and tables of functions and scripts; one copy is picked by its score, or by its place."""
     if "deepcopy" not in program.called:
         return
     for place in program.places:
         function = place.facts
-        if "deepcopy" not in function.calls or "append" not in function.calls:
+        if "deepcopy" not in function.calls:
             continue
         for inside in (inside for _, inside in loops(function.body) if any(map(_is_of_training, inside))):
-            for call in (call for one in inside for call in calls_of(one)):
-                if call[2][0] != m.ATTR or call[2][2] != "append" or call[2][1][0] != m.NAME or not call[3]:
-                    continue
-                variable = call[2][1]
-                made_before = _has_a_copy(call[3][0], inside) and not _is_made_in(variable, inside)
-                if made_before and _one_is_picked(function, variable):
-                    yield Piled(call[1], variable[1])
+            for site, variable, entry, added in _added(inside):
+                if entry is not None and not _rounds(function) & set(nodes(entry[2])):
+                    continue  # one for each of a few names
+                made_before = _has_a_copy(added, inside) and not _is_made_in(variable, inside)
+                if made_before and _one_is_picked(function, variable, entry):
+                    yield Piled(site, variable[1])
+
+
+def _added(inside: list[Stmt]) -> Iterator[tuple[Site, Expr, Expr | None, Expr]]:
+    """Where a variable gets something more, the variable, the entry of a table under a key that is no constant, and
+    what it gets."""
+    for one in inside:
+        for call in calls_of(one):
+            if call[2][0] == m.ATTR and call[2][2] == "append" and call[2][1][0] == m.NAME and call[3]:
+                yield call[1], call[2][1], None, call[3][0]
+        entry: Expr = one[2][0] if one[0] == m.ASSIGN else ()
+        if entry[:1] == (m.ITEM,) and entry[1][0] == m.NAME and entry[2][0] not in (m.CONST, m.SLICE):
+            yield one[1], entry[1], entry, one[3]
+
+
+@once
+def _rounds(function: FunctionFacts) -> set[Expr]:
+    """The variables that count the rounds of loops: `for epoch in range(epochs)`."""
+    counting = (one for one in statements(function.body) if one[0] == m.FOR and last_name(one[3]) in _COUNTS)
+    return {name for one in counting for name in nodes(one[2]) if name[0] == m.NAME}
 
 
 def _is_of_training(statement: Stmt) -> bool:
@@ -67,13 +86,15 @@ def _is_made_in(variable: Expr, inside: list[Stmt]) -> bool:
     return any(variable in targets(one) for one in inside if one[0] in (m.ASSIGN, m.ANNOTATE))
 
 
-def _one_is_picked(function: FunctionFacts, variable: Expr) -> bool:
-    """Whether all other uses of a list take one entry out of it, or ask for its length."""
+def _one_is_picked(function: FunctionFacts, variable: Expr, entry: Expr | None) -> bool:
+    """Whether all other uses of a list or table take one entry out of it, or ask for its length."""
     every_head = [(one, head) for one in statements(function.body) for head in heads(one)]
     counters = {part for one, _ in every_head if one[0] == m.FOR for part in nodes(one[2])}
     inner = (part for _, head in every_head for part in nodes(head) if part[0] == m.COMP)
     counters |= {part for one in inner for clause in one[5] for part in nodes(clause[0])}
-    return bool(only_read_by(function, variable, lambda part: _picks_one(part, variable, counters)))
+    picking = only_read_by(function, variable, lambda part: part == entry or _picks_one(part, variable, counters))
+    others = [one for one in picking if one[0] != m.ASSIGN or entry not in one[2]]
+    return bool(others) and not any(part == entry for one in others for part in expressions_of(one))
 
 
 def _picks_one(part: Expr, variable: Expr, counters: set[Expr]) -> bool:

@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.model import CALLS_PER_STATEMENT, Expr, Site, Stmt
-from ..facts.one_rank import by_rank
+from ..facts.one_rank import by_rank, called_by_one
 from ..facts.program import Block, Place, Program, targets
 from ..facts.walk import calls_of, expressions_of, heads, last_name, nodes, statements
+from .rank_reads import SELF, as_large, elements, joined, put_away, reads_of, values_in
 
 _GATHERS = ("all_gather_object", "all_gather")
 _FIGURES = frozenset(
@@ -19,8 +20,6 @@ _FIGURES = frozenset(
     pid avg average mean percentile percentiles conf confusion ratio speed""".split()
 )
 _ONE = (("numel", (m.CONST, 1)), ("dim", (m.CONST, 0)), ("ndim", (m.CONST, 0)))
-AS_IT_IS = frozenset("cpu detach numpy float half cuda to contiguous".split())  # methods whose result is as large
-_ADDS = ("append", "extend", "update")
 
 
 class Gathered(NamedTuple):
@@ -40,15 +39,15 @@ def needed_by_one(program: Program) -> Iterator[Gathered]:
         for site, call, name in gathers(program, place):
             read, attribute = read_by_one(program, place, name, site)
             if read:
-                yield Gathered(site, call, f"self.{attribute}" if attribute else name, read[0])
+                yield Gathered(site, call, attribute or name, read[0])
 
 
 def read_by_one(program: Program, place: Place, name: str, after: Site, depth: int = 2) -> tuple[list[Site], str]:
     """Where one rank reads what a function binds to a name, and the attribute that it goes to; none if others do."""
-    reads = list(reads_of(place.facts.body, name, after))
-    attributes = attributes_of(place.facts.body, name, after)
+    reads = list(reads_of(program, place.facts.body, name, after))
+    attributes = attributes_of(program, place, name, after)
     if attributes and all(alone or at in attributes for at, alone, _ in reads):
-        inside = [read_as_attribute(program, attribute, place, after) for attribute in attributes.values()]
+        inside = [read_as_attribute(program, one.rpartition(".")[2], place, after) for one in attributes.values()]
         return (inside[0] if all(inside) else []), next(iter(attributes.values()))
     if not reads or not all(alone or gives for _, alone, gives in reads):
         return [], ""
@@ -112,70 +111,42 @@ def _is_of_numbers(value: Expr) -> bool:
     return value[0] in (m.CONST, m.TEXT)
 
 
-def attributes_of(body: Block, name: str, after: Site) -> dict[Site, str]:
-    """The attributes that what was gathered is put on, by all ranks, with where."""
+def attributes_of(program: Program, place: Place, name: str, after: Site) -> dict[Site, str]:
+    """The attributes that what was gathered is put on, by all ranks, with where: of the object, or of those that the
+    function is given, or goes over, where their class is in the file."""
     found: dict[Site, str] = {}
     names = {name}
-    for statement, alone in by_rank(body):
-        names |= _elements(statement, names) | _joined(statement, names)
-        value = put_away(statement)
-        if alone or statement[1] <= after or value is None or not _as_large(value[1]):
+    given = {"self"}.union(param.name for param in place.facts.params)
+    for statement, alone in by_rank(place.facts.body):
+        names |= elements(statement, names) | joined(statement, names)
+        if statement[0] == m.FOR:
+            given.update(target[1] for target in targets(statement) if target[0] == m.NAME)
+        value = put_away(statement, given - names)
+        if alone or statement[1] <= after or value is None or not as_large(value[1]):
             continue
-        if any(part[0] == m.NAME and part[1] in names for part in nodes(value[1])):
-            found[statement[1]] = value[0]
+        own = value[0][1] == SELF or _is_of_a_class(program, value[0][2])
+        if own and any(part[0] == m.NAME and part[1] in names for part in nodes(value[1])):
+            found[statement[1]] = f"{value[0][1][1]}.{value[0][2]}"
     return found
 
 
-def _elements(statement: Stmt, names: set[str]) -> set[str]:
-    """The names that a `for` over one of these names, or over its `items()`, binds: parts of the same."""
-    if statement[0] != m.FOR:
-        return set()
-    over = statement[3]
-    if over[0] == m.CALL and over[2][0] == m.ATTR and over[2][2] in ("items", "values") and not over[3]:
-        over = over[2][1]
-    if over[0] != m.NAME or over[1] not in names:
-        return set()
-    return {target[1] for target in targets(statement) if target[0] == m.NAME}
-
-
-def _joined(statement: Stmt, names: set[str]) -> set[str]:
-    """The local container that one of these names goes into: `merged.update(part)`, `merged += part`, also by
-    `merged[key].extend(part)`, and joined: `rows.append(torch.cat(parts).cpu())`."""
-    if statement[0] == m.AUGMENT:
-        place, given = statement[2], statement[4]
-    elif statement[0] == m.ASSIGN and statement[2][0][0] == m.ITEM:
-        place, given = statement[2][0], statement[3]
-    elif statement[0] == m.EXPR and statement[2][0] == m.CALL and statement[2][2][0] == m.ATTR and statement[2][3]:
-        place, given = statement[2][2][1], statement[2][3][0]
-        if statement[2][2][2] not in _ADDS:
-            return set()
-    else:
-        return set()
-    while place[0] == m.ITEM:
-        place = place[1]
-    while given[0] == m.CALL and given[2][0] == m.ATTR and given[2][2] in AS_IT_IS and not _as_large(given):
-        given = given[2][1]
-    named = any(part[0] == m.NAME and part[1] in names for part in nodes(given)) and _as_large(given)
-    return {place[1]} if place[0] == m.NAME and named else set()
-
-
-def put_away(statement: Stmt) -> tuple[str, Expr] | None:
-    """The attribute of `self` that a statement sets or appends to, and what it puts there."""
-    if statement[0] == m.ASSIGN:
-        place, value = targets(statement)[0], statement[3]
-    elif statement[0] == m.EXPR and statement[2][0] == m.CALL and statement[2][2][0] == m.ATTR and statement[2][3]:
-        if statement[2][2][2] not in _ADDS:
-            return None
-        place, value = statement[2][2][1], statement[2][3][0]
-    else:
-        return None
-    return (place[2], value) if place[0] == m.ATTR and place[1] == (m.NAME, "self") else None
+def _is_of_a_class(program: Program, attribute: str) -> bool:
+    """Whether a class of the file sets an attribute in its constructor, or says that there is one."""
+    bodies = {cls.body for cls in program.facts.classes}
+    for place in program.places:
+        if place.facts.name == "__init__" and (m.ATTR, SELF, attribute) in (
+            target for one in statements(place.facts.body) for target in targets(one)
+        ):
+            return True
+    bound = (target for index in bodies for one in program.facts.functions[index].body for target in targets(one))
+    return (m.NAME, attribute) in bound
 
 
 def read_as_attribute(program: Program, attribute: str, gathering: Place, gathered: Site) -> list[Site]:
     """Where one rank reads an attribute; none if another does, or if it is emptied for all. What the rank has of its
     own there is read where it is sent."""
     found: list[Site] = []
+    by_one = called_by_one(program.facts)
     for place in program.places:
         for statement, alone in by_rank(place.facts.body) if place.facts.name != "__init__" else ():
             if statement[0] == m.DELETE or (statement[0] == m.ASSIGN and _is_emptied(statement, attribute)):
@@ -187,11 +158,11 @@ def read_as_attribute(program: Program, attribute: str, gathering: Place, gather
             adds = put_away(statement)
             if place is gathering and statement[1] // CALLS_PER_STATEMENT <= gathered // CALLS_PER_STATEMENT:
                 continue
-            if adds is not None and adds[0] == attribute and not _reads_attribute(adds[1], attribute):
+            if adds is not None and adds[0][2] == attribute and not _reads_attribute(adds[1], attribute):
                 continue
-            for head in () if asks else _values(statement):
+            for head in () if asks else values_in(statement):
                 if _reads_attribute(head, attribute):
-                    used = [statement[1]] if alone else _result_used(program, place)
+                    used = [statement[1]] if alone or place.facts.name in by_one else _result_used(program, place)
                     if not used:
                         return []
                     found += used
@@ -207,7 +178,7 @@ def _begins(program: Program, place: Place, attribute: str) -> bool:
         if other is place or place.facts.name in other.facts.calls
         for statement, _ in by_rank(other.facts.body)
         if statement[0] != m.DELETE and put_away(statement) is None
-        for head in _values(statement)
+        for head in values_in(statement)
     )
 
 
@@ -266,42 +237,3 @@ def _in_callers(program: Program, helper: Place, depth: int = 1) -> list[Site]:
 
 def _calls(expr: Expr, name: str) -> bool:
     return any(node[0] == m.CALL and len(node) == 5 and node[2][-1] == name for node in nodes(expr))
-
-
-def reads_of(body: Block, name: str, after: Site) -> Iterator[tuple[Site, bool, bool]]:
-    """Where a name, or what is made of it, is read later on: site, by one rank only, by a `return`."""
-    names = {name}
-    for statement, alone in by_rank(body):
-        if statement[1] <= after or statement[0] == m.DELETE:
-            continue
-        read = [head for head in _values(statement) if any(n[0] == m.NAME and n[1] in names for n in nodes(head))]
-        if not read:
-            continue
-        if _elements(statement, names):
-            names |= _elements(statement, names)
-            continue
-        if not alone and _joined(statement, names):
-            names |= _joined(statement, names)
-            continue
-        bound = targets(statement)
-        if statement[0] == m.ASSIGN and not alone and len(bound) == 1 and bound[0][0] == m.NAME and _as_large(read[0]):
-            names.add(bound[0][1])  # the same under another name, or joined
-        else:
-            yield statement[1], alone, statement[0] == m.RETURN and _as_large(statement[2])
-
-
-def _as_large(value: Expr) -> bool:
-    """Whether a value made of what was gathered keeps it, or as much: joined, flattened, sorted."""
-    if value[0] in (m.NAME, m.COMP, m.NEW):
-        return True
-    return value[0] == m.CALL and value[2][-1] in (
-        "cat", "concat", "concatenate", "stack", "vstack", "list", "sorted", "chain", "from_iterable", "dict",
-    )  # fmt: skip
-
-
-def _values(statement: Stmt) -> Iterator[Expr]:
-    """What a statement reads: not the names that it binds."""
-    bound = targets(statement)
-    for head in heads(statement):
-        if head not in bound:
-            yield head

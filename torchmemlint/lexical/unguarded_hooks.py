@@ -305,7 +305,7 @@ def _records(hook: FunctionFacts, own_modules: bool) -> bool:
                     return True
         for call in calls_of(statement):
             adds = call[2][0] == m.ATTR and call[2][2] in _ADDS and root_of(call[2][1])[-1] not in own
-            if adds and any(_is_of(part, tensors) for part in call[3]):
+            if adds and any(_is_of(part, tensors) for part in _given(call)):
                 return True
     return False
 

@@ -126,13 +126,15 @@ def _is_asked_for(facts: FileFacts, key: Expr) -> bool:
 
 class Reader:
     """Goes through a function that has all outputs, and notes which entries of each it reads; of objects, which
-    `attributes`."""
+    `attributes`, and of tuples, which `places`."""
 
-    def __init__(self, outputs: Expr, facts: FileFacts | None = None, *, attributes: bool = False) -> None:
+    def __init__(
+        self, outputs: Expr, facts: FileFacts | None = None, *, attributes: bool = False, places: bool = False
+    ) -> None:
         self.outputs = outputs
         self.facts = facts  # where the lambdas are that choose among them, `min(outputs, key=lambda one: one.score)`
         self.chosen_by: set[int] = set()  # those of them that were gone through
-        self.attributes = attributes
+        self.attributes, self.places = attributes, places
         self.all = {outputs}  # with names for several of them
         self.each: set[Expr] = set()
         self.keys: set[Expr] = set()
@@ -205,10 +207,15 @@ class Reader:
         """`for output in outputs`, `for i, output in enumerate(outputs)`."""
         if iterable[0] == m.CALL and last_name(iterable[2]) == "enumerate" and iterable[3] and target[0] == m.NEW:
             target, iterable = target[3][-1], iterable[3][0]
-        if self._are_several(iterable) and target[0] == m.NAME:
-            self.each.add(target)
+        if not self._are_several(iterable):
+            return False
+        if self.places and target[0] == m.NEW and all(part[0] == m.NAME for part in target[3]):
+            read = (place for place, part in enumerate(target[3]) if part[1][:1] != "_")
+            self.keys.update((m.CONST, str(place)) for place in read)
             return True
-        return False
+        if target[0] == m.NAME:
+            self.each.add(target)
+        return bool(target[0] == m.NAME)
 
     def _are_several(self, expr: Expr) -> bool:
         """`outputs`, `outputs[-100:]`, `reversed(outputs)`"""
@@ -237,7 +244,7 @@ class Reader:
         if key[1] not in self.chosen_by:
             self.chosen_by.add(key[1])
             one = (m.NAME, function.params[0].name) if function.params else ()
-            reader = Reader(self.outputs, attributes=self.attributes)
+            reader = Reader(self.outputs, attributes=self.attributes, places=self.places)
             reader.each.add(one)
             reader.body(statements(function.body))
             self.keys |= reader.keys
@@ -248,6 +255,8 @@ class Reader:
         return bool(expr[0] == m.CALL and expr[2] == (m.NAME, "len") and any(map(self._are_several, expr[3])))
 
     def _read(self, key: Expr | None) -> None:
+        if key is not None and self.places and key[0] == m.CONST and type(key[1]) is int:
+            key = (m.CONST, str(key[1]))
         if key is not None and _name(key):
             self.keys.add(key)
         else:

@@ -129,13 +129,16 @@ def _says_itself(
 def _told_by(
     machine: Machine, number: int, rules: Collection[Rule], project: Project | None, told: dict[int, frozenset[int]]
 ) -> frozenset[int]:
-    """What the file of this number says of places of its own."""
+    """What the file of this number says of places of its own, and does not leave to a third one."""
     if number not in told:
+        told[number] = frozenset()  # while that is being found out
         unit = next(unit for unit in machine.units.values() if unit.facts.number == number)
+        if project is not None and not project.is_judged(unit.path):
+            return told[number]
         evidence = Evidence(run(unit.outline.entire(), unit.path, project))
-        said = (other for rule in rules for other in rule.check(evidence))
+        said = [other for rule in rules for other in rule.check(evidence) if other.confidence >= Confidence.MEDIUM]
         told[number] = frozenset(
-            other.site for other in said if other.confidence >= Confidence.MEDIUM and other.said_by is None
+            other.site for other in said if not _says_itself(evidence.machine, other, rules, project, told)
         )
     return told[number]
 

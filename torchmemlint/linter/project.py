@@ -305,6 +305,11 @@ class Project:
                 stack.append(self._imported(inner, found))
         return False
 
+    def is_judged(self, path: str) -> bool:
+        """Whether rules could say anything of this file."""
+        self.scanned.add(path)
+        return self._scan(path)[0] or self.leads_to_trace(path, _bytes_of(path)) or self.is_led_by_trace(path)
+
     def _lacks_parts(self, path: str, found: list[Import]) -> bool:
         """Whether a file imports modules of the package it lies in, by dots or the name of a folder, that are not
         there."""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ..evidence.indexes import is_an_index
+from ..evidence.indexes import is_an_index, is_read_whole
 from ..evidence.kept import kept_in_containers
 from ..evidence.learned_from import is_learned_from
 from ..evidence.let_go import emptied, gives_up_its_models, made_at, only_moves_its_own
@@ -158,9 +158,13 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
     outside = [loop for loop in retention.loops if loop in method.loops or loop.name in ("while", "loader", "timer")]
     if not any(loop.name != "loader" for loop in outside):
         meant_to_go = evidence.releases.replaced(last_part(retention.holder.text), retention.holder.owner)
-        if retention.holder.kind in ("attribute", "closure") and not meant_to_go:  # one call fills it: its results
+        trained = [loop for loop in retention.loops if loop.backward]
+        if retention.holder.kind not in ("attribute", "closure") or meant_to_go:
+            weight -= 1
+        elif trained and not is_read_whole(store, last_part(retention.holder.text)):
+            weight, outside = min(weight, 2), trained  # what a training of its own leaves round by round
+        else:  # one call fills it: its results
             return min(weight, 2) if is_unread(evidence.machine, evidence.program, retention) else 0
-        weight -= 1
     updated = isinstance(store.owner, Obj) and store.owner.kind == "dict" and retention.how == "grow"
     if updated and not _lengthens_an_entry(store):
         weight = min(weight, 1)  # `d.update(...)`: mostly the same keys again
@@ -372,7 +376,8 @@ def _emptied(evidence: Evidence, retention: Retention) -> bool:
     made = made_at(store.owner)
     if retention.holder.kind == "closure" and retention.holder.owner:
         owner = variable_of(retention.holder.owner)
-    letting_go = evidence.released_in(store) | releases.of(name, owner) - ONCE
+    exact = retention.holder.kind == "attribute" and made is not None
+    letting_go = evidence.released_in(store) | releases.of(name, owner, exact=exact) - ONCE
     if retention.how == "grow":
         letting_go |= releases.parted(name)
     if retention.holder.kind == "attribute":
@@ -391,7 +396,8 @@ def _emptied(evidence: Evidence, retention: Retention) -> bool:
         return True
     if retention.how == "grow" and asks_for_its_entry(store, name):
         return False
-    return retention.function in releases.measuring(name, owner) - releases.switched_off(name, owner, made=made)
+    measuring = releases.measuring(name, owner, exact=exact)
+    return retention.function in measuring - releases.switched_off(name, owner, made=made)
 
 
 def _may_be_called(evidence: Evidence, retention: Retention, name: str) -> bool:

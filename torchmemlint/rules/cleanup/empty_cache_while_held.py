@@ -3,11 +3,12 @@
 ## What it does
 Reports a clean-up that deletes a model and empties the cache while an
 optimizer made from the model's parameters, a scheduler made around that, or an
-object that the model was given to, is still bound beside it; an `empty_cache()`
+object that the model was given to, is still bound beside it, not used again or
+for nothing that would read the model; an `empty_cache()`
 that comes before the `del` of the same clean-up, or before its last step, which
 takes a model out of an attribute or a table; and one in a function that has
 still bound what a model computed, or an array of CuPy, does not use it again,
-and goes on to do more work; or a round's model, while the next round of the
+and goes on to do more work; or a round's model, or what has it, while the next round of the
 loop makes its own; or the model of an attribute, which is bound to the next one
 only below. And `del encoders` of a list whose models still
 have names of their own, which nothing needs in this case. An `empty_cache()` in
@@ -56,12 +57,14 @@ from typing import TYPE_CHECKING
 
 from ...evidence.emptied import bound_while_emptied, emptied_while_held
 from ...evidence.forgotten import forgotten, undone
+from ...evidence.given_parts import held_by_locals, held_by_parts
 from ...evidence.left_loaded import left_loaded
 from ...evidence.next_rounds import left_for_next_round
 from ...evidence.part_torn_down import parts_torn_down
 from ...evidence.replaced_models import replaced_models
 from ...evidence.stand_ins import held_by_wholes
 from ...evidence.still_held import still_held, still_held_beside, still_held_by_globals
+from ...facts.program import EMPTIES
 from ...finding import Confidence, Remedy, Retains
 from ...lexical.retries import emptied_in_clauses
 from .. import Report
@@ -124,9 +127,11 @@ def check(evidence: Evidence) -> Iterator[Report]:
             related=((slip.other, "made from the parameters here"),),
             remedy=Remedy("drop-also", slip.kind, sure=False),
         )
-    for held in still_held(evidence.machine, evidence.program):
+    by_text = evidence.across(held_by_locals, own=EMPTIES)
+    for held in (*still_held(evidence.machine, evidence.program), *by_text):
         if held.site in reported:
             continue
+        reported.add(held.site)
         names = ", ".join(held.holders)
         yield Report(
             site=held.site,
@@ -139,11 +144,13 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder=held.holders[0],
             release=f"drop `{names}` as well, before the cache is emptied",
             related=((held.bound, "bound here"),),
-            remedy=Remedy("drop-also", names, sure=False),
+            remedy=Remedy("drop-also", names, sure=False) if "." not in names else None,
         )
     by_globals = still_held_by_globals(evidence.machine, evidence.program)
-    for held in (*still_held_beside(evidence.machine, evidence.program), *by_globals):
+    by_text = evidence.across(held_by_parts, own=EMPTIES)
+    for held in (*still_held_beside(evidence.machine, evidence.program), *by_globals, *by_text):
         if held.site not in reported:
+            reported.add(held.site)
             names = ", ".join(held.holders)
             yield Report(
                 site=held.site,

@@ -9,11 +9,12 @@ loop follows in the same function; and
 lets it go. And the private copy of a model or layer, `self._copy =
 deepcopy(model)`, that a callback makes when a run starts and that none of its
 hooks drops. And the copies that a training adds to a list, `snapshots.append(
-deepcopy(model.state_dict()))`, of which one is picked in the end. And the
-weights that one method of an object copies, `store`, for another to put back,
-`restore`, after which the object still has the copy. And the copy that an
-object makes in order to write it to a file, `self._states =
-deepcopy(model.state_dict())`, and still has when it is written.
+deepcopy(model.state_dict()))`, or files under the number of each epoch, of
+which one is picked in the end. And the weights that one method of an object
+copies, `store`, for another to put back, `restore`, after which the object
+still has the copy. And the copy that an object makes in order to write it to a
+file, `self._states = deepcopy(model.state_dict())`, and still has when it is
+written.
 
 ## Why it retains
 `load_state_dict` copies. The loaded dictionary keeps a second set of all

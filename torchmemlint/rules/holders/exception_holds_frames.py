@@ -67,7 +67,15 @@ from ...facts.walk import statements
 from ...finding import Confidence, Remedy, Retains
 from ...interpreter.values import Class
 from ...lexical import handlers, keepers, retries
-from ...lexical.at_work import decorated, dispatched, handed_in, has_tensors, is_called_at_work, reaches_work
+from ...lexical.at_work import (
+    bound_by_name,
+    decorated,
+    dispatched,
+    handed_in,
+    has_tensors,
+    is_called_at_work,
+    reaches_work,
+)
 from ...lexical.error_records import Travels
 from ...lexical.kept_places import kept_place
 from ...lexical.log_records import KeptRecords, kept_records
@@ -293,7 +301,7 @@ def _runs_model(evidence: Evidence, kept: handlers.Kept) -> bool:
     program = _program_of(evidence, kept)
     names = set(kept.names) | decorated(program.facts, kept.function)
     names |= handed_in(program, kept.function, kept.names)
-    if "getattr" in kept.names:
+    if not kept.names.isdisjoint({"getattr", *bound_by_name(kept.function)}):
         names |= dispatched(program, kept.function)
     for name in kept.names:  # `self._measure(config)`, which calls what the object was made with
         for place in program.by_name.get(name, ()):

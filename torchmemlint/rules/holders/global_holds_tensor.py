@@ -4,8 +4,9 @@
 Reports functions and methods that append a tensor or a model to a list, set or
 dict that the module made, or store one there under a key that keeps changing,
 where nothing in the file ever empties it. The container may be reached through
-`global`, through a helper, or through an object that the module made. What is
-put there may get its tensors later: a job that is filed first, and done then.
+`global`, through a helper, or through an object that the module made, such as
+an application of FastAPI or Flask, `app.state.results`. What is put there may
+get its tensors later: a job that is filed first, and done then.
 So are tables of the layers or parameters of a model that a function is given,
 `NAMES = {module: name for name, module in model.named_modules()}`; and tables
 of what is under way, whose entry goes only if the wait for it ends well; and

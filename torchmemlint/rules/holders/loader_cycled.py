@@ -34,8 +34,10 @@ To look at the first batch: `first = next(batches)`, and
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ...evidence.led_from import line_of_home
 from ...facts import model as m
 from ...facts.walk import calls_of, last_name, statements
 from ...finding import Confidence, Remedy, Retains
@@ -45,6 +47,7 @@ from .. import Report
 if TYPE_CHECKING:
     from ...evidence.evidence import Evidence
     from ...facts.model import Expr, Site
+    from ...interpreter.events import Plain
 
 code = "TML308"
 name = "loader-cycled"
@@ -59,30 +62,44 @@ _CONFIDENCE = {  # a list of everything may be what is wanted
 
 def check(evidence: Evidence) -> Iterator[Report]:
     noted: dict[Site, tuple[str, bool]] = {}
+    elsewhere: dict[Site, Plain] = {}
     for note in evidence.machine.plain:
         if note.kind == "cycled":
             function, known = note.detail
             noted[note.site] = (function, known or noted.get(note.site, ("", False))[1])
+            if function == "cycle" and known and not evidence.machine.is_home(note.site):
+                site = line_of_home(evidence.machine, *note.trail[::-1], loops=note.loops)
+                if site is not None:
+                    elsewhere.setdefault(site, note)
     for behind in left_behind(evidence.program):
         yield _left(behind)
     names = _names(evidence, set(noted)) if noted else {}
     for site, (function, known) in sorted(noted.items()):
         argument = names.get(site, "")
         named = "loader" in argument.lower() and function == "cycle"
-        if not (known or named):
-            continue
-        yield Report(
-            site=site,
-            message=(
-                f"`{function}` keeps every batch of `{argument}`'s first pass: the whole data set stays as long as "
-                "its result lives; start the loader anew instead, `while True: yield from loader`"
-            ),
-            confidence=_CONFIDENCE[function == "cycle", known],
-            value="every batch of the first pass",
-            holder=function,
-            release="start the loader anew for each pass: `while True: yield from loader`",
-            remedy=Remedy("restart", sure=False),
-        )
+        if known or named:
+            confidence = _CONFIDENCE[function == "cycle", known]
+            yield _cycled(site, f"`{function}` keeps every batch of `{argument}`'s first pass", function, confidence)
+    for site, note in sorted(elsewhere.items()):
+        words = f"`{note.frame.name}()`, to which this leads, has `cycle` keep every batch of a loader's first pass"
+        report = _cycled(site, words, "cycle", Confidence.HIGH)
+        related = ((note.site, "cycled here"),)
+        yield replace(report, related=related, said_by=note.site, said_along=note.trail, remedy=None)
+
+
+def _cycled(site: Site, words: str, function: str, confidence: Confidence) -> Report:
+    return Report(
+        site=site,
+        message=(
+            f"{words}: the whole data set stays as long as its result lives; start the loader anew instead, "
+            "`while True: yield from loader`"
+        ),
+        confidence=confidence,
+        value="every batch of the first pass",
+        holder=function,
+        release="start the loader anew for each pass: `while True: yield from loader`",
+        remedy=Remedy("restart", sure=False),
+    )
 
 
 def _left(behind: Behind) -> Report:

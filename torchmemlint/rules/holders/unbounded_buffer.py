@@ -16,7 +16,10 @@ clause that raises; and one of generators, each with its variables, that takes
 out only those which have come to their end. So is a state that a method makes
 for its caller, `state = self.init_state()`, and another one of the class fills.
 So is a list, of a function or a script, that a loop adds tensors to and only
-draws from, `random.sample(memory, 32)`, `history[-8:]`.
+draws from, `random.sample(memory, 32)`, `history[-8:]`, itself or by functions
+that it gives the list, or a table, to; and a list of records,
+`results.append({"model": model, "score": score})`, of which only the numbers are
+read.
 
 ## Why it retains
 Each key keeps its value. With keys that come back, the dictionary is as large
@@ -48,7 +51,9 @@ from typing import TYPE_CHECKING
 
 from ...evidence.caches import cached_functions
 from ...evidence.drawn import drawn_from
-from ...facts.model import CALLS_PER_STATEMENT, DECORATORS
+from ...evidence.unread_parts import unread_records
+from ...facts.model import CALL, CALLS_PER_STATEMENT, DECORATORS
+from ...facts.walk import last_name
 from ...finding import Confidence, Retains
 from ...interpreter.keys import THREAD
 from .. import Report
@@ -80,24 +85,54 @@ def check(evidence: Evidence) -> Iterator[Report]:
             message += "`pop` what is used up, or evict when it is full"
         if retention.site % CALLS_PER_STATEMENT == DECORATORS and _is_cached(evidence, retention.site):
             continue  # TML305 speaks of it, where the decorator stands
+        if _is_of_a_memo(evidence, retention.holder.owner):
+            continue  # likewise
         yield report(retention, confidence, message, release)
     yield from left_pending(evidence, everywhere=False)
     said = {retention.store for retention in evidence.retentions if retention.graph}
-    for drawn in drawn_from(evidence.machine) if not evidence.in_tests else ():
+    for drawn in drawn_from(evidence.machine, evidence.program) if not evidence.in_tests else ():
         if drawn.site in said:
             continue
+        how = "take the oldest out" if drawn.table else "`deque(maxlen=...)`"
         yield Report(
             site=drawn.site,
             message=(
                 f"`{drawn.name}` gains a tensor in each iteration, and a few entries are read at a time: all that ever "
-                "went in stay; bound it, `deque(maxlen=...)`"
+                f"went in stay; bound it, {how}"
             ),
             confidence=Confidence.MEDIUM,
             value="a tensor in each iteration",
             holder=drawn.name,
             release="`collections.deque(maxlen=...)`, or take the oldest out",
         )
+    yield from _unread(evidence) if not evidence.in_tests else ()
+
+
+def _unread(evidence: Evidence) -> Iterator[Report]:
+    for records in unread_records(evidence.machine, evidence.program, evidence.retentions):
+        parts = ", ".join(f"place {part}" if part.isdigit() else f"`{part}`" for part in records.read)
+        yield Report(
+            site=records.site,
+            message=(
+                f"`{records.name}` gains a record in each iteration of which only {parts} is read: what weighs stays "
+                "with it until the function returns; keep what is read, and let go of the rest"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="a record with a model or tensors in each iteration",
+            holder=records.name,
+            release=f"keep {parts} only",
+        )
 
 
 def _is_cached(evidence: Evidence, site: Site) -> bool:
     return any(cached.site == site for cached in cached_functions(evidence.machine))
+
+
+def _is_of_a_memo(evidence: Evidence, cls: str) -> bool:
+    """Whether a table is one of the objects of a class that a cached function is decorated with."""
+    decorated = [
+        function.site + DECORATORS
+        for function in evidence.facts.functions
+        if any(last_name(one[2] if one[0] == CALL else one) == cls for one in function.decorators)
+    ]
+    return any(_is_cached(evidence, site) for site in decorated)

@@ -58,7 +58,7 @@ of_tests = False
 
 def check(evidence: Evidence) -> Iterator[Report]:
     program = evidence.program
-    gathered = list(needed_by_one(program))
+    gathered = list(needed_by_one(evidence.reaching))
     known = {found.read for found in gathered}
     gathered += [found for found in kept_by_all(program, evidence.reaching) if found.read not in known]
     for found in gathered:

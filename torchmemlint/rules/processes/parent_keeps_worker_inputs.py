@@ -6,7 +6,8 @@ Reports a loop that collects what it takes from a queue of
 a queue or hands to a process as an argument. And a loop that collects the
 tensors which the workers of a pool give back, `for mask in pool.imap(segment,
 paths): masks.append(mask)`. And a loop over a `DataLoader`
-with workers that collects tensors of its batches as they come. And a list that
+with workers that collects tensors of its batches as they come, or their arrays,
+`labels.numpy()`, which have the same memory; also a comprehension. And a list that
 gains the handle of each `SharedMemory` segment which the process attaches to.
 And a `manager.dict()` or `manager.list()` into which processes that a loop
 starts round after round put arrays, and that nothing is taken out of.
@@ -73,11 +74,12 @@ def check(evidence: Evidence) -> Iterator[Report]:
             )
             release = "put it into the queue and keep no reference"
         else:
+            kinds, copy = ("arrays of tensors", ".copy()") if kept.array else ("tensors", ".clone()")
             message = (
-                f"`{kept.holder}` keeps tensors as they come from another process: each holds a segment of shared "
-                "memory and its open descriptors; keep a copy, `.clone()`"
+                f"`{kept.holder}` keeps {kinds} as they come from another process: each holds a segment of shared "
+                f"memory and its open descriptors; keep a copy, `{copy}`"
             )
-            release = "keep a copy, `.clone()`, or numbers"
+            release = f"keep a copy, `{copy}`, or numbers"
         yield Report(
             site=kept.site,
             message=message,
@@ -86,7 +88,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder=kept.holder,
             release=release,
             related=((kept.other, "sent here" if kept.sent else "received here"),) if kept.other != kept.site else (),
-            remedy=None if kept.sent else Remedy("call-on-stored", "clone()", sure=False),
+            remedy=None if kept.sent or kept.array else Remedy("call-on-stored", "clone()", sure=False),
         )
     for managed in kept_by_managers(evidence.machine, evidence.program):
         yield Report(

@@ -3,12 +3,14 @@
 ## What it does
 Reports pools of processes, processes, managers, thread pools and loaders with
 `persistent_workers=True` that go into an attribute or global, call after call
-or epoch after epoch, where nothing takes them out or closes them. And an object
+or epoch after epoch, where nothing takes them out or closes them; or that an
+`Accelerator` prepares for each evaluation. And an object
 that starts processes, itself or in its parts, which serve a queue until they
 are told to stop, made again and again and dropped without its `close()`; and
 such processes that a function is given by the one that starts them, and that it
-does not end. And a `subprocess.Popen(...)` for each rank or device, in a loop,
-whose handle is dropped. And processes that a training loop starts, one after
+does not end; and a process without an end that each pass starts anew. And a
+`subprocess.Popen(...)` for each rank or device, in a loop, whose handle is
+dropped. And processes that a training loop starts, one after
 the other, in a list that only the end goes through to `join()` them. And a
 process group of the same ranks, `dist.new_group(...)`, that is made again and
 again and never destroyed, or whose name is merely set to None, or whose table
@@ -57,6 +59,8 @@ from ...lexical.handed_processes import dropped_processes
 from ...lexical.launched import launched_and_dropped
 from ...lexical.left_running import left_running
 from ...lexical.once import is_repeated
+from ...lexical.prepared_loaders import loaders_prepared_each_time
+from ...lexical.process_per_pass import processes_per_pass
 from .. import Report
 
 if TYPE_CHECKING:
@@ -126,6 +130,32 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder="the processes",
             release="end them when the work is done, or start them once and reuse them",
             related=((dropped.started, "the processes start here"),) if dropped.started is not None else (),
+        )
+    for started in processes_per_pass(evidence.program):
+        yield Report(
+            site=started.site,
+            message=(
+                f"`{started.work}` never returns, each pass starts one more of these, and nobody can end the one "
+                "before: every process stays with its memory until the program ends; start it once, or "
+                "`terminate()` and `join()` it in a `finally`"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="worker processes with all that they hold",
+            holder="the processes",
+            release="keep the process, and `terminate()` and `join()` it when the pass is over",
+        )
+    for prepared in loaders_prepared_each_time(evidence.program):
+        yield Report(
+            site=prepared.site,
+            message=(
+                f"`{prepared.launcher}` lists every loader that it prepares, so each of them keeps its persistent "
+                "workers running with their memory; make one and reuse it, or call `free_memory()` in between"
+            ),
+            confidence=Confidence.MEDIUM if prepared.sure else Confidence.LOW,
+            value="worker processes with all that they hold",
+            holder=f"{prepared.launcher}._dataloaders",
+            release="keep the prepared loader and reuse it",
+            related=((prepared.prepared, "prepared here"),) if prepared.prepared // 256 != prepared.site // 256 else (),
         )
     for site in launched_and_dropped(evidence.program):
         yield Report(
