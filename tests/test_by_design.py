@@ -301,3 +301,21 @@ def test_helpers_of_tests() -> None:
     script = text.replace("import pytest\n", "")
     found = [one.code for one in lint_source(decode("test_outputs.py", script.encode()), PLAN)]
     assert found == ["TML102"]
+
+
+@pytest.mark.parametrize("made", ["Samples()", "Other()"])
+def test_a_merge_makes_another_of_its_kind(made: str) -> None:
+    """What takes its place lets go of the first; an object of another kind does not."""
+    check(f"""
+        class Samples:
+            def __init__(self):
+                self.samples = []
+
+            def update(self, sample: torch.Tensor):
+                self.samples.append(sample){"" if made == "Samples()" else "  # TML303"}
+
+            def merge(self, other):
+                result = {made}
+                result.samples = self.samples + other.samples
+                return result
+        """)
