@@ -278,7 +278,7 @@ class FileReleases:
                 return
             if target[0] == m.ATTR and target[1][0] == m.NAME and self._is_inner(function, target[1][1]):
                 return  # `wrapper.failures = []`: what a decorator makes has none before that
-            if target[0] == m.ATTR and root_of(target)[-1] in _made_here(function):
+            if target[0] == m.ATTR and target[1][0] == m.ATTR and root_of(target)[-1] in _made_here(function):
                 return  # `app = FastAPI()`, `app.state.results = {}`: likewise
             if not adds_to(target, value, _joining(function)) and not any(_is_missing(target, test) for test in tests):
                 self._note(target, function)
