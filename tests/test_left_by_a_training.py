@@ -41,8 +41,9 @@ KEEPS, LAST = "self.replies[self.number] = replies", "return sorted(self.replies
 BACKWARD = "loss.backward()"
 
 
-def test_replies_of_each_round_of_a_training() -> None:
-    check(STUDY.format(step=BACKWARD, keeps=f"{KEEPS}  # TML311", reads=LAST))
+@pytest.mark.parametrize("reads", [LAST, "return sorted(self.replies[max(self.replies)])"])
+def test_replies_of_each_round_of_a_training(reads: str) -> None:
+    check(STUDY.format(step=BACKWARD, keeps=f"{KEEPS}  # TML311", reads=reads))
 
 
 @pytest.mark.parametrize(

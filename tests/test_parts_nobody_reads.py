@@ -61,6 +61,7 @@ MARK = "  # TML604"
 CASES = {
     "the table is read": ("source[step % 2]", "pass", MARK, "data"),
     "a loader reads it": ("next(iter(source))", "pass", MARK, "DataLoader(data, batch_size=2)"),
+    "all rows are gone over": ("[one for one in source][0]", "pass", MARK, "data"),
     "the part goes first": ("source[step % 2]", "data.encoder = None", "", "data"),
     "what is missing is encoded": ("source.find('cat')", "pass", "", "data"),
     "somebody else has it": ("source[step % 2]", "probe = [encoder]", "; print(probe[0].weight.sum().item())", "data"),

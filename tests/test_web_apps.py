@@ -89,3 +89,19 @@ def test_an_inner_function_that_answers_no_request() -> None:
     check(
         FACTORY.format(made="rows_of = {}", place="rows_of", more="", mark="").replace('@app.post("/embed")', "@once")
     )
+
+
+def test_an_object_that_a_method_makes_of_two_is_filled_anew() -> None:
+    check("""
+class Stacked:
+    def __init__(self):
+        self.samples = []
+
+    def update(self, sample: torch.Tensor):
+        self.samples.append(sample)
+
+    def merge(self, other):
+        both = Stacked()
+        both.samples = self.samples + other.samples
+        return both
+""")

@@ -13,7 +13,8 @@ from ..interpreter.keys import FRESH, IDENTITY, kind_of_key
 from ..interpreter.values import Class, Obj
 
 _ALL = ("items", "values")
-_MEASURE = ("len", "bool", "print", "id")
+# What asks how much there is, or of a table for its keys.
+_ASK = frozenset("len bool print id max min sorted".split())
 
 
 def is_an_index(store: Store, table: str) -> bool:
@@ -49,9 +50,9 @@ def is_read_whole(store: Store, table: str) -> bool:
 
 
 def _given(function: FunctionFacts) -> Iterator[Expr]:
-    """What calls are given, but for those that only ask how much it is."""
+    """What calls are given, but for those that only ask how much it is, or for its keys."""
     for call in calls(function.body):
-        if last_name(call[2]) not in _MEASURE:
+        if last_name(call[2]) not in _ASK:
             yield from call[3]
             yield from (value for _, value in call[4])
 

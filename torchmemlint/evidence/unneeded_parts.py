@@ -117,7 +117,7 @@ class _User:
         if expr[0] == m.COMPARE and expr[1] in ("In", "NotIn") and expr[3] == it:
             return self._does_without("__contains__", *_OVER)
         if expr[0] == m.COMP:
-            return sum(clause[1] == it and self._does_without(*_OVER) for clause in expr[4])
+            return sum(clause[1] == it and self._does_without(*_OVER) for clause in expr[5])
         if expr[0] == m.CALL:
             keys = [key for key, given in (*enumerate(expr[3]), *expr[4]) if given == it]
             found = sum(self._is_spared(expr, key, depth) for key in keys)

@@ -278,9 +278,8 @@ class FileReleases:
                 return
             if target[0] == m.ATTR and target[1][0] == m.NAME and self._is_inner(function, target[1][1]):
                 return  # `wrapper.failures = []`: what a decorator makes has none before that
-            made = _made_here(function).get(root_of(target)[-1]) if target[0] == m.ATTR else None
-            if made is not None and made != self._owners.get(id(function)):
-                return  # `app = FastAPI()`, `app.state.results = {}`: likewise; but another of its own kind replaces it
+            if target[0] == m.ATTR and target[1][0] == m.ATTR and root_of(target)[-1] in _made_here(function):
+                return  # `app = FastAPI()`, `app.state.results = {}`: likewise
             if not adds_to(target, value, _joining(function)) and not any(_is_missing(target, test) for test in tests):
                 self._note(target, function)
 
@@ -495,15 +494,15 @@ def reaches_outside(function: FunctionFacts, name: str) -> bool:
 
 
 @once
-def _made_here(function: FunctionFacts) -> dict[str, str]:
-    """The variables that a function binds to new objects, and their classes: `app = FastAPI()`."""
-    return {
-        target[1]: last_name(one[3][2])
+def _made_here(function: FunctionFacts) -> frozenset[str]:
+    """The variables that a function binds to new objects: `app = FastAPI()`."""
+    return frozenset(
+        target[1]
         for one in statements(function.body)
         if one[0] == m.ASSIGN and one[3][0] == m.CALL and last_name(one[3][2])[:1].isupper()
         for target in one[2]
         if target[0] == m.NAME
-    }
+    )
 
 
 @once

@@ -73,13 +73,19 @@ def _ends(statement: Stmt, *, looped: bool) -> bool:
 
 
 def _reads_the_end(statement: Stmt, place: Expr) -> bool:
-    """`place[-n:]`, `place[-1]`, `random.sample(place, n)`"""
+    """`place[-n:]`, `place[-1]`, `list(place)[-n:]` of a deque, `random.sample(place, n)`"""
     return any(
-        (node[0] == m.ITEM and node[1] == place and _is_from_the_end(node[2]))
+        (node[0] == m.ITEM and place in (node[1], _listed(node[1])) and _is_from_the_end(node[2]))
         or (node[0] == m.CALL and node[2][-1] in _DRAWS and node[3][:1] == (place,))
         for head in heads(statement)
         for node in nodes(head)
     )
+
+
+def _listed(sequence: Expr) -> Expr:
+    """`place` of `list(place)`: a deque has no slices."""
+    listed = sequence[0] == m.CALL and sequence[2] in ((m.NAME, "list"), (m.NAME, "tuple")) and sequence[3]
+    return tuple(sequence[3][0]) if listed else ()
 
 
 def _is_from_the_end(index: Expr) -> bool:

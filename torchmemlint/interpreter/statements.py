@@ -60,19 +60,25 @@ def _expr(machine: Machine, frame: Frame, statement: Stmt) -> None:
         return
     if len(result) == 1 and type(result[0]) is Mode:
         machine.note("mode-discarded", site, frame, result[0].grad)
-    elif value[2][0] == m.ATTR and value[2][2] in _COPIES and value[2][1][0] in (m.NAME, m.ATTR):
-        _discarded(machine, frame, value[2], site)
+    elif value[2][0] == m.ATTR and value[2][2] in _COPIES:
+        _discarded(machine, frame, value, site)
 
 
-def _discarded(machine: Machine, frame: Frame, callee: Expr, site: Site) -> None:
-    """A bare `x.detach()`: a note if `x` is a tensor for certain, and not called a module, which is moved in place."""
-    if callee[1][-1].rpartition("_")[2] in MODEL_NAMES:
+def _discarded(machine: Machine, frame: Frame, call: Expr, site: Site) -> None:
+    """A bare `x.detach()`, `x.detach().cpu()`: a note if `x` is a tensor for certain, and not called a module, which is
+    moved in place."""
+    methods: list[str] = []
+    owner = call
+    while owner[0] == m.CALL and owner[2][0] == m.ATTR and owner[2][2] in _COPIES:
+        methods.append(owner[2][2])
+        owner = owner[2][1]
+    if owner[0] not in (m.NAME, m.ATTR) or owner[-1].rpartition("_")[2] in MODEL_NAMES:
         return
-    receiver = machine.eval(frame, callee[1])
-    of_tensors = callee[2] in ("detach", "cpu")  # what a model gives has these methods if it is one
+    receiver = machine.eval(frame, owner)
+    of_tensors = not {"detach", "cpu"}.isdisjoint(methods)  # what a model gives has these methods if it is one
     sure = all(type(atom) is Tensor and atom.weight > 1 and (of_tensors or not atom.bundle) for atom in receiver)
-    if (receiver and sure) or (not receiver and is_part_of_a_batch(frame.facts.body, callee[1])):
-        machine.note("discarded", site, frame, (callee[2], callee[1][-1], bool(receiver)))
+    if (receiver and sure) or (not receiver and is_part_of_a_batch(frame.facts.body, owner)):
+        machine.note("discarded", site, frame, ("().".join(reversed(methods)), owner[-1], bool(receiver)))
 
 
 @executes(m.RETURN)

@@ -25,9 +25,21 @@ def rebound_items(program: Program) -> Iterator[ReboundItem]:
     """`for h in hidden: h = h.detach()`, and `h` is not asked for again."""
     for place in program.places if _DETACHES in program.called else ():
         if _DETACHES in place.facts.calls:
+            yield from filter(None, map(_dropped_list, statements(place.facts.body)))
             for loop, inside in loops(place.facts.body):
                 if loop[0] == m.FOR:
                     yield from _without_effect(place, loop, inside)
+
+
+def _dropped_list(statement: Stmt) -> ReboundItem | None:
+    """`[h.detach() for h in hidden]` as a statement: the list that it makes goes at once."""
+    value: Expr = statement[2] if statement[0] == m.EXPR else (m.TEXT,)
+    if value[0] != m.COMP or len(value[5]) != 1:
+        return None
+    name, iterated, _ = value[5][0]
+    if name[0] == m.NAME and value[2] == "list" and _is_detached(value[3], name):
+        return ReboundItem(statement[1], name[1], _container(iterated))
+    return None
 
 
 def _without_effect(place: Place, loop: Stmt, inside: list[Stmt]) -> Iterator[ReboundItem]:

@@ -149,6 +149,8 @@ def _assign_result(text: Text, node: Node, about: str) -> Iterator[Candidate]:
     call = statement.value if isinstance(statement, ast.Expr) else None
     if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
         receiver = call.func.value
+        while isinstance(receiver, ast.Call) and isinstance(receiver.func, ast.Attribute):
+            receiver = receiver.func.value  # `x.detach().cpu()`
         if isinstance(receiver, (ast.Name, ast.Attribute)) and receiver.lineno == receiver.end_lineno:
             target = text.of(receiver)
             yield Candidate(f"Assign the result to `{target}`", (insertion(text.start(call), f"{target} = "),), False)
