@@ -45,7 +45,6 @@ from . import retained
 if TYPE_CHECKING:
     from ..evidence.evidence import Evidence
     from ..evidence.retentions import Retention
-    from ..facts.model import Expr
     from ..interpreter.events import Store
 
 
@@ -208,33 +207,10 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
         fresh = bool(store.instances) and retention.how == "keyed" and store.key_kind == FRESH and not known
         often = often or store.hook or retention.holder.kind == "default" or retention.left is not None
         often = often or (weight > 1 and not once and (fresh or is_called_back(evidence.program, method.name)))
-        if often and _is_joined(store, table):
-            often = False  # it is there to gather, for whoever asks for all of it
         weight = min(weight, 2 if each_thread or often else 1)
     if weight > 1 and is_learned_from(evidence.machine, retention) and evidence.wanted(retention):
         return 1  # it is meant to have all that there is
     return weight
-
-
-def _is_joined(store: Store, table: str) -> bool:
-    """Whether another method of the object gives out all that a list has got, as one tensor: `return {"samples":
-    torch.stack(self.samples)}`."""
-    whole = (m.ATTR, (m.NAME, "self"), table)
-    return store.how == "grow" and any(
-        part[0] == m.CALL and last_name(part[2]) in ("stack", "cat", "concat") and part[3][:1] == (whole,)
-        for function in store.frame.unit.facts.functions
-        if function.owner == store.frame.facts.owner >= 0 and function is not store.frame.facts
-        for one in statements(function.body)
-        if one[0] == m.RETURN and one[2] is not None
-        for part in _parts_of(one[2])
-    )
-
-
-def _parts_of(given: Expr) -> tuple[Expr, ...]:
-    """What a `return` gives: one value, or those of a tuple or a dictionary that it writes out."""
-    if given[0] == m.DICT:
-        return tuple(value for _, value in given[2])
-    return tuple(given[3]) if given[0] == m.NEW else (given,)
 
 
 def _is_done_once(store: Store, method: Frame, function: str) -> bool:
