@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from snippets import check, check_innocent
+from snippets import check, check_innocent, messages
 
 LOADED = """
 from torch.utils.data import DataLoader, Dataset
@@ -60,3 +60,8 @@ def test_a_comprehension() -> None:
     check_innocent(COMPREHENSION.format("[labels.clone() for _, labels in loader]"))
     check_innocent(COMPREHENSION.format("[labels.sum().item() for _, labels in loader]"))
     check_innocent(COMPREHENSION.format("sum(len(labels) for _, labels in loader)"))
+
+
+def test_a_comprehension_that_no_name_gets() -> None:
+    [said] = messages(COMPREHENSION.format("torch.cat([labels for _, labels in loader])"))
+    assert said.startswith("the list of this comprehension keeps tensors")

@@ -311,7 +311,7 @@ fit(net, torch.optim.SGD(net.parameters(), 0.1), range(9), 8)
         ("  # TML408", "pass", "seen.add(data)", "pass"),
         ("", "pass", "seen.add(data)", "seen.forget()"),
         ("", "loader = seen.add(data)", "loader", "pass"),
-        ("", "[seen.add(data) for _ in range(2)]", "[x for loader in seen.loaders for x in loader]", "pass"),
+        ("", "[seen.add(data) for _ in range(2)]", "(x for loader in seen.loaders for x in loader)", "pass"),
     ],
 )
 def test_loaders_that_nobody_is_told_to_forget(mark: str, first: str, loader: str, after: str) -> None:

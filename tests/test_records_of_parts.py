@@ -75,3 +75,37 @@ INNOCENT = {
 @pytest.mark.parametrize("name", INNOCENT)
 def test_parts_without_many_objects(name: str) -> None:
     check(speech(**INNOCENT[name]))  # type: ignore[arg-type]
+
+
+GROUPED = """
+from collections import defaultdict
+from torch.utils.data import DataLoader, Dataset
+
+class Boxes(Dataset):
+    def __init__(self, annotations):
+        self.of_image = {table}
+        for one in annotations:
+            {add}
+
+    def __len__(self):
+        return len(self.of_image)
+
+    def __getitem__(self, index):
+        return torch.tensor([box for _, box in self.of_image[index]])
+
+for boxes in DataLoader(Boxes(json.load(open("boxes.json"))), num_workers=2):
+    print(boxes)
+"""
+
+
+@pytest.mark.parametrize(
+    ("table", "add", "mark"),
+    [
+        ("defaultdict(list)", 'self.of_image[one["image"]].append((one["label"], one["box"]))', "  # TML405"),
+        ("{}", 'self.of_image.setdefault(one["image"], []).append((one["label"], one["box"]))', "  # TML405"),
+        ("defaultdict(list)", 'self.of_image[one["image"]].append(one["label"])', ""),
+        ("[]", 'self.of_image.append((one["label"], 1))', ""),
+    ],
+)
+def test_pairs_that_are_grouped(table: str, add: str, mark: str) -> None:
+    check("import json\n" + GROUPED.format(table=table, add=add + mark))

@@ -23,6 +23,7 @@ class Holder(NamedTuple):
     container: bool
 
 
+NAMELESS = "a container"  # one that no name or attribute was seen to get
 UNNAMED = "the module"  # one that nothing is known of, and that no name or attribute was seen to get
 _TEST_LIBRARIES = ("pytest", "unittest")
 _MAPPINGS = ("dict", "OrderedDict", "defaultdict", "UserDict", "MutableMapping")
@@ -72,7 +73,7 @@ def describe(owner: Obj | Frame, key: str, machine: Machine, depth: int = 0) -> 
         return Holder("attribute", f"self.{named}" if of_self else named, cls, False)
     part = key if key.startswith("[") and not key[1:-1].isdigit() else ""
     if owner.home is None or depth >= _DEEPEST:
-        return Holder("local", "a container", "", True)
+        return Holder("local", NAMELESS, "", True)
     outer = describe(*owner.home, machine, depth + 1)
     return Holder(outer.kind, outer.text + part, outer.owner, True)
 

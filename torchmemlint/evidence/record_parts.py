@@ -18,9 +18,10 @@ def adds_objects(statement: Stmt, body: Block) -> Iterator[tuple[Site, Expr, boo
     """The containers that a statement adds an object to: where, the container, and whether the object has parts."""
     for call in calls_of(statement):
         if call[2][0] == m.ATTR and call[2][2] == "append" and call[3]:
-            rich = has_parts(call[3][0], body)
+            rich, place = has_parts(call[3][0], body), _container(call[2][1])
             if rich is not None:
-                yield call[1], _container(call[2][1]), rich
+                grouped = place != call[2][1] and call[3][0][0] == m.NEW and len(call[3][0][3]) > 1
+                yield call[1], place, rich or grouped  # a list for each key, and a tuple for each item
     value = statement[3] if statement[0] == m.ASSIGN else None
     for target in targets(statement):
         one_of_many = target[0] == m.ITEM and target[2][0] not in (m.CONST, m.SLICE)

@@ -4,14 +4,14 @@
 Reports a clean-up that deletes a model and empties the cache while an
 optimizer made from the model's parameters, a scheduler made around that, or an
 object that the model was given to, is still bound beside it, not used again or
-for nothing that would read the model; an `empty_cache()`
-that comes before the `del` of the same clean-up, or before its last step, which
-takes a model out of an attribute or a table; and one in a function that has
-still bound what a model computed, or an array of CuPy, does not use it again,
-and goes on to do more work; or a round's model, or what has it, while the next round of the
-loop makes its own; or the model of an attribute, which is bound to the next one
-only below. And `del encoders` of a list whose models still
-have names of their own, which nothing needs in this case. An `empty_cache()` in
+for nothing that would read the model; an `empty_cache()` that comes before the
+`del` of the same clean-up, or before its last step, which takes a model out of
+an attribute or a table; and one in a function that has still bound what a model
+computed, or an array of CuPy, does not use it again, and goes on to do more
+work; or a round's model, or what has it, while the next round of the loop makes
+its own; or the model of an attribute, which is bound to the next one only
+below. And `del encoders` of a list whose models still have names of their own,
+which nothing needs in this case. An `empty_cache()` in
 an `except` clause, where the next round of the loop tries again: the traceback
 still holds the frames of the failed attempt. And a model that an attribute lets
 go of, where another attribute of the object holds it too, or replaces, where a

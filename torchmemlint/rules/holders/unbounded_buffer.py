@@ -17,9 +17,8 @@ out only those which have come to their end. So is a state that a method makes
 for its caller, `state = self.init_state()`, and another one of the class fills.
 So is a list, of a function or a script, that a loop adds tensors to and only
 draws from, `random.sample(memory, 32)`, `history[-8:]`, itself or by functions
-that it gives the list, or a table, to; and a list of records,
-`results.append({"model": model, "score": score})`, of which only the numbers are
-read.
+that it gives the list, or a table, to; and a list of records of which only the
+numbers are read, `results.append({"model": model, "score": score})`.
 
 ## Why it retains
 Each key keeps its value. With keys that come back, the dictionary is as large

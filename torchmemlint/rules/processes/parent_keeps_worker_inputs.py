@@ -5,12 +5,12 @@ Reports a loop that collects what it takes from a queue of
 `torch.multiprocessing` as it is, and one that collects what it puts into such
 a queue or hands to a process as an argument. And a loop that collects the
 tensors which the workers of a pool give back, `for mask in pool.imap(segment,
-paths): masks.append(mask)`. And a loop over a `DataLoader`
+paths): masks.append(mask)`. And a loop, or a comprehension, over a `DataLoader`
 with workers that collects tensors of its batches as they come, or their arrays,
-`labels.numpy()`, which have the same memory; also a comprehension. And a list that
-gains the handle of each `SharedMemory` segment which the process attaches to.
-And a `manager.dict()` or `manager.list()` into which processes that a loop
-starts round after round put arrays, and that nothing is taken out of.
+`labels.numpy()`, which have the same memory. And a list that gains the handle
+of each `SharedMemory` segment which the process attaches to. And a
+`manager.dict()` or `manager.list()` into which processes that a loop starts
+round after round put arrays, and that nothing is taken out of.
 
 ## Why it retains
 A tensor goes through the queue as a handle: sender and receiver have the same
@@ -49,6 +49,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...evidence.managed import kept_by_managers
+from ...evidence.places import NAMELESS
 from ...finding import Confidence, Remedy, Retains
 from ...lexical.mapped import left_mapped
 from .. import Report
@@ -67,16 +68,17 @@ def check(evidence: Evidence) -> Iterator[Report]:
         if kept.site in seen:
             continue
         seen.add(kept.site)
+        who = "the list of this comprehension" if kept.holder == NAMELESS else f"`{kept.holder}`"
         if kept.sent:
             message = (
-                f"`{kept.holder}` keeps every tensor that was sent to the workers, with its shared memory, also when "
+                f"{who} keeps every tensor that was sent to the workers, with its shared memory, also when "
                 "they are done with it; put it into the queue and drop it"
             )
             release = "put it into the queue and keep no reference"
         else:
             kinds, copy = ("arrays of tensors", ".copy()") if kept.array else ("tensors", ".clone()")
             message = (
-                f"`{kept.holder}` keeps {kinds} as they come from another process: each holds a segment of shared "
+                f"{who} keeps {kinds} as they come from another process: each holds a segment of shared "
                 f"memory and its open descriptors; keep a copy, `{copy}`"
             )
             release = f"keep a copy, `{copy}`, or numbers"
