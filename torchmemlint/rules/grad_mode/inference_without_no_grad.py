@@ -58,7 +58,7 @@ from typing import TYPE_CHECKING
 from ...facts import knowledge
 from ...facts import model as m
 from ...facts.evaluating import says_evaluation
-from ...facts.model import BACKWARD, EVALUATES
+from ...facts.model import BACKWARD, EVALUATES, Site
 from ...facts.walk import calls, is_count, last_name, nodes, statements
 from ...finding import Confidence, Remedy, Retains
 from ...interpreter.holders import has_parameters
@@ -91,7 +91,9 @@ def check(evidence: Evidence) -> Iterator[Report]:
     in_threads = [call for _, call in recorded(evidence)]  # TML203 says why
     seen.update(call.frame.name for call in in_threads)
     threaded = {call.site for call in in_threads}
+    learned = {one.call.site for one in evidence.recordings if one.demanded}  # also run to go back through, elsewhere
     weighed = [(weight, evidence.in_evaluation(one)) for one in evidence.recordings if (weight := _weight(one))]
+    weighed = [(weight, one) for weight, one in weighed if not _is_learned_from(one, learned)]
     own = dict(sorted((recording.function, weight) for weight, recording in weighed if _is_own(recording)))
     said: set[int | str] = set()
     for weight, recording in sorted(weighed, key=lambda pair: (pair[0] < 2, not _repeats(pair[1]), pair[1].site)):
@@ -137,6 +139,11 @@ def _reads_off(recording: Recording) -> bool:
 def _is_own(recording: Recording) -> bool:
     """Whether the function that is reported runs the model itself, and not by a helper."""
     return recording.function == recording.call.frame.name
+
+
+def _is_learned_from(recording: Recording, learned: set[Site]) -> bool:
+    """Whether a function that is for inference by its name runs what somebody else goes back through."""
+    return _is_own(recording) and not recording.evaluating and recording.call.site in learned
 
 
 def _what(recording: Recording) -> str:
