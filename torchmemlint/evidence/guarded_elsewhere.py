@@ -11,9 +11,9 @@ from ..facts.evaluating import says_no_grad
 from ..facts.guarded import calls_by_mode, mentions
 from ..facts.knowledge import GRAD_OFF
 from ..facts.model import BACKWARD, Expr, FunctionFacts, Site
+from ..facts.model_names import names_model
 from ..facts.program import Program, text
 from ..facts.walk import calls, expressions_of, last_name, root_of, statements
-from ..interpreter.imagined import names_model
 from ..interpreter.machine import Machine
 from ..interpreter.values import Function
 

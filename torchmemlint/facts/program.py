@@ -167,7 +167,8 @@ class Program:
             for one in statements(function.body):
                 value = one[3] if one[0] == m.ASSIGN else one[4] if one[0] == m.ANNOTATE else None
                 value = None if value is None else _made_first(value)
-                if value is not None and value[0] == m.CALL and self._is_module(value[2]):
+                known = value is not None and value[0] == m.NAME and value[1] in found
+                if known or (value is not None and value[0] == m.CALL and self._is_module(value[2])):
                     found |= {last_name(target) for target in targets(one)}
         return frozenset(found - {""})
 

@@ -8,13 +8,14 @@ from typing import Any
 from ..facts import knowledge
 from ..facts import model as m
 from ..facts.model import Site
+from ..facts.model_names import names_model
 from ..facts.walk import last_name, statements
 from . import descriptors
 from .contexts import keep, keep_in_element
 from .cycles import note_cycle, note_given_to_part, note_own_entry, note_part, note_way_back
 from .followed import note_following, owners
 from .frames import Frame, settles
-from .imagined import imagine_attribute, is_module_by_use, names_model
+from .imagined import imagine_attribute, is_module_by_use
 from .linking import module_member
 from .machine import Machine
 from .making import attribute_of_metaclass

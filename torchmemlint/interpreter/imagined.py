@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Collection
 from typing import Any
 
 from ..facts import knowledge
 from ..facts import model as m
 from ..facts.model import Expr, FileFacts
+from ..facts.model_names import names_model
 from ..facts.walk import root_of
 from .arguments import argument
 from .frames import Frame, Loop
@@ -16,13 +16,6 @@ from .machine import Machine
 from .values import ATTACHED, FREE, MAYBE, OFF, UNKNOWN, Class, Obj, Tensor, Value
 
 _OF_MODELS = frozenset(("train", "to", "cuda", "state_dict", "load_state_dict", "zero_grad"))
-_KINDS = ("model", "net", "network")
-# What is done to a model, or says that it is of another kind.
-_OF_OTHERS = frozenset(
-    """build make create get load save init train fit test eval evaluate run compile export prepare update set new use
-    is has to from wrap convert register copy check select choose switch find list plot print show log view data user
-    ngram camera noise color sensor motion object""".split()
-)
 _LOADED = frozenset(("state_dict", "load_state_dict"))
 
 
@@ -111,15 +104,6 @@ def _is_module(used: set[str]) -> bool:
 def is_module_by_use(uses: Collection[str], name: str) -> bool:
     """Whether the methods that are called on a name say that it is a module: a model's name leaves less open."""
     return _is_module(set(uses)) or (names_model(name) and not _OF_MODELS.isdisjoint(uses))
-
-
-@functools.lru_cache(4096)
-def names_model(name: str) -> bool:
-    """Whether a name is one of a model, or of a certain one: `bert_model`, `value_net`; not `build_model`."""
-    if name in knowledge.MODEL_NAMES:
-        return True
-    which, _, kind = name.lower().rpartition("_")
-    return kind in _KINDS and _OF_OTHERS.isdisjoint(which.split("_"))
 
 
 def imagine_name(machine: Machine, frame: Frame, name: str) -> Value:

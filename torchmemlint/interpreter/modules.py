@@ -7,12 +7,12 @@ from ..facts import model as m
 from ..facts.differentiated import goes_back
 from ..facts.evaluating import says_evaluation
 from ..facts.model import Site
+from ..facts.model_names import names_model
 from .attributes import part_of, set_attribute
 from .containers import as_list
 from .followed import note_following
 from .frames import Frame
 from .hooks import note_hook, run_hook
-from .imagined import names_model
 from .machine import Machine
 from .passes import in_eval_mode, put_in_mode, record_module_call, runs_frozen
 from .tensors import arithmetic, backward, free, freeze, loss, wide_loss_label

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Set
 from ..facts import model as m
 from ..facts.knowledge import FACTORIES, FEATURES, MODEL_NAMES
 from ..facts.model import ClassFacts, Expr, FileFacts, FunctionFacts, Stmt
+from ..facts.model_names import names_model
 from ..facts.program import Place, Program, keyword, targets
 from ..facts.walk import calls, last_name, nodes, statements
 
@@ -31,7 +32,7 @@ def reaches_work(program: Program, names: set[str], *, making: bool = False) -> 
     for _ in range(4):
         inside = [place for name in names for place in program.by_name.get(name, ())]
         work = _RUNS | _MAKES if making and "torch" in program.imports.values() else _RUNS
-        if names & work or names & program.models:
+        if names & work or names & program.models or any(map(names_model, names)):
             return True
         seen |= names
         if making and any(map(_is_given_tensors, inside)):
