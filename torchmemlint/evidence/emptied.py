@@ -24,6 +24,7 @@ from ..interpreter.frames import Frame
 from ..interpreter.holders import has_parameters
 from ..interpreter.machine import Machine
 from ..interpreter.values import ATTACHED, UNKNOWN, Obj, Tensor, Value
+from ..lexical.at_work import reaches_work
 from ..lexical.cleanup import MODELS, Slip, collects, empties, given_up, is_built, let_go, own_calls, runs
 
 Vars = dict[str, Value]
@@ -391,11 +392,13 @@ def _works(program: Program, following: Sequence[Stmt], looped: bool) -> bool:
 
 def is_work(program: Program, call: Expr) -> bool:
     name = last_name(call[2])
-    if not name or name in _LIGHT or name in program.emptying or name.startswith(_SAYS):
+    own = call[2][0] == m.NAME or (call[2][0] == m.ATTR and call[2][1] == (m.NAME, "self"))
+    if not name or name in program.emptying or name.startswith(_SAYS):
         return False
+    if name in _LIGHT:  # `self.time(rounds)`, which is the file's own
+        return own and name in program.by_name and reaches_work(program, {name})
     if name in program.by_name or name in program.modules or name in _LOADS:
         return True
-    own = call[2][0] == m.NAME or (call[2][0] == m.ATTR and call[2][1] == (m.NAME, "self"))
     return own and bool(call[3]) and not name[:1].isupper()
 
 
