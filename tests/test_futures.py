@@ -349,3 +349,37 @@ def test_what_callbacks_of_futures_keep() -> None:
     check(CALLED_BACK.format(kept="self.done.append(future.result())  # TML303", callback="self.on_done"))
     check(CALLED_BACK.format(kept="pass", callback="self.done.append").replace("append)", "append)  # TML503"))
     check(CALLED_BACK.format(kept="self.means.append(future.result().mean().item())", callback="self.on_done"))
+
+
+LIMITED = """
+import multiprocessing
+
+def segment(softmax, case):
+    return case, F.interpolate(softmax, scale_factor=4).argmax(1)
+
+def predict(images):
+    jobs = []
+    with multiprocessing.Pool(2) as pool:
+        for case, image in images:
+            {add}
+            {ask}
+        for job in jobs:
+            case, mask = job.get()
+            print(case, mask.float().mean())
+"""
+
+
+@pytest.mark.parametrize(
+    ("ask", "mark"),
+    [
+        ("jobs[-1].ready()", "  # TML503"),
+        ("while sum(not job.ready() for job in jobs) > 4: jobs[0].wait()", "  # TML503"),
+        ("jobs = [job for job in jobs if not job.ready()]", ""),  # only those that are not done
+        ("jobs.pop(0).get()", ""),
+        ("watch(jobs)", ""),
+        ("watch(job for job in jobs if job.ready())", ""),
+    ],
+)
+def test_futures_that_are_only_asked(ask: str, mark: str) -> None:
+    add = "jobs.append(pool.apply_async(segment, (torch.zeros(1, 3, 64, 64), case)))" + mark
+    check(LIMITED.format(add=add, ask=ask))

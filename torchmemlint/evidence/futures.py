@@ -17,6 +17,7 @@ from ..lexical.loaded_tables import gives_what_a_file_held
 
 _SUBMITS = ("submit", "apply_async", "schedule")
 _RESULTS = ("result", "get")
+_QUESTIONS = ("ready", "done", "running", "successful", "cancelled", "wait")  # leave the result where it is
 _THROUGH = frozenset("as_completed enumerate tqdm track list iter sorted reversed zip items keys values".split())
 _ADDS = frozenset("append add extend insert appendleft update put setdefault".split())
 _WHOLE = -1
@@ -126,13 +127,29 @@ def _is_empty(value: Expr) -> bool:
 
 
 def _mentions(statement: Stmt, name: Expr, future: Expr | None = None) -> bool:
-    """Whether a statement does more with the list than to ask how long it is, or what a table says of the future whose
-    turn it is: `path = futures[future]`."""
+    """Whether a statement does more with the list than to ask how long it is, what a table says of the future whose
+    turn it is, `path = futures[future]`, or which of them are ready."""
     counted = {call[3][0] for call in calls_of(statement) if call[2] == (m.NAME, "len") and call[3]}
     parts = list(expressions_of(statement))
     asked = (m.ITEM, name, future)
     asks = 0 if statement[0] == m.DELETE or asked in targets(statement) else parts.count(asked)
-    return name not in counted and parts.count(name) > asks
+    return name not in counted and parts.count(name) > asks + sum(_asks_about(part, name) for part in parts)
+
+
+def _asks_about(expr: Expr, name: Expr) -> bool:
+    """`jobs[0].wait()`, `sum(job.ready() for job in jobs)`"""
+    if expr[0] == m.CALL:
+        return _is_question(expr) and expr[2][1][:2] == (m.ITEM, name)
+    if expr[0] != m.COMP:
+        return False
+    [(target, iterated, _), *more] = expr[5]
+    inside = [part for part in nodes(expr) if part[0] != m.COMP]
+    asked = sum(_is_question(part) and part[2][1] == target for part in inside)
+    return iterated == name and not more and asked > 0 and inside.count(target) <= asked + 1
+
+
+def _is_question(expr: Expr) -> bool:
+    return expr[0] == m.CALL and expr[2][0] == m.ATTR and expr[2][2] in _QUESTIONS
 
 
 def _goes_through(iterated: Expr, name: Expr) -> bool:
