@@ -158,3 +158,27 @@ def test_secrets_are_not_passed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def left_behind(server: Server) -> list[int]:
     """Processes below the server; it answers once it has ended them."""
     return list(isolation.children(server._process.pid))
+
+
+FORKING = """
+import os
+import torch
+
+def main(steps):
+    kept = [torch.ones(64, 64) for _ in range(steps)]
+    child = os.fork()
+    if child == 0:
+        return None  # goes on as if it were the program
+    os.waitpid(child, 0)
+    return kept
+"""
+
+
+def test_a_forked_child_that_comes_back_says_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "forking.py"
+    file.write_text(FORKING, "utf-8")
+    with Server(device="cpu", jobs=1) as server:
+        answer = server.run("fixture", {"file": str(file), "steps": 4, "everywhere": False})
+    assert answer.result is not None, answer.reason
+    assert [run["after"]["storages"] for run in answer.result] == [4, 8]
+    assert [run["error"] for run in answer.result] == [None, None]

@@ -174,7 +174,7 @@ def tracking(ledger: Ledger, kind: type[Tracking] = Tracking, *, here: bool = Tr
 
 def leave_off() -> None:
     """Track nothing more, in a child process that has just been forked: nobody asks for what it enters."""
-    while _get_current_dispatch_mode() is not None:
+    while isinstance(_get_current_dispatch_mode(), Tracking):
         _pop_mode()
 
 

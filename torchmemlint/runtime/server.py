@@ -205,7 +205,7 @@ class _Server:
 
 def _child(request: dict[str, Any], limits: Limits, folder: str, results: int, output: int) -> None:
     """Everything that the forked process does."""
-    status = 1
+    status, process = 1, os.getpid()
     try:
         null = os.open(os.devnull, os.O_RDONLY)
         for source, target in ((null, 0), (output, 1), (output, 2)):
@@ -223,7 +223,7 @@ def _child(request: dict[str, Any], limits: Limits, folder: str, results: int, o
         jobs.renew_autograd()
         answer = json.dumps(jobs.JOBS[request["job"]]({**request["arguments"], "device": device}))
         data = answer.encode() + b"\n"
-        while data:
+        while data and os.getpid() == process:  # not of a child that the program forked and that came back here
             data = data[os.write(results, data) :]
         status = 0
     except BaseException as error:
