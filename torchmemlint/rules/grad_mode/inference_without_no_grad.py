@@ -143,7 +143,8 @@ def _is_own(recording: Recording) -> bool:
 
 def _is_learned_from(recording: Recording, learned: set[Site]) -> bool:
     """Whether a function that is for inference by its name runs what somebody else goes back through."""
-    return _is_own(recording) and not recording.evaluating and recording.call.site in learned
+    by_name = _is_own(recording) and not (recording.evaluating or recording.told)
+    return by_name and recording.call.site in learned
 
 
 def _what(recording: Recording) -> str:
