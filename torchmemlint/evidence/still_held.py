@@ -17,7 +17,7 @@ from ..interpreter.values import Bound, Function, Obj, Partial, Value
 from ..lexical.cleanup import collects, empties, given_up
 from ..lexical.library_pipelines import pipelines_of
 from .emptied import is_work, optimizers_of
-from .unneeded_parts import held_by_parts
+from .unneeded_parts import held_by_unneeded_parts
 
 _DEPTH = 4
 _PHASES = ("train", "eval")
@@ -216,7 +216,7 @@ def _holders(
     if held and rest.loop is None and _read_inside(program, place).isdisjoint(held):
         has_it = functools.partial(reaches, wanted=gone)
         in_use = {other: bound[other] for other in held if other in read}
-        yield from held_by_parts(program, place, frame, rest.following, in_use, has_it)
+        yield from held_by_unneeded_parts(program, place, frame, rest.following, in_use, has_it)
 
 
 def moved_off(block: Block, name: str, site: Site, moved: bool = False) -> bool:

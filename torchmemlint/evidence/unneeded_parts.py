@@ -26,7 +26,7 @@ _ASKED_BY = {  # what reads an object that it is given, and how
 }  # fmt: skip
 
 
-def held_by_parts(
+def held_by_unneeded_parts(
     program: Program,
     place: Place,
     frame: Frame,

@@ -53,6 +53,7 @@ from typing import TYPE_CHECKING
 from ...evidence.kept import KeptWorker, kept_in_containers
 from ...facts.emptying import ending, gone_through
 from ...facts.knowledge import PROCESSES
+from ...facts.model import CALLS_PER_STATEMENT
 from ...finding import Confidence, Retains
 from ...lexical.groups import groups_each_time, groups_let_go
 from ...lexical.handed_processes import dropped_processes
@@ -145,6 +146,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release="keep the process, and `terminate()` and `join()` it when the pass is over",
         )
     for prepared in loaders_prepared_each_time(evidence.program):
+        apart = prepared.prepared // CALLS_PER_STATEMENT != prepared.site // CALLS_PER_STATEMENT
         yield Report(
             site=prepared.site,
             message=(
@@ -155,7 +157,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
             value="worker processes with all that they hold",
             holder=f"{prepared.launcher}._dataloaders",
             release="keep the prepared loader and reuse it",
-            related=((prepared.prepared, "prepared here"),) if prepared.prepared // 256 != prepared.site // 256 else (),
+            related=((prepared.prepared, "prepared here"),) if apart else (),
         )
     for site in launched_and_dropped(evidence.program):
         yield Report(
