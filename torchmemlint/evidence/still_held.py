@@ -21,6 +21,7 @@ from .unneeded_parts import held_by_unneeded_parts
 
 _DEPTH = 4
 _PHASES = ("train", "eval")
+_OWNERS = ("instance", "list", "tuple", "dict")  # what goes for what it has
 _HOST: frozenset[Expr] = frozenset({(m.CONST, "cpu"), (m.CONST, "meta")})
 
 
@@ -52,12 +53,25 @@ def still_held(machine: Machine, program: Program) -> Iterator[StillHeld]:
             continue
         name, value = note.detail
         rest = rest_of(place.facts.body, note.site)
-        if rest is None or not goes_on(program, rest):
+        if rest is None or not goes_on(program, rest) or _is_of_what_goes_on(program, place, name, rest):
             continue
         holders = list(_holders(program, place, note.frame, name, value, note.site, rest))
         if holders:
             seen.add(note.site)
             yield StillHeld(note.site, name, tuple(one for one, _ in holders), holders[0][1])
+
+
+def _is_of_what_goes_on(program: Program, place: Place, name: str, rest: Rest) -> bool:
+    """Whether a name is the variable of a loop over what is in use afterwards: then it goes for order's sake, and not
+    for the memory: `for encoder in encoders: ...`, `del encoder`, `embed(encoders)`."""
+    over = {
+        part[1]
+        for one in statements(place.facts.body)
+        if one[0] == m.FOR and (m.NAME, name) in targets(one)
+        for part in nodes(one[3])
+        if part[0] == m.NAME
+    }
+    return bool(over) and not over.isdisjoint(read_after(program, place, rest))
 
 
 def still_held_beside(machine: Machine, program: Program) -> Iterator[StillHeld]:
@@ -197,7 +211,8 @@ def _holders(
 ) -> Iterator[tuple[str, Site]]:
     """The other names of a function that hold what one name held, and that nothing reads any more."""
     gone = {id(atom) for atom in value if type(atom) is Obj and atom.kind != "instance"}
-    owned = heavy_objects(tuple(atom for atom in value if type(atom) is Obj and atom.kind == "instance"))
+    owners = tuple(atom for atom in value if type(atom) is Obj and atom.kind in _OWNERS)
+    owned = heavy_objects(owners)
     gone |= {id(obj) for obj in owned if obj.kind == "module"}
     bound = _bound(place, site)
     there = not moved_off(place.facts.body, name, site)

@@ -303,11 +303,11 @@ def _assign_name(machine: Machine, frame: Frame, name: str, value: Value, site: 
 
 
 def _note_dropped(machine: Machine, frame: Frame, scope: Frame, name: str, site: Site) -> None:
-    """A variable lets go of a module, or of an object that may own some: others may still hold it."""
+    """A variable lets go of a module, or of an object or container that may have some: others may still hold it."""
     value = scope.vars.get(name, UNKNOWN)
     if scope is not frame and scope is frame.unit.frame:
         note_dropped_global(machine, frame, scope, name, site)
-    if any(type(atom) is Obj and atom.kind in ("module", "instance") for atom in value):
+    if any(type(atom) is Obj and atom.kind in ("module", "instance", "list", "tuple", "dict") for atom in value):
         machine.note("dropped", site, frame, (name, value))
 
 
