@@ -22,6 +22,7 @@ _DATA = re.compile(
 )
 _READIES = re.compile(r"warm|capture|compile|record|build|prepare|precompute")
 _ROUNDS = re.compile(r"bucket|pad|round|bisect|ceil|pow|align|nearest|closest|quantiz")
+_TELLS = ("print", "debug", "info", "warning", "log", "write")
 _CONTAINERS = ("tuple", "list", "dict", "partial", "SimpleNamespace")
 _PICKS = ("next", "min", "max")
 
@@ -269,8 +270,18 @@ def _arguments(program: Program, place: Place, position: int, name: str) -> Iter
 
 
 def _limited(program: Program, name: str) -> bool:
+    """Whether the length of a table counts for something: not if it is only told, `logger.info("%d", len(table))`."""
     return any(
-        call[2] == (m.NAME, "len") and call[3] and last_name(call[3][0]) == name
+        name in (last_name(call[3][0]) for call in calls_of(one) if call[2] == (m.NAME, "len") and call[3])
         for place in program.places
-        for call in calls(place.facts.body)
+        if "len" in place.facts.calls
+        for one in statements(place.facts.body)
+        if not _tells(one)
     )
+
+
+def _tells(statement: Stmt) -> bool:
+    """`print(len(table))`, `self.log.debug("captured %d", len(table))`, `return len(table)`"""
+    if statement[0] not in (m.EXPR, m.RETURN) or statement[2] is None or statement[2][0] != m.CALL:
+        return False
+    return last_name(statement[2][2]) in (_TELLS if statement[0] == m.EXPR else ("len",))
