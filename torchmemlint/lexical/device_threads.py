@@ -50,7 +50,11 @@ def stream_each_time(program: Program) -> Iterator[Slip]:
 
 
 def _is_called_again(program: Program, place: Place) -> bool:
-    """Whether a loop calls a function, or what calls it; not to capture a graph, which is done on a stream aside."""
+    """Whether a loop calls a function, or what calls it; not to capture a graph, which is done on a stream aside, nor
+    to run before that, as the notes of torch on CUDA graphs have it."""
+    callers = [other for other in program.places if place.facts.name in other.facts.calls]
+    if callers and not any(_CAPTURES.isdisjoint(other.facts.calls) for other in callers):
+        return False
     if is_called_in_loop(program, place):
         return True
     once = place.facts.name.lstrip("_").startswith(ONCE) or not _CAPTURES.isdisjoint(place.facts.calls)

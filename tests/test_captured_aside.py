@@ -1,0 +1,65 @@
+"""Graphs of a table whose length is only told, and streams on which a model is run before it is captured."""
+
+from __future__ import annotations
+
+import pytest
+from snippets import check
+
+RUNNER = """
+import logging
+
+log = logging.getLogger(__name__)
+
+class Runner:
+    def __init__(self, model):
+        self.model, self.runs = model, {{}}
+
+    def __len__(self):
+        return len(self.runs)
+
+    def _settle(self, x):
+        side = torch.cuda.Stream(){stream}
+        with torch.cuda.stream(side):
+            for _ in range(3):
+                self.model(x)
+
+    def _capture(self, x):
+        self._settle(x)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            out = self.model(x)
+        return graph, out
+
+{plain}
+    @torch.no_grad()
+    def run(self, x):
+        key = tuple(x.shape)
+        if key not in self.runs:
+            self.runs[key] = self._capture(x){table}
+            {then}
+        self.runs[key][0].replay()
+        return {also}
+
+def serve(runner, requests):
+    for request in requests:
+        runner.run(request)
+"""
+PLAIN = """
+    def _plain(self, x):
+        self._settle(x)
+        return self.model(x)
+"""
+TABLE, STREAM = "  # TML703", "  # TML506"
+CASES = {
+    "the length is told": ("", TABLE, 'log.info("%d graphs", len(self.runs))', "self.runs[key][1]"),
+    "the length is a limit": ("", "", "assert len(self.runs) < 32", "self.runs[key][1]"),
+    "the limit is asked for": ("", "", "self.full = len(self.runs) >= 32", "self.runs[key][1]"),
+    "also run on a stream of its own each time": (STREAM, TABLE, "pass", "self._plain(x)"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_captured_aside(case: str) -> None:
+    stream, table, then, also = CASES[case]
+    plain = PLAIN if "_plain(x)" in also else ""  # else nothing but the capture runs it aside
+    check(RUNNER.format(stream=stream, table=table, then=then, also=also, plain=plain))
