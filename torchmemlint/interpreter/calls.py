@@ -21,7 +21,7 @@ from .loaders import note_call
 from .logs import LOGS, add_handlers, hand_to_handlers
 from .machine import EVALUATE, Machine, evaluates
 from .objects import call_object
-from .own_methods import class_method, own_method, super_method
+from .own_methods import class_method, made_by_base, own_method, super_method
 from .tensors import note_tensor_hook, tensor_method
 from .unknown import call_opaque, unknown_call, unknown_method
 from .values import (
@@ -262,6 +262,10 @@ def call_method(
     if kind is External:
         if name == "__new__" and atom.dotted == "builtins.object":
             return bare_objects(machine, frame, args, site)
+        if name == "__init__":
+            for made in args[0] if args else ():
+                if type(made) is Obj and isinstance(made.cls, Class) and atom.dotted in made.cls.external:
+                    made_by_base(machine, frame, made, args[1:], kwargs, site)
         if name == "__call__" and atom.dotted == "builtins.type" and args:
             return call(machine, frame, args[0], args[1:], kwargs, site)
         return call_external(machine, frame, f"{atom.dotted}.{name}", args, kwargs, site)

@@ -15,7 +15,7 @@ from .branching import go_round, loop_at
 from .events import Loops
 from .frames import Frame
 from .machine import Machine
-from .values import ON, UNKNOWN, Bound, Class, Function, Obj, Partial, Value
+from .values import ON, UNKNOWN, Bound, Class, Function, Kwargs, Obj, Partial, Value
 from .weights import heavy
 
 _FILLED = ("list", "dict", "set", "deque")
@@ -149,6 +149,19 @@ def kind_of_worker(cls: Any) -> str:
             if tail in PROCESSES:
                 return "process"
     return ""
+
+
+def take_work(machine: Machine, worker: Obj, args: list[Value], kwargs: Kwargs) -> None:
+    """`super().__init__(target=load, args=(path,))` of a class that is a thread or process: its base puts them on the
+    object for `run`, and the `run` of the base deletes them when all is done [CPython, `Thread.__init__`]."""
+    cls = worker.cls
+    if not isinstance(cls, Class) or not kind_of_worker(cls):
+        return
+    prefix = "$" if cls.find("run") is None else "_"
+    for index, name in ((1, "target"), (3, "args"), (4, "kwargs")):
+        value = kwargs.get(name, args[index] if len(args) > index else UNKNOWN)
+        if value:
+            machine.put(worker.fields, prefix + name, value)
 
 
 def context_of_entry(function: Function, receiver: Any) -> Context | None:

@@ -11,6 +11,7 @@ from ..facts.walk import statements
 from .branching import branch, skip
 from .builtins import start_as
 from .containers import set_limit, start_entries
+from .contexts import take_work
 from .frames import Frame
 from .functions import call_function, call_unseen
 from .hints import value_of_hint
@@ -160,6 +161,8 @@ def _initialise(
     init = cls.find("__init__")
     if init is None or cls.frame.unit is not machine.home or frame.unit is not machine.home:
         machine.makers[obj] = frame, site
+    if init is None:
+        take_work(machine, obj, args, kwargs)
     if init is None and not fill_own_parts(machine, frame, obj, args, kwargs, site):
         _fill_fields(machine, frame, cls, obj, args, kwargs)
         init, args, kwargs = cls.find("__post_init__"), [], {}

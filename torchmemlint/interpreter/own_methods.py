@@ -8,6 +8,7 @@ from ..facts import model as m
 from ..facts.evaluating import says_inference
 from ..facts.model import Site
 from .attributes import answer_by_name
+from .contexts import take_work
 from .cycles import note_given_to_base
 from .descriptors import method_of
 from .frames import Frame
@@ -168,6 +169,14 @@ def _apply(machine: Machine, frame: Frame, cls: Class, args: list[Value], kwargs
     return arithmetic(machine, args)
 
 
+def made_by_base(machine: Machine, frame: Frame, obj: Obj, args: list[Value], kwargs: Kwargs, site: Site) -> None:
+    """What the constructor of a base outside of the project does, `super().__init__(...)`, `Thread.__init__(self)`."""
+    fill_own_parts(machine, frame, obj, args, kwargs, site)
+    take_work(machine, obj, args, kwargs)
+    note_given_to_base(machine, frame, obj, args, kwargs, site)
+    note_child(machine, frame, obj, args, kwargs, site)
+
+
 def super_method(
     machine: Machine, frame: Frame, atom: Super, name: str, args: list[Value], kwargs: Kwargs, site: Site
 ) -> Value:
@@ -184,9 +193,7 @@ def super_method(
                     result = machine.join(result, _call_member(machine, frame, member, receiver, args, kwargs, site))
             return result
     if name == "__init__" and type(receiver) is Obj:
-        fill_own_parts(machine, frame, receiver, args, kwargs, site)
-        note_given_to_base(machine, frame, receiver, args, kwargs, site)
-        note_child(machine, frame, receiver, args, kwargs, site)
+        made_by_base(machine, frame, receiver, args, kwargs, site)
     if name == "__setattr__":
         return call_external(machine, frame, "builtins.setattr", [(receiver,), *args], kwargs, site)
     if type(receiver) is Obj and name not in ("__init__", "__getattr__"):

@@ -226,17 +226,18 @@ def on_loop(machine: Machine, frame: Frame, name: str, args: list[Value], site: 
 
 
 def start(machine: Machine, frame: Frame, obj: Obj, site: Site) -> None:
-    """`worker.start()` of an instance of a class of the file that is a thread or a process."""
+    """`worker.start()` of an instance of a class of the file that is a thread or a process: its `run`, or else what its
+    base was told to run."""
     kind = kind_of_worker(obj.cls)
     found = obj.cls.find("run") if isinstance(obj.cls, Class) else None
-    for member in found or ():
-        if type(member) is not Function or not kind:
-            continue
-        target: Value = (Bound(member, obj),)
+    work: list[tuple[Value, list[Value]]] = [((Bound(one, obj),), []) for one in found or () if type(one) is Function]
+    if found is None and "$target" in obj.fields:
+        work.append((obj.fields["$target"], items_of(obj.fields.get("$args", UNKNOWN))))
+    for target, given in work if kind else ():
         if kind == "process":
-            in_worker(machine, frame, target, [], Context(kind, site, setup=True))
+            in_worker(machine, frame, target, given, Context(kind, site, setup=True))
         else:
-            in_thread(machine, frame, target, [], site)
+            in_thread(machine, frame, target, given, site)
 
 
 QT = frozenset(("moveToThread", "connect", "start", "tryStart"))
