@@ -15,7 +15,7 @@ from .keepers import ADDS, RESULT, Keeping, filed_in, is_exception, is_one_of_ma
 from .kept_places import kept_place
 
 LETS_GO = frozenset(("with_traceback", "clear_frames"))
-_POST_MORTEM = ("sys.last_value", "sys.last_traceback", "sys.last_exc")  # what `pdb.pm()` looks at
+POST_MORTEM = ("sys.last_value", "sys.last_traceback", "sys.last_exc")  # what `pdb.pm()` looks at
 _CONTAINERS = ("list", "dict", "set", "deque", "defaultdict")
 
 
@@ -36,6 +36,7 @@ class Kept(NamedTuple):
     record: Site = -1  # where a helper returned it as a part of something
     put_by: str = ""  # the function that then puts it away
     part: str = ""  # the attribute that it is in, of one of many objects that the holder keeps
+    shown: bool = False  # by a shell, which keeps what it shows
 
 
 def tries(function: FunctionFacts) -> list[Stmt]:
@@ -162,7 +163,7 @@ def _put_away(
             holder, grows = (holder, grows) if filed is None else (filed, True)
         rounds = grows and _in_rounds(function, root_of(holder), inner)
         root, text = last_name(root_of(holder)), text_of(holder)
-        wide = text.startswith(_POST_MORTEM)
+        wide = text.startswith(POST_MORTEM)
         yield Kept(inner[1], text, root, grows, function, called, wide, rounds=rounds, by_parts=by_parts)
 
 

@@ -11,9 +11,10 @@ tensors one attempt after another, or a function that it was given to call did.
 An exception in a global, or in `sys.last_value`, where a debugger looks for it,
 is reported as well where a method of a module, or a
 function with tensors at hand, leads to the clause, and one that a script or a
-cell binds to a name where its `try` ran a model; and one that is raised again
-each time somebody asks, since it gets the frames of all who asked. It may
-travel first: a helper returns `{"error": error}` or a tuple, and who called it
+cell binds to a name where its `try` ran a model, or that it has IPython show,
+`get_ipython().showtraceback()`; and one that is raised again each time somebody
+asks, since it gets the frames of all who asked. It may travel first: a helper
+returns `{"error": error}` or a tuple, and who called it
 puts that part into its table of tasks; or another file's object, or a function
 that was handed in, adds it to what it keeps, which is said of the line of this
 file that hands it over. Third, an exception that the module
@@ -81,6 +82,7 @@ from ...lexical.kept_places import kept_place
 from ...lexical.log_records import KeptRecords, kept_records
 from ...lexical.made_errors import KeptError, made_kept_and_raised
 from ...lexical.shared_errors import SharedError, raised_again_and_again
+from ...lexical.shown_errors import shown
 from .. import Report
 
 if TYPE_CHECKING:
@@ -122,6 +124,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
             )
         if tries:
             stored += handlers.kept(evidence.reaching, function, tries, keeping)
+            stored += shown(evidence.reaching, function, tries)
             for kept in handlers.lingering(function, keeping):
                 tried_again = set(kept.names) | decorated(facts, function)
                 tried_again |= handed_in(evidence.program, function, kept.names)
@@ -140,11 +143,12 @@ def check(evidence: Evidence) -> Iterator[Report]:
     lasting += _as_it_runs(evidence, stored, lasting)
     for kept in lasting:
         again = handlers.raised_again(evidence.program, kept)
+        does = "print it, `traceback.print_exc()`," if kept.shown else "keep `str(error)`"
         yield Report(
             site=kept.site,
             message=(
                 f"`{kept.holder}` keeps the exception, and its traceback every frame of the failed call with "
-                "its tensors; keep `str(error)` instead"
+                f"its tensors; {does} instead"
             ),
             confidence=Confidence.MEDIUM,
             value="an exception with its frames",
