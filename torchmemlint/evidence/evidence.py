@@ -17,7 +17,7 @@ from ..interpreter.frames import Frame
 from ..interpreter.linking import module_member
 from ..interpreter.machine import Machine
 from ..interpreter.values import Function, Module, Obj
-from ..lexical.handlers import Kept
+from ..lexical.handlers import Kept, modules_given_errors
 from ..lexical.kept_gathers import modules_that_gather
 from ..lexical.plain import Led, plain
 from .demand import Demand
@@ -103,7 +103,7 @@ class Evidence:
     @functools.cached_property
     def _others(self) -> list[Outline]:
         """The other files that the run has come to, or that have what is called here."""
-        asked = self.program.called | modules_that_gather(self.program)
+        asked = self.program.called | modules_that_gather(self.program) | modules_given_errors(self.facts)
         for name in self.program.imports.keys() & asked if self.machine.project is not None else ():
             self.machine.look_up(self.machine.module_frame, name)
         return [unit.outline for unit in self.machine.units.values() if unit is not self.machine.home]

@@ -175,16 +175,17 @@ def _give_themselves(facts: FileFacts) -> set[int]:
 
 
 def _hand_on_errors(facts: FileFacts) -> set[int]:
-    """Functions that give what an `except` clause has caught to something that may keep it: `report.add(error)`."""
-    return {
-        index
-        for index, function in enumerate(facts.functions)
-        if function.flags & m.TRIES
+    return {index for index, function in enumerate(facts.functions) if hands_on_errors(function)}
+
+
+def hands_on_errors(function: FunctionFacts) -> bool:
+    """Whether a function gives what a clause of it has caught to something that may keep it: `report.add(error)`."""
+    return bool(function.flags & m.TRIES) and any(
+        name and any(_may_keep(call, (m.NAME, name)) for call in calls(body))
         for one in statements(function.body)
         if one[0] == m.TRY
         for _, name, body in one[3]
-        if name and any(_may_keep(call, (m.NAME, name)) for call in calls(body))
-    }
+    )
 
 
 def _may_keep(call: Expr, error: Expr) -> bool:

@@ -11,6 +11,7 @@ from ..facts.answering import answers_requests
 from ..facts.evaluating import says_no_grad
 from ..facts.knowledge import CACHES, GRAD_OFF
 from ..facts.model import ClassFacts, Expr, FunctionFacts, Site, Stmt
+from ..facts.relevance import hands_on_errors
 from ..facts.walk import calls, last_name, statements
 from .descriptors import describes
 from .frames import Frame
@@ -129,13 +130,14 @@ def _enter(machine: Machine, frame: Frame, function: Function, decorator: Functi
 
 
 def _stores(machine: Machine, decorator: Any) -> bool:
-    """Whether what a decorator of the project puts around a function adds to something that stays, like a memo."""
+    """Whether what a decorator of the project puts around a function adds to something that stays, like a memo, or
+    hands on what it has caught, which others may keep."""
     if type(decorator) is Function:
         if not decorator.facts.inner and decorator.frame.unit is not machine.home:
             return False  # it enters the function into a register, of which that file knows
         functions = decorator.frame.unit.facts.functions
         around = [decorator.facts, *(functions[index] for index in decorator.facts.inner)]
-        if any(facts.flags & _STORES for facts in around):
+        if any(facts.flags & _STORES or hands_on_errors(facts) for facts in around):
             return True
         called = {name for facts in around for name in facts.calls}
         if called.isdisjoint(param.name for facts in around for param in facts.params):

@@ -251,7 +251,7 @@ def _handed_over(
                     site=put.site if looks else call[1],
                     stored=-1 if looks else put.site,
                     function=function,
-                    put_by=helper.name if put.process_wide else put_by,
+                    put_by=helper.name if put.process_wide or put.grows else put_by,
                 )
                 break
             root, _, part = put.holder.partition(".")
@@ -353,6 +353,17 @@ def called_in_clauses(facts: FileFacts) -> set[str]:
     """The names that `except` clauses call."""
     clauses = (clause for function in facts.functions for one in tries(function) for _, _, clause in one[3])
     return {call[2][1] for clause in clauses for call in calls(clause) if call[2][0] == m.NAME}
+
+
+def modules_given_errors(facts: FileFacts) -> set[str]:
+    """The names before calls that get what a clause has caught: `records.add(error)`."""
+    clauses = (clause for function in facts.functions for one in tries(function) for clause in one[3] if clause[1])
+    return {
+        call[2][1][1]
+        for _, name, body in clauses
+        for call in calls(body)
+        if call[2][0] == m.ATTR and call[2][1][0] == m.NAME and (m.NAME, name) in call[3]
+    }
 
 
 def raised_again(program: Program, kept: Kept) -> bool:

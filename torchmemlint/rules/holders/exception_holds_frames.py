@@ -87,6 +87,7 @@ from .. import Report
 
 if TYPE_CHECKING:
     from ...evidence.evidence import Evidence
+    from ...interpreter.linking import Unit
 
 code = "TML307"
 name = "exception-holds-frames"
@@ -338,7 +339,19 @@ def _is_of_table(evidence: Evidence, kept: handlers.Kept) -> bool:
 def _is_global(evidence: Evidence, kept: handlers.Kept) -> bool:
     """Whether the process keeps it, in a name of the module or in a table under one."""
     is_own = kept.root in handlers.own_names(kept.function)
-    return kept.process_wide or (kept.root in evidence.machine.module_frame.vars and not is_own)
+    return kept.process_wide or (_is_of_module(evidence, kept) and not is_own)
+
+
+def _is_of_module(evidence: Evidence, kept: handlers.Kept) -> bool:
+    """Whether what keeps it is a name of this module, or of the one whose function is given the exception."""
+    units = (evidence.machine.home, *_storing(evidence, kept))
+    return any(kept.root in unit.frame.vars or kept.root in unit.pending for unit in units)
+
+
+def _storing(evidence: Evidence, kept: handlers.Kept) -> list[Unit]:
+    """The file that puts it away, if the exception is given to a function of another one."""
+    number = file_of(kept.stored) if kept.stored >= 0 else -1
+    return [unit for unit in evidence.machine.units.values() if unit.facts.number == number]
 
 
 def _uses_torch(evidence: Evidence, package: str = "torch") -> bool:
@@ -362,9 +375,11 @@ def _is_bound_again(kept: handlers.Kept) -> bool:
 
 def _emptied(evidence: Evidence, kept: handlers.Kept) -> bool:
     name = last_part(kept.holder)
-    if "." not in kept.holder and kept.root not in evidence.machine.module_frame.vars:
+    if "." not in kept.holder and not _is_of_module(evidence, kept):
         return not kept.rounds or _is_bound_again(kept)  # a local: it goes when the function returns
     if _is_taken_out(evidence.facts, name) or keepers.goes_to_others(evidence.facts, kept.function, kept.site):
         return True
-    of_part = evidence.releases.of(kept.part) if kept.part else set[str]()
-    return bool((evidence.releases.of(name) | of_part) - {"__init__", kept.function.name, kept.put_by})
+    releasing = evidence.releases.of(name) | (evidence.releases.of(kept.part) if kept.part else set[str]())
+    for unit in _storing(evidence, kept):  # which may have come to the run only now
+        releasing |= unit.outline.releases().released.get(name, {}).keys()
+    return bool(releasing - {"__init__", kept.function.name, kept.put_by})
