@@ -119,13 +119,20 @@ def anchor(machine: Machine, store: Store, graph: bool = False) -> Site | None:
         place = (store.owner, store.key)
         leading = {site for one in machine.stores if (one.owner, one.key) == place for site in one.trail}
         back = isinstance(store.owner, Frame)  # a variable got it back, `state = step(state, batch)`
-        if not handed or returned or back or not leading.isdisjoint(handed) or not here:
+        told = returned or back or _by_a_thread(machine, store)
+        if not handed or told or not leading.isdisjoint(handed) or not here:
             return handed[0] if handed else _left_on_itself(machine, store) if graph and here else None
         return here[0]  # what was handed to another function comes here in a container
     for site in (store.site, *reversed(store.trail)):
         if site not in machine.innocent and machine.is_home(site):
             return site
     return store.site
+
+
+def _by_a_thread(machine: Machine, store: Store) -> bool:
+    """Whether a thread stores it: the line that started the thread has given it nothing yet, `queue.put(value)` has."""
+    started = {note.site for note in machine.plain if note.kind == "thread-start"}
+    return not started.isdisjoint(store.trail)
 
 
 def _decorated(machine: Machine, store: Store) -> Site | None:

@@ -170,12 +170,22 @@ def _arguments(
 
 
 def _spread(machine: Machine, frame: Frame, value: Value) -> list[Value]:
-    if len(value) == 1 and type(value[0]) is Obj and value[0].kind in ("tuple", "list"):
-        fields = value[0].fields
-        known = [fields[f"[{index}]"] for index in range(len(fields)) if f"[{index}]" in fields]
-        if known and "*" not in fields:
-            return known
-    return [machine.iterate(frame, value)]
+    """`f(*record)`: what each place has, also where it may be one of several tuples, as what comes out of a queue."""
+    rows = [_places(atom) for atom in value if type(atom) is not Const]
+    if not rows or not all(rows):
+        return [machine.iterate(frame, value)]
+    if len(rows) == 1:
+        return rows[0]
+    columns = ([row[index] for row in rows if index < len(row)] for index in range(max(map(len, rows))))
+    return [functools.reduce(machine.join, column) for column in columns]
+
+
+def _places(atom: object) -> list[Value]:
+    """What a tuple or list has at each of its places, if they are all known."""
+    if type(atom) is not Obj or atom.kind not in ("tuple", "list") or "*" in atom.fields:
+        return []
+    fields = atom.fields
+    return [fields[f"[{index}]"] for index in range(len(fields)) if f"[{index}]" in fields]
 
 
 def _columns(machine: Machine, frame: Frame, rows: Value, site: Site) -> Value:
