@@ -18,7 +18,7 @@ from .served import set_up_by
 from .too_few import only_waits
 from .unfetched import unfetched
 from .until_full import until_full
-from .walk import calls, calls_of, expressions_of, heads, last_name, nodes, once, root_of, statements, with_tests
+from .walk import calls, calls_of, expressions_of, heads, last_name, loops, nodes, once, root_of, statements, with_tests
 from .wrappers import called_in_wrappers
 
 _RELEASERS = knowledge.TAKES_OUT | {"get_nowait", "resize_", "truncate", "trim", "prune"}
@@ -70,6 +70,7 @@ class FileReleases:
         self._put_back = put_back  # the statements that only move an entry
         self._helpers: set[str] = set()  # the own methods that are called if the current test holds
         self._tests: tuple[Expr, ...] = ()  # that the current statement stands under
+        self._loop_tests: dict[Site, tuple[Expr, ...]] = {}  # of the current function, by statement
         self._judged: tuple[Expr, ...] = ()  # tests, and whether what they guard
         self._debugging = False  # it is there for debugging only
         self._lengths: dict[str, set[str]] = {}  # the other places whose length a release hangs on
@@ -90,6 +91,7 @@ class FileReleases:
                     self.off_by_default[cls.name, one[2][1]] = (one[2][1], place)
         for function in facts.functions:
             self._entries, self._parts = {}, {}
+            self._loop_tests = _tests_of_loops(function) if self.off_by_default else {}
             for statement, self._tests in with_tests(function.body):
                 self._site = statement[1]
                 self._statement(function, statement, self._tests)
@@ -161,9 +163,8 @@ class FileReleases:
     def _note_limit(self, cls: str, name: str, function: str) -> None:
         """Of a release: the limit that must be set for it, "" if it needs none."""
         if self.off_by_default:
-            limit = next(
-                (one for test in self._tests for one in _attributes(test) if (cls, one) in self.off_by_default), ""
-            )
+            tests = (*self._tests, *self._loop_tests.get(self._site, ()))
+            limit = next((one for test in tests for one in _attributes(test) if (cls, one) in self.off_by_default), "")
             functions = self.limited.setdefault((cls, name), {})
             functions[function] = limit if functions.get(function, limit) == limit else ""
 
@@ -442,6 +443,16 @@ def _other_lengths(test: Expr, name: str) -> set[str]:
         return set()
     lengths = (node for node in nodes(test) if _is_length(node))
     return {last_name(length[3][0]) for length in lengths} - {""}
+
+
+def _tests_of_loops(function: FunctionFacts) -> dict[Site, tuple[Expr, ...]]:
+    """By statement: the tests of the loops around it, `while self.limit and len(self.rows) > self.limit`."""
+    found: dict[Site, tuple[Expr, ...]] = {}
+    for loop, inside in loops(function.body):
+        if loop[0] == m.WHILE:
+            for one in inside:
+                found[one[1]] = (*found.get(one[1], ()), loop[2])
+    return found
 
 
 def _is_length(node: Expr) -> bool:
