@@ -134,7 +134,7 @@ def _call_torch(machine: Machine, frame: Frame, dotted: str, args: list[Value], 
     if dotted == "torch.load":
         machine.note("load", site, frame, len(args) > 1 or "map_location" in kwargs)
     if dotted == "torch.device" and len(args) == 1:
-        return args[0]  # as its name: whatever takes a device takes that
+        return args[0] or LIGHT  # as its name, if that is seen: whatever takes a device takes that
     if dotted == "torch.save" and args:
         machine.moves += [(tensor.node, machine.loops) for tensor in machine.reach(args[0])]
     if dotted.startswith("torch.optim."):
