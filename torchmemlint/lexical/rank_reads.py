@@ -12,6 +12,7 @@ from ..facts.walk import heads, last_name, nodes
 
 AS_IT_IS = frozenset("cpu detach numpy float half cuda to contiguous".split())  # methods whose result is as large
 SELF: Expr = (m.NAME, "self")
+_MEASURES = ("shape", "dtype", "device", "nbytes", "numel", "size", "ndim", "dim", "untyped_storage", "element_size")
 _ADDS = ("append", "extend", "update")
 
 
@@ -24,7 +25,7 @@ def reads_of(
     for statement, alone in by_rank(body):
         if statement[1] <= after or statement[0] == m.DELETE:
             continue
-        read = [head for head in values_in(statement) if any(n[0] == m.NAME and n[1] in names for n in nodes(head))]
+        read = [head for head in values_in(statement) if _reads(head, names)]
         if not read:
             continue
         if elements(statement, names):
@@ -37,23 +38,51 @@ def reads_of(
         if statement[0] == m.ASSIGN and not alone and len(bound) == 1 and bound[0][0] == m.NAME and as_large(read[0]):
             names.add(bound[0][1])  # the same under another name, or joined
         else:
-            alone = alone or (depth > 0 and _is_for_one(program, statement, names, depth))
+            inside = _reads_by_helper(program, statement, names, depth) if depth and not alone else None
+            if inside == []:
+                continue  # it only asks how much there is
+            alone = alone or (inside is not None and all(inside))
             yield statement[1], alone, statement[0] == m.RETURN and as_large(statement[2])
 
 
-def _is_for_one(program: Program, statement: Stmt, names: set[str], depth: int) -> bool:
-    """`save_on_master(rows)`: whether a statement only calls a function with it of which one rank alone reads that."""
+def _reads(expr: Expr, names: set[str]) -> bool:
+    """Whether an expression reads more of what has one of these names than how much that is, or whether it is there."""
+    if expr[0] == m.NAME:
+        return expr[1] in names
+    if expr[0] == m.ATTR and expr[2] in _MEASURES and expr[1][0] == m.NAME:
+        return False
+    if expr[0] == m.COMPARE and expr[2][0] == m.NAME and expr[3] == (m.CONST, None):
+        return False
+    return any(_reads(part, names) for part in parts_of(expr))
+
+
+def parts_of(expr: Expr) -> Iterator[Expr]:
+    """The expressions right inside one."""
+    stack: list[object] = [part for part in expr if type(part) is tuple]
+    while stack:
+        part = stack.pop()
+        if type(part) is tuple and part:
+            if type(part[0]) is int:
+                yield part
+            else:
+                stack.extend(part)
+
+
+def _reads_by_helper(program: Program, statement: Stmt, names: set[str], depth: int) -> list[bool] | None:
+    """`save_on_master(rows)`: for each read by a function that a statement only calls with it, whether one rank alone
+    does so; None if that is not seen."""
     call = statement[2] if statement[0] == m.EXPR else statement
     if call[0] != m.CALL or (call[2][0] != m.NAME and call[2][:2] != (m.ATTR, SELF)):
-        return False
+        return None
     helpers = program.by_name.get(last_name(call[2]), ())
     if len(helpers) != 1 or bool(helpers[0].cls) != (call[2][0] == m.ATTR):
-        return False
+        return None
     given = (*enumerate(call[3], bool(helpers[0].cls)), *call[4])
     passed = [key for key, value in given if any(part[0] == m.NAME and part[1] in names for part in nodes(value))]
     param = _parameter(helpers[0], passed[0]) if len(passed) == 1 else ""
-    found = list(reads_of(program, helpers[0].facts.body, param, -1, depth - 1)) if param else []
-    return bool(found) and all(alone for _, alone, _ in found)
+    if not param:
+        return None
+    return [alone for _, alone, _ in reads_of(program, helpers[0].facts.body, param, -1, depth - 1)]
 
 
 def _parameter(helper: Place, key: int | str) -> str:

@@ -9,8 +9,8 @@ from ..facts import model as m
 from ..facts.model import CALLS_PER_STATEMENT, Expr, Site, Stmt
 from ..facts.one_rank import by_rank, called_by_one
 from ..facts.program import Block, Place, Program, targets
-from ..facts.walk import calls_of, expressions_of, heads, last_name, nodes, statements
-from .rank_reads import SELF, as_large, elements, joined, put_away, reads_of, values_in
+from ..facts.walk import calls_of, expressions_of, heads, last_name, loops, nodes, statements
+from .rank_reads import SELF, as_large, elements, joined, parts_of, put_away, reads_of, values_in
 
 _GATHERS = ("all_gather_object", "all_gather")
 _FIGURES = frozenset(
@@ -19,6 +19,8 @@ _FIGURES = frozenset(
     names loss losses value val state status flag error errors duration memory bytes port ip
     pid avg average mean percentile percentiles conf confusion ratio speed""".split()
 )
+_COUNTS = ("counts", "times", "lens", "lengths", "sizes", "ranks", "names", "hosts", "bytes")  # one of each rank
+_NO_DATA = ("range", "items", "values", "parameters", "named_parameters", "buffers", "named_buffers", "state_dict")
 _ONE = (("numel", (m.CONST, 1)), ("dim", (m.CONST, 0)), ("ndim", (m.CONST, 0)))
 
 
@@ -38,8 +40,20 @@ def needed_by_one(program: Program) -> Iterator[Gathered]:
     for place in program.places:
         for site, call, name in gathers(program, place):
             read, attribute = read_by_one(program, place, name, site)
-            if read:
+            if read and not (call == "all_gather" and _goes_with_its_batch(place.facts.body, name, site, read)):
                 yield Gathered(site, call, attribute or name, read[0])
+
+
+def _goes_with_its_batch(body: Block, name: str, site: Site, read: list[Site]) -> bool:
+    """Whether the tensors of all ranks are those of one batch, and the one rank takes what it needs of them before the
+    next: the others keep no more than that batch."""
+    for loop, inside in loops(body):
+        if site // CALLS_PER_STATEMENT not in {one[1] // CALLS_PER_STATEMENT for one in inside}:
+            continue
+        anew = any((m.NAME, name) in targets(one) for one in inside)
+        of_data = loop[0] == m.FOR and last_name(loop[3]) not in _NO_DATA
+        return anew and of_data and {one[1] for one in inside}.issuperset(read)
+    return False
 
 
 def read_by_one(program: Program, place: Place, name: str, after: Site, depth: int = 2) -> tuple[list[Site], str]:
@@ -66,6 +80,7 @@ def gathers(program: Program, place: Place) -> Iterator[tuple[Site, str, str]]:
                 given = call[3][1] if len(call[3]) > 1 else None
                 ours = "dist" in dotted or dotted.startswith("torch.")
                 small = given is not None and is_small(place.facts.body, given)
+                small = small or call[3][0][1].lower().rpartition("_")[2] in _COUNTS
                 if given is not None and ours and not small and not _is_one(place.facts.body, call[1], given):
                     yield call[1], call[2][-1], call[3][0][1]
 
@@ -106,6 +121,8 @@ def _is_of_numbers(value: Expr) -> bool:
         if value[2][-1] in ("tensor", "as_tensor") and value[3]:
             return value[3][0][0] in (m.NEW, m.CONST, m.ARITH)
         return value[2][-1] in ("item", "len", "float", "int", "gethostname", "time", "get_rank")
+    if value[0] in (m.ARITH, m.COND):  # `bank.nbytes / 2**20 if bank is not None else 0.0`
+        return any(one[0] == m.CONST and one[1] is not None for one in value[2:])
     if value[0] == m.COMP:  # `[np.percentile(times, k) for k in [1, 5, 95]]`
         return all(clause[1][0] == m.NEW for clause in value[5])
     return value[0] in (m.CONST, m.TEXT)
@@ -202,19 +219,7 @@ def _reads_attribute(expr: Expr, attribute: str) -> bool:
         return False
     if expr[0] == m.COMPARE and expr[3] == (m.CONST, None):
         return False
-    return any(_reads_attribute(part, attribute) for part in _inside(expr))
-
-
-def _inside(expr: Expr) -> Iterator[Expr]:
-    """The expressions right inside one."""
-    stack: list[object] = [part for part in expr if type(part) is tuple]
-    while stack:
-        part = stack.pop()
-        if type(part) is tuple and part:
-            if type(part[0]) is int:
-                yield part
-            else:
-                stack.extend(part)
+    return any(_reads_attribute(part, attribute) for part in parts_of(expr))
 
 
 def _in_callers(program: Program, helper: Place, depth: int = 1) -> list[Site]:
@@ -225,14 +230,30 @@ def _in_callers(program: Program, helper: Place, depth: int = 1) -> list[Site]:
             continue
         for statement, _ in by_rank(place.facts.body):
             if statement[0] == m.ASSIGN and _calls(statement[3], helper.facts.name):
-                bound = [target[1] for target in statement[2] if target[0] == m.NAME]
-                reads = read_by_one(program, place, bound[0], statement[1], depth - 1)[0] if bound else []
-                if not reads:
+                reads = [
+                    read_by_one(program, place, name, statement[1], depth - 1)[0]
+                    for name in _large_of(helper, statement[2][0])
+                ]
+                if not reads or not all(reads):
                     return []
-                found.append(reads[0])
+                found.append(reads[0][0])
             elif any(_calls(head, helper.facts.name) for head in heads(statement)):
                 return []
     return found
+
+
+def _large_of(helper: Place, bound: Expr) -> list[str]:
+    """The names that a call's result is bound to; of several, `bank, mean = extract(loader)`, those for what the helper
+    returns as it was gathered, `return torch.cat(rows), total / count`."""
+    if bound[0] != m.NEW:
+        return [bound[1]] if bound[0] == m.NAME else []
+    given = [one[2] for one in statements(helper.facts.body) if one[0] == m.RETURN and one[2] is not None]
+    tuples = [one[3] for one in given if one[0] == m.NEW and len(one[3]) == len(bound[3])]
+    return [
+        target[1]
+        for index, target in enumerate(bound[3])
+        if target[0] == m.NAME and any(as_large(one[index]) for one in tuples)
+    ]
 
 
 def _calls(expr: Expr, name: str) -> bool:
