@@ -11,6 +11,7 @@ from .answering import answers_requests
 from .callers import callers_by_name, makers_by_class, with_callers
 from .evaluating import class_evaluates, is_evaluation
 from .given_containers import give_containers
+from .indices import collect_parts
 from .model import Expr, FileFacts, FunctionFacts, Stmt
 from .plain_hints import asks_for_plain, names_of_plain_hints
 from .program import targets
@@ -45,7 +46,7 @@ def worth_running(facts: FileFacts) -> set[int]:
     worth |= _of_pipelines(facts)
     worth |= _passes_of_copies(facts) | _makers_of_cycles(facts) | _losses_of_references(facts)
     worth |= {i for i, function in enumerate(facts.functions) if _moves_to_host(function)}
-    worth |= {i for i, function in enumerate(facts.functions) if _collects_parts(function)}
+    worth |= collect_parts(facts)
     worth |= _loads_kept_parts(facts)
     worth |= _give_themselves(facts) | _fill_elsewhere(facts) | _of_scripts(facts) | _hand_on_errors(facts)
     answering = {i for i, function in enumerate(facts.functions) if answers_requests(function)}
@@ -140,22 +141,6 @@ def _moves_to_host(function: FunctionFacts) -> bool:
         moves = {"detach", "numpy"} <= calls or ("save" in calls and not calls.isdisjoint(knowledge.TO_DEVICE))
         return bool(function.flags & m.LOCAL) and moves
     return bool(function.flags & m.LOCAL) or not _JOINS.isdisjoint(function.calls)
-
-
-def _collects_parts(function: FunctionFacts) -> bool:
-    """Whether a function that records no graph may collect views of what it computes: `rows.append(states[:, 0])`."""
-    if not function.flags & m.LOCAL or "append" not in function.calls:
-        return False
-    off = {last_name(decorator) for decorator in function.decorators} | set(function.calls)
-    return not off.isdisjoint(knowledge.GRAD_OFF) and any(
-        part[0] == m.ITEM and part[2][0] == m.NEW and any(_is_a_number(one) for one in part[2][3])
-        for statement in statements(function.body)
-        for part in expressions_of(statement)
-    )
-
-
-def _is_a_number(index: Expr) -> bool:
-    return bool(index[0] == m.CONST and type(index[1]) is int)
 
 
 def _give_themselves(facts: FileFacts) -> set[int]:

@@ -229,3 +229,7 @@ def goes_with(loop: Loop, over: Value) -> None:
         if type(atom) is Obj and atom.kind == "generator":
             loop.backward |= "$backward" in atom.fields
             loop.steps |= "$steps" in atom.fields
+            loop.generated = True
+        elif type(atom) is Obj and atom.kind == "zipped":  # `enumerate(train(loader))`
+            for part in atom.fields.values():
+                goes_with(loop, part)

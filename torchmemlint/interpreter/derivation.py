@@ -36,6 +36,7 @@ class Derivation:
         self.refuted: set[int] = set()  # cannot have a graph after all
         self.whole: set[int] = set()  # tensors of whole numbers or truth values, which cannot have a graph
         self.parts: dict[int, Part] = {}  # views of a part of something
+        self.afresh: set[int] = set()  # what a generator gives, and has made for this item
         self.shared: dict[int, tuple[int, ...]] = {}  # what has another's storage, as `detach()` does: and that
         self.read_off: dict[int, tuple[int, ...]] = {}  # indices and truth values, and what they are about
         self.leaves: set[int] = set()  # of which `requires_grad_()` has made leaves, wherever they are kept

@@ -12,6 +12,7 @@ from .library import get_builtin
 from .machine import EVALUATE, Machine, evaluates
 from .narrowing import perhaps, truth
 from .own_operators import by_own_operator
+from .parts import note_items
 from .settings import asks_for_a_text, is_certain
 from .tensors import arithmetic, comparison, note_terms
 from .values import (
@@ -246,6 +247,7 @@ def _yield(machine: Machine, frame: Frame, expr: Expr) -> Value:
     else:
         frame.yields = machine.join(frame.yields, value)
         frame.yielded_in = machine.loops[len(frame.loops) :]
+        note_items(machine, frame.yielded_in, value)
     return UNKNOWN
 
 

@@ -22,6 +22,7 @@ class Loop:
         "computes",
         "conditions",
         "first_node",
+        "generated",
         "held_out",
         "kind",
         "name",
@@ -40,6 +41,7 @@ class Loop:
         self.backward = False  # a backward pass runs in it
         self.computes = False  # one runs in it for what its rounds compute, see `tensors.backward`
         self.first_node = 0  # of the derivation, in its current round
+        self.generated = False  # a generator of the project gives what it goes over
         self.started = 0  # when its current round began
         self.steps = False  # it takes optimizer steps, or goes over a loader
         self.runs = False  # a model runs in it

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..facts import model as m
+from ..facts.indices import is_box
 from ..facts.walk import last_name, statements
 from .values import ATTACHED, LEAF, Obj, Tensor, constant
 
@@ -50,11 +51,21 @@ def take(machine: Machine, frame: Frame, tensor: Tensor, base: Expr | None, kind
     fresh = label is not None and label[0] == "hook"  # each pass gives a hook another tensor
     if tensor.graph == ATTACHED and not fresh:
         return tensor
-    loops = tuple(loop for loop in machine.loops if fresh or loop.first_node <= root)
+    given = root in derivation.afresh
+    loops = tuple(loop for loop in machine.loops if fresh or loop.first_node <= root or (given and loop.generated))
     node = derivation.node((tensor.node,))
     made = kind == FEW and (fresh or _ran(machine, frame, root))
     derivation.parts[node] = Part(kind, tensor.node, _name(base), loops, made)
     return tensor._replace(node=node, bundle=False)
+
+
+def note_items(machine: Machine, loops: tuple[Loop, ...], value: Value) -> None:
+    """Note what a generator gives that it has made in this round of its loop: who goes through it gets another one in
+    each round, though it was made before."""
+    if loops:
+        parts = (part for atom in value if type(atom) is Obj and atom.kind == "tuple" for part in atom.fields.values())
+        roots = (_root(machine, atom.node) for one in (value, *parts) for atom in one if type(atom) is Tensor)
+        machine.derivation.afresh.update(root for root in roots if root >= loops[-1].first_node)
 
 
 def _ran(machine: Machine, frame: Frame, root: int) -> bool:
@@ -69,7 +80,7 @@ def kind_of(machine: Machine, frame: Frame, item: Expr, value: Value) -> str:
     index = item[2]
     if index[0] == m.NEW:
         few = index[1] is not None and index[3] and _takes_few(machine, frame, index[3])
-        few = few or (index[1] is not None and _is_last_state(item[1], index[3]))
+        few = few or (index[1] is not None and (_is_last_state(item[1], index[3]) or is_box(index[3])))
         return FEW if few and not _is_one_wide(frame, item[1]) else SOME
     if index[0] == m.SLICE:
         return FEW if _is_sparse(machine, frame, index) and not index[2] else ""
