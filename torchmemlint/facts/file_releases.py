@@ -15,6 +15,7 @@ from .one_rank import emptied_by_one
 from .passed_by import PassedBy, passed_by
 from .program import targets
 from .served import set_up_by
+from .set_by_name import may_let_go
 from .too_few import only_waits
 from .unfetched import unfetched
 from .until_full import until_full
@@ -300,7 +301,7 @@ class FileReleases:
             self._note_part(owner, function)
         if name[:1].isupper():
             self.makings.setdefault(name, []).append(call)
-        if name == "setattr":
+        if name == "setattr" and may_let_go(function, call):
             self._replaces(function, own=arguments[:1] == ((m.NAME, "self"),))
         elif (name == "__init__" and owner == (m.NAME, "self")) or (name == "update" and owner == _OWN_ATTRIBUTES):
             self._replaces(function)

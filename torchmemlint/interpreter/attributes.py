@@ -387,7 +387,7 @@ _RESETS = ("reset", "clear", "detach", "init", "zero", "forget")
 
 def set_by_name(machine: Machine, frame: Frame, owners: Value, value: Value, site: Site) -> None:
     """`setattr(self, name, value)` for a name that is not known: each of several names keeps its last value. What a
-    module gets so is made of, its layers, is nothing to follow."""
+    module gets so is made of, its layers, is nothing to follow, but lives in it from now on."""
     attached = any(tensor.graph == ATTACHED for tensor in machine.reach(value))
     if not attached and frame.name.strip("_").startswith(_RESETS):
         for atom in owners:
@@ -397,6 +397,15 @@ def set_by_name(machine: Machine, frame: Frame, owners: Value, value: Value, sit
             before = atom.fields.get(ANY_NAME, UNKNOWN)
             set_attribute(machine, frame, atom, ANY_NAME, value, site, "set")
             machine.put(atom.fields, ANY_NAME, machine.join(atom.fields[ANY_NAME], before))
+        elif type(atom) is Obj and atom.kind == "module":
+            for part in value:
+                if type(part) is Obj and part.kind == "module" and _is_variable(part):
+                    part.home = (atom, ANY_NAME)
+
+
+def _is_variable(obj: Obj) -> bool:
+    """Whether nothing has an object but a variable of a function, if that."""
+    return obj.home is None or (isinstance(obj.home[0], Frame) and obj.home[0].function is not None)
 
 
 def _set_all(machine: Machine, frame: Frame, obj: Any, value: Value) -> None:
