@@ -280,7 +280,7 @@ def set_attribute(machine: Machine, frame: Frame, owner: Any, name: str, value: 
             given = {
                 tensor.node
                 for param in frame.facts.params
-                for tensor in machine.reach(frame.vars.get(param.name, UNKNOWN), 1)
+                for tensor in machine.reach(_without_owners(frame.vars.get(param.name, UNKNOWN)), 1)
             }
             machine.note("context-store", site, frame, (name, value, given))
             machine.put(frame.vars, f"ctx.{name}", value)
@@ -335,6 +335,11 @@ def set_attribute(machine: Machine, frame: Frame, owner: Any, name: str, value: 
     ):
         machine.reset(frame, owner, name, "replace")
     machine.put(owner.fields, name, stored)
+
+
+def _without_owners(value: Value) -> Value:
+    """What a function is given, without objects: a tensor that one of them has, it keeps anyway."""
+    return tuple(atom for atom in value if type(atom) is not Obj or atom.kind in CONTAINERS)
 
 
 def _is_updated(machine: Machine, old: Value, new: Value) -> bool:
