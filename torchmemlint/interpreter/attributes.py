@@ -19,6 +19,7 @@ from .imagined import imagine_attribute, is_module_by_use
 from .linking import module_member
 from .machine import Machine
 from .making import attribute_of_metaclass
+from .shared_tables import is_made_by_the_first, share
 from .stores import is_given_back, outlives_its_maker, store
 from .tensors import freeze_owner, tensor_attribute
 from .values import (
@@ -295,6 +296,9 @@ def set_attribute(machine: Machine, frame: Frame, owner: Any, name: str, value: 
         machine.call_function(frame, method, descriptor, [(owner,), value], {}, site)
     if described:
         return
+    if name == "__dict__" and how == "set" and owner.kind == "instance":
+        share(machine, owner, value)
+        return
     if owner.unknown:
         for tensor in machine.reach(value):
             machine.derivation.spread(machine.derivation.stored, tensor.node)
@@ -318,6 +322,8 @@ def set_attribute(machine: Machine, frame: Frame, owner: Any, name: str, value: 
             note_cycle(machine, frame, owner, name, atom.fields["$callbacks"], site)
         if type(atom) is Obj and _moves_in(machine, frame, owner, atom):
             atom.home = (owner, name)
+            if atom.kind in CONTAINERS and is_made_by_the_first(frame, owner, site):
+                atom.birth = owner.birth
             for part in atom.fields.values() if atom.kind in CONTAINERS else ():
                 note_own_entry(machine, frame, atom, part, site)
             note_given_to_part(machine, frame, owner, name, atom, site)
