@@ -76,6 +76,8 @@ def _puts(machine: Machine) -> Iterator[tuple[Site, Trail, Obj, Frame, Loops, in
             batch = kept.what == "item" and (_is_batch(note.frame, note.site) or is_loaded(note))
             if isinstance(kept.owner, Obj) and (kept.what in ("tensor", "array") or batch):
                 yield note.site, note.trail, kept.owner, note.frame, kept.loops, kept.weight, True
+        elif note.kind == "array-put":
+            yield note.site, note.trail, note.detail[0], note.frame, note.loops, note.detail[1], False
         elif note.kind == "thread-store" and _is_line(machine, note):
             kept = note.detail
             assert isinstance(kept.owner, Obj)

@@ -73,6 +73,13 @@ def keep(machine: Machine, frame: Frame, owner: Obj | Frame, key: str, value: Va
     machine.note(kind, site, frame, detail)
 
 
+def note_put(machine: Machine, frame: Frame, queue: Obj, value: Value, site: Site) -> None:
+    """Note what the main thread puts into a queue, if that are arrays: of tensors there is a store."""
+    what, weight = heavy(machine, value)
+    if what == "array":
+        machine.note("array-put", site, frame, (queue, weight))
+
+
 def keep_in_element(
     machine: Machine, frame: Frame, element: Obj, value: Value, site: Site, *, computed: bool = False
 ) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..facts.model import Site
-from .contexts import keep
+from .contexts import keep, note_put
 from .coroutines import held_while_waiting
 from .events import NEVER, Loops, Store
 from .frames import Frame, birth_of, kept_since
@@ -45,6 +45,8 @@ def store(machine: Machine, frame: Frame, owner: Obj | Frame, key: str, value: V
     """Note that `value` goes to a place; returns the value as it is read from there later."""
     if machine.context is not None:
         keep(machine, frame, owner, key, value, how, site)
+    elif isinstance(owner, Obj) and owner.kind == "queue":
+        note_put(machine, frame, owner, value, site)
     if not value:
         return value
     if machine.tried:
