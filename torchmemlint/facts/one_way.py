@@ -9,6 +9,7 @@ the request is refused, and not when it has been answered.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from . import knowledge
@@ -23,6 +24,11 @@ _AGAIN = ("retry", "requeue", "resubmit", "reschedule", "again")
 _NEXT = ("popleft", "pop", "get", "get_nowait")  # of a queue: what is asked for is gone from it
 _LEAVES = (m.RETURN, m.JUMP)
 _SAME = ("Is", "Equal")
+_ASKS = ("In", "NotIn")
+_OF_THE_END = re.compile(
+    "stop|exit|end|eof|clos|disconnect|connection|pipe|cancel|interrupt|finish|done|gone|complete|hangup|abort|timeout|"
+    "key|lookup|index|attribute|notfound"
+)
 
 
 def after_failures(function: FunctionFacts, table: Expr) -> Site | None:
@@ -108,16 +114,36 @@ def after_answers(function: FunctionFacts, table: Expr) -> Site | None:
 
 
 def only_failed(function: FunctionFacts, table: Expr) -> Site | None:
-    """Where a function takes an entry that it has not put there itself out of a table, if it does so only in `except`
-    clauses that raise again: what goes well leaves its entry there."""
+    """Where a function takes an entry out of a table, if it does so only in `except` clauses that raise again: what
+    goes well leaves its entry there. That of a memo, which is asked first, is meant to stay."""
     takes = _takes(function, table)
     tried = [one for one in statements(function.body) if one[0] == m.TRY]
-    if not tried or any(puts(one, table) for one in statements(function.body)):
+    if not tried or _is_memo(function, table):
         return None
-    failing = (clause for one in tried for kind, _, clause in one[3] if not _BROAD.isdisjoint(_caught(kind) or ("",)))
+    failing = (clause for one in tried for kind, _, clause in one[3] if _is_failure(kind))
     raising = [clause for clause in failing if clause and clause[-1][0] == m.RAISE]
     inside = {one[1] // CALLS_PER_STATEMENT for clause in raising for one in statements(clause)}
     return next(iter(takes.values())) if takes and takes.keys() <= inside else None
+
+
+def _is_failure(kind: Expr | None) -> bool:
+    """Whether an `except` clause is about what has failed, or was refused: not about the end of something, nor about
+    what is not there."""
+    caught = _caught(kind)
+    return not caught or any(name in _BROAD or not _OF_THE_END.search(name.lower()) for name in caught)
+
+
+def _is_memo(function: FunctionFacts, table: Expr) -> bool:
+    """Whether a function puts into a table what it looks for there."""
+    putting = [one for one in statements(function.body) if puts(one, table)]
+    return bool(putting) and any(
+        (node[0] == m.COMPARE and node[1] in _ASKS and node[3] == table)
+        or (node[0] == m.CALL and node[2] in ((m.ATTR, table, "get"), (m.ATTR, table, "setdefault")))
+        or (node[0] == m.ITEM and node[1] == table)
+        for one in statements(function.body)
+        if one not in putting and not lets_go(one, table)
+        for node in expressions_of(one)
+    )
 
 
 def _looks_up(value: Expr, table: Expr, key: Expr) -> bool:

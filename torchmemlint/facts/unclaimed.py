@@ -60,7 +60,8 @@ def when_waited_for(facts: FileFacts, function: FunctionFacts, table: Expr) -> S
     site: Site = take[1]
     before = (suite for suite in _given_up(function.body, table, key) if suite[0][1] < site)
     for suite in (*before, *_after_polling(facts, function, take, key)):
-        if not any(lets_go(one, table) for one in suite) and not _tells_of(suite, key):
+        told = _tells_of(suite, key) and not _has_it(function.body, suite, (m.ITEM, table, key))
+        if not told and not any(lets_go(one, table) for one in suite):
             return site
     return None
 
@@ -161,6 +162,13 @@ def _asks_the_time(test: Expr) -> bool:
 def _is_over(kind: Expr | None) -> bool:
     kinds = kind[3] if kind is not None and kind[0] == m.NEW else (kind,)
     return any(one is None or last_name(one) in _OVER for one in kinds)
+
+
+def _has_it(body: Block, suite: Block, entry: Expr) -> bool:
+    """Whether a function has looked the entry up before it comes to a suite: then it is there already, whoever is told
+    that nobody waits for it."""
+    before = (one for one in statements(body) if one[0] == m.ASSIGN and one[1] < suite[0][1])
+    return any(one[3] == entry for one in before)
 
 
 def _tells_of(suite: Block, key: Expr) -> bool:
