@@ -20,8 +20,8 @@ after it was read is held by every rank, and so is the next.
 ## When it is fine
 - Every rank reads the result, or reduces it to a number that it needs.
 - The gathered values are small: a count, a loss.
-- They are tensors of one batch, of which one rank takes what it needs before the
-  next: no rank keeps more than that batch.
+- They are tensors of one batch, of which one rank takes what it needs before
+  the next: no rank keeps more than that batch.
 - The file holds tests, `test_*.py` with pytest or unittest.
 
 ## How to release it
