@@ -7,6 +7,7 @@ from collections.abc import Container, Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
+from ..facts.file_releases import LETS_GO
 from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Block, Place, Program, targets, text
 from ..facts.walk import blocks, calls, calls_of, expressions_of, names_of, nodes, statements
@@ -20,6 +21,7 @@ from .emptied import is_work, optimizers_of
 from .unneeded_parts import held_by_unneeded_parts
 
 _DEPTH = 4
+_FREES = (*LETS_GO, "clean", "close", "delete", "destroy", "dispose", "drop", "forget", "unload")
 _PHASES = ("train", "eval")
 _OWNERS = ("instance", "list", "tuple", "dict")  # what goes for what it has
 _HOST: frozenset[Expr] = frozenset({(m.CONST, "cpu"), (m.CONST, "meta")})
@@ -80,6 +82,7 @@ def still_held_beside(machine: Machine, program: Program) -> Iterator[StillHeld]
         return
     places = {place.facts.place: place for place in program.places}
     seen = set[Site]()
+    together = {note.site: note.detail for note in machine.plain if note.kind == "deleted-together"}
     for note in machine.plain:
         place = places.get(note.frame.facts.place) if note.kind == "dropped-part" else None
         if place is None or note.site in seen or place.facts.name.startswith("__"):
@@ -90,11 +93,13 @@ def still_held_beside(machine: Machine, program: Program) -> Iterator[StillHeld]
         if rest is None or not any(empties(program, call) or collects(program, call) for call in following):
             continue
         gone = {id(atom) for atom in value if type(atom) is Obj and atom.weight > 1 and has_parameters(atom)}
-        others = [other for other in owner.fields if other != name and other[:1] != "$"]
+        with_it = {name, *together.get(note.site, ())}
+        others = [other for other in owner.fields if other not in with_it and other[:1] != "$"]
         held = [other for other in others if reaches(_no_optimizer(owner.fields[other]), gone, but=owner)]
         held = held or (_optimizers_beside(owner, others) if gone else [])
         spared = _let_go_with(program, place) if held else set[str]()
         whose = _whose(place, note.site, name)
+        held = [other for other in held if not _is_told_to(following, f"{whose}.{other}")]
         if moves_off(place.facts.body, f"{whose}.{name}"):
             continue
         if held and spared.isdisjoint(held):
@@ -105,6 +110,12 @@ def still_held_beside(machine: Machine, program: Program) -> Iterator[StillHeld]
             if local:
                 seen.add(note.site)
                 yield StillHeld(note.site, f"{whose}.{name}", tuple(one for one, _ in local), local[0][1])
+
+
+def _is_told_to(following: tuple[Expr, ...], holder: str) -> bool:
+    """Whether a holder is told afterwards to let go of things: `self.launcher.free_memory()`."""
+    told = (call[2] for call in following if call[2][0] == m.ATTR and text(call[2][1]) == holder)
+    return any(word in callee[2] for callee in told for word in _FREES)
 
 
 def still_held_by_globals(machine: Machine, program: Program) -> Iterator[StillHeld]:

@@ -306,8 +306,8 @@ PART_NAMES: Final = frozenset(
 )
 CRITERION_NAMES: Final = ("criterion", "loss_fn", "loss_func", "lossfn", "loss_function", "objective", "compute_loss")
 BUILTINS: Final = frozenset(
-    """abs all any ascii bin bool bytes callable chr classmethod dict dir divmod enumerate eval exec filter float
-    format frozenset getattr globals hasattr hash hex id input int isinstance issubclass iter len list locals map
+    """abs all any ascii bin bool bytes callable chr classmethod delattr dict dir divmod enumerate eval exec filter
+    float format frozenset getattr globals hasattr hash hex id input int isinstance issubclass iter len list locals map
     max min next object oct open ord pow print property range repr reversed round set setattr slice sorted
     staticmethod str sum super tuple type vars zip""".split()
 )

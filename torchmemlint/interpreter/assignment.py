@@ -6,9 +6,10 @@ from ..facts import model as m
 from ..facts.file_releases import JOINS, joins
 from ..facts.model import Expr, Site, Stmt
 from ..facts.walk import blocks, loops, statements
-from .attributes import note_dropped_global, note_dropped_part, set_attribute
+from .attributes import note_dropped_global, set_attribute
 from .averages import brings_graph, frozen_owner, write_average
 from .contexts import workers_in
+from .deletion import delete
 from .elements import bind_item, count_by_key, elements
 from .frames import Frame, settles
 from .hints import value_of_hint
@@ -342,9 +343,7 @@ def _delete(machine: Machine, frame: Frame, statement: Stmt) -> None:
         elif target[0] == m.ATTR:
             for owner in machine.eval(frame, target[1]):
                 if type(owner) is Obj:
-                    note_dropped_part(machine, frame, owner, target[2], _site)
-                    machine.reset(frame, owner, target[2], "clear")
-                    machine.put(owner.fields, target[2], UNKNOWN)
+                    delete(machine, frame, owner, target[2], _site)
         elif target[0] == m.ITEM:
             key = constant(machine.eval(frame, target[2]))
             for owner in machine.eval(frame, target[1]):

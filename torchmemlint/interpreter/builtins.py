@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from ..facts.model import Site
+from ..facts.model import CALLS_PER_STATEMENT, Site
 from .attributes import get_attribute, get_by_name, set_attribute, set_by_name
 from .branching import gathering
+from .deletion import delete_by_name
 from .folds import for_each
 from .frames import Frame
 from .machine import Machine
@@ -18,6 +19,7 @@ from .values import (
     IDENT,
     LEAF,
     LIGHT,
+    NOTHING,
     UNKNOWN,
     Class,
     Const,
@@ -98,6 +100,9 @@ def call_builtin(machine: Machine, frame: Frame, name: str, args: list[Value], k
         made = over[0] if name == "filter" and over else made
         machine.put(mapped.fields, "*", made)
         return (mapped,)
+    if name == "delattr":
+        delete_by_name(machine, frame, args, site)
+        return LIGHT
     if name in ("getattr", "setattr", "object.__setattr__"):
         return _dynamic_attribute(machine, frame, name.rpartition(".")[2].strip("_"), args, site)
     if name == "open":
@@ -188,7 +193,9 @@ def _dynamic_attribute(machine: Machine, frame: Frame, name: str, args: list[Val
         return UNKNOWN
     key = constant(args[1])
     if not isinstance(key, str) or not key:  # no attribute is called ""
-        if name == "setattr" and len(args) > 2:
+        if name == "setattr" and args[2:] == [NOTHING]:
+            delete_by_name(machine, frame, args, site)
+        elif name == "setattr" and len(args) > 2:
             set_by_name(machine, frame, args[0], args[2], site)
         names = [atom.value for atom in args[1] if type(atom) is Const and isinstance(atom.value, str) and atom.value]
         if name == "getattr" and names and len(names) == len(args[1]):  # one of these
@@ -196,8 +203,9 @@ def _dynamic_attribute(machine: Machine, frame: Frame, name: str, args: list[Val
             return functools.reduce(machine.join, each, UNKNOWN)
         return get_by_name(machine, frame, args[0]) if name == "getattr" else UNKNOWN
     if name == "setattr" and len(args) > 2:
+        at = site - site % CALLS_PER_STATEMENT if args[2] == NOTHING else site  # as `self.model = None` would be
         for atom in args[0]:
-            set_attribute(machine, frame, atom, key, args[2], site, "set")
+            set_attribute(machine, frame, atom, key, args[2], at, "set")
         return LIGHT
     result: Value = args[2] if len(args) > 2 else UNKNOWN
     for atom in args[0]:
