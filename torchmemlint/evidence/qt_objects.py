@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..facts import model as m
 from ..facts.model import Site
 from ..facts.program import Program, expressions
-from ..facts.walk import last_name
+from ..facts.walk import calls, last_name
 from ..interpreter.events import Loops, Plain
 from ..interpreter.machine import Machine
 from ..interpreter.values import Class, Obj, Tensor
@@ -43,6 +44,30 @@ def connected(evidence: Evidence) -> Iterator[KeptByQt]:
         rounds = tuple(loop for loop in owner.made if loop.kind == "loop")
         if evidence.machine.is_home(note.site) and rounds and _weighs(owner, rounds, set()):
             yield KeptByQt(note.site, owner.cls.facts.name, signal)
+
+
+def connected_to_another(evidence: Evidence) -> Iterator[KeptByQt]:
+    """Objects to which a function refers that is connected to a signal of something which was there before: it goes
+    when that does, also if the object is deleted."""
+    said = set[Site]()
+    for note in evidence.machine.plain:
+        if note.kind != "qt-slot-of-another" or note.site in said or not evidence.machine.is_home(note.site):
+            continue
+        kept, signal, sender = note.detail
+        rounds = tuple(loop for loop in kept.made if loop not in sender.made)
+        again = any(loop.kind in ("loop", "call") for loop in rounds)
+        if not again or kept.unknown or sender.unknown or not _weighs(kept, rounds, {id(sender)}):
+            continue
+        if not _disconnects(evidence.whole, signal):
+            said.add(note.site)
+            yield KeptByQt(note.site, kept.cls.facts.name, f"{sender.cls.facts.name}.{signal}")
+
+
+def _disconnects(program: Program, signal: str) -> bool:
+    if "disconnect" not in program.called:
+        return False
+    ends = (call[2] for place in program.places for call in calls(place.facts.body))
+    return any(one[0] == m.ATTR and one[2] == "disconnect" and last_name(one[1]) in (signal, "QObject") for one in ends)
 
 
 def _kept(evidence: Evidence, kind: str) -> Iterator[Plain]:

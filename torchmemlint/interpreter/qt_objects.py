@@ -1,7 +1,7 @@
 """What Qt keeps of objects of the project: children of others, and objects that a function refers to which is
-connected to a signal of their own.
+connected to a signal of their own, or of something that lives longer.
 
-Both are kept from C++, where Python's collector does not look (measured with PySide6 6.12: of five dialogs with a
+They are kept from C++, where Python's collector does not look (measured with PySide6 6.12: of five dialogs with a
 parent, or with a lambda over `self` connected to a button of theirs, none was freed; with a bound method, all were).
 """
 
@@ -33,17 +33,24 @@ def note_child(machine: Machine, frame: Frame, obj: Obj, args: list[Value], kwar
                 machine.note("qt-child", site, frame, (obj, parent))
 
 
-def note_slot(machine: Machine, frame: Frame, callee: Expr, slots: Value, site: Site) -> None:
+def note_slot(machine: Machine, frame: Frame, callee: Expr, slots: Value, senders: list[Obj], site: Site) -> None:
     """`self.button.clicked.connect(lambda: self.save())`: what is connected refers to the object, which has the sender.
-    A bound method is known to Qt by its object, and does not keep it."""
+    Or something else sends the signal, and has what is connected as long as it lives itself: `settings.changed.connect(
+    lambda: self.draw())`. A bound method is known to Qt by its object, and does not keep it."""
     owner, sender = frame.receiver, callee[1]
     functions = tuple(
         atom for atom in slots if type(atom) is Partial or (type(atom) is Function and atom.facts.owner < 0)
     )
-    if not functions or type(owner) is not Obj or sender[0] != m.ATTR or not _is_of(frame, sender[1]):
+    if not functions or sender[0] != m.ATTR:
         return
-    if owner in objects_in(machine, [functions]):
+    kept = [one for one in objects_in(machine, [functions]) if isinstance(one.cls, Class)]
+    if type(owner) is Obj and owner in kept and _is_of(frame, sender[1]):
         machine.note("qt-slot", site, frame, (owner, sender[2]))
+        return
+    for other in filter(is_qt, senders):
+        for one in kept:
+            if one is not other:
+                machine.note("qt-slot-of-another", site, frame, (one, sender[2], other))
 
 
 def _is_of(frame: Frame, sender: Expr) -> bool:

@@ -20,8 +20,9 @@ _MOST = 4  # values or slots of a signal, each of which is handed over
 def connect(machine: Machine, frame: Frame, callee: Expr, args: list[Value], site: Site) -> None:
     """`job.ready.connect(self.show)`: what was emitted already comes now, for a thread runs where it is started."""
     slots = tuple(atom for atom in (args[0] if args else ()) if type(atom) in (Bound, Function, Partial))
-    note_slot(machine, frame, callee, slots, site)
-    for signal in _signals(machine, frame, callee) if slots else ():
+    signals = _signals(machine, frame, callee) if slots else []
+    note_slot(machine, frame, callee, slots, [sender for sender, _ in signals], site)
+    for signal in signals:
         known, emitted = machine.signals.setdefault(signal, ([], []))
         if slots in known or len(known) >= _MOST:
             continue

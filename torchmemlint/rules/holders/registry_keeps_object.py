@@ -24,7 +24,8 @@ called, with what it was given: `self.saved.connect(lambda: write(frame))`.
 And objects of Qt with tensors of which one is made each time, where a lambda or
 partial that refers to the object is connected to a signal of its own or of a
 widget that it has, or which are children of one that stays, `Dialog(self)`, and
-nothing in the program deletes such objects.
+nothing in the program deletes such objects; or where it is connected to a
+signal of something older, deleted or not, and not disconnected.
 And models that each round of a loop makes and an `Accelerator` from before it
 prepares, which lists them until `free_memory()` is called.
 And pyplot's figures, `plt.figure()` or `plt.subplots()`, that a loop, a hook,
@@ -78,7 +79,7 @@ from typing import TYPE_CHECKING
 from ...evidence.finalizers import holding_finalizers
 from ...evidence.memo import made_once
 from ...evidence.own_instances import own_instances
-from ...evidence.qt_objects import children, connected
+from ...evidence.qt_objects import children, connected, connected_to_another
 from ...evidence.timers import left_timers
 from ...facts.knowledge import PROCESS_CALLBACKS
 from ...facts.model import CALLS_PER_STATEMENT
@@ -289,6 +290,19 @@ def _kept_by_qt(evidence: Evidence) -> Iterator[Report]:
             value=f"every {made.cls}, and all that it refers to",
             holder=f"the connections of `{made.by}`",
             release="connect a bound method, which Qt does not keep the object by, or `deleteLater()`",
+        )
+    for made in connected_to_another(evidence):
+        yield Report(
+            site=made.site,
+            message=(
+                f"what is connected to `{made.by}` refers to the {made.cls}: each one that is made stays as long as "
+                "the sender, also when it is closed or deleted; connect a method of the object, `self.draw`, or "
+                "disconnect it when it is done with"
+            ),
+            confidence=Confidence.MEDIUM,
+            value=f"every {made.cls}, and all that it refers to",
+            holder=f"the connections of `{made.by}`",
+            release="connect a bound method, which Qt does not keep the object by, or `disconnect(...)` in the end",
         )
 
 
