@@ -7,7 +7,7 @@ from typing import Any
 
 from ..facts.knowledge import PROCESS_CALLBACKS
 from ..facts.model import Site
-from .builtins import copy_container, is_loader
+from .builtins import copy_container, is_loader, start_as
 from .containers import set_limit, start_entries
 from .context_variables import context_variable
 from .cycles import note_callbacks
@@ -50,6 +50,8 @@ def _defaultdict(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwar
     obj = renew(machine, machine.allocate(frame, ("defaultdict", site), "dict"))
     note_callbacks(machine, obj, args[:1])
     start_entries(machine, frame, obj, args[0] if args else UNKNOWN, site)
+    if args[1:] or kwargs:
+        start_as(machine, frame, obj, args[1:], kwargs, site)
     return (obj,)
 
 
