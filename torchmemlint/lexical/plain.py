@@ -113,6 +113,13 @@ def _is_one(given: tuple[Expr, ...]) -> bool:
     return len(given) == 1 and given[0][0] == m.NEW and len(given[0][3]) == 1 and given[0][3][0][0] != m.STAR
 
 
+def _appended(one: Stmt) -> Stmt:
+    """`rows.append(x)` for `rows += [x]`."""
+    if one[0] != m.AUGMENT or one[3] != "Add" or one[4][0] != m.NEW or one[4][2] != "list" or not _is_one((one[4],)):
+        return one
+    return (m.EXPR, one[1], (m.CALL, one[1], (m.ATTR, one[2], "append"), one[4][3], ()))
+
+
 def _places(one: Stmt) -> Iterator[Expr]:
     """The places that a statement binds anew or deletes."""
     if one[0] in (m.ASSIGN, m.DELETE):
@@ -297,7 +304,7 @@ class _Speaker:
 
     def _simply(self, one: Stmt) -> Sequence[Stmt]:
         """What a simple statement says, one thing at a time."""
-        one = self._without_walrus(one)
+        one = _appended(self._without_walrus(one))
         if self.helpers:
             one = self._instead(one)
         return self._one_by_one(one) if one[0] == m.ASSIGN and one[2][0][0] == m.NEW else (one,)
