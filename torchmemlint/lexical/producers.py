@@ -175,13 +175,19 @@ def producing_generators(program: Program, queues: set[str]) -> Iterator[Produce
         function = place.facts
         if not function.generator or set(_STARTS).isdisjoint(function.calls):
             continue
-        if any(one[0] == m.WITH or (one[0] == m.TRY and one[5]) for one in statements(function.body)):
+        if any(_goes_on_when_closed(one) for one in statements(function.body)):
             continue
         filler = next(_fillers(program, function, queues), None)
         if filler is not None and function.name == "__iter__":
             yield Producer(place.cls, "", filler, True, True)
         elif filler is not None:
             yield Producer(function.name, "", filler, True)
+
+
+def _goes_on_when_closed(one: Stmt) -> bool:
+    """Whether a statement does something when a generator is closed at a `yield` in it."""
+    inside: Block = one[3] if one[0] == m.WITH else one[2] if one[0] == m.TRY and one[5] else ()
+    return any(part[0] in (m.YIELD, m.YIELD_FROM) for part in expressions(inside))
 
 
 def producing_iterables(program: Program, producers: list[Producer]) -> Iterator[Producer]:
