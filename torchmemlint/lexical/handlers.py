@@ -121,7 +121,7 @@ def lingering(function: FunctionFacts, keeping: Keeping) -> Iterator[Kept]:
             for target in one[2]
             if target[0] == m.NAME
         }
-        for statement in loop[-2]:
+        for statement in _straight(loop[-2]):
             if statement[0] != m.TRY:
                 continue
             called = started(statement[2])
@@ -130,12 +130,20 @@ def lingering(function: FunctionFacts, keeping: Keeping) -> Iterator[Kept]:
                     continue
                 if body[-1][0] == m.JUMP and body[-1][2]:
                     continue
-                for inner in body:
+                for inner in _straight(body):
                     if inner[0] != m.ASSIGN or not is_exception(inner[3], {name}, keeping):
                         continue
                     for target in inner[2]:
                         if target[0] == m.NAME and target[1] not in cleared:
                             yield Kept(inner[1], target[1], target[1], False, function, called)
+
+
+def _straight(block: tuple[Stmt, ...]) -> Iterator[Stmt]:
+    """The statements that are always come to: those in a `with`, and what is tried, too."""
+    for one in block:
+        yield one
+        if one[0] in (m.WITH, m.TRY):
+            yield from _straight(one[3] if one[0] == m.WITH else one[2])
 
 
 def _put_away(
@@ -244,7 +252,9 @@ def _handed_over(
         looks = not handed and "exc_info" in helper.calls
         if not (taken or looks) or lets_go(helper.body):
             continue
-        put_by = helper.name if is_one_of_many(program, helpers[0].cls) else ""  # else it replaces the one before
+        own = call[2][0] == m.ATTR and call[2][1] == (m.NAME, "self") and helper.owner == function.owner
+        # what others have replaces the one before; what the object itself puts away stays as if it were put there
+        put_by = helper.name if own or is_one_of_many(program, helpers[0].cls) else ""
         for put in _put_away(helper, helper.body, taken, called, keeping):
             if put.root == "self" or put.process_wide or put.root not in own_names(helper):
                 yield put._replace(
