@@ -98,10 +98,15 @@ def _is_fresh(facts: FileFacts, method: FunctionFacts, key: Expr, depth: int = 2
         return key[:2] != (m.ATTR, _SELF) and (
             key[0] == m.ATTR or any(one[0] == m.GLOBAL and key[1] in one[2] for one in bodies)
         )
-    given = [one[3] for one in bodies if one[0] == m.ASSIGN and key in targets(one)]
+    given = [
+        (function, one[3])
+        for function in near
+        for one in statements(function.body)
+        if one[0] == m.ASSIGN and key in targets(one)
+    ]
     if key[:2] == (m.ATTR, _SELF):
-        given += _made_for_each(facts, method, key[2])
-    return bool(given) and depth > 0 and all(_is_fresh(facts, method, one, depth - 1) for one in given)
+        given += ((method, made) for made in _made_for_each(facts, method, key[2]))
+    return bool(given) and depth > 0 and all(_is_fresh(facts, where, one, depth - 1) for where, one in given)
 
 
 def _made_for_each(facts: FileFacts, method: FunctionFacts, name: str) -> Iterator[Expr]:
