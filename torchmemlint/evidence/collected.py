@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
@@ -33,15 +33,16 @@ class Collected(NamedTuple):
     weight: int
 
 
-def collected_on_device(machine: Machine) -> Iterator[Collected]:
-    """Local containers, and tensors that `cat` makes longer, that leave the device after the loop has ended."""
+def collected_on_device(machine: Machine, stores: Iterable[Store]) -> Iterator[Collected]:
+    """Local containers, and tensors that `cat` makes longer, that leave the device after the loop has ended: what is
+    stored there."""
     if not machine.moves:
         return
     ancestors = machine.derivation.ancestors
     read_off = machine.derivation.read_off
     moved = [(_made_in_a_few_steps(machine, node), node, loops) for node, loops in machine.moves]
     told = [(_made_in_a_few_steps(machine, node, of=True), node, loops) for node, loops in machine.moves]
-    for store in machine.stores:
+    for store in stores:
         if not store.tensors or any(t.graph == ATTACHED for t in store.tensors) or not machine.is_home(store.site):
             continue
         loop = growing(machine, store)
@@ -126,7 +127,8 @@ def _moves_items(store: Store, loop: Loop) -> bool:
         if statement[0] != m.FOR or statement[1] != loop.site:
             continue
         asked = list(calls(statement[4]))
-        if any(call[1] in helpers and any(_root(one) in _items_of(statement) for one in call[3]) for call in asked):
+        handed = (one for call in asked if call[1] in helpers for one in (*call[3], *(value for _, value in call[4])))
+        if any(_root(one) in _items_of(statement) for one in handed):
             return True
         moves = [call for call in asked if last_name(call[2]) in TO_DEVICE and not _casts(call)]
         if (moves or loop.runs) and _takes_slices(statement):

@@ -33,6 +33,7 @@ from .places import is_test_file
 from .recordings import Recording, in_evaluation, recordings
 from .retentions import Retention, Retentions
 from .shared_graphs import differentiated_again, meets_others, meets_others_in_loss
+from .spoken import Spoken
 from .statistics import of_inputs
 from .veiled import unveiled
 from .views import View, kept
@@ -79,11 +80,11 @@ class Evidence:
     def in_plain_words(self, *, names_only: bool = False) -> tuple[Evidence, Led] | None:
         """The text in plain words, and which statements got those of others; None where it says nothing in others."""
         facts, led = plain(self.facts, names_only=names_only)
-        return None if facts is self.facts else (_InPlainWords(self, facts), led)
+        return None if facts is self.facts else (_InPlainWords(self, facts, led), led)
 
     def as_written(self) -> Evidence:
         """The text as it is written, without what the run shows."""
-        return _InPlainWords(self, self.facts)
+        return _InPlainWords(self, self.facts, {})
 
     @functools.cached_property
     def in_tests(self) -> bool:
@@ -221,6 +222,11 @@ class Evidence:
 
     # -- retentions -------------------------------------------------------------------------------
 
+    @property
+    def stores(self) -> list[Store]:
+        """What the run put into places, in the words that the evidence has for it."""
+        return self.machine.stores
+
     @functools.cached_property
     def _stores(self) -> list[Store]:
         return [*self.machine.stores, *unveiled(self.machine), *of_inputs(self.machine)]
@@ -304,13 +310,22 @@ def _inherits(cls: ClassFacts, names: Collection[str]) -> bool:
 
 
 class _InPlainWords(Evidence):
-    """The same run, with the text in plain words. What the run shows is said already, whatever the words are."""
+    """The same run, with the text in plain words. What the run shows is said already, whatever the words are, but for
+    what stays by functions that have other words now."""
 
-    def __init__(self, written: Evidence, facts: FileFacts) -> None:
+    def __init__(self, written: Evidence, facts: FileFacts, led: Led) -> None:
         super().__init__(written.machine)
         self.facts, self.program = facts, Program(facts, self._imported, self._elsewhere)
         self.displays = written.displays
-        self.retentions, self.recordings = [], []
+        self.recordings = []
+        lasting = (one.store_event for one in written.retentions if one.growing and one.weight > 1)
+        self._stores = list(Spoken(self.machine.home, facts, led).stores(lasting))
+        if self._stores:
+            self._lifetimes = Lifetimes(self.machine, self.program, Outline(facts))
+
+    @property
+    def stores(self) -> list[Store]:
+        return self._stores
 
     def plain(self, kind: str) -> Iterator[Plain]:
         return iter(())

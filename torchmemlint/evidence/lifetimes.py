@@ -10,6 +10,7 @@ from ..facts import knowledge
 from ..facts import model as m
 from ..facts.file_releases import LETS_GO
 from ..facts.model import CALLS_PER_STATEMENT, Expr, FileFacts, FunctionFacts, Site
+from ..facts.outline import Outline
 from ..facts.passed_by import PassedBy
 from ..facts.program import Program
 from ..facts.releases import Releases
@@ -31,20 +32,27 @@ from .unreleased import methods_of
 class Lifetimes:
     """The resets of one file's run, and what its text says about who lets go."""
 
-    def __init__(self, machine: Machine, program: Program) -> None:
+    def __init__(self, machine: Machine, program: Program, words: Outline | None = None) -> None:
+        """`words`: the file that the run started in, in plain words."""
         self.machine = machine
         self.program = program
+        self._words = words
         self._passing_by: dict[tuple[int, str], dict[str, PassedBy]] = {}
 
     @functools.cached_property
     def releases(self) -> Releases:
         """Who lets go of what, by the text of the files in the run."""
-        return Releases(unit.outline for unit in self.machine.units.values())
+        return Releases(self._outlines())
+
+    def _outlines(self) -> list[Outline]:
+        home = self.machine.home
+        own = [home.outline if self._words is None else self._words]
+        return own + [unit.outline for unit in self.machine.units.values() if unit is not home]
 
     @functools.cached_property
     def _resets(self) -> dict[tuple[int, str], list[Reset]]:
         table: dict[tuple[int, str], list[Reset]] = {}
-        outlines = [unit.outline for unit in self.machine.units.values()]
+        outlines = self._outlines()
         idle = frozenset().union(*(outline.moves.takes | outline.set_on_bare for outline in outlines))
         for reset in self.machine.resets:
             if reset.site // CALLS_PER_STATEMENT in idle:
@@ -55,7 +63,7 @@ class Lifetimes:
     @functools.cached_property
     def moving(self) -> frozenset[int]:
         """The statements that put back what was in their place before, by number."""
-        return frozenset().union(*(unit.outline.moves.puts for unit in self.machine.units.values()))
+        return frozenset().union(*(outline.moves.puts for outline in self._outlines()))
 
     def _of(self, owner: Obj | Frame, key: str) -> Sequence[Reset]:
         return self._resets.get((_identity(owner), key), ())
@@ -186,7 +194,7 @@ class Lifetimes:
         return begins_with(store, self._files())
 
     def _files(self) -> list[FileFacts]:
-        return [unit.outline.whole for unit in self.machine.units.values()]
+        return [outline.whole for outline in self._outlines()]
 
     def kept_since(self, store: Store) -> Loops:
         """The loops that were running when what gets a value was made: of what one round alone makes, because it is
@@ -202,7 +210,7 @@ class Lifetimes:
 
     @functools.cached_property
     def _made_when_missing(self) -> frozenset[int]:
-        return frozenset().union(*(unit.outline.made_when_missing for unit in self.machine.units.values()))
+        return frozenset().union(*(outline.made_when_missing for outline in self._outlines()))
 
     def readers(self, store: Store) -> set[str]:
         """The functions that read the place. Who comes by the module that has it, `model.norm.weight`, does not."""

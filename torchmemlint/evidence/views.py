@@ -61,7 +61,7 @@ def kept(machine: Machine, lifetimes: Lifetimes) -> Iterator[View]:
         if any(_comes_with(store, other) for other in said):
             continue
         if elsewhere is None:
-            elsewhere = {found.store.site for found in collected_on_device(machine)}
+            elsewhere = {found.store.site for found in collected_on_device(machine, machine.stores)}
         if store.site not in elsewhere:
             weight = min(max(tensor.weight for tensor in store.tensors), _of_models(machine, store))
             if holder.kind == "local" and any(loop.kind == "loop" for loop in kept_since(store.owner, store.birth)):

@@ -65,7 +65,7 @@ retains: Retains | None = Retains.GROWING
 
 def check(evidence: Evidence) -> Iterator[Report]:
     seen: set[tuple[int, str]] = set()
-    for found in collected_on_device(evidence.machine):
+    for found in collected_on_device(evidence.machine, evidence.stores):
         if (found.store.site, found.holder) in seen or found.weight <= 0:
             continue
         seen.add((found.store.site, found.holder))
