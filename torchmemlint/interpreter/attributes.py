@@ -277,6 +277,8 @@ def set_attribute(machine: Machine, frame: Frame, owner: Any, name: str, value: 
         set_attribute(machine, frame, table, name, value, site, how)
         return
     if type(owner) is not Obj:
+        if type(owner) is External and f"{owner.dotted}.{name}" in knowledge.PROCESS_HOOKS:
+            machine.note("process-hook", site, frame, [value])
         if type(owner) is Light and owner.what == "ctx":
             given = {
                 tensor.node

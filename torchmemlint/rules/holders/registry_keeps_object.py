@@ -6,7 +6,8 @@ Reports `atexit.register(self.close)`, `signal.signal(..., partial(f, model))`,
 `gc.callbacks.append(self.count)` and `weakref.finalize(self, self.close)` where
 the callback, or an argument that it is registered with, keeps an object with
 tensors or a model, or a pool of processes or threads, such objects are made
-more than once, and nothing unregisters it. So is the handler of a signal that
+more than once, and nothing unregisters it. So is a hook of the interpreter,
+`sys.excepthook = self.tell`, that is not put back. So is the handler of a signal that
 knows the model of a function which has returned. So are handlers of a
 logger, `logger.addHandler(...)`, that keep such an object and are not removed.
 So are objects with tensors that a `threading.Timer` is given, to expire in a
@@ -79,6 +80,7 @@ from typing import TYPE_CHECKING
 from ...evidence.finalizers import holding_finalizers
 from ...evidence.memo import made_once
 from ...evidence.own_instances import own_instances
+from ...evidence.process_hooks import process_hooks
 from ...evidence.qt_objects import children, connected, connected_to_another
 from ...evidence.timers import left_timers
 from ...facts.knowledge import PROCESS_CALLBACKS
@@ -224,6 +226,20 @@ def check(evidence: Evidence) -> Iterator[Report]:
             value="the figure with its data and canvas",
             holder="pyplot's table of figures",
             release="`plt.close(fig)` when it is drawn, or a `matplotlib.figure.Figure`, which pyplot does not keep",
+        )
+    for hooked in process_hooks(evidence.machine, evidence.program):
+        until = "for each one that is made, since each has the one before" if hooked.chained else "until another is set"
+        yield Report(
+            site=hooked.site,
+            message=(
+                f"`{hooked.hook}` keeps this hook, and with it {hooked.what}, {until}; put the former hook back when "
+                "the object is done with, or refer to the object weakly"
+            ),
+            confidence=Confidence(hooked.weight),
+            value=hooked.what,
+            holder=f"`{hooked.hook}`",
+            release="put the former hook back where the object is done with",
+            retains=Retains.GROWING if hooked.chained else Retains.HELD,
         )
     yield from _kept_by_qt(evidence)
     yield from _finalizers(evidence)
