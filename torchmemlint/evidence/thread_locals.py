@@ -11,7 +11,7 @@ from ..facts.program import Program, targets
 from ..facts.walk import call_at, calls_of, expressions_of, last_name, loops, statements
 from ..interpreter.contexts import Kept
 from ..interpreter.events import Reset
-from ..interpreter.frames import Frame
+from ..interpreter.frames import Frame, kept_since
 from ..interpreter.keys import FIXED, FRESH, IDENTITY, KNOWN, THREAD, kind_of_key
 from ..interpreter.machine import Machine
 from ..interpreter.values import Class, Obj
@@ -44,7 +44,9 @@ def grown_by_threads(machine: Machine) -> Iterator[Own]:
         if kept.weight < 2 or not isinstance(owner, Obj) or owner.bounded or not is_thread_local(owner):
             continue
         holder = describe(owner, kept.key, machine).text
-        grows = any(loop.kind in ("loop", "call") and loop not in owner.birth for loop in kept.loops)
+        missing = owner.site // CALLS_PER_STATEMENT in note.frame.unit.outline.made_when_missing
+        birth = kept_since(owner, owner.birth) if missing else owner.birth
+        grows = any(loop.kind in ("loop", "call") and loop not in birth for loop in kept.loops)
         if not grows or measured(note.frame, holder) or any(_empties(reset, owner) for reset in machine.resets):
             continue
         if kept.how == "keyed" and kept.key_kind in (FIXED, KNOWN, THREAD):
