@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ..facts import model as m
+from ..facts.knowledge import MODEL_NAMES
 from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Block, Place, Program, targets, text
 from ..facts.walk import (
@@ -399,7 +400,7 @@ def is_work(program: Program, call: Expr) -> bool:
         return own and name in program.by_name and reaches_work(program, {name})
     if name in program.by_name or name in program.modules or name in _LOADS:
         return True
-    return own and bool(call[3]) and not name[:1].isupper()
+    return (own or name in MODEL_NAMES) and bool(call[3]) and not name[:1].isupper()
 
 
 def _idle(
