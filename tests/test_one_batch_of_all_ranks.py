@@ -80,3 +80,20 @@ def collect(state, rank, epochs):
 
 def test_what_is_gathered_in_other_rounds() -> None:
     check(STATES)
+
+
+STATE = """
+import torch.distributed as dist
+
+def save(model, path):
+    state = {state}
+    full = [None] * dist.get_world_size()
+    dist.all_gather_object(full, state){mark}
+    if dist.get_rank() == 0:
+        torch.save(full, path)
+"""
+
+
+@pytest.mark.parametrize(("state", "mark"), [("model.state_dict()", MARK), ("model.training", "")])
+def test_the_state_of_a_model(state: str, mark: str) -> None:
+    check(STATE.format(state=state, mark=mark))

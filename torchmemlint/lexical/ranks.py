@@ -87,9 +87,11 @@ def gathers(program: Program, place: Place) -> Iterator[tuple[Site, str, str]]:
 
 def is_small(body: Block, given: Expr) -> bool:
     """Whether what each rank sends is a handful of numbers or names: by what it is called, or by what it is."""
+    bound = [one[3] for one, _ in by_rank(body) if one[0] == m.ASSIGN and given in one[2]]
+    if any(value[0] == m.CALL and last_name(value[2]) == "state_dict" for value in bound):
+        return False  # `state = model.state_dict()`
     if not _FIGURES.isdisjoint(str(given[-1]).lower().split("_") if given[0] in (m.NAME, m.ATTR) else ()):
         return True
-    bound = [one[3] for one, _ in by_rank(body) if one[0] == m.ASSIGN and given in one[2]]
     return any(_is_of_numbers(value) for value in (given, *bound))
 
 
