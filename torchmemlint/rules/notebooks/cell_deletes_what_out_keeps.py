@@ -94,8 +94,8 @@ def _weight_of_model(evidence: Evidence, value: Value) -> int:
 
 
 def _named(expr: Expr) -> str:
-    """`model` of `model` and of `model.eval()`; a tensor's methods give another tensor."""
-    if expr[0] == m.CALL and expr[2][0] == m.ATTR and expr[2][2] in GIVES_ITSELF:
+    """`model` of `model` and of `model.cuda().eval()`; a tensor's methods give another tensor."""
+    while expr[0] == m.CALL and expr[2][0] == m.ATTR and expr[2][2] in GIVES_ITSELF:
         expr = expr[2][1]
     return str(expr[1]) if expr[0] == m.NAME else ""
 
