@@ -124,8 +124,7 @@ def test_errors_that_are_kept_in_a_block_or_by_a_method() -> None:
 
 
 TABLE = """
-_tables = {{}}
-_count = 0
+_tables, _count = {{}}, 0
 
 class Table:
     def __init__(self, rows):
@@ -133,10 +132,10 @@ class Table:
         self.rows = torch.zeros(rows, 8)
         self.number = {number}
         _count += 1
-        self.register()
+        self.register(){mark}
 
     def register(self):
-        _tables[self.number] = self{mark}
+        _tables[self.number] = self
 
 def make(sizes):
     return [Table(rows) for rows in sizes]
@@ -152,8 +151,7 @@ READ_AHEAD = """
 import threading
 
 def ahead(source, lock):
-    waiting = queue.Queue(maxsize=4)
-    end = object()
+    waiting, end = queue.Queue(maxsize=4), object()
 
     def fill():
         for item in source:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Protocol, TypeVar
@@ -314,7 +315,9 @@ class _InPlainWords(Evidence):
     what stays by functions that have other words now."""
 
     def __init__(self, written: Evidence, facts: FileFacts, led: Led) -> None:
-        super().__init__(written.machine)
+        machine = copy.copy(written.machine)
+        machine.facts = facts
+        super().__init__(machine)
         self.facts, self.program = facts, Program(facts, self._imported, self._elsewhere)
         self.displays = written.displays
         self.recordings = []

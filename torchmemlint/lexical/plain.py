@@ -34,7 +34,7 @@ def plain(facts: FileFacts, *, names_only: bool = False) -> tuple[FileFacts, Led
     helpers = {} if names_only else {function.name: function for function in _one_liners(facts)}
     led: Led = {}
     functions = tuple(
-        function if function.name == "<module>" else _Speaker(function, facts, helpers, led, names_only).said()
+        _singly(function) if function.name == "<module>" else _Speaker(function, facts, helpers, led, names_only).said()
         for function in facts.functions
     )
     if all(new is old for new, old in zip(functions, facts.functions, strict=True)):
@@ -111,6 +111,23 @@ def _is_path(expr: Expr) -> bool:
 def _is_one(given: tuple[Expr, ...]) -> bool:
     """Whether what is handed over is one list of one value: `[row]`."""
     return len(given) == 1 and given[0][0] == m.NEW and len(given[0][3]) == 1 and given[0][3][0][0] != m.STAR
+
+
+def _singly(module: FunctionFacts) -> FunctionFacts:
+    """The body of a module, which binds one name at a time: `tables, count = {}, 0`."""
+    body = tuple(part for one in module.body for part in _one_by_one(one))
+    return module if len(body) == len(module.body) else module._replace(body=body)
+
+
+def _one_by_one(one: Stmt) -> Sequence[Stmt]:
+    """`a, b = x, y` as `a = x; b = y`, where none of the values is of a name that is bound."""
+    if one[0] != m.ASSIGN or len(one[2]) != 1 or one[2][0][0] != m.NEW or one[3][0] != m.NEW:
+        return (one,)
+    places, values = one[2][0][3], one[3][3]
+    starred = any(part[0] == m.STAR for part in (*places, *values))
+    if starred or len(places) != len(values) or any(place in nodes(value) for place in places for value in values):
+        return (one,)
+    return [(m.ASSIGN, one[1], (place,), value) for place, value in zip(places, values, strict=True)]
 
 
 def _appended(one: Stmt) -> Stmt:
@@ -307,24 +324,13 @@ class _Speaker:
         one = _appended(self._without_walrus(one))
         if self.helpers:
             one = self._instead(one)
-        return self._one_by_one(one) if one[0] == m.ASSIGN and one[2][0][0] == m.NEW else (one,)
+        return _one_by_one(one)
 
     def _without_walrus(self, one: Stmt) -> Stmt:
         """`rows.append(x)` for `rows.append(row := x)`, where nobody reads that name."""
         given = one[2][3] if one[0] == m.EXPR and one[2][0] == m.CALL else one[-1:]
         idle = [part for part in given if part and part[0] == m.WALRUS and self._mentions[part[1][1]] == 1]
         return _made_over(one, lambda expr: expr[2] if expr in idle else expr, lambda block: block) if idle else one
-
-    @staticmethod
-    def _one_by_one(one: Stmt) -> list[Stmt]:
-        """`a, b = x, y` as `a = x; b = y`, where none of the values is of a name that is bound."""
-        if len(one[2]) != 1 or one[3][0] != m.NEW:
-            return [one]
-        places, values = one[2][0][3], one[3][3]
-        starred = any(part[0] == m.STAR for part in (*places, *values))
-        if starred or len(places) != len(values) or any(place in nodes(value) for place in places for value in values):
-            return [one]
-        return [(m.ASSIGN, one[1], (place,), value) for place, value in zip(places, values, strict=True)]
 
     # -- functions of one line --------------------------------------------------------------------
 
