@@ -13,6 +13,7 @@ from ..interpreter.frames import Frame
 from ..interpreter.keys import FRESH, IDENTITY
 from ..interpreter.machine import Machine
 from ..interpreter.values import ATTACHED, FREE, Class, Obj
+from .left_on_items import is_left_on_item
 from .lifetimes import Lifetimes, older
 from .places import describe, holder_of, is_pass
 from .statistics import is_statistic
@@ -58,7 +59,8 @@ class Demand:
 
     def stays_anyway(self, store: Store) -> bool:
         """Whether it stays when it has been differentiated, or is differentiated again and again."""
-        return self._retained_for(store) or self._never_emptied(store) or self._kept_by_itself(store)
+        on_items = any(is_left_on_item(store, loop) for loop in store.loops)
+        return on_items or self._retained_for(store) or self._never_emptied(store) or self._kept_by_itself(store)
 
     def taken_without_gradients(self, store: Store) -> bool:
         """Whether all that reads what a hook leaves on its object does so with gradients off, as the pass before."""

@@ -23,6 +23,7 @@ from ..interpreter.keys import FRESH, IDENTITY, KNOWN
 from ..interpreter.machine import Machine
 from ..interpreter.values import ATTACHED, DEPENDS, FEW, FREE, LEAF, SCALAR, Obj, Tensor
 from .demand import Demand
+from .left_on_items import is_left_on_item, is_of_one_item, was_there
 from .let_go import made_at
 from .lifetimes import Lifetimes, older
 from .occasions import filled_in_training, is_being_made
@@ -157,6 +158,8 @@ class Retentions:
         free = [tensor for tensor in store.tensors if tensor.graph != ATTACHED]
         if attached and store.hook and (is_seen_without_graph(self.machine, store) or self.demand.led_to(store)):
             attached = []
+        if attached and was_there(self.machine, store):
+            return
         if store.how == "set" and store.carried < NEVER <= store.summed and self.lifetimes.begins_with(store):
             attached = []
         if attached and not self._is_cut(store) and not self.demand.taken_without_gradients(store):
@@ -186,7 +189,8 @@ class Retentions:
             if holder.kind == "global":  # which has a list that is whole, as from a function that fills one in a loop
                 holder = holder._replace(kind="local", owner="<module>")
         if store.how not in ("grow", "keyed") or (graph and store.key_kind == KNOWN):
-            growing = [loop for loop in repeats if loop in older(store, since)]
+            chained = [loop for loop in older(store, since) if not is_of_one_item(store, [loop])]
+            growing = [loop for loop in repeats if loop in chained or (graph and is_left_on_item(store, loop))]
         else:
             growing = _of_slots(store, repeats, older(store, since) if graph else [], graph)
         resets = lifetimes.resets_of(store)
@@ -322,7 +326,7 @@ class Retentions:
             store=store.site,
             graph=graph,
             how=store.how,
-            chain=chain if growing else "",
+            chain=chain if growing and not is_of_one_item(store, growing) else "",
             growing=bool(growing),
             loops=tuple(growing or repeats),
             holder=holder,

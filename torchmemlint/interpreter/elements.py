@@ -12,6 +12,7 @@ from .attributes import get_by_name, set_by_name
 from .containers import a_key_of, each_of, keys_of
 from .contexts import keep_in_element
 from .cycles import note_own_entry
+from .drawn_items import note_drawn_by_index
 from .frames import Frame, settles
 from .given_places import write_to_givers
 from .imagined import imagine_element
@@ -164,7 +165,9 @@ def _item_of(machine: Machine, frame: Frame, atom: Any, index_expr: Expr, index:
             for one in atom.fields["$default"]:
                 if type(one) is Obj:
                     machine.opened[one.serial, frame] = atom, kind
-        return elements(machine, frame, (atom,))
+        items = elements(machine, frame, (atom,))
+        note_drawn_by_index(machine, frame, items, index_expr)
+        return items
     if atom == AN_ARRAY and _slices(index_expr):
         return (atom,)
     return (atom,) if atom == COUNT else UNKNOWN  # `uuid4().hex[:8]`
@@ -345,7 +348,7 @@ def bind_item(machine: Machine, frame: Frame, target: Expr, value: Value, site: 
             if machine.context is not None:
                 keep_in_element(machine, frame, atom, value, site)
             field = "*" if key is ... else f"[{key}]"
-            outlives = len(machine.loops) > len(atom.birth)
+            outlives = any(loop not in atom.birth for loop in machine.loops)
             once = site // m.CALLS_PER_STATEMENT in frame.unit.outline.made_when_missing
             if outlives:
                 value = store(machine, frame, atom, field, value, how, site)

@@ -21,6 +21,7 @@ class Loop:
         "backward",
         "computes",
         "conditions",
+        "drawn",
         "first_node",
         "generated",
         "held_out",
@@ -46,6 +47,7 @@ class Loop:
         self.steps = False  # it takes optimizer steps, or goes over a loader
         self.runs = False  # a model runs in it
         self.held_out = False  # it goes over a loader that is named for what no training sees
+        self.drawn: set[Obj] = set()  # what was there before, another one in each round
         self.twice = False  # it has been gone round twice
 
 

@@ -11,6 +11,7 @@ from ..facts.model import Expr, Stmt
 from ..facts.walk import calls, expressions_of, is_count, last_name, statements
 from .assignment import assign
 from .branching import branch, go_round, goes_with, loop_at, round_of_its_own
+from .drawn_items import note_drawn
 from .elements import is_field, iterate, named_entries
 from .frames import JUMPED, Frame, Loop
 from .machine import Machine, executes
@@ -59,6 +60,7 @@ def _for(machine: Machine, frame: Frame, statement: Stmt) -> None:
     def once() -> None:
         machine.site = site  # where a generator goes on, in each round
         item = (COUNT,) if numbered else LIGHT if of_keys else iterate(machine, frame, value)
+        note_drawn(loop, item)
         assign(machine, frame, target, item, site)
         machine.block(frame, body)
         if machine.context is not None or frame.facts.coroutine:

@@ -3,7 +3,9 @@
 ## What it does
 Reports `append`, `extend`, `insert`, `+=`, `d[key] = value` and
 `d.setdefault(key, []).append(value)` where the value carries an autograd graph
-and the list, dict, set or deque lives longer than the step that made it.
+and the list, dict, set or deque lives longer than the step that made it. So is
+a value that each step of a training leaves on another object which was there
+before, `sample.hidden = net(sample.x)`, also one that the step goes back through.
 
 ## Why it retains
 A tensor with a `grad_fn` owns its graph: the nodes of the whole forward pass
@@ -25,6 +27,8 @@ tensor memory.
   room for a thousand or more is reported: a replay memory that is never full.
 - A dictionary has a few keys that are all there from the start, names of losses
   or layers: each step replaces what the one before it left.
+- What is left on a sample is taken off again in the same step, or the objects
+  have a model of their own, as agents do.
 
 ## How to release it
 Store `value.item()`, or `value.detach()` where the tensor itself is needed;
@@ -43,6 +47,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ...evidence.left_on_items import is_left_on_item
 from ...finding import Retains
 from .. import Report
 from ..detaching import detach
@@ -59,6 +64,15 @@ retains: Retains | None = Retains.GROWING
 def check(evidence: Evidence) -> Iterator[Report]:
     for retention, confidence in of_code(evidence, code):
         holder = retention.holder
+        if any(is_left_on_item(retention.store_event, loop) for loop in retention.loops):
+            message = (
+                f"each iteration leaves a value with its graph on another object, in {place(holder)}: "
+                f"{cost(retention)} {until(holder)}; use a variable, or take it off after the step"
+            )
+            yield report(
+                retention, confidence, message, "autograd graph", "use a variable, or take it off after the step"
+            )
+            continue
         message = (
             f"{place(holder)} collects values that carry their graph: {cost(retention)} {until(holder)}; "
             f"collect `.item()` or `.detach()`{unless_recorded(retention)}"
