@@ -14,9 +14,10 @@ from ..facts import model as m
 from ..facts.model import Expr, FileFacts, FunctionFacts, Site
 from ..facts.program import Program, expressions, targets
 from ..facts.walk import statements
+from ..interpreter.events import Loops
 from ..interpreter.holders import heavy_objects
 from ..interpreter.keys import KNOWN
-from ..interpreter.values import FEW, SCALAR, Obj, Value
+from ..interpreter.values import CONTAINERS, FEW, SCALAR, Obj, Value
 from ..lexical.table_reader import TableReader
 from ..lexical.unread_entries import Reader
 from .only_counted import is_own_list
@@ -26,6 +27,8 @@ from .unreleased import kept_in_sight
 if TYPE_CHECKING:
     from ..interpreter.machine import Machine
     from .retentions import Retention
+
+_DEPTH = 3
 
 
 def is_unread(machine: Machine, program: Program, retention: Retention) -> bool:
@@ -69,9 +72,31 @@ def unread_records(machine: Machine, program: Program, retentions: Iterable[Rete
             continue
         reader = Reader((m.NAME, name), program.facts, attributes=True, places=True)
         read = _gone_through(reader, store.frame.facts, (m.NAME, name), store.site)
-        if read and _are_light(machine, [store.owner.fields.get("*", ())], read):
+        records = store.owner.fields.get("*", ())
+        if read and _are_light(machine, [records], read) and not _let_go(machine, records, store.loops):
             said.add(store.site)
             yield UnreadRecords(store.site, name, sorted(read))
+
+
+def _let_go(machine: Machine, records: Value, around: Loops) -> bool:
+    """Whether a round lets go of all that weighs in its record, `runner.free(); done.append(runner)`, even if that
+    depends on something, `if self.model is not None: del self.model`."""
+    dropped = [(note.detail[:2], note.loops) for note in machine.plain if note.kind == "dropped-part"]
+    dropped += [((one.owner, one.key), one.loops) for one in machine.resets if one.how == "clear"]
+    gone = {(id(owner), key) for (owner, key), loops in dropped if all(loop in loops for loop in around[-1:])}
+    return bool(gone) and all(_is_gone(machine, gone, record) for record in records if type(record) is Obj)
+
+
+def _is_gone(machine: Machine, gone: set[tuple[int, str]], owner: Obj, depth: int = _DEPTH) -> bool:
+    """Whether all that weighs in an object is among what has gone, or in objects and containers that have let it go."""
+    if owner.is_put_off or owner.kind not in ("instance", *CONTAINERS):
+        return False
+    return all(
+        (id(owner), key) in gone
+        or (depth > 0 and all(type(one) is Obj and _is_gone(machine, gone, one, depth - 1) for one in value))
+        for key, value in owner.fields.items()
+        if key[:1] != "$" and _weighs(machine, value)
+    )
 
 
 def _are_light(machine: Machine, entries: list[Value], read: set[str]) -> bool:
