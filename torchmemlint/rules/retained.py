@@ -3,6 +3,7 @@ and how a place, a lifetime and a cost are put in words."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from ..evidence.retentions import Retention
     from ..interpreter.events import Store
 
+_KEY = re.compile(r"\[([^\W\d]\w*)\]")
 _ORDERS = ("LessThan", "LessThanEqual", "GreaterThan", "GreaterThanEqual")
 _COUNTS = ("acc", "accs", "accuracy", "accuracies", "correct", "hits", "count")
 _TEXTS = frozenset("names paths filenames texts captions sentences".split())
@@ -408,8 +410,9 @@ def _generates(retention: Retention) -> bool:
 
 
 def place(holder: Holder) -> str:
-    """`self.history` (class Tracker)"""
-    text = f"`{holder.text}`"
+    """`self.history` (class Tracker), `self.maps["last"]`"""
+    named = _KEY.sub(r'["\1"]', holder.text)
+    text = f"`{named}`"
     return f"{text} (class {holder.owner})" if holder.kind == "attribute" and holder.owner else text
 
 
