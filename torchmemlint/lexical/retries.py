@@ -9,13 +9,14 @@ from ..facts import knowledge
 from ..facts import model as m
 from ..facts.low_memory import too_little_memory
 from ..facts.model import Expr, FunctionFacts, Site, Stmt
-from ..facts.program import Program
+from ..facts.program import Program, expressions
 from ..facts.walk import blocks, calls, calls_of, last_name, loops, nodes, statements, with_tests
 from .at_work import reaches_work
 from .caught import says_memory, type_names
 from .handlers import LETS_GO, lets_go
 
 _BROAD = ("RuntimeError", "Exception", "BaseException", "")
+_HALVES = ("FloorDivide", "Divide", "RightShift")
 _LIGHT = (
     knowledge.REPORTERS
     | knowledge.BUILTINS
@@ -45,7 +46,8 @@ def retries(program: Program, function: FunctionFacts, tried_in: Sequence[Stmt])
         tried = {name for name in tried - _LIGHT - _OF_TEXT if not _tells(name)}
         for caught, error, body in statement[3]:
             certain = _about_memory(program, caught, body)
-            if not certain and not _empties_cache(body):
+            says_nothing = not certain and not _empties_cache(body)
+            if says_nothing and not (_makes_less(body) and reaches_work(program, tried)):
                 continue
             if not set(type_names(program, caught)) & set(_BROAD) and not certain:
                 continue
@@ -57,6 +59,8 @@ def retries(program: Program, function: FunctionFacts, tried_in: Sequence[Stmt])
                 name = last_name(call[2])
                 if call in raised or _on_the_cpu(call) or (error and (m.NAME, error) in nodes(call)):
                     continue  # not the work again, or not on the device, or it tells somebody of the error
+                if says_nothing and not _asks_for_less(call, body):
+                    continue
                 if name in tried and len(name) > 2:
                     yield Retry(call[1], name, call[2], function.name, certain)
                     break
@@ -67,6 +71,32 @@ def retries(program: Program, function: FunctionFacts, tried_in: Sequence[Stmt])
                 if certain and not leaves and _is_another_way(program, name):
                     yield Retry(call[1], name, call[2], function.name, certain, True)
                     break
+
+
+def _makes_less(body: tuple[Stmt, ...]) -> bool:
+    return any(map(_is_less, expressions(body))) or any(_is_cut(one) for one in statements(body))
+
+
+def _asks_for_less(call: Expr, body: tuple[Stmt, ...]) -> bool:
+    """Whether work is done again with half of it: `self.search(size // 2)`, `size //= 2` and `self.search(size)`."""
+    given = [part for value in (*call[3], *(v for _, v in call[4])) for part in nodes(value)]
+    less = [one[2] for one in statements(body) if _is_cut(one)]
+    less += [target for one in statements(body) if one[0] == m.ASSIGN and _has_less(one[3]) for target in one[2]]
+    return any(_is_less(part) or part in less for part in given)
+
+
+def _has_less(value: Expr) -> bool:
+    return any(map(_is_less, nodes(value)))
+
+
+def _is_less(expr: Expr) -> bool:
+    """`size // 2`"""
+    return bool(expr[0] == m.ARITH and expr[1] in _HALVES and expr[3][0] == m.CONST)
+
+
+def _is_cut(statement: Stmt) -> bool:
+    """`size //= 2`"""
+    return bool(statement[0] == m.AUGMENT and statement[3] in _HALVES and statement[4][0] == m.CONST)
 
 
 def _moves_off(name: str) -> bool:

@@ -3,7 +3,8 @@
 ## What it does
 Reports three things. First, a clause that does the failed work again while its
 exception is alive: it catches an out-of-memory error and calls what the `try`
-called, its own function, or another one that runs a model, inside the `except`.
+called, its own function, or another one that runs a model, inside the `except`;
+or whatever it catches, it runs the model again on half of it, `size // 2`.
 Second, a clause that puts the
 exception away in an attribute, a list or a dictionary which nothing empties,
 itself or by a helper that it is given to: when the `try` ran a model, or made
