@@ -10,6 +10,10 @@ So is a kept reader of a child process whose `close()` closes the pipes only
 under `if self.process.poll() is None:`, which is no longer so when the process
 was read to its end.
 
+So are the files that the constructor of a data set opens, one for each of its
+items, and pictures of PIL that go into records before anybody has asked for
+their pixels: `Image.open(path)` keeps the file open until then.
+
 ## Why it retains
 Every handle is a file descriptor, with its mapped pages, buffers and the
 library's chunk caches behind it. They stay until the data set goes; the
@@ -42,6 +46,7 @@ from ...evidence.kept import kept_by_workers
 from ...facts.model import CALLS_PER_STATEMENT
 from ...finding import Confidence, Retains
 from ...lexical.half_closed import half_closed
+from ...lexical.opened_ahead import opened_ahead
 from .. import Report
 
 if TYPE_CHECKING:
@@ -88,6 +93,21 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder=half.holder,
             release=f"close the pipes of `self.{half.process}` outside of the test",
             related=((half.started, "the process is started here"),),
+        )
+
+    for ahead in opened_ahead(evidence.program):
+        each, until = ("picture", "its pixels are asked for") if ahead.picture else ("item", "the data set goes")
+        remedy = "copy or convert it within the `with`" if ahead.picture else "open it where an item is asked for"
+        yield Report(
+            site=ahead.site,
+            message=(
+                f"`{ahead.holder}` has an open file for each {each}, with its descriptor, until {until}: a process "
+                f"may have about a thousand; open it in a `with`, and {remedy}"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="open files",
+            holder=ahead.holder,
+            release=f"open each file in a `with`, and {remedy}",
         )
 
 
