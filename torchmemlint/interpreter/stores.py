@@ -76,8 +76,9 @@ def store(machine: Machine, frame: Frame, owner: Obj | Frame, key: str, value: V
     if not seen and not veiled:
         return value
     trail = frame.trail()
-    if trail and reached and all(tensor.graph == FREE for tensor in reached):  # what nobody calls says nothing of
-        machine.innocent.add(site)  # what its callers give
+    by_mode = machine.grad == OFF and machine.module_depth > 0  # what a pass computes is as its caller has set the mode
+    if trail and reached and not by_mode and all(tensor.graph == FREE for tensor in reached):
+        machine.innocent.add(site)  # what nobody calls says nothing of what its callers give
         machine.innocent.update(trail)
     machine.clock += 1
     # without a graph only what a loop adds to by concatenation is of interest
