@@ -13,6 +13,7 @@ from .builtins import call_builtin
 from .cycles import note_callbacks
 from .followed import owners
 from .frames import Frame
+from .hooks import run_hook
 from .loaders import loader
 from .machine import Machine
 from .sizes import SETS_SIZE, note_varied
@@ -118,6 +119,9 @@ def _as_arrays(machine: Machine, tail: str, args: list[Value]) -> None:
 # -- torch ----------------------------------------------------------------------------------------
 
 
+_ON_ALL_MODULES = "torch.nn.modules.module.register_module_"
+
+
 def _call_torch(machine: Machine, frame: Frame, dotted: str, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
     tail = dotted.rsplit(".", 1)[-1]
     values = [*args, *kwargs.values()]
@@ -143,6 +147,9 @@ def _call_torch(machine: Machine, frame: Frame, dotted: str, args: list[Value], 
             made.fields["$of"] = tuple(owners(machine, args[0] if args else kwargs.get("params", UNKNOWN)))
             return (made,)
         return _scheduler(machine, frame, values, site)
+    if dotted.startswith(_ON_ALL_MODULES) and tail.endswith("hook"):
+        run_hook(machine, frame, tail, args[0] if args else kwargs.get("hook", UNKNOWN), UNKNOWN, site)
+        return UNKNOWN
     if dotted.startswith("torch.Tensor.") and args:  # `map(torch.Tensor.detach, parts)`
         each = (machine.call_method(frame, atom, tail, args[1:], kwargs, site) for atom in args[0])
         return functools.reduce(machine.join, each, UNKNOWN)
