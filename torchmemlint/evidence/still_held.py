@@ -17,6 +17,7 @@ from ..interpreter.machine import Machine
 from ..interpreter.values import Bound, Function, Obj, Partial, Value
 from ..lexical.cleanup import collects, empties, given_up
 from ..lexical.library_pipelines import pipelines_of
+from ..lexical.weights_apart import weights_of
 from .emptied import is_work, optimizers_of
 from .unneeded_parts import held_by_unneeded_parts
 
@@ -230,6 +231,7 @@ def _holders(
     held = [other for other in bound if other != name and reaches(frame.vars.get(other, ()), gone)] if there else []
     kept = [(other, bound[other]) for other in held]
     kept += [one for one in pipelines_of(program, place, name) if one[0] in bound] if gone and there else []
+    kept += [one for one in weights_of(place, name, site) if one[0] in bound] if gone and there else []
     for model in (name, *held) if held else ():
         kept += [(one, at) for one, at in optimizers_of(program, place, "", model) if one in bound]
     read = read_after(program, place, rest)
