@@ -64,14 +64,14 @@ class Encoder:
         return torch.tensor([[len(text)] * 8 for text in texts], dtype=torch.float32).to(self.device)
 
     def note(self, found, output):
-        found.append(output{moved})
+        found.append(output{moved})  # TML310
 
     @torch.no_grad()
     def encode(self, loader):
         found = []
         for batch in loader:
             output = self.model(self.tensorize({keyword}batch))
-            self.note(found, output)  # TML310
+            self.note(found, output)
         return torch.cat(found).cpu().numpy()
 
 def main(loader):
@@ -132,10 +132,10 @@ class Table:
         self.rows = torch.zeros(rows, 8)
         self.number = {number}
         _count += 1
-        self.register(){mark}
+        self.register()
 
     def register(self):
-        _tables[self.number] = self
+        _tables[self.number] = self{mark}
 
 def make(sizes):
     return [Table(rows) for rows in sizes]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Protocol, TypeVar
 
 from ..facts import model as m
-from ..facts.model import ClassFacts, Expr, FileFacts, FunctionFacts, Site
+from ..facts.model import ClassFacts, Expr, FunctionFacts, Site
 from ..facts.outline import Outline
 from ..facts.program import Program
 from ..facts.releases import Releases
@@ -20,7 +20,7 @@ from ..interpreter.machine import Machine
 from ..interpreter.values import Function, Module, Obj
 from ..lexical.handlers import Kept, modules_given_errors
 from ..lexical.kept_gathers import modules_that_gather
-from ..lexical.plain import Led, plain
+from ..lexical.plain import Words, plain
 from .demand import Demand
 from .guarded_elsewhere import Unguarded, guarded_elsewhere
 from .handed_over import Handed, handed_over, shares_by_name
@@ -78,14 +78,14 @@ class Evidence:
         machine = self.machine
         return machine.project is not None and machine.project.repeated(machine.home.path, name) is not None
 
-    def in_plain_words(self, *, names_only: bool = False) -> tuple[Evidence, Led] | None:
+    def in_plain_words(self, *, names_only: bool = False) -> tuple[Evidence, Words] | None:
         """The text in plain words, and which statements got those of others; None where it says nothing in others."""
-        facts, led = plain(self.facts, names_only=names_only)
-        return None if facts is self.facts else (_InPlainWords(self, facts, led), led)
+        words = plain(self.facts, names_only=names_only)
+        return None if words.facts is self.facts else (_InPlainWords(self, words), words)
 
     def as_written(self) -> Evidence:
         """The text as it is written, without what the run shows."""
-        return _InPlainWords(self, self.facts, {})
+        return _InPlainWords(self, Words(self.facts, {}, {}))
 
     @functools.cached_property
     def in_tests(self) -> bool:
@@ -314,15 +314,15 @@ class _InPlainWords(Evidence):
     """The same run, with the text in plain words. What the run shows is said already, whatever the words are, but for
     what stays by functions that have other words now."""
 
-    def __init__(self, written: Evidence, facts: FileFacts, led: Led) -> None:
+    def __init__(self, written: Evidence, words: Words) -> None:
         machine = copy.copy(written.machine)
-        machine.facts = facts
+        machine.facts = facts = words.facts
         super().__init__(machine)
         self.facts, self.program = facts, Program(facts, self._imported, self._elsewhere)
         self.displays = written.displays
         self.recordings = []
         lasting = (one.store_event for one in written.retentions if one.growing and one.weight > 1)
-        self._stores = list(Spoken(self.machine.home, facts, led).stores(lasting))
+        self._stores = list(Spoken(self.machine.home, facts, words.led).stores(lasting))
         if self._stores:
             self._lifetimes = Lifetimes(self.machine, self.program, Outline(facts))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..facts import knowledge
 from ..facts import model as m
@@ -19,7 +19,6 @@ from ..facts.walk import calls, expressions_of, heads, last_name, names_of, node
 from .step_values import is_figure
 
 Block = tuple[Stmt, ...]
-Led = dict[Site, set[Site]]  # statement -> the statements whose words are in it
 
 _SIMPLE = frozenset((m.EXPR, m.ASSIGN, m.AUGMENT, m.RETURN))
 _BARE = frozenset((m.DEF, m.CLASS, m.IMPORT, m.FROM, m.GLOBAL, m.NONLOCAL, m.JUMP))  # without expressions
@@ -28,18 +27,26 @@ _MADE = (m.CALL, m.NEW, m.DICT, m.ARITH)
 _UNMOVED = frozenset((m.LAMBDA, m.COMP, m.AWAIT, m.YIELD, m.YIELD_FROM, m.WALRUS, m.STAR))
 
 
-def plain(facts: FileFacts, *, names_only: bool = False) -> tuple[FileFacts, Led]:
-    """The facts in plain words, and which statements got those of others; the very facts where nothing is to do.
-    `names_only`: each statement stays what it is, but for short names and partials."""
+class Words(NamedTuple):
+    """A file in plain words, and whose words its statements have."""
+
+    facts: FileFacts
+    led: dict[Site, set[Site]]  # statement -> the statements whose words are in it
+    stands: dict[Site, Stmt]  # statement -> the line of a helper that it calls, which is all that it does
+
+
+def plain(facts: FileFacts, *, names_only: bool = False) -> Words:
+    """The facts in plain words; the very facts where nothing is to do. `names_only`: each statement stays what it is,
+    but for short names and partials."""
     helpers = {} if names_only else {function.name: function for function in _one_liners(facts)}
-    led: Led = {}
+    words = Words(facts, {}, {})
     functions = tuple(
-        _singly(function) if function.name == "<module>" else _Speaker(function, facts, helpers, led, names_only).said()
+        _singly(function) if function.name == "<module>" else _Speaker(function, helpers, words, names_only).said()
         for function in facts.functions
     )
     if all(new is old for new, old in zip(functions, facts.functions, strict=True)):
-        return facts, led
-    return facts._replace(functions=functions), led
+        return words
+    return words._replace(facts=facts._replace(functions=functions))
 
 
 def _one_liners(facts: FileFacts) -> Iterator[FunctionFacts]:
@@ -167,12 +174,12 @@ class _Speaker:
     def __init__(
         self,
         function: FunctionFacts,
-        facts: FileFacts,
         helpers: Mapping[str, FunctionFacts],
-        led: Led,
+        words: Words,
         names_only: bool,
     ) -> None:
-        self.function, self.facts, self.led, self.names_only = function, facts, led, names_only
+        self.function, self.names_only = function, names_only
+        self.facts, self.led, self.stands = words
         self.flags = function.flags
         self.helpers = {} if helpers.keys().isdisjoint(function.calls) else helpers
         self.statement: Stmt = (m.JUMP, function.site, False)  # the one that is being said
@@ -338,7 +345,12 @@ class _Speaker:
         """The line of the helper that a statement calls, and else the statement: `self.keep(x)` as
         `self.kept.append(x)`."""
         made = self._line(one[2]) if one[0] == m.EXPR and one[2][0] == m.CALL else None
-        return one if made is None else (made[0], one[1], *made[2:])
+        if made is None:
+            return one
+        helper = self._meant(one[2][2])
+        if helper is not None and made[0] != m.RETURN:
+            self.stands[one[1]] = helper.body[0]
+        return (made[0], one[1], *made[2:])
 
     @functools.cached_property
     def _tried(self) -> set[Site]:
