@@ -49,6 +49,20 @@ def kept_errors(machine: Machine, lifetimes: Lifetimes) -> Iterator[tuple[Kept, 
         yield kept, _has_tensors(caught.frame)
 
 
+def goes_with_its_object(machine: Machine, kept: Kept) -> bool:
+    """Whether all that the run sees there are objects that a round of a loop makes for itself: `Task(steps).advance()`,
+    which puts what it has caught on the task, and nobody has that afterwards."""
+    owners = [store.owner for store, _ in machine.errors if store.site in (kept.site, kept.stored)]
+    return bool(owners) and all(isinstance(owner, Obj) and _is_for_a_round(machine, owner) for owner in owners)
+
+
+def _is_for_a_round(machine: Machine, obj: Obj) -> bool:
+    if obj.kind != "instance" or obj in machine.given_away or any(one is not obj for one in obj.holders):
+        return False
+    kept = obj.home is not None and isinstance(obj.home[0], Obj)
+    return not kept and bool(obj.birth) and obj.birth[-1].kind in ("loop", "items")
+
+
 def _lets_go(frame: Frame, body: tuple[Stmt, ...]) -> bool:
     """Whether a suite takes the frames off an exception, itself or by a helper of its file: `clear_chain(error)`."""
     called = {last_name(call[2]) for call in calls(body)}

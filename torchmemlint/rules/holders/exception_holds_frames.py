@@ -61,6 +61,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ...evidence.kept_errors import goes_with_its_object
 from ...evidence.places import last_part
 from ...facts import knowledge
 from ...facts.model import ASSIGN, ATTR, CALLS_PER_STATEMENT, NAME, TRIES, FileFacts, Site, file_of
@@ -193,7 +194,7 @@ def _lasts(evidence: Evidence, kept: handlers.Kept, *, at_hand: bool = False) ->
     works = works or (handlers.raised_again(evidence.program, kept) and _uses_torch(evidence))
     if kept.function.name != "<module>":  # which is at work when the file is imported: `except ImportError as error:`
         works = works or (_is_global(evidence, kept) and is_called_at_work(evidence.program, kept.function))
-    return works and not _emptied(evidence, kept)
+    return works and not _emptied(evidence, kept) and not goes_with_its_object(evidence.machine, kept)
 
 
 def _keeping_classes(evidence: Evidence) -> keepers.Keeping:
