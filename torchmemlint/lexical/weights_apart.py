@@ -39,7 +39,7 @@ def _has_weights(value: Expr, model: Expr) -> bool:
         return False
     if value[2][0] == m.NAME and value[2][1] in _COLLECTS:
         return any(_gives_weights(given, model) for given in value[3])
-    return value[2] == (m.ATTR, model, "state_dict")
+    return bool(value[2] == (m.ATTR, model, "state_dict"))
 
 
 def _gives_weights(value: Expr, model: Expr) -> bool:
