@@ -26,8 +26,9 @@ class GroupEachTime(NamedTuple):
 
 def groups_each_time(program: Program) -> Iterator[GroupEachTime]:
     """Groups of ranks that do not change, and those for one call, made in what a loop calls, and never destroyed."""
-    if program.called.isdisjoint(_MAKES) or _destroys(program):
+    if program.called.isdisjoint(_MAKES):
         return
+    destroys = _destroys(program)
     makers = _makers(program)
     known = {*_MAKES, *makers}
     for place in program.places:
@@ -40,9 +41,17 @@ def groups_each_time(program: Program) -> Iterator[GroupEachTime]:
             if not (made or name in makers) or call[1] in own or _is_made_once(place, call[1]):
                 continue
             ranks = keyword(call, "ranks", 0)
+            if destroys and (not _is_for_this_call(program, place, call) or _leads_to_its_end(program, place)):
+                continue  # those that others have are destroyed, perhaps; this one is a local of the function
             again = made and (ranks is None or _is_fixed(program, place, ranks))
             if (again or _is_for_this_call(program, place, call)) and is_repeated(program, place, driven=True):
                 yield GroupEachTime(call[1], name, again)
+
+
+def _leads_to_its_end(program: Program, place: Place) -> bool:
+    """Whether a function, or one that it calls, destroys a group."""
+    called = (one.facts.calls for name in place.facts.calls for one in program.by_name.get(name, ()))
+    return any("destroy_process_group" in names for names in (place.facts.calls, *called))
 
 
 def _makers(program: Program) -> set[str]:
