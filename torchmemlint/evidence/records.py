@@ -12,6 +12,7 @@ from ..facts.walk import calls_of, expressions_of, heads, in_loops, last_name, n
 from ..interpreter.linking import module_member, module_name
 from ..interpreter.machine import Machine
 from ..interpreter.values import Class, Function, Module, Obj, Value
+from .few_records import serves_many
 from .parsed_files import is_list_of_reader, of_parsed, parses
 from .record_parts import adds_objects, has_parts
 from .record_values import of_records
@@ -46,6 +47,8 @@ def read_by_forked_workers(machine: Machine, program: Program) -> Iterator[Recor
                 continue
             for found in _read_by(machine, program, atom):
                 known = machine.is_home(found.site) or found.made >= 0 or _counts(atom.cls, found.attribute)
+                if found.rich and found.made < 0 and serves_many(atom.cls, found.attribute):
+                    found = found._replace(rich=False)
                 if known and found.site not in seen:
                     seen.add(found.site)
                     yield found._replace(loader=note.site, weight=min(weight, found.weight))

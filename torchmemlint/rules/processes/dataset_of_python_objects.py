@@ -14,7 +14,8 @@ grows during the first epoch until it has been multiplied by the number of
 workers.
 
 ## When it is fine
-- The records are few.
+- The records are few: shards or episodes of many items each, found by
+  `divmod(index, size)` or a search (said with low confidence).
 - They are in an array, a tensor, or an Arrow table: one object, whose data has
   no reference counts.
 - The loader has no workers.
