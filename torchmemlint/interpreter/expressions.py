@@ -107,6 +107,9 @@ def _arith(machine: Machine, frame: Frame, expr: Expr) -> Value:
     return result
 
 
+_ONE_TO_ONE = ("Add", "Subtract", "Multiply")  # with a number: another one for each
+
+
 def _is_text(value: Value) -> bool:
     return isinstance(constant(value), str)
 
@@ -121,6 +124,8 @@ def _number_or_text(operator: str, left: Value, right: Value) -> Value:
     for one, other in ((left, right), (right, left)):
         if COUNT in one and operator == "Add" and isinstance(constant(other), str):
             return (COUNT,)
+        if COUNT in one and operator in _ONE_TO_ONE and type(constant(other)) is int and constant(other) != 0:
+            return (COUNT,)  # `64 + i`
     return LIGHT
 
 
