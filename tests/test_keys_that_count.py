@@ -27,3 +27,27 @@ def test_another_size_in_each_round(size: str) -> None:
 @pytest.mark.parametrize("size", ["64", "64 + i % 4", "i // 100", "0 * i"])
 def test_sizes_that_come_again(size: str) -> None:
     check_innocent(TABLE.format(size=size, mark=""))
+
+
+CACHE = """
+@functools.lru_cache(maxsize=None){mark}
+def mask(n):
+    return {result}
+
+def main(steps):
+    for i in range(steps):
+        print(mask({size}).sum().item())
+"""
+
+
+@pytest.mark.parametrize("size", ["i", "64 + i"])
+def test_a_cache_without_a_bound(size: str) -> None:
+    check(CACHE.format(size=size, result="torch.ones(n, n).tril()", mark="  # TML305"))
+
+
+@pytest.mark.parametrize(
+    ("size", "result"),
+    [("64", "torch.ones(n, n)"), ("64 + i % 4", "torch.ones(n, n)"), ("i", "torch.ones(n, n).mean()")],
+)
+def test_a_cache_of_few_or_small_things(size: str, result: str) -> None:
+    check_innocent(CACHE.format(size=size, result=result, mark=""))

@@ -10,6 +10,7 @@ from ..facts import model as m
 from ..facts.knowledge import CACHES, MODEL_NAMES
 from ..facts.model import Expr, FunctionFacts, Site
 from ..facts.walk import calls, calls_of, heads, last_name, nodes, statements
+from ..interpreter.events import Plain
 from ..interpreter.frames import Frame
 from ..interpreter.functions import call_unseen
 from ..interpreter.hints import value_of_hint
@@ -17,7 +18,7 @@ from ..interpreter.holders import heavy_objects
 from ..interpreter.imagined import is_module_by_use
 from ..interpreter.keys import FRESH, kind_of_key
 from ..interpreter.machine import Machine
-from ..interpreter.values import Class, External, Function, Obj, Tensor, Value, is_light
+from ..interpreter.values import SCALAR, Class, External, Function, Obj, Tensor, Value, is_light
 from ..interpreter.weights import heavy
 from ..lexical.loaded_tables import gives_loaded
 from ..lexical.tensors_by_use import is_tensor_by_use
@@ -142,12 +143,13 @@ def _kept_results(machine: Machine, function: FunctionFacts, called: str = "") -
     params = function.params[function.owner >= 0 and not _is_static(function) :]
     # what may be left out is a setting: there is something new for each item only if each call says which
     fresh = [p.name for p in params if p.default is None and kind_of_key((), (m.NAME, p.name)) == FRESH]
+    fresh = fresh or [note.detail[1] for note in machine.plain if _counts_up(note, function)]
     workers = any(note.kind == "loader-workers" for note in machine.plain)  # each reads all blocks, in the long run
     asked = asked_for_items(machine.facts, called or function.name, tuple(param.name for param in params), workers)
     if not fresh and not asked:
         return
     result = _result(machine, function)
-    if any(tensor.weight > 1 for tensor in machine.reach(result)):
+    if any(tensor.weight > 1 and tensor.size != SCALAR for tensor in machine.reach(result)):
         kept = "tensor"
     elif asked and (last_name(function.returns) in _ARRAYS or heavy(machine, result)[0] == "array"):
         kept = "array"
@@ -162,6 +164,11 @@ def _kept_results(machine: Machine, function: FunctionFacts, called: str = "") -
     owner = machine.facts.classes[function.owner].name if function.owner >= 0 else ""
     site = function.site + m.DECORATORS
     yield Cached(site, function.name, owner, (asked or fresh)[0], "", -1, 2, kept)
+
+
+def _counts_up(note: Plain, function: FunctionFacts) -> bool:
+    """Whether a call gives a cached function the number of the round, or what is worked out of it."""
+    return note.kind == "cached-count" and note.detail[0] is function
 
 
 def _owner_with_results(machine: Machine, function: FunctionFacts, bound: int) -> tuple[str, str, int] | None:

@@ -16,6 +16,7 @@ from .machine import Machine
 from .values import (
     ATTACHED,
     CONTAINERS,
+    COUNT,
     FEW,
     FREE,
     MAYBE,
@@ -297,6 +298,8 @@ def note_cached_call(
     params = function.facts.params[len(own) :]
     given = [*zip((param.name for param in params), args, strict=False), *kwargs.items()]
     for name, value in (("self", own), *given):
+        if COUNT in value:
+            machine.note("cached-count", site, frame, (function.facts, name))
         tensors, objects = held_by_key(value)
         tensors = [one for one in _of_this_round(machine, tensors, ()) if one.size not in (SCALAR, FEW)]
         objects = [one for one in objects if made_since(one, machine.loops, ())]
