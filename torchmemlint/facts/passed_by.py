@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from . import model as m
 from .cancelled import cancelled_functions
+from .ended_twice import when_ended_here
 from .exhausted import when_exhausted
 from .model import Expr, FileFacts, FunctionFacts, Site, Stmt
 from .one_way import after_answers, after_asking, after_failures, only_failed
@@ -35,7 +36,7 @@ _ON_SOME_WAYS = (
 _PUT_BACK = "put back"
 _BY_WHO_COMES = (
     ("unasked", when_asked_again), ("unclaimed", when_waited_for), ("exhausted", when_exhausted),
-    ("raised", after_raising),
+    ("raised", after_raising), ("ended here", when_ended_here),
     (_PUT_BACK, to_put_another),
 )  # fmt: skip
 

@@ -90,6 +90,7 @@ def _report_passed(retention: Retention, passed: PassedBy, confidence: Confidenc
 
 _PASSES_BY = {
     "ended": "takes out only as long as it has not ended",
+    "ended here": "takes out where it ends by itself, and which stays where another method ends it",
     "cancelled": "takes out only when it has waited, and not when the wait is cancelled",
     "failed": "takes out only when nothing has failed",
     "skipped": "takes out only where it does not leave early, with its key gone from the queue",
@@ -109,6 +110,7 @@ _PASSES_BY = {
 }
 _RELEASES = {
     "ended": "take it out when it has ended as well",
+    "ended here": "take it out wherever it ends",
     "unfetched": "take it out where the request is broken off as well",
     "skipped": "take it out as soon as its key is taken from the queue",
     "answered": "take it out before the first answer that is the last one",
