@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ..facts import model as m
 from ..facts.model import FunctionFacts, Site
 from ..facts.walk import ALWAYS, calls, last_name, statements
-from ..interpreter.frames import Frame
+from ..interpreter.frames import Frame, Loop
 from ..interpreter.machine import Machine
 from ..interpreter.values import Bound, Class, Function, Obj
 from ..lexical.endless import leaves
@@ -44,7 +44,7 @@ def endless_workers(machine: Machine) -> Iterator[EndlessWorker]:
             if type(function) is not Function or not _never_returns(function.facts):
                 continue
             receiver = atom.receiver if type(atom) is Bound else None
-            loops = [loop for loop in note.loops if loop.kind in ("loop", "call")]
+            loops = [loop for loop in note.loops if loop.kind in ("loop", "call") and not _is_of_a_list(loop)]
             born = receiver.birth if isinstance(receiver, Obj) else ()
             again = [loop for loop in loops if loop.kind == "loop" and (note.frame.name != "__init__" or loop in born)]
             if site != note.site:  # a loop of the other file is that one's affair
@@ -59,6 +59,12 @@ def endless_workers(machine: Machine) -> Iterator[EndlessWorker]:
             seen.add(site)
             owner = receiver.cls.facts.name if isinstance(receiver, Obj) and isinstance(receiver.cls, Class) else ""
             yield EndlessWorker(site, function.facts.name, owner, weight)
+
+
+def _is_of_a_list(loop: Loop) -> bool:
+    """Whether a loop is that of a comprehension, `cameras = [Camera(url) for url in urls]`: as many as there are, all
+    of which the list has, as after `cameras.append(Camera(url))`."""
+    return isinstance(loop.site, tuple) and loop.site[:1] == ("comp",)
 
 
 def _bounded_range(frame: Frame) -> bool:
