@@ -47,9 +47,20 @@ def is_seen_without_graph(machine: Machine, store: Store) -> bool:
     registered = max(hooks, default=0)
     if not registered or not (labels[registered][2] or labels[registered][3]):
         return False
-    later = (labels.get(node, ("",))[0] for node in range(registered + 1, len(derivation.parents)))
-    passes = (kind for kind in later if kind in ("ran", "module"))
+    later = ((node, labels.get(node, ("",))[0]) for node in range(registered + 1, len(derivation.parents)))
+    # what gives out what a hook has left ran one inside, which says how
+    passes = (kind for node, kind in later if kind == "ran" or (kind == "module" and not _gives_hooked(machine, node)))
     return next(passes, "") == "ran" and (labels[registered][2] or "module" not in passes)
+
+
+def _gives_hooked(machine: Machine, node: int) -> bool:
+    """Whether what a pass gives is from hooks alone, `self.net(x); return self.features`."""
+    derivation = machine.derivation
+    above = derivation.parents[node]
+    return bool(above) and all(
+        any(derivation.labels.get(one, ("",))[0] == "hook" for one in derivation.ancestors(part, _NEAR))
+        for part in above
+    )
 
 
 def is_differentiated(machine: Machine, tensor: Tensor) -> bool:
