@@ -27,6 +27,7 @@ class Hooked(NamedTuple):
     dropped: bool  # the handle is thrown away
     keeper: Obj | None = None  # made in a loop, on a known module; its method registers the hook and keeps the handle
     made: tuple[Loop, ...] = ()  # the loops that the owner was made in, and that the module was there before
+    on: str = "module"  # what it is put on
 
     @property
     def repeated(self) -> bool:
@@ -44,6 +45,7 @@ def note_hook(machine: Machine, frame: Frame, callee: Value, target: Obj | None,
     if target is None or target.unknown:
         call = call_at(frame.facts.body, site)
         target = (_whole_in(machine, frame, call[2], 4) if call is not None else None) or target
+    kind = "optimizer" if target is not None and target.kind == "optimizer" else "module"
     for atom in callee:
         user = frame
         if type(atom) is Function and atom.frame is frame.caller:
@@ -52,7 +54,7 @@ def note_hook(machine: Machine, frame: Frame, callee: Value, target: Obj | None,
             name = atom.facts.name if type(atom) is Function else "hook"
             repeated = _keeps_again(machine, user, atom, target)
             filled = next(new_containers(atom, target), user)
-            machine.note("hook", at, by, Hooked(name, repeated, filled, dropped))
+            machine.note("hook", at, by, Hooked(name, repeated, filled, dropped, on=kind))
         for owner in owners_of(atom):
             if not isinstance(owner.cls, Class) or belongs(target, owner):
                 continue
@@ -64,7 +66,7 @@ def note_hook(machine: Machine, frame: Frame, callee: Value, target: Obj | None,
             again = dropped and type(atom) is Bound and _puts_on_again(frame, owner, target)
             if made or owner.unknown or again or _is_part_of_the_unknown(frame, owner, target):
                 name = owner.cls.facts.name
-                machine.note("hook", at, by, Hooked(name, again, owner, dropped, keeper, tuple(made)))
+                machine.note("hook", at, by, Hooked(name, again, owner, dropped, keeper, tuple(made), kind))
 
 
 def _whole_in(machine: Machine, frame: Frame, expr: Expr, steps: int) -> Obj | None:

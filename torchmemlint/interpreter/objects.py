@@ -9,12 +9,15 @@ from .containers import container_method
 from .context_variables import KIND, variable_method
 from .followed import owners
 from .frames import Frame
+from .hooks import call_hook, note_hook
 from .machine import Machine
 from .modules import module_method, state_of
 from .stdlib import replaced
 from .threads import run_in_thread, start
 from .unknown import unknown_call
-from .values import CONTAINERS, LIGHT, ON, Kwargs, Obj, Value
+from .values import CONTAINERS, LIGHT, OFF, ON, UNKNOWN, Kwargs, Obj, Value
+
+_STEP_HOOKS = ("register_step_pre_hook", "register_step_post_hook")  # which run in each later step
 
 
 def call_object(
@@ -30,6 +33,9 @@ def call_object(
     if obj.kind == "optimizer":
         if name == "add_param_group" and args:
             obj.fields["$of"] = (*obj.fields.get("$of", ()), *owners(machine, args[0]))
+        if name in _STEP_HOOKS and args:
+            note_hook(machine, frame, args[0], obj, site)
+            call_hook(machine, frame, args[0], [(obj,), UNKNOWN, UNKNOWN], site, OFF)
         if name == "step":
             machine.trained.update(obj.fields.get("$of", ()))
             for loop in machine.loops:

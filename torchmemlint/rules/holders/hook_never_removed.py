@@ -4,29 +4,29 @@
 Reports `register_forward_hook(...)` and its relatives whose handle is thrown
 away, or that nothing in the file ever removes, where the hook is a method of an
 object and the module is not that object's own: a probe, a saliency map or a
-profiler that is made for each image and hooks into the caller's model. The
-hook may also be an object that can be called, or a function that refers to the
+profiler that is made for each image and hooks into the caller's model. The hook
+may also be an object that can be called, or a function that refers to the
 object. So is one whose handle goes into a list that nobody looks into, and one
 that a method puts on the model which it runs, once more each time. So are hooks
-that a function leaves behind at each call, with what they collect, and
-objects that could take their hooks out, made in a loop by code that never tells
-them to: there the line that uses the object is reported. And
-so is a handle that a loop over layers binds to the same name each time, where
-`remove()` later takes out the last hook only; one that a hook itself puts on
-the module in each pass, over the handle of the one before; those that a
-`forward`, or each round of a loop, puts on the parameters, once more each
-time; and `del self.handles` of handles that nobody has removed, as if that
-took the hooks out. So is a function that puts a hook with a record on a
-module that it was given, runs the model, and takes the hook out afterwards,
-but not in a `finally`; likewise a context manager whose `yield` stands in no
-`try`, also where its hooks only use what it was given, and one whose
-`__exit__` returns before it removes them, say when the block has raised. So
-are the hooks by which a function measures a model that it is given and runs,
-where nothing in the file takes one out: the next call puts on another set.
-And hooks for all modules of the process, `register_module_forward_hook(...)`,
-whose handles code that runs again and again drops. Without a hook table, a
-function that is put around a method, `layer.forward = recording`, in each
-round, where nothing puts the former one back.
+that a function leaves behind at each call, with what they collect, and objects
+that could take their hooks out, made in a loop by code that never tells them
+to: there the line that uses the object is reported. And so is a handle that a
+loop over layers binds to the same name each time, where `remove()` later takes
+out the last hook only; one that a hook itself puts on the module in each pass,
+over the handle of the one before; those that a `forward`, or each round of a
+loop, puts on the parameters or the optimizer, once more each time; and `del
+self.handles` of handles that nobody has removed, as if that took the hooks out.
+So is a function that puts a hook with a record on a module that it was given,
+runs the model, and takes the hook out afterwards, but not in a `finally`;
+likewise a context manager whose `yield` stands in no `try`, also where its
+hooks only use what it was given, and one whose `__exit__` returns before it
+removes them, say when the block has raised. So are the hooks by which a
+function measures a model that it is given and runs, where nothing in the file
+takes one out: the next call puts on another set. And hooks for all modules of
+the process, `register_module_forward_hook(...)`, whose handles code that runs
+again and again drops. Without a hook table, a function that is put around a
+method, `layer.forward = recording`, in each round, where nothing puts the
+former one back.
 
 ## Why it retains
 The module's hook table refers to the bound method, which refers to the object
@@ -104,17 +104,18 @@ def check(evidence: Evidence) -> Iterator[Report]:
         if not repeated and not records:
             continue  # a hook that keeps nothing: installed once, it costs one callback
         kept = f"the {name} and all that it records" if isinstance(owner, Obj) else f"what `{owner.name}` collected"
-        keeps = f"the module keeps {kept}"
+        on = note.detail.on
+        keeps = f"the {on} keeps {kept}"
         if note.detail.made and not isinstance(owner, Obj):
             kept = "the hook of each round and the tensors that it refers to"
             keeps = "each round puts another one on the parameter, which keeps them all with what they refer to"
         handle = "the handle of this hook is dropped" if dropped else "nothing removes this hook"
         yield Report(
             site=note.site,
-            message=f"{handle}: {keeps} as long as the module lives; keep the handle and call `handle.remove()`",
+            message=f"{handle}: {keeps} as long as the {on} lives; keep the handle and call `handle.remove()`",
             confidence=Confidence.HIGH if repeated else Confidence.MEDIUM,
             value=kept,
-            holder="the module's hook table",
+            holder=f"the {on}'s hook table",
             release="keep the handle, and call `handle.remove()` when the object has done its work",
             remedy=None if isinstance(owner, Obj) or note.detail.made else Remedy("remove-hook"),
         )
