@@ -61,6 +61,18 @@ def endless_workers(machine: Machine) -> Iterator[EndlessWorker]:
             yield EndlessWorker(site, function.facts.name, owner, weight)
 
 
+def has_an_endless_thread(machine: Machine, place: Obj | Frame) -> bool:
+    """Whether a place is on an object one of whose methods a thread runs for ever: it does not go before that ends,
+    whoever made it."""
+    holders = {id(one) for one in place.holders} if isinstance(place, Obj) else set()
+    return any(
+        type(atom) is Bound and id(atom.receiver) in holders and _never_returns(atom.function.facts)
+        for note in (machine.plain if holders else ())
+        if note.kind == "thread-start"
+        for atom in note.detail[0]
+    )
+
+
 def _is_of_a_list(loop: Loop) -> bool:
     """Whether a loop is that of a comprehension, `cameras = [Camera(url) for url in urls]`: as many as there are, all
     of which the list has, as after `cameras.append(Camera(url))`."""

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ..evidence.endless_workers import has_an_endless_thread
 from ..evidence.indexes import is_an_index, is_read_whole
 from ..evidence.kept import kept_in_containers
 from ..evidence.learned_from import is_learned_from
@@ -146,7 +147,8 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
     parted = bool(store.objects) and not store.fresh and _let_go_elsewhere(evidence, store)
     if (store.objects and not (store.fresh or parted)) or _are_parameters(evidence, store):
         return 0  # who made them keeps them anyway
-    if retention.holder.kind == "attribute" and retention.remade and not _grows_within_its_round(retention):
+    remade = retention.holder.kind == "attribute" and retention.remade and not _grows_within_its_round(retention)
+    if remade and not has_an_endless_thread(evidence.machine, store.owner):
         return 0  # its object is made anew in each round, and goes with the round
     if retained.replaces(store) or _is_of_attention(store.frame):
         return 0
