@@ -67,6 +67,9 @@ from torch.utils.data import Dataset
 class Clips(Dataset):
     def __init__(self, paths, blobs):
         self.paths, self.blobs = paths, blobs
+        self.open(paths)
+
+    def open(self, paths):
         {opened}
 
     def __len__(self):
@@ -84,6 +87,7 @@ class Clips(Dataset):
         ("self.files = [Image.open(path) for path in paths]  # TML406", "self.files"),
         ("self.files = {path: open(path) for path in sorted(self.paths)}  # TML406", "self.files"),
         ("self.files = [h5py.File(path) for path in self.paths]", "self.blobs"),  # a few shards
+        ("self.files = [h5py.File(path) for path in (paths[0], paths[1])]", "self.files"),
         ("self.files = [Image.open(io.BytesIO(blob)) for blob in self.blobs]", "self.blobs"),
         ("self.files = [Image.open(path).convert('L') for path in self.paths]", "self.paths"),
     ],

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
-from ..facts.emptying import BUILDERS, drained
+from ..facts.emptying import BOUND, BUILDERS, emptyings
 from ..facts.model import Expr, FunctionFacts, Site, Stmt
 from ..facts.program import Place, Program, expressions, text
 from ..facts.walk import calls_of, expressions_of, last_name, loops, statements
@@ -47,14 +47,30 @@ def opened_ahead(program: Program) -> Iterator[OpenedAhead]:
 def _for_all_items(program: Program, place: Place) -> Iterator[OpenedAhead]:
     """What the constructor of a data set opens: as many files as it has items."""
     found = next((one for one in program.facts.classes if one.name == place.cls), None)
-    if found is None or place.facts.name not in BUILDERS or not {"__getitem__", "__len__"} <= found.methods.keys():
+    if found is None or not {"__getitem__", "__len__"} <= found.methods.keys():
+        return
+    begins = [program.facts.functions[found.methods[name]] for name in BUILDERS if name in found.methods]
+    if all(place.facts is not one and place.facts.name not in one.calls for one in begins):
         return
     asked = expressions(program.facts.functions[found.methods["__len__"]].body)
     counted = {one[3][0] for one in asked if one[0] == m.CALL and one[2] == (m.NAME, "len") and one[3]}
     for call, holder, over in _kept_by_loops(program, place.facts):
-        own = holder[0] == m.ATTR and holder[1] == (m.NAME, "self")
-        if own and not counted.isdisjoint(_names_for(place.facts, holder, over)) and not drained(program, holder[2]):
+        own = holder[0] == m.ATTR and holder[1] == (m.NAME, "self") and over[0] != m.NEW  # `(left, right)` are few
+        if (
+            own
+            and not counted.isdisjoint(_names_for(place.facts, holder, over))
+            and not _let_go(program, place, holder[2])
+        ):
             yield OpenedAhead(call[1], text(holder), _is_picture(program, call))
+
+
+def _let_go(program: Program, place: Place, name: str) -> bool:
+    """Whether something takes files out again, or binds the name anew: other than where they are opened."""
+    return any(
+        one.how != BOUND or (other.facts is not place.facts and other.facts.name not in BUILDERS)
+        for other in program.places
+        for one in emptyings(other.facts, name)
+    )
 
 
 def _kept_by_loops(program: Program, facts: FunctionFacts) -> Iterator[tuple[Expr, Expr, Expr]]:
