@@ -422,6 +422,8 @@ def _idle(
     for name, statement in bound.items():
         if name in params or name in inside or name.startswith("_") or _used(facts.body, name, statement, emptied):
             continue
+        if statement[1] in facts.backward:
+            continue  # a loss that a pass has gone back through: a number, without what it was computed from
         if any(_used(facts.body, part, at, emptied) for part, at in _parts_taken(facts.body, name, emptied)):
             continue  # which has the same memory
         if _on_device(program, frame, models, statement[3]):

@@ -47,7 +47,7 @@ def take(machine: Machine, frame: Frame, tensor: Tensor, base: Expr | None, kind
     root = _root(machine, tensor.node)
     label = derivation.labels.get(root)
     if label == INDICES:
-        return tensor._replace(node=derivation.node((tensor.node,)))
+        return tensor._replace(node=derivation.node((tensor.node,), INDICES))
     fresh = label is not None and label[0] == "hook"  # each pass gives a hook another tensor
     if tensor.graph == ATTACHED and not fresh:
         return tensor
